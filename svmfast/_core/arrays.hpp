@@ -1,0 +1,30 @@
+// The array types of the boundary between Python and the core, and the one way an owned array goes back.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+
+namespace svmfast {
+namespace nb = nanobind;
+
+template <class T>
+using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<nb::numpy, T, nb::c_contig>;
+
+// Hands a heap buffer of `shape` over to NumPy, which frees it.
+template <class T>
+Out<T> give(std::unique_ptr<T[]> data, std::initializer_list<std::size_t> shape) {
+    T *raw = data.get();
+    nb::capsule owner(raw, [](void *p) noexcept { delete[] static_cast<T *>(p); });
+    data.release();
+    return Out<T>(raw, shape.size(), shape.begin(), owner);
+}
+
+}  // namespace svmfast

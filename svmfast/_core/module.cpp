@@ -1,0 +1,13 @@
+// Entry point of the extension: each source file registers its own functions.
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+void register_text(nb::module_ &m);      // text.cpp: LIBSVM text <-> arrays
+void register_decision(nb::module_ &m);  // decision.cpp: exact kernel decision sums
+
+NB_MODULE(_native, m) {
+    m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
+    register_text(m);
+    register_decision(m);
+}

@@ -1,0 +1,82 @@
+"""Every way svmfast can refuse: one class per way to fail, each carrying its fields.
+
+Nothing is printed here; the command line turns an error into one line on stderr and the exit status
+:attr:`SvmfastError.exit_code`.
+"""
+
+from __future__ import annotations
+
+
+class SvmfastError(Exception):
+    """Base of all errors a user can cause and mend. Exit status 2."""
+
+    exit_code = 2
+
+
+class InputError(SvmfastError):
+    """A file is not what it should be: ``path:line: what ('token'); expected``.
+
+    Parameters
+    ----------
+    path : str
+        The file as the user named it (``-`` for standard input).
+    line : int or None
+        Line number from 1, or None when the fault belongs to the whole file.
+    what : str
+        What is wrong.
+    token : str or None
+        The offending text, shortened if long.
+    expected : str
+        What should stand there, or what to do.
+    """
+
+    def __init__(
+        self, path: str, line: int | None, what: str, token: str | None = None, expected: str = ""
+    ) -> None:
+        self.path, self.line, self.what, self.token, self.expected = path, line, what, token, expected
+        where = path if line is None else f"{path}:{line}"
+        shown = "" if token is None else f" ('{_shorten(token)}')"
+        tail = f"; {expected}" if expected else ""
+        super().__init__(f"{where}: {what}{shown}{tail}")
+
+
+class DataFormatError(InputError):
+    """LIBSVM data text breaks a rule of the format."""
+
+
+class ModelFormatError(InputError):
+    """A model file breaks a rule of its format."""
+
+
+class UnsupportedError(SvmfastError):
+    """What was asked for cannot be done for this model or data; says what would work."""
+
+    def __init__(self, what: str, instead: str = "") -> None:
+        self.what, self.instead = what, instead
+        super().__init__(f"{what}; {instead}" if instead else what)
+
+
+class OptionError(SvmfastError):
+    """Options that do not fit together, or a value out of range."""
+
+
+class MemoryLimitError(SvmfastError):
+    """The work would need more memory than the limit; names both numbers.
+
+    Parameters
+    ----------
+    needed, limit : int
+        Bytes.
+    what : str
+        What would take the memory.
+    instead : str
+        What to do.
+    """
+
+    def __init__(self, what: str, needed: int, limit: int, instead: str) -> None:
+        self.what, self.needed, self.limit, self.instead = what, needed, limit, instead
+        super().__init__(f"{what} needs {needed:,} bytes, the limit is {limit:,}; {instead}")
+
+
+def _shorten(token: str, limit: int = 60) -> str:
+    return token if len(token) <= limit else token[: limit - 3] + "..."
