@@ -3,11 +3,6 @@
 
 namespace nb = nanobind;
 
-void register_text(nb::module_ &m);      // text.cpp: LIBSVM text <-> arrays
-void register_decision(nb::module_ &m);  // decision.cpp: exact kernel decision sums
-
 NB_MODULE(_native, m) {
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
-    register_text(m);
-    register_decision(m);
 }
