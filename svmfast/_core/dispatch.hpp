@@ -1,0 +1,51 @@
+// Which of the compiled instruction-set variants this machine runs.
+#pragma once
+#include <cstdlib>
+#include <cstring>
+
+namespace svmfast {
+
+enum class Isa { baseline, avx2, avx512 };
+
+// The best variant of this machine; the environment variable SVMFAST_ISA (baseline, avx2) asks for less, so that
+// every variant can be tested on one machine.
+inline Isa best_isa() {
+    static const Isa isa = [] {
+        Isa best = Isa::baseline;
+#if defined(__x86_64__)
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = Isa::avx2;
+        if (best == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+            best = Isa::avx512;
+#endif
+        const char *asked = std::getenv("SVMFAST_ISA");
+        if (asked && !std::strcmp(asked, "baseline")) best = Isa::baseline;
+        if (asked && !std::strcmp(asked, "avx2") && best == Isa::avx512) best = Isa::avx2;
+        return best;
+    }();
+    return isa;
+}
+
+}  // namespace svmfast
+
+// SVMFAST_DISPATCH(function, arguments...) calls svmfast::<isa>::function.
+#if defined(__x86_64__)
+#define SVMFAST_DISPATCH(function, ...)                                                  \
+    (::svmfast::best_isa() == ::svmfast::Isa::avx512 ? ::svmfast::avx512::function(__VA_ARGS__) \
+     : ::svmfast::best_isa() == ::svmfast::Isa::avx2 ? ::svmfast::avx2::function(__VA_ARGS__)   \
+                                                     : ::svmfast::baseline::function(__VA_ARGS__))
+#else
+#define SVMFAST_DISPATCH(function, ...) ::svmfast::baseline::function(__VA_ARGS__)
+#endif
+
+// Declares a function in every variant's namespace.
+#if defined(__x86_64__)
+#define SVMFAST_DECLARE(declaration)                                                        \
+    namespace svmfast::baseline { declaration; }                                            \
+    namespace svmfast::avx2 { declaration; }                                                \
+    namespace svmfast::avx512 { declaration; }
+#else
+#define SVMFAST_DECLARE(declaration) \
+    namespace svmfast::baseline { declaration; }
+#endif
