@@ -48,6 +48,21 @@ class ModelFormatError(InputError):
     """A model file breaks a rule of its format."""
 
 
+class ModelContentError(SvmfastError):
+    """The parts of a model contradict each other; readers turn this into a line of the file.
+
+    Parameters
+    ----------
+    field : str
+        LIBSVM's or the container's name of the offending part.
+    what, expected : str
+    """
+
+    def __init__(self, field: str, what: str, expected: str) -> None:
+        self.field, self.what, self.expected = field, what, expected
+        super().__init__(f"{field}: {what}; expected {expected}")
+
+
 class UnsupportedError(SvmfastError):
     """What was asked for cannot be done for this model or data; says what would work."""
 

@@ -1,0 +1,115 @@
+"""What every model kind offers, what a container file holds, and which class reads which kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+Scalar = int | float | str
+Array = NDArray[Any]
+
+
+class Model(Protocol):
+    """A trained function of rows. Immutable; equal input gives equal output for any number of threads."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind: ``libsvm`` or a key of :data:`KINDS`."""
+
+    @property
+    def head(self) -> Head:
+        """Turns decision values into labels and probabilities."""
+
+    @property
+    def n_features(self) -> int:
+        """Width of the rows the model was made from; wider rows are welcome."""
+
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
+        """Return the ``(n, head.n_functions)`` decision values in LIBSVM's pair order."""
+
+
+@dataclass(frozen=True)
+class ScalarField:
+    """One ``name value`` line of a container file."""
+
+    name: str
+    type: Literal["int", "float", "text"]
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class ArrayField:
+    """One ``array`` section of a container file; `ndim` dimensions of `dtype`."""
+
+    name: str
+    dtype: Literal["float64", "int64", "int32"]
+    ndim: int
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a kind stores, in the order in which the file must show it.
+
+    Names are unique over all three tuples. `embedded` names optional sections of LIBSVM model text.
+    """
+
+    scalars: tuple[ScalarField, ...] = ()
+    arrays: tuple[ArrayField, ...] = ()
+    embedded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Record:
+    """The content of a container file, free of any format.
+
+    Attributes
+    ----------
+    kind : str
+        A key of :data:`KINDS`.
+    provenance : dict of str to str
+        Where the model comes from: ``source`` (sha256 of the model it was made from), ``method``,
+        ``parameters``, ``seed``; never a time or a host, so equal runs give equal files.
+    scalars, arrays
+        By name, as the kind's schema lists them.
+    embedded : dict of str to bytes
+        LIBSVM model texts carried along.
+    """
+
+    kind: str
+    provenance: Mapping[str, str]
+    scalars: Mapping[str, Scalar]
+    arrays: Mapping[str, Array]
+    embedded: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class RecordModel(Model, Protocol):
+    """A model kind that lives in container files."""
+
+    schema: ClassVar[Schema]
+
+    def to_record(self) -> Record:
+        """Return everything needed to make the model again."""
+
+    @classmethod
+    def from_record(cls, record: Record) -> RecordModel:
+        """Make the model; raise ModelContentError where the content contradicts itself."""
+
+
+# kind -> "module:Class". One line is all a new kind needs here; modules are imported when first asked for.
+KINDS: dict[str, str] = {}
+
+
+def model_class(kind: str) -> type[RecordModel]:
+    """Return the class registered for `kind` (KeyError when there is none)."""
+    module, _, name = KINDS[kind].partition(":")
+    found: type[RecordModel] = getattr(import_module(module), name)
+    return found

@@ -1,0 +1,110 @@
+"""Kernel expansions: what LIBSVM trains, and what compress and budget-train make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import ModelContentError
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function, with LIBSVM's names and parameters.
+
+    linear x.z; polynomial (gamma x.z + coef0)^degree; rbf exp(-gamma ||x - z||^2);
+    sigmoid tanh(gamma x.z + coef0); precomputed: the column of the row named by the support vector's serial
+    number. Parameters that a kernel does not have stay 0.
+    """
+
+    kind: str
+    gamma: float = 0.0
+    coef0: float = 0.0
+    degree: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KERNELS:
+            raise ModelContentError("kernel_type", f"unknown kernel '{self.kind}'", " or ".join(KERNELS))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelExpansion:
+    """f_p(z) = sum_i coef_pi K(x_i, z) - rho_p, in LIBSVM's arrangement.
+
+    For classes i < j the pair's function takes row ``j - 1`` of `sv_coef` on the support vectors of class i
+    and row ``i`` on those of class j; pairs run (0,1), (0,2), ..., (1,2), ...
+
+    Attributes
+    ----------
+    head : Head
+    kernel : Kernel
+    sv : Rows
+        The n support vectors, grouped by class in the order of ``head.labels``. Precomputed kernel: one
+        stored value a row, in column 0: the serial number.
+    sv_coef : (max(k - 1, 1), n) float64
+    rho : (p,) float64
+    nr_sv : (k,) int64 or None
+        Support vectors of each class; None for one-class and regression.
+    """
+
+    head: Head
+    kernel: Kernel
+    sv: Rows
+    sv_coef: NDArray[np.float64]
+    rho: NDArray[np.float64]
+    nr_sv: NDArray[np.int64] | None = None
+
+    kind: ClassVar[str] = "libsvm"
+
+    def __post_init__(self) -> None:
+        n, k, p = len(self.sv), self.head.n_classes, self.head.n_functions
+        if self.sv_coef.shape != (max(k - 1, 1), n):
+            raise ModelContentError("SV", f"sv_coef of shape {self.sv_coef.shape}", f"({max(k - 1, 1)}, {n})")
+        if self.rho.shape != (p,):
+            raise ModelContentError("rho", f"{self.rho.size} values", f"{p}, one for each decision function")
+        if self.head.is_classifier:
+            if self.nr_sv is None or self.nr_sv.shape != (k,) or (self.nr_sv < 0).any():
+                raise ModelContentError("nr_sv", "not one count for each class", f"{k} counts, none negative")
+            if self.nr_sv.sum() != n:
+                raise ModelContentError("nr_sv", f"counts sum to {self.nr_sv.sum()}", f"{n} support vectors")
+        elif self.nr_sv is not None:
+            raise ModelContentError("nr_sv", f"nr_sv in a {self.head.svm_type} model", "none")
+
+    @property
+    def n_features(self) -> int:
+        """Largest index of the support vectors."""
+        return self.sv.n_columns
+
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
+        """Return the exact decision values of `rows`.
+
+        Parameters
+        ----------
+        rows : Rows of n rows
+            Columns unknown to the model still count in the RBF distance, as in LIBSVM.
+        threads : int
+
+        Returns
+        -------
+        (n, p) float64
+            In LIBSVM's pair order.
+
+        Raises
+        ------
+        UnsupportedError
+            For the precomputed kernel.
+        """
+        # Imported here: the engine is native and big, and reading a model does not need it.
+        from svmfast import kernels  # type: ignore[attr-defined, unused-ignore]
+
+        decisions: NDArray[np.float64] = kernels.decision_values(
+            self.kernel, self.sv, self.sv_coef, self.rho, self.nr_sv, rows, threads=threads
+        )
+        return decisions
