@@ -1,0 +1,188 @@
+"""The `svmfast` program: the table of commands and the one funnel for errors.
+
+Nothing here, nor in what it imports, loads NumPy: help, version and completion start at Python's own speed.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from svmfast import __version__
+from svmfast.errors import InputError, SvmfastError
+
+#: name -> (where its click command lives, one line for ``svmfast --help``), in the order of the help text.
+COMMANDS: dict[str, tuple[str, str]] = {}
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERNAL = 3
+EXIT_INTERRUPTED = 130
+
+
+@dataclass
+class Settings:
+    """What holds for the whole program; the root context's ``obj``."""
+
+    debug: bool = False
+
+
+def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.find_object(Settings).debug = True  # type: ignore[union-attr]
+
+
+def _debug_option() -> click.Option:
+    return click.Option(
+        ["--debug"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_set_debug,
+        help="Show the Python trace of an error.",
+    )
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only when that command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        if not any(param.name == "debug" for param in command.params):
+            command.params.append(_debug_option())
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if COMMANDS:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, short_help) for name, (_, short_help) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, COMMANDS, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no command '{name}'; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["--help"], "max_content_width": 100},
+    epilog="Exit status: 0 done or yes, 1 a clean no, 2 bad usage or input, 3 internal, 130 interrupted.",
+    invoke_without_command=True,
+)
+@click.version_option(__version__, prog_name="svmfast", message="%(prog)s %(version)s")
+@click.pass_context
+def program(ctx: click.Context) -> None:
+    """Make slow, fat LIBSVM models fast and small, and prove how much was lost.
+
+    Wherever a FILE is read, '-' is standard input; gzip, bzip2 and xz files are recognised by content.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(EXIT_BAD_INPUT)
+
+
+program.params.append(_debug_option())
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit status (the console script's entry point).
+
+    A command returns its exit status, or None for 0. Every failure leaves one line on stderr.
+    """
+    settings = Settings()
+    try:
+        instruction = os.environ.get("_SVMFAST_COMPLETE")
+        if instruction:
+            from click.shell_completion import shell_complete
+
+            return shell_complete(program, {}, "svmfast", "_SVMFAST_COMPLETE", instruction)
+        # Not click's main(): it answers a closed pipe with 1, and we promise 0.
+        arguments = list(sys.argv[1:] if args is None else args)
+        with program.make_context("svmfast", arguments, obj=settings) as ctx:
+            status = program.invoke(ctx)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.exceptions.Exit as exit_:
+        return _flushed(exit_.exit_code)
+    except BrokenPipeError:
+        return _closed_pipe()
+    except (KeyboardInterrupt, click.Abort):
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.EPIPE:
+            return _closed_pipe()
+        return _report(error, settings.debug)
+
+
+def _flushed(status: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _closed_pipe()
+    except OSError as error:
+        return _report(error, False)
+    return status
+
+
+def _closed_pipe() -> int:
+    """The reader has all it wanted. Keep Python from flushing into the closed pipe once more at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+    return 0
+
+
+def _report(error: Exception, debug: bool) -> int:
+    """Print the error's line and return the exit status that goes with it."""
+    line, status = describe(error)
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    click.echo(line, err=True)
+    return status
+
+
+def describe(error: Exception) -> tuple[str, int]:
+    """Return the one line that tells of `error`, and its exit status."""
+    if isinstance(error, InputError):
+        return str(error), error.exit_code
+    if isinstance(error, SvmfastError):
+        return f"svmfast: {error}", error.exit_code
+    if isinstance(error, click.UsageError):
+        path = error.ctx.command_path if error.ctx else "svmfast"
+        message = error.format_message().rstrip(".").replace("\n", " ")
+        return f"{path}: {message}; see '{path} --help'", EXIT_BAD_INPUT
+    if isinstance(error, click.ClickException):
+        return f"svmfast: {error.format_message()}", EXIT_BAD_INPUT
+    if isinstance(error, OSError) and error.strerror:
+        where = error.filename if error.filename is not None else "svmfast"
+        return (
+            f"{os.fsdecode(where) if isinstance(where, bytes) else where}: {error.strerror}",
+            EXIT_BAD_INPUT,
+        )
+    if isinstance(error, MemoryError):
+        return f"svmfast: out of memory{f' ({error})' if str(error) else ''}", EXIT_BAD_INPUT
+    text = " ".join(str(error).split())
+    return (
+        f"svmfast: internal error: {type(error).__name__}: {text}; run again with --debug for the trace",
+        EXIT_INTERNAL,
+    )

@@ -1,0 +1,82 @@
+"""Options that several commands share, defined once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use: its affinity mask, not the machine's count."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _jobs(_ctx: click.Context, _param: click.Parameter, value: int | None) -> int:
+    return usable_cores() if value is None else value
+
+
+#: ``-j N``; the command receives `jobs`, always a positive number.
+jobs = click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    callback=_jobs,
+    metavar="N",
+    help="Threads to use (default: the cores we may use). Results are the same for every N.",
+)
+
+#: ``--json``; the command receives `as_json`.
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
+
+#: ``--seed N``; the command receives `seed`.
+seed = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of every random choice; same seed, same bytes.",
+)
+
+#: ``-q``; the command receives `quiet`.
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print no summary and no progress.")
+
+
+@dataclass(frozen=True)
+class DataFormat:
+    """How LIBSVM data text is to be read; ``**how.reading()`` goes to the readers of ``formats.svmlight``."""
+
+    zero_based: bool = False
+    dense: bool = False
+    lenient: bool = False
+
+    def reading(self) -> dict[str, bool]:
+        """Return the keyword arguments of ``read_svmlight`` and ``stream_svmlight``."""
+        return {"zero_based": self.zero_based, "dense": self.dense, "lenient": self.lenient}
+
+
+def data_format(function: F) -> F:
+    """Add ``--zero-based --dense --lenient``; the command receives `how`, a :class:`DataFormat`."""
+
+    @click.option("--zero-based", is_flag=True, help="Feature indices in DATA start at 0, not 1.")
+    @click.option("--dense", is_flag=True, help="DATA is a table: label, then every value, no indices.")
+    @click.option(
+        "--lenient", is_flag=True, help="Skip blank lines and sort features; duplicates stay errors."
+    )
+    def wrapped(*args: Any, zero_based: bool, dense: bool, lenient: bool, **kwargs: Any) -> Any:
+        return function(*args, how=DataFormat(zero_based, dense, lenient), **kwargs)
+
+    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
+    # Options of decorators applied earlier must not be lost with the function we replace.
+    earlier = getattr(function, "__click_params__", None)
+    if earlier is not None:
+        wrapped.__click_params__ = earlier + wrapped.__click_params__  # type: ignore[attr-defined]
+    return wrapped  # type: ignore[return-value]
