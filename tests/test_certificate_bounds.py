@@ -1,0 +1,47 @@
+"""The paper's validity bound against its own statement: every term's relative error below 3.05 %."""
+
+import math
+
+import numpy as np
+import pytest
+
+from svmfast.certificate import centred_squared_norms, gamma_max, inside_bound
+from svmfast.errors import OptionError
+from svmfast.rows import Rows
+
+
+def test_gamma_max_of_adult() -> None:
+    # Every row of Adult has at most 14 ones; the paper prints 0.018.
+    assert gamma_max(14) == pytest.approx(1 / 56)
+    assert round(gamma_max(14), 4) == 0.0179
+
+
+def test_gamma_max_of_model_and_data() -> None:
+    assert gamma_max(4.0, 9.0) == pytest.approx(1 / 24)
+    assert gamma_max(0.0) == math.inf
+    with pytest.raises(OptionError):
+        gamma_max(-1.0)
+
+
+def test_inside_means_every_term_is_within_three_percent() -> None:
+    rng = np.random.default_rng(1)
+    gamma, x = 0.3, rng.normal(size=(200, 4))
+    z = rng.normal(size=(300, 4)) * rng.uniform(0, 1, size=(300, 1))
+    inside = inside_bound(gamma, float((x * x).sum(axis=1).max()), (z * z).sum(axis=1))
+    assert 0 < inside.sum() < len(z)
+    t = 2 * gamma * z @ x.T
+    error = np.abs(1 - (1 + t + t * t / 2) / np.exp(t)).max(axis=1)
+    assert error[inside].max() < 0.0306
+    assert np.array_equal(
+        inside, (np.abs(2 * gamma) * np.sqrt((z * z).sum(axis=1) * (x * x).sum(axis=1).max())) < 0.5
+    )
+
+
+def test_centred_norms() -> None:
+    rng = np.random.default_rng(2)
+    dense = rng.normal(size=(50, 7)) * (rng.uniform(size=(50, 7)) < 0.4)
+    dense[3] = 0
+    centre = rng.normal(size=5)
+    full = np.concatenate([centre, np.zeros(2)])
+    expected = ((dense - full) ** 2).sum(axis=1)
+    assert centred_squared_norms(Rows.from_dense(dense), centre) == pytest.approx(expected, rel=1e-13)
