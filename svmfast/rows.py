@@ -64,7 +64,10 @@ class Rows:
         stop = max(start, stop)
         first, last = self.indptr[start], self.indptr[stop]
         return Rows(
-            self.indptr[start : stop + 1] - first, self.indices[first:last], self.values[first:last], self.n_columns
+            self.indptr[start : stop + 1] - first,
+            self.indices[first:last],
+            self.values[first:last],
+            self.n_columns,
         )
 
     def take(self, which: ArrayLike) -> Rows:

@@ -3,6 +3,9 @@
 
 namespace nb = nanobind;
 
+void register_decision(nb::module_ &m);  // decision.cpp: exact kernel decision values
+
 NB_MODULE(_native, m) {
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
+    register_decision(m);
 }

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError
+from svmfast.kernels import KERNELS, DecisionEngine, Kernel
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 
-KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel function, with LIBSVM's names and parameters.
-
-    linear x.z; polynomial (gamma x.z + coef0)^degree; rbf exp(-gamma ||x - z||^2);
-    sigmoid tanh(gamma x.z + coef0); precomputed: the column of the row named by the support vector's serial
-    number. Parameters that a kernel does not have stay 0.
-    """
-
-    kind: str
-    gamma: float = 0.0
-    coef0: float = 0.0
-    degree: int = 0
-
-    def __post_init__(self) -> None:
-        if self.kind not in KERNELS:
-            raise ModelContentError("kernel_type", f"unknown kernel '{self.kind}'", " or ".join(KERNELS))
+__all__ = ["KERNELS", "Kernel", "KernelExpansion"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +84,9 @@ class KernelExpansion:
         UnsupportedError
             For the precomputed kernel.
         """
-        # Imported here: the engine is native and big, and reading a model does not need it.
-        from svmfast import kernels  # type: ignore[attr-defined, unused-ignore]
+        # Regression prints the value itself, so it is summed in LIBSVM's order to give LIBSVM's digits.
+        return self._engine.decision_values(rows, threads=threads, libsvm_order=self.head.is_regression)
 
-        decisions: NDArray[np.float64] = kernels.decision_values(
-            self.kernel, self.sv, self.sv_coef, self.rho, self.nr_sv, rows, threads=threads
-        )
-        return decisions
+    @cached_property
+    def _engine(self) -> DecisionEngine:
+        return DecisionEngine(self.kernel, self.sv, self.sv_coef, self.rho, self.nr_sv)

@@ -1,0 +1,222 @@
+// Packs a kernel expansion for evaluation and hands blocks of rows to the threads.
+#include "decision.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <tuple>
+
+#include "arrays.hpp"
+#include "threads.hpp"
+
+namespace svmfast {
+namespace {
+
+// Below this share of stored values the model's columns are cheaper to walk than panels that hold its zeros (measured).
+constexpr double SCATTER_DENSITY = 0.04;
+constexpr double PANEL_BYTES_LIMIT = 1024.0 * 1024 * 1024;
+constexpr std::int32_t WIDEST_COLUMN_MAP = 1 << 24;
+
+class DecisionSums {
+   public:
+    DecisionSums(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                 In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes) {
+        e.kind = static_cast<KernelKind>(kind);
+        e.gamma = gamma;
+        e.coef0 = coef0;
+        e.degree = degree;
+        e.n = indptr.shape(0) - 1;
+        e.groups = group_sizes.shape(0);
+        e.width = sv_coef.shape(0);
+        e.functions = rho.shape(0);
+        e.rho.assign(rho.data(), rho.data() + e.functions);
+        for (std::size_t g = 0, end = 0; g < e.groups; ++g) e.group_end.push_back(end += group_sizes.data()[g]);
+        if (sv_coef.shape(1) != e.n || e.group_end.back() != e.n)
+            throw std::invalid_argument("coefficients, classes and support vectors do not fit together");
+        find_active(indptr, indices, values);
+        place(indptr);
+        if (e.scattered)
+            pack_columns(indptr, indices, values);
+        else
+            pack_panels(indptr, indices, values);
+        weigh(indptr, values, sv_coef);
+        if (e.kind == KernelKind::linear) collapse(indptr, indices, values, sv_coef);
+    }
+
+    std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                                                bool reference, int threads) const {
+        const std::size_t n = indptr.shape(0) - 1;
+        std::unique_ptr<double[]> out(new double[n * e.functions]);
+        std::size_t doubtful = 0;
+        {
+            nb::gil_scoped_release unlocked;
+            const std::size_t block = block_rows(n, indptr.data()[n], threads);
+            const std::size_t blocks = (n + block - 1) / block;
+            std::vector<std::size_t> counts(blocks);
+            parallel_for(blocks, threads, [&](std::size_t b, std::size_t) {
+                const RowBlock rows{indptr.data(), indices.data(), values.data(), b * block,
+                                    std::min(block, n - b * block)};
+                counts[b] = SVMFAST_DISPATCH(decision_block, e, rows, reference, out.get() + rows.first * e.functions);
+            });
+            for (std::size_t c : counts) doubtful += c;
+        }
+        return {give(std::move(out), {n, e.functions}), doubtful};
+    }
+
+    std::size_t bytes() const {
+        return 8 * (e.values.size() + e.init.size() + e.coef.size() + e.weights.size() + e.column_value.size() +
+                    e.sv_value.size()) + 4 * (e.column_lane.size() + e.sv_active.size());
+    }
+    bool scattered() const { return e.scattered; }
+
+   private:
+    Expansion e;
+    std::vector<std::size_t> lane;  // of each support vector
+
+    // A thread's share: large enough that a panel brought into the cache serves many rows, small enough that the rows
+    // themselves (and their accumulators) stay there too, and that every thread gets a share.
+    std::size_t block_rows(std::size_t n, std::size_t nnz, int threads) const {
+        const std::size_t row_bytes = 64 + 12 * (nnz / std::max<std::size_t>(1, n)) + 64 * e.width +
+                                      8 * e.groups * e.width;
+        const std::size_t fits = std::clamp<std::size_t>((512 * 1024) / row_bytes, 64, 1024);
+        const std::size_t share = (n + 4 * threads - 1) / (4 * threads);
+        return std::max<std::size_t>(8, std::min(fits, share));
+    }
+
+    void find_active(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values) {
+        std::vector<std::int32_t> columns(indices.data(), indices.data() + indices.shape(0));
+        std::sort(columns.begin(), columns.end());
+        columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+        e.active = std::move(columns);
+        if (!e.active.empty() && e.active.back() < WIDEST_COLUMN_MAP) {
+            e.column_map.assign(e.active.back() + 1, -1);
+            for (std::size_t f = 0; f < e.active.size(); ++f) e.column_map[e.active[f]] = static_cast<std::int32_t>(f);
+        }
+        e.max_norm = 0;
+        for (std::size_t i = 0; i < e.n; ++i) {
+            double norm = 0;
+            for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k)
+                norm += values.data()[k] * values.data()[k];
+            e.max_norm = std::max(e.max_norm, std::sqrt(norm));
+        }
+    }
+
+    void place(const In1<std::int64_t> &indptr) {
+        e.lanes = SVMFAST_DISPATCH(decision_lanes);
+        e.group_panels.push_back(0);
+        for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
+            const std::size_t first = e.group_panels.back();
+            for (std::size_t l = 0; i < e.group_end[g]; ++i, ++l) lane.push_back(first * e.lanes + l);
+            const std::size_t size = e.group_end[g] - (g ? e.group_end[g - 1] : 0);
+            e.group_panels.push_back(first + (size + e.lanes - 1) / e.lanes);
+        }
+        const double cells = static_cast<double>(e.panels() * e.lanes) * static_cast<double>(e.active.size());
+        const double nnz = static_cast<double>(indptr.data()[e.n]);
+        e.scattered = nnz < SCATTER_DENSITY * cells || 8 * cells > PANEL_BYTES_LIMIT;
+    }
+
+    void pack_panels(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values) {
+        const std::size_t d = e.active.size();
+        e.values.assign(e.panels() * d * e.lanes, 0.0);
+        for (std::size_t i = 0; i < e.n; ++i) {
+            double *x = e.values.data() + lane[i] / e.lanes * d * e.lanes + lane[i] % e.lanes;
+            for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k)
+                x[e.position(indices.data()[k]) * e.lanes] = values.data()[k];
+        }
+    }
+
+    void pack_columns(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values) {
+        const std::size_t nnz = indptr.data()[e.n];
+        e.sv_start.assign(indptr.data(), indptr.data() + e.n + 1);
+        e.sv_value.assign(values.data(), values.data() + nnz);
+        e.sv_active.resize(nnz);
+        e.column_start.assign(e.active.size() + 1, 0);
+        for (std::size_t k = 0; k < nnz; ++k) {
+            e.sv_active[k] = e.position(indices.data()[k]);
+            ++e.column_start[e.sv_active[k] + 1];
+        }
+        for (std::size_t f = 0; f < e.active.size(); ++f) e.column_start[f + 1] += e.column_start[f];
+        std::vector<std::int64_t> next(e.column_start.begin(), e.column_start.end() - 1);
+        e.column_lane.resize(nnz);
+        e.column_value.resize(nnz);
+        for (std::size_t i = 0; i < e.n; ++i)
+            for (std::int64_t k = e.sv_start[i]; k < e.sv_start[i + 1]; ++k) {
+                const std::int64_t at = next[e.sv_active[k]]++;
+                e.column_lane[at] = static_cast<std::uint32_t>(lane[i]);
+                e.column_value[at] = e.sv_value[k];
+            }
+    }
+
+    void weigh(const In1<std::int64_t> &indptr, const In1<double> &values, const In2<double> &sv_coef) {
+        constexpr double log2e = 1.4426950408889634;
+        e.init.assign(e.panels() * e.lanes, 0.0);
+        e.coef.assign(e.panels() * e.width * e.lanes, 0.0);
+        for (std::size_t i = 0; i < e.n; ++i) {
+            double norm = 0;
+            for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k)
+                norm += values.data()[k] * values.data()[k];
+            e.init[lane[i]] = -e.gamma * log2e * norm;
+            for (std::size_t j = 0; j < e.width; ++j)
+                e.coef[(lane[i] / e.lanes * e.width + j) * e.lanes + lane[i] % e.lanes] = sv_coef(j, i);
+        }
+        std::vector<double> l1(e.groups * e.width, 0.0);
+        for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+            for (; i < e.group_end[g]; ++i)
+                for (std::size_t j = 0; j < e.width; ++j) l1[g * e.width + j] += std::fabs(sv_coef(j, i));
+        if (e.groups == 1) {
+            e.coef_l1.push_back(l1[0]);
+        } else {
+            for (std::size_t i = 0; i < e.groups; ++i)
+                for (std::size_t j = i + 1; j < e.groups; ++j)
+                    e.coef_l1.push_back(l1[i * e.width + j - 1] + l1[j * e.width + i]);
+        }
+        if (e.coef_l1.size() != e.functions) throw std::invalid_argument("rho does not fit the classes");
+    }
+
+    // A linear expansion is one weight vector per decision function.
+    void collapse(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values,
+                  const In2<double> &sv_coef) {
+        e.weights.assign(e.active.size() * e.functions, 0.0);
+        for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+            for (; i < e.group_end[g]; ++i)
+                for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k) {
+                    double *w = e.weights.data() + e.position(indices.data()[k]) * e.functions;
+                    if (e.groups == 1) {
+                        w[0] += sv_coef(0, i) * values.data()[k];
+                        continue;
+                    }
+                    for (std::size_t a = 0, p = 0; a < e.groups; ++a)
+                        for (std::size_t b = a + 1; b < e.groups; ++b, ++p) {
+                            if (a == g) w[p] += sv_coef(b - 1, i) * values.data()[k];
+                            if (b == g) w[p] += sv_coef(a, i) * values.data()[k];
+                        }
+                }
+    }
+};
+
+}  // namespace
+}  // namespace svmfast
+
+void register_decision(nanobind::module_ &m) {
+    namespace nb = nanobind;
+    using namespace svmfast;
+    nb::class_<DecisionSums>(m, "DecisionSums")
+        .def(nb::init<int, double, double, int, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<double>,
+                      In1<double>, In1<std::int64_t>>(),
+             nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"), nb::arg("degree"), nb::arg("indptr").noconvert(),
+             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("sv_coef").noconvert(),
+             nb::arg("rho").noconvert(), nb::arg("group_sizes").noconvert())
+        .def("decide", &DecisionSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("reference"), nb::arg("threads"))
+        .def_prop_ro("bytes", &DecisionSums::bytes)
+        .def_prop_ro("scattered", &DecisionSums::scattered);
+    m.def("isa", [] {
+        switch (best_isa()) {
+            case Isa::avx512: return "avx512";
+            case Isa::avx2: return "avx2";
+            default: return "baseline";
+        }
+    });
+}

@@ -1,0 +1,77 @@
+// Exact decision sums of a kernel expansion: the layout shared by the code that packs a model (decision.cpp) and the
+// code that evaluates rows (simd/decision.cpp, one variant per instruction set).
+//
+// Support vectors lie in panels of `lanes` vectors, feature-major, so that one vector register holds one feature of
+// several support vectors. A panel never mixes classes; short panels are filled up with zero coefficients. Only features
+// that occur in some support vector are kept ("active"); a row's other features matter for its norm alone.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "aligned.hpp"
+#include "dispatch.hpp"
+
+namespace svmfast {
+
+enum class KernelKind : int { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3 };
+
+struct RowBlock {
+    const std::int64_t *indptr;
+    const std::int32_t *indices;
+    const double *values;
+    std::size_t first, count;
+};
+
+struct Expansion {
+    KernelKind kind;
+    double gamma, coef0;
+    int degree;
+    // Classes, coefficients per support vector, decision functions. Regression and one-class: 1, 1, 1.
+    std::size_t groups, width, functions;
+    std::size_t n;  // support vectors
+
+    std::vector<std::int32_t> active;      // column numbers, ascending
+    std::vector<std::int32_t> column_map;  // column -> position in active or -1; empty when columns are too many
+
+    std::size_t lanes;                      // support vectors per panel
+    std::vector<std::size_t> group_end;     // one past the last support vector of each group
+    std::vector<std::size_t> group_panels;  // first panel of each group, and the end
+    Aligned<double> values;                 // [panel][active][lanes]; empty when scattered
+    Aligned<double> init;                   // [panel][lanes]: where the sum in the exponent starts (rbf)
+    Aligned<double> coef;                   // [panel][width][lanes]
+    std::vector<double> rho;                // [functions]
+    std::vector<double> coef_l1;            // [functions]: sum of |coefficients|
+    double max_norm;                        // max ||x_i||
+
+    // Very wide, very sparse models: no panels but columns, and for the reference path the vectors themselves.
+    bool scattered;
+    std::vector<std::int64_t> column_start;  // [active + 1]
+    std::vector<std::uint32_t> column_lane;  // panel * lanes + lane
+    std::vector<double> column_value;
+    std::vector<std::int64_t> sv_start;  // [n + 1]
+    std::vector<std::int32_t> sv_active;
+    std::vector<double> sv_value;
+
+    Aligned<double> weights;  // linear kernel: [active][functions], the collapsed model
+
+    std::size_t panels() const { return group_panels.back(); }
+
+    std::int32_t position(std::int32_t column) const {
+        if (!column_map.empty())
+            return static_cast<std::size_t>(column) < column_map.size() ? column_map[column] : -1;
+        std::size_t lo = 0, hi = active.size();
+        while (lo < hi) {
+            const std::size_t mid = (lo + hi) / 2;
+            if (active[mid] < column) lo = mid + 1; else hi = mid;
+        }
+        return lo < active.size() && active[lo] == column ? static_cast<std::int32_t>(lo) : -1;
+    }
+};
+
+}  // namespace svmfast
+
+// Decision values of the rows of one block -> out[count][functions]. Where rounding could turn a label (or when
+// `reference` asks for it) a row is summed in LIBSVM's own order and gets LIBSVM's own bits. Returns how many were.
+SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool reference, double *out))
+// Support vectors per panel.
+SVMFAST_DECLARE(std::size_t decision_lanes())

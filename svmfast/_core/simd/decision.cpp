@@ -1,0 +1,495 @@
+// Exact decision values: dot products, kernel function and weighted sum fused over register tiles, so that kernel values
+// never travel to memory. Compiled once per instruction set; see decision.hpp for the layout.
+//
+// Three ways to the dot products, chosen row by row (so an answer never depends on the rows beside it):
+//   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
+//   sparse   one row x NV vectors, the row's features only, panel by panel so that a panel stays in the L1 cache;
+//   scatter  for wide, very sparse models: the model's columns of the row's features.
+// and a fourth, the reference, that follows LIBSVM operation by operation.
+#include "decision.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "simd/vec.hpp"
+
+namespace svmfast::SVMFAST_ISA {
+namespace {
+
+constexpr std::size_t NV = 3;                    // vectors per panel
+constexpr std::size_t ROWS = W == 8 ? 8 : 4;     // rows per dense tile: ROWS * NV accumulators fill the registers
+constexpr std::size_t LANES = NV * W;
+constexpr double LOG2E = 1.4426950408889634;
+// A dense feature costs NV multiply-adds at two a cycle; a sparse one also its broadcast and its index. Measured break-even.
+constexpr double SPARSE_COST = 1.7;
+constexpr std::size_t L1_FEATURES = 24576 / (LANES * 8);  // features of a panel that stay in L1
+constexpr std::size_t L2_BYTES = 256 * 1024;
+
+double powi(double base, int times) {
+    double result = 1.0;
+    for (double square = base; times > 0; times /= 2, square *= square)
+        if (times % 2 == 1) result *= square;
+    return result;
+}
+
+vd powi(vd base, int times) {
+    vd result = broadcast(1.0);
+    for (vd square = base; times > 0; times /= 2, square *= square)
+        if (times % 2 == 1) result *= square;
+    return result;
+}
+
+// The kernel function of a finished sum. For rbf the sum is already the exponent of two.
+template <KernelKind kind>
+inline vd transform(vd sum, int degree) {
+    if constexpr (kind == KernelKind::rbf) return exp2(sum);
+    if constexpr (kind == KernelKind::polynomial) return powi(sum, degree);
+    if constexpr (kind == KernelKind::sigmoid) {
+        double lane[W];
+        store(lane, sum);
+        for (double &x : lane) x = std::tanh(x);
+        return load(lane);
+    }
+    return sum;
+}
+
+// A block's rows in the model's own columns, scaled so that the dot product needs no further factor.
+struct MappedRows {
+    std::vector<std::size_t> start;
+    std::vector<std::int32_t> position;
+    std::vector<double> value;
+    std::vector<double> squared_norm;
+
+    MappedRows(const Expansion &e, const RowBlock &rows, double scale) {
+        start.reserve(rows.count + 1);
+        start.push_back(0);
+        const std::int64_t begin = rows.indptr[rows.first], end = rows.indptr[rows.first + rows.count];
+        position.reserve(end - begin);
+        value.reserve(end - begin);
+        squared_norm.reserve(rows.count);
+        for (std::size_t r = rows.first; r < rows.first + rows.count; ++r) {
+            double norm = 0;
+            for (std::int64_t k = rows.indptr[r]; k < rows.indptr[r + 1]; ++k) {
+                const double z = rows.values[k];
+                norm += z * z;
+                const std::int32_t at = e.position(rows.indices[k]);
+                if (at < 0 || z == 0) continue;
+                position.push_back(at);
+                value.push_back(z * scale);
+            }
+            squared_norm.push_back(norm);
+            start.push_back(position.size());
+        }
+    }
+    std::size_t count() const { return squared_norm.size(); }
+    std::size_t nonzeros(std::size_t r) const { return start[r + 1] - start[r]; }
+};
+
+struct Block {
+    const Expansion &e;
+    const MappedRows &rows;
+    const std::vector<double> &offset;  // added to every sum of a row (rbf: its norm's share of the exponent)
+    double *sums;                       // [row][group][width]
+
+    double *row_sums(std::size_t row, std::size_t group) const {
+        return sums + (row * e.groups + group) * e.width;
+    }
+};
+
+// Adds kernel values of one panel, times each coefficient row, to acc[width].
+template <std::size_t rows>
+inline void weigh(const Expansion &e, std::size_t panel, const vd (&k)[rows][NV], vd *acc) {
+    const double *coef = e.coef.data() + panel * e.width * LANES;
+    for (std::size_t j = 0; j < e.width; ++j, coef += LANES) {
+        vd c[NV];
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) c[v] = load(coef + v * W);
+        SVMFAST_UNROLL for (std::size_t r = 0; r < rows; ++r) {
+            vd a = acc[r * e.width + j];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) a = fma(c[v], k[r][v], a);
+            acc[r * e.width + j] = a;
+        }
+    }
+}
+
+template <KernelKind kind>
+inline vd start_value(const Expansion &e, std::size_t panel, std::size_t v, double offset) {
+    if constexpr (kind == KernelKind::rbf) return load(e.init.data() + panel * LANES + v * W) + offset;
+    return broadcast(offset);
+}
+
+template <KernelKind kind>
+void dense_rows(const Block &b, const std::vector<std::uint32_t> &which) {
+    const Expansion &e = b.e;
+    const std::size_t d = e.active.size();
+    const std::size_t tiles = (which.size() + ROWS - 1) / ROWS;
+    Aligned<double> packed(tiles * d * ROWS, 0.0);  // [tile][feature][row]
+    std::vector<double> offset(tiles * ROWS, 0.0);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+        double *column = packed.data() + (i / ROWS) * d * ROWS + i % ROWS;
+        const std::size_t row = which[i];
+        for (std::size_t k = b.rows.start[row]; k < b.rows.start[row + 1]; ++k)
+            column[b.rows.position[k] * ROWS] = b.rows.value[k];
+        offset[i] = b.offset[row];
+    }
+    Aligned<vd> acc(ROWS * e.width);
+    const std::size_t block = std::max<std::size_t>(1, L2_BYTES / (d * LANES * 8 + 1));
+    for (std::size_t g = 0; g < e.groups; ++g)
+        for (std::size_t first = e.group_panels[g]; first < e.group_panels[g + 1]; first += block) {
+            const std::size_t last = std::min(first + block, e.group_panels[g + 1]);
+            for (std::size_t t = 0; t < tiles; ++t) {
+                const double *z = packed.data() + t * d * ROWS;
+                std::fill(acc.begin(), acc.end(), vd{});
+                for (std::size_t panel = first; panel < last; ++panel) {
+                    const double *x = e.values.data() + panel * d * LANES;
+                    vd k[ROWS][NV];
+                    SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
+                            k[r][v] = start_value<kind>(e, panel, v, offset[t * ROWS + r]);
+                    for (std::size_t f = 0; f < d; ++f) {
+                        vd xv[NV];
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) xv[v] = load(x + f * LANES + v * W);
+                        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
+                            const vd zr = broadcast(z[f * ROWS + r]);
+                            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = fma(zr, xv[v], k[r][v]);
+                        }
+                    }
+                    SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = transform<kind>(k[r][v], e.degree);
+                    weigh<ROWS>(e, panel, k, acc.data());
+                }
+                for (std::size_t r = 0; r < ROWS && t * ROWS + r < which.size(); ++r) {
+                    double *sums = b.row_sums(which[t * ROWS + r], g);
+                    for (std::size_t j = 0; j < e.width; ++j) sums[j] += horizontal_sum(acc[r * e.width + j]);
+                }
+            }
+        }
+}
+
+// Adds x[., features of the row] * z over the row's entries [from, to) to k; two chains hide the multiply-add's latency.
+inline void sparse_dot(const double *x, const std::int32_t *at, const double *z, std::size_t n, vd (&k)[NV]) {
+    vd other[NV] = {};
+    std::size_t i = 0;
+    for (; i + 1 < n; i += 2) {
+        const double *x0 = x + at[i] * LANES, *x1 = x + at[i + 1] * LANES;
+        const vd z0 = broadcast(z[i]), z1 = broadcast(z[i + 1]);
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
+            k[v] = fma(z0, load(x0 + v * W), k[v]);
+            other[v] = fma(z1, load(x1 + v * W), other[v]);
+        }
+    }
+    if (i < n) {
+        const double *x0 = x + at[i] * LANES;
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[v] = fma(broadcast(z[i]), load(x0 + v * W), k[v]);
+    }
+    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[v] += other[v];
+}
+
+template <KernelKind kind>
+void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which) {
+    const Expansion &e = b.e;
+    const std::size_t d = e.active.size();
+    // Wide panels are walked in slices of features that fit the L1 cache; `cut` holds where each row crosses a slice.
+    const std::size_t slices = std::max<std::size_t>(1, (d + L1_FEATURES - 1) / L1_FEATURES);
+    std::vector<std::size_t> cut(which.size() * (slices + 1));
+    for (std::size_t i = 0; i < which.size(); ++i) {
+        const std::int32_t *at = b.rows.position.data();
+        std::size_t k = b.rows.start[which[i]];
+        for (std::size_t s = 0; s <= slices; ++s) {
+            while (k < b.rows.start[which[i] + 1] && static_cast<std::size_t>(at[k]) < s * L1_FEATURES) ++k;
+            cut[i * (slices + 1) + s] = k;
+        }
+        cut[i * (slices + 1) + slices] = b.rows.start[which[i] + 1];
+    }
+    Aligned<vd> acc(which.size() * e.width);
+    Aligned<vd> partial(slices > 1 ? which.size() * NV : 0);
+    for (std::size_t g = 0; g < e.groups; ++g) {
+        std::fill(acc.begin(), acc.end(), vd{});
+        for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
+            const double *x = e.values.data() + panel * d * LANES;
+            for (std::size_t s = 0; s < slices; ++s)
+                for (std::size_t i = 0; i < which.size(); ++i) {
+                    const std::size_t from = cut[i * (slices + 1) + s], to = cut[i * (slices + 1) + s + 1];
+                    vd k[1][NV];
+                    if (s == 0) {
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
+                            k[0][v] = start_value<kind>(e, panel, v, b.offset[which[i]]);
+                    } else {
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = partial[i * NV + v];
+                    }
+                    sparse_dot(x, b.rows.position.data() + from, b.rows.value.data() + from, to - from, k[0]);
+                    if (s + 1 < slices) {
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) partial[i * NV + v] = k[0][v];
+                        continue;
+                    }
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = transform<kind>(k[0][v], e.degree);
+                    weigh<1>(e, panel, k, acc.data() + i * e.width);
+                }
+        }
+        for (std::size_t i = 0; i < which.size(); ++i)
+            for (std::size_t j = 0; j < e.width; ++j)
+                b.row_sums(which[i], g)[j] = horizontal_sum(acc[i * e.width + j]);
+    }
+}
+
+template <KernelKind kind>
+void scatter_rows(const Block &b, const std::vector<std::uint32_t> &which) {
+    const Expansion &e = b.e;
+    Aligned<double> k(e.panels() * LANES);
+    Aligned<vd> acc(e.width);
+    for (std::uint32_t row : which) {
+        for (std::size_t i = 0; i < k.size(); ++i)
+            k[i] = b.offset[row] + (kind == KernelKind::rbf ? e.init[i] : 0.0);
+        for (std::size_t i = b.rows.start[row]; i < b.rows.start[row + 1]; ++i) {
+            const std::int32_t f = b.rows.position[i];
+            const double z = b.rows.value[i];
+            for (std::int64_t c = e.column_start[f]; c < e.column_start[f + 1]; ++c)
+                k[e.column_lane[c]] += z * e.column_value[c];
+        }
+        for (std::size_t g = 0; g < e.groups; ++g) {
+            std::fill(acc.begin(), acc.end(), vd{});
+            for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
+                vd tile[1][NV];
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
+                    tile[0][v] = transform<kind>(load(k.data() + panel * LANES + v * W), e.degree);
+                weigh<1>(e, panel, tile, acc.data());
+            }
+            for (std::size_t j = 0; j < e.width; ++j) b.row_sums(row, g)[j] = horizontal_sum(acc[j]);
+        }
+    }
+}
+
+template <KernelKind kind>
+void kernel_sums(const Block &b) {
+    const Expansion &e = b.e;
+    std::vector<std::uint32_t> dense, sparse;
+    for (std::size_t r = 0; r < b.rows.count(); ++r)
+        (e.scattered || b.rows.nonzeros(r) * SPARSE_COST < e.active.size() ? sparse : dense)
+            .push_back(static_cast<std::uint32_t>(r));
+    if (e.scattered) return scatter_rows<kind>(b, sparse);
+    if (!dense.empty()) dense_rows<kind>(b, dense);
+    if (!sparse.empty()) sparse_rows<kind>(b, sparse);
+}
+
+// Calls visit(function, first class, second class) in LIBSVM's order.
+template <class Visit>
+void each_pair(const Expansion &e, Visit &&visit) {
+    if (e.groups == 1) return visit(0, 0, 0);
+    std::size_t p = 0;
+    for (std::size_t i = 0; i < e.groups; ++i)
+        for (std::size_t j = i + 1; j < e.groups; ++j) visit(p++, i, j);
+}
+
+// Bounds, with room to spare, on how far our sums and LIBSVM's can lie apart, both rounding each operation by at most u.
+struct Rounding {
+    double kernel;  // of one kernel value
+    double sum;     // of a decision value, per unit of sum |coef|
+};
+
+Rounding rounding(const Expansion &e, double norm) {
+    constexpr double u = std::numeric_limits<double>::epsilon();
+    const double terms = static_cast<double>(e.active.size()) + 10, sums = static_cast<double>(e.n) + 30;
+    const double dot = std::fabs(e.kind == KernelKind::linear ? 1.0 : e.gamma) * e.max_norm * norm;
+    double largest = 1, kernel = 0;  // |kernel value|; its error
+    switch (e.kind) {
+        case KernelKind::rbf: {  // the exponent comes out of a cancellation of terms up to gamma (||x|| + ||z||)^2
+            const double reach = e.max_norm + norm;
+            kernel = terms * e.gamma * reach * reach;
+            break;
+        }
+        case KernelKind::polynomial:
+            largest = powi(dot + std::fabs(e.coef0), e.degree);
+            kernel = terms * e.degree * largest;
+            break;
+        case KernelKind::sigmoid: kernel = terms * (dot + std::fabs(e.coef0)); break;
+        case KernelKind::linear:
+            largest = dot;
+            kernel = terms * dot;
+            break;
+    }
+    return {u * kernel, u * (kernel + sums * largest)};
+}
+
+// Rows exactly as LIBSVM sums them: squared differences in the order of the indices, libm's exp, coefficients in the
+// order of the file; multiplications and additions rounded separately. Lanes are support vectors, so each lane sees
+// LIBSVM's own sequence of operations. A few rows go together, so that each panel comes once from memory for all of them.
+class Reference {
+   public:
+    static constexpr std::size_t BATCH = 8;
+
+    explicit Reference(const Expansion &e) : e(e), stride(e.panels() * LANES), k(BATCH * stride) {}
+
+    // Rows which[0 .. count), count <= BATCH -> out[row][functions].
+    void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
+        if (e.scattered)
+            for (std::size_t b = 0; b < count; ++b) merged(rows, rows.first + which[b], k.data() + b * stride);
+        else if (e.kind == KernelKind::rbf)
+            panelled<true>(rows, which, count);
+        else
+            panelled<false>(rows, which, count);
+        for (double &value : k) value = kernel(value);
+        for (std::size_t b = 0; b < count; ++b)
+            each_pair(e, [&](std::size_t p, std::size_t i, std::size_t j) {
+                const double *values = k.data() + b * stride;
+                double sum = 0;
+                if (e.groups == 1) {
+                    add(values, 0, 0, sum);
+                } else {
+                    add(values, i, j - 1, sum);
+                    add(values, j, i, sum);
+                }
+                out[which[b] * e.functions + p] = sum - e.rho[p];
+            });
+    }
+
+   private:
+    struct Step {
+        std::int64_t at;  // place in a panel, or ABSENT
+        double z;
+    };
+    static constexpr std::int64_t ABSENT = -1;
+
+    const Expansion &e;
+    std::size_t stride;
+    Aligned<double> k;  // [row of the batch][lane]: first the sums, then the kernel values
+    std::vector<Step> walk[BATCH];
+
+    double kernel(double sum) const {
+        switch (e.kind) {
+            case KernelKind::rbf: return std::exp(-e.gamma * sum);
+            case KernelKind::polynomial: return powi(e.gamma * sum + e.coef0, e.degree);
+            case KernelKind::sigmoid: return std::tanh(e.gamma * sum + e.coef0);
+            default: return sum;
+        }
+    }
+
+    void add(const double *values, std::size_t group, std::size_t coef_row, double &sum) const {
+        for (std::size_t panel = e.group_panels[group]; panel < e.group_panels[group + 1]; ++panel) {
+            const double *coef = e.coef.data() + (panel * e.width + coef_row) * LANES;
+            // A filler lane has coefficient 0 and a finite kernel value: adding its +-0 changes no bit of a sum.
+            for (std::size_t l = 0; l < LANES; ++l) sum += coef[l] * values[panel * LANES + l];
+        }
+    }
+
+    // A row's features in the order LIBSVM meets them. An rbf distance also meets the model's features that the row
+    // lacks (z = 0) and the row's that the model lacks (ABSENT: x = 0).
+    void plan(const RowBlock &rows, std::size_t row, bool rbf, std::vector<Step> &steps) const {
+        steps.clear();
+        std::size_t f = 0;
+        for (std::int64_t i = rows.indptr[row]; i < rows.indptr[row + 1]; ++i) {
+            const std::int32_t column = rows.indices[i];
+            for (; rbf && f < e.active.size() && e.active[f] < column; ++f) steps.push_back({std::int64_t(f), 0.0});
+            const std::int32_t at = e.position(column);
+            if (at >= 0) f = at + 1;
+            if (at >= 0 || rbf) steps.push_back({at >= 0 ? at : ABSENT, rows.values[i]});
+        }
+        for (; rbf && f < e.active.size(); ++f) steps.push_back({std::int64_t(f), 0.0});
+    }
+
+    template <bool rbf>
+    void panelled(const RowBlock &rows, const std::uint32_t *which, std::size_t count) {
+        alignas(64) static const double zeros[LANES] = {};
+        for (std::size_t b = 0; b < count; ++b) plan(rows, rows.first + which[b], rbf, walk[b]);
+        const std::size_t d = e.active.size();
+        for (std::size_t panel = 0; panel < e.panels(); ++panel) {
+            const double *x = e.values.data() + panel * d * LANES;
+            for (std::size_t b = 0; b < count; ++b) {
+                vd sum[NV] = {};
+                for (const Step &step : walk[b]) {
+                    const double *xs = step.at == ABSENT ? zeros : x + step.at * LANES;
+                    const vd z = broadcast(step.z);
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
+                        const vd xv = load(xs + v * W);
+                        if constexpr (rbf) {
+                            const vd difference = xv - z;
+                            sum[v] = sum[v] + difference * difference;
+                        } else {
+                            sum[v] = sum[v] + xv * z;
+                        }
+                    }
+                }
+                double *to = k.data() + b * stride + panel * LANES;
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + v * W, sum[v]);
+            }
+        }
+    }
+
+    void merged(const RowBlock &rows, std::size_t row, double *sums) const {
+        const std::int64_t first = rows.indptr[row], last = rows.indptr[row + 1];
+        const std::int32_t end = std::numeric_limits<std::int32_t>::max();
+        for (std::size_t g = 0, sv = 0; g < e.groups; ++g) {
+            double *to = sums + e.group_panels[g] * LANES;
+            for (; sv < e.group_end[g]; ++sv) {
+                std::int64_t a = e.sv_start[sv], i = first;
+                double sum = 0;
+                while (a < e.sv_start[sv + 1] || i < last) {
+                    const std::int32_t ca = a < e.sv_start[sv + 1] ? e.active[e.sv_active[a]] : end;
+                    const std::int32_t ci = i < last ? rows.indices[i] : end;
+                    const double x = ca <= ci ? e.sv_value[a] : 0.0, z = ci <= ca ? rows.values[i] : 0.0;
+                    sum += e.kind == KernelKind::rbf ? (x - z) * (x - z) : x * z;
+                    a += ca <= ci;
+                    i += ci <= ca;
+                }
+                *to++ = sum;
+            }
+        }
+    }
+};
+
+}  // namespace
+
+std::size_t decision_lanes() { return LANES; }
+
+std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool reference, double *out) {
+    std::vector<std::uint32_t> doubtful;
+    if (reference) {
+        for (std::size_t r = 0; r < rows.count; ++r) doubtful.push_back(static_cast<std::uint32_t>(r));
+    } else {
+        const double scale = e.kind == KernelKind::rbf      ? 2 * e.gamma * LOG2E
+                             : e.kind == KernelKind::linear ? 1.0
+                                                            : e.gamma;
+        const MappedRows mapped(e, rows, scale);
+        std::vector<double> offset(rows.count);
+        for (std::size_t r = 0; r < rows.count; ++r)
+            offset[r] = e.kind == KernelKind::rbf ? -e.gamma * LOG2E * mapped.squared_norm[r] : e.coef0;
+        std::vector<double> sums(e.kind == KernelKind::linear ? 0 : rows.count * e.groups * e.width, 0.0);
+        const Block block{e, mapped, offset, sums.data()};
+        switch (e.kind) {
+            case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block); break;
+            case KernelKind::polynomial: kernel_sums<KernelKind::polynomial>(block); break;
+            case KernelKind::sigmoid: kernel_sums<KernelKind::sigmoid>(block); break;
+            case KernelKind::linear: break;
+        }
+        for (std::size_t r = 0; r < rows.count; ++r) {
+            double *row_out = out + r * e.functions;
+            if (e.kind == KernelKind::linear) {
+                for (std::size_t p = 0; p < e.functions; ++p) row_out[p] = -e.rho[p];
+                for (std::size_t i = mapped.start[r]; i < mapped.start[r + 1]; ++i) {
+                    const double *w = e.weights.data() + mapped.position[i] * e.functions;
+                    for (std::size_t p = 0; p < e.functions; ++p) row_out[p] += w[p] * mapped.value[i];
+                }
+            } else {
+                each_pair(e, [&](std::size_t p, std::size_t i, std::size_t j) {
+                    const double sum = e.groups == 1
+                                           ? block.row_sums(r, 0)[0]
+                                           : block.row_sums(r, i)[j - 1] + block.row_sums(r, j)[i];
+                    row_out[p] = sum - e.rho[p];
+                });
+            }
+            const Rounding error = rounding(e, std::sqrt(mapped.squared_norm[r]));
+            // Badly scaled data cancel digits in our form of the rbf exponent, not in LIBSVM's sum of squares.
+            bool sure = e.kind != KernelKind::rbf || error.kernel < 1e-9;
+            for (std::size_t p = 0; p < e.functions; ++p)
+                sure &= std::fabs(row_out[p]) > error.sum * e.coef_l1[p] + 4e-16 * std::fabs(e.rho[p]);
+            if (!sure) doubtful.push_back(static_cast<std::uint32_t>(r));
+        }
+    }
+    if (!doubtful.empty()) {
+        Reference exactly(e);
+        for (std::size_t i = 0; i < doubtful.size(); i += Reference::BATCH)
+            exactly.evaluate(rows, doubtful.data() + i, std::min(Reference::BATCH, doubtful.size() - i), out);
+    }
+    return doubtful.size();
+}
+
+}  // namespace svmfast::SVMFAST_ISA

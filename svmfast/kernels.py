@@ -1,0 +1,139 @@
+"""Kernel functions and exact decision values: the native engine behind every kernel expansion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast import _core
+from svmfast.errors import ModelContentError, UnsupportedError
+from svmfast.rows import Rows
+
+FloatArray = NDArray[np.float64]
+
+KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+_NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function, with LIBSVM's names and parameters.
+
+    linear x.z; polynomial (gamma x.z + coef0)^degree; rbf exp(-gamma ||x - z||^2);
+    sigmoid tanh(gamma x.z + coef0); precomputed: the column of the row named by the support vector's serial
+    number. Parameters that a kernel does not have stay 0.
+    """
+
+    kind: str
+    gamma: float = 0.0
+    coef0: float = 0.0
+    degree: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KERNELS:
+            raise ModelContentError("kernel_type", f"unknown kernel '{self.kind}'", " or ".join(KERNELS))
+
+    def matrix(self, x: FloatArray, z: FloatArray) -> FloatArray:
+        """Return the kernel values of dense rows, K[i, j] = K(x_i, z_j).
+
+        For solvers that need the values themselves; a decision value is cheaper by :class:`DecisionEngine`.
+
+        Parameters
+        ----------
+        x : (m, d) float64
+        z : (n, d) float64
+
+        Returns
+        -------
+        (m, n) float64
+        """
+        if self.kind == "precomputed":
+            raise UnsupportedError(
+                "a precomputed kernel has no function of vectors", "use the kernel's own values"
+            )
+        dot: FloatArray = x @ z.T
+        if self.kind == "linear":
+            return dot
+        if self.kind == "rbf":
+            dot *= 2
+            dot -= np.einsum("ij,ij->i", x, x)[:, None]
+            dot -= np.einsum("ij,ij->i", z, z)
+            np.minimum(dot, 0, out=dot)
+            dot *= self.gamma
+            np.exp(dot, out=dot)
+            return dot
+        dot *= self.gamma
+        dot += self.coef0
+        if self.kind == "sigmoid":
+            np.tanh(dot, out=dot)
+        else:
+            dot **= self.degree
+        return dot
+
+
+class DecisionEngine:
+    """Exact decision values of one kernel expansion, packed for this machine's vector units.
+
+    Distance, kernel function and weighted sum are fused over register tiles; every row is summed in an order
+    of its own, so its value does not depend on other rows or on threads. A row whose decision value lies
+    within the rounding error of zero, where a label could turn, is summed again operation by operation as
+    LIBSVM does.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    sv : Rows of n support vectors, grouped by class
+    sv_coef : (max(k - 1, 1), n) float64
+    rho : (p,) float64
+    nr_sv : (k,) int64 or None
+        Sizes of the classes; None for one-class and regression.
+
+    Raises
+    ------
+    UnsupportedError
+        For the precomputed kernel, whose rows are not vectors.
+    """
+
+    def __init__(
+        self, kernel: Kernel, sv: Rows, sv_coef: FloatArray, rho: FloatArray, nr_sv: NDArray[np.int64] | None
+    ) -> None:
+        if kernel.kind == "precomputed":
+            raise UnsupportedError(
+                "prediction with a precomputed kernel needs kernel values instead of features",
+                "use svm-predict for such models",
+            )
+        sizes = np.array([len(sv)]) if nr_sv is None else nr_sv
+        self.n_functions = len(rho)
+        self._sums = None
+        self._rho = rho
+        if self.n_functions:
+            self._sums = _core.DecisionSums(
+                _NATIVE_KINDS[kernel.kind],
+                kernel.gamma,
+                kernel.coef0,
+                kernel.degree,
+                np.ascontiguousarray(sv.indptr, dtype=np.int64),
+                np.ascontiguousarray(sv.indices, dtype=np.int32),
+                np.ascontiguousarray(sv.values, dtype=np.float64),
+                np.ascontiguousarray(sv_coef, dtype=np.float64),
+                np.ascontiguousarray(rho, dtype=np.float64),
+                np.ascontiguousarray(sizes, dtype=np.int64),
+            )
+
+    def decision_values(self, rows: Rows, *, threads: int = 1, libsvm_order: bool = False) -> FloatArray:
+        """Return the ``(len(rows), p)`` decision values.
+
+        Parameters
+        ----------
+        rows : Rows
+        threads : int
+        libsvm_order : bool
+            Sum every row as LIBSVM does, bit for bit (regression prints its values with 17 digits).
+        """
+        if self._sums is None:  # a single-class model has no decision function
+            return np.zeros((len(rows), 0))
+        decisions: FloatArray
+        decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads)
+        return decisions

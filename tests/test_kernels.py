@@ -1,0 +1,242 @@
+"""The exact engine against LIBSVM itself (libsvm-official's C interface) and against closed forms."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from libsvm import svm as libsvm
+from numpy.typing import NDArray
+
+from svmfast import _core
+from svmfast.errors import UnsupportedError
+from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.rows import Rows
+
+KERNEL_NUMBER = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
+SVM_NUMBER = {"c_svc": 0, "nu_svc": 1, "one_class": 2, "epsilon_svr": 3, "nu_svr": 4}
+
+
+def random_rows(rng: np.random.Generator, n: int, d: int, density: float) -> Rows:
+    return Rows.from_dense(np.where(rng.random((n, d)) < density, rng.normal(size=(n, d)), 0.0))
+
+
+def nodes(rows: Rows, i: int) -> Any:
+    """Return row `i` as LIBSVM's own array of svm_node."""
+    a, b = int(rows.indptr[i]), int(rows.indptr[i + 1])
+    array = (libsvm.svm_node * (b - a + 1))()
+    for k in range(b - a):
+        array[k].index = int(rows.indices[a + k]) + 1
+        array[k].value = float(rows.values[a + k])
+    array[b - a].index = -1
+    return array
+
+
+class Trained:
+    """A model trained by LIBSVM, its parts as arrays, and LIBSVM's own decision values."""
+
+    def __init__(self, svm_type: str, kernel: Kernel, rows: Rows, y: NDArray[np.float64]) -> None:
+        self.kernel = kernel
+        x = [
+            {int(c) + 1: float(v) for c, v in zip(r.indices, r.values, strict=True)}
+            for r in (rows[i : i + 1] for i in range(len(rows)))
+        ]
+        parameter = libsvm.svm_parameter(
+            f"-q -s {SVM_NUMBER[svm_type]} -t {KERNEL_NUMBER[kernel.kind]} -g {kernel.gamma!r} "
+            f"-r {kernel.coef0!r} -d {kernel.degree}"
+        )
+        self.problem = libsvm.svm_problem(list(y), x)  # the model points into it
+        self.model = m = libsvm.toPyModel(libsvm.libsvm.svm_train(self.problem, parameter))
+        k = m.get_nr_class()
+        classifies = svm_type in ("c_svc", "nu_svc")
+        self.pairs = k * (k - 1) // 2 if classifies else 1
+        width = max(k - 1, 1)
+        coefficients = [[m.sv_coef[j][i] for i in range(m.l)] for j in range(width)]
+        self.sv_coef = np.array(coefficients).reshape(width, m.l)
+        self.rho = np.array([m.rho[p] for p in range(self.pairs)])
+        self.nr_sv = np.array([m.nSV[i] for i in range(k)], dtype=np.int64) if classifies else None
+        self.sv = rows.take([m.sv_indices[i] - 1 for i in range(m.l)])
+
+    def engine(self) -> DecisionEngine:
+        return DecisionEngine(self.kernel, self.sv, self.sv_coef, self.rho, self.nr_sv)
+
+    def libsvm_decisions(self, rows: Rows) -> NDArray[np.float64]:
+        out = np.empty((len(rows), self.pairs))
+        buffer = (ctypes.c_double * self.pairs)()
+        for i in range(len(rows)):
+            libsvm.libsvm.svm_predict_values(self.model, nodes(rows, i), buffer)
+            out[i] = buffer[:]
+        return out
+
+
+KERNELS = [
+    Kernel("linear"),
+    Kernel("polynomial", gamma=0.3, coef0=0.7, degree=3),
+    Kernel("polynomial", gamma=0.5, coef0=0.0, degree=2),
+    Kernel("rbf", gamma=0.2),
+    Kernel("sigmoid", gamma=0.05, coef0=0.1),
+]
+# features, density of the rows: dense tiles, sparse panels, several slices of a panel, scattered columns
+SHAPES = [(5, 1.0), (40, 0.2), (700, 0.15), (3000, 0.01)]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree or ''}")
+@pytest.mark.parametrize(("d", "density"), SHAPES)
+@pytest.mark.parametrize("svm_type", ["c_svc", "nu_svr", "one_class"])
+def test_decisions_are_libsvms(svm_type: str, d: int, density: float, kernel: Kernel) -> None:
+    rng = np.random.default_rng(d)
+    rows = random_rows(rng, 150, d, density)
+    y = rng.integers(0, 4, 150).astype(float) if svm_type == "c_svc" else rng.normal(size=150)
+    trained = Trained(svm_type, kernel, rows, y)
+    test = random_rows(rng, 83, d + 7, density)  # the last seven columns are unknown to the model
+    expected = trained.libsvm_decisions(test)
+    engine = trained.engine()
+    assert engine.decision_values(test, threads=2, libsvm_order=True).tobytes() == expected.tobytes()
+    scale = np.abs(trained.sv_coef).sum() + np.abs(trained.rho).max()
+    if kernel.kind in ("linear", "polynomial"):
+        scale *= max(1.0, float(np.abs(expected).max()))
+    np.testing.assert_allclose(engine.decision_values(test), expected, rtol=0, atol=1e-13 * scale)
+
+
+def test_every_layout_is_met() -> None:
+    """The shapes above reach panels and scattered columns, or the test above proves less than it says."""
+    rng = np.random.default_rng(0)
+    scattered = []
+    for d, density in SHAPES:
+        rows = random_rows(rng, 100, d, density)
+        engine = DecisionEngine(Kernel("rbf", gamma=0.1), rows, np.ones((1, 100)), np.zeros(1), None)
+        assert engine._sums is not None
+        scattered.append(engine._sums.scattered)
+    assert scattered == [False, False, False, True]
+
+
+def test_a_row_does_not_know_its_neighbours_nor_the_threads() -> None:
+    rng = np.random.default_rng(1)
+    sv = random_rows(rng, 300, 30, 0.6)
+    engine = DecisionEngine(
+        Kernel("rbf", gamma=0.1),
+        sv,
+        rng.normal(size=(3, 300)),
+        rng.normal(size=6),
+        np.array([100, 1, 150, 49]),
+    )
+    test = Rows.concatenate([random_rows(rng, 300, 30, 0.9), random_rows(rng, 300, 30, 0.2)])
+    whole = engine.decision_values(test)
+    for threads in (1, 2, 5):
+        assert engine.decision_values(test, threads=threads).tobytes() == whole.tobytes()
+    for size in (1, 7, 64):
+        parts = [engine.decision_values(chunk) for chunk in test.chunks(size)]
+        assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+def test_ties_are_exact() -> None:
+    """Two mirrored support vectors: on the line between them LIBSVM's value is exactly 0, and so is ours."""
+    coefficient, gamma = 0.123456789, 0.7
+    sv = Rows.from_dense([[0.3, 1.7], [-0.3, -1.7]])
+    engine = DecisionEngine(
+        Kernel("rbf", gamma=gamma), sv, np.array([[coefficient, -coefficient]]), np.zeros(1), np.array([1, 1])
+    )
+    test = Rows.from_dense([[1.7 * t, -0.3 * t] for t in np.linspace(-3, 3, 31)] + [[0.0, 0.0]])
+    expected = [
+        coefficient * np.exp(-gamma * ((x - 0.3) ** 2 + (y - 1.7) ** 2))
+        - coefficient * np.exp(-gamma * ((x + 0.3) ** 2 + (y + 1.7) ** 2))
+        for x, y in test.to_dense()
+    ]
+    assert np.count_nonzero(expected) < len(expected)
+    assert (np.sign(engine.decision_values(test)[:, 0]) == np.sign(expected)).all()
+
+
+def test_large_norms_do_not_cancel() -> None:
+    """Raw features of size 1e6 and gamma 1: ||x||^2 + ||z||^2 - 2 x.z would have no correct digit."""
+    sv = Rows.from_dense([[1e6, 2e6], [1e6 + 1, 2e6]])
+    engine = DecisionEngine(
+        Kernel("rbf", gamma=1.0), sv, np.array([[1.0, -2.0]]), np.zeros(1), np.array([1, 1])
+    )
+    test = Rows.from_dense([[1e6 + 0.25, 2e6]])
+    expected = np.exp(-(0.25**2)) - 2 * np.exp(-(0.75**2))
+    assert engine.decision_values(test)[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_far_rows_have_kernel_value_zero() -> None:
+    engine = DecisionEngine(
+        Kernel("rbf", gamma=1.0), Rows.from_dense([[0.0, 1.0]]), np.array([[3.0]]), np.array([0.5]), None
+    )
+    test = Rows.from_dense([[0.0, 1e5], [40.0, 0.0]])
+    assert engine.decision_values(test)[:, 0].tolist() == [-0.5, -0.5]
+
+
+def test_no_rows_no_features_no_functions() -> None:
+    rbf = Kernel("rbf", gamma=1.0)
+    engine = DecisionEngine(rbf, Rows.from_dense(np.zeros((2, 3))), np.ones((1, 2)), np.zeros(1), None)
+    assert engine.decision_values(Rows.empty(3)).shape == (0, 1)
+    values = engine.decision_values(Rows.from_dense([[0.0], [2.0]]))[:, 0]
+    assert values == pytest.approx([2, 2 * np.exp(-4)])
+    single = DecisionEngine(rbf, Rows.empty(), np.zeros((1, 0)), np.zeros(0), np.zeros(1, np.int64))
+    assert single.decision_values(Rows.from_dense([[1.0]])).shape == (1, 0)
+
+
+def test_precomputed_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="prediction with a precomputed kernel needs kernel values"):
+        DecisionEngine(Kernel("precomputed"), Rows.from_dense([[1.0]]), np.ones((1, 1)), np.zeros(1), None)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree or ''}")
+def test_kernel_matrix(kernel: Kernel) -> None:
+    rng = np.random.default_rng(2)
+    x, z = rng.normal(size=(7, 4)), rng.normal(size=(5, 4))
+    dot = np.array([[sum(a * b for a, b in zip(p, q, strict=True)) for q in z] for p in x])
+    distance = np.array([[((p - q) ** 2).sum() for q in z] for p in x])
+    expected = {
+        "linear": dot,
+        "polynomial": (kernel.gamma * dot + kernel.coef0) ** kernel.degree,
+        "rbf": np.exp(-kernel.gamma * distance),
+        "sigmoid": np.tanh(kernel.gamma * dot + kernel.coef0),
+    }[kernel.kind]
+    np.testing.assert_allclose(kernel.matrix(x, z), expected, rtol=1e-12)
+
+
+SAMPLE = """
+import sys
+import numpy as np
+from svmfast import _core
+from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.rows import Rows
+rng = np.random.default_rng(3)
+sv = Rows.from_dense(rng.normal(size=(120, 9)))
+coef, sizes = rng.normal(size=(2, 120)), np.array([40, 50, 30])
+engine = DecisionEngine(Kernel("rbf", gamma=0.1), sv, coef, np.zeros(3), sizes)
+test = Rows.from_dense(rng.normal(size=(50, 9)) * (rng.random((50, 9)) < rng.random((50, 1))))
+fast, slow = (engine.decision_values(test, libsvm_order=order) for order in (False, True))
+np.savez(sys.argv[1], fast=fast, slow=slow)
+print(_core.isa())
+"""
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_every_instruction_set_agrees(isa: str, tmp_path: Path) -> None:
+    available = {"baseline": ["baseline"], "avx2": ["baseline", "avx2"], "avx512": ["baseline", "avx2"]}[
+        _core.isa()
+    ]
+    if isa not in available:
+        pytest.skip(f"this machine does not run {isa}")
+    results = []
+    for name in (isa, _core.isa()):
+        out = tmp_path / f"{name}.npz"
+        environment = {**os.environ, "SVMFAST_ISA": name}
+        done = subprocess.run(
+            [sys.executable, "-c", SAMPLE, str(out)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == name
+        results.append(np.load(out))
+    np.testing.assert_allclose(results[0]["fast"], results[1]["fast"], rtol=0, atol=1e-12)
+    assert results[0]["slow"].tobytes() == results[1]["slow"].tobytes()
