@@ -48,6 +48,82 @@ class ModelFormatError(InputError):
     """A model file breaks a rule of its format."""
 
 
+class EmptyModelError(ModelFormatError):
+    """The file holds no model at all."""
+
+
+class UnknownModelKeyError(ModelFormatError):
+    """A word stands where a key of the format should."""
+
+
+class RepeatedModelKeyError(ModelFormatError):
+    """A key stands in the file twice."""
+
+
+class MissingModelKeyError(ModelFormatError):
+    """A key without which the model cannot be used is not there."""
+
+
+class ModelKeyOrderError(ModelFormatError):
+    """A key stands before one that it depends on."""
+
+
+class ModelValueError(ModelFormatError):
+    """A value is not of its type: not a number, not an integer, not one of the known names."""
+
+
+class ModelNotFiniteError(ModelFormatError):
+    """nan, inf, or a number too large for float64."""
+
+
+class ModelRangeError(ModelFormatError):
+    """A value of the right type that no model can have."""
+
+
+class ModelCountError(ModelFormatError):
+    """More or fewer values than the model's sizes call for."""
+
+
+class ModelContradictionError(ModelFormatError):
+    """Parts that are right by themselves contradict each other."""
+
+
+class TruncatedModelError(ModelFormatError):
+    """The file ends before the model does."""
+
+
+class SurplusModelTextError(ModelFormatError):
+    """The model ends before the file does."""
+
+
+class ModelSizeError(ModelFormatError):
+    """A declared size that the file cannot hold; found before any memory is taken for it."""
+
+
+class EmptySupportVectorError(ModelFormatError):
+    """A blank line between support vectors."""
+
+
+class MissingCoefficientError(ModelFormatError):
+    """A support vector with fewer coefficients than classes minus one."""
+
+
+class MissingColonError(ModelFormatError):
+    """A feature of a support vector without ``index:value`` form."""
+
+
+class SupportVectorIndexError(ModelFormatError):
+    """A feature index that is no integer from 1 to 2147483647."""
+
+
+class SupportVectorOrderError(ModelFormatError):
+    """Feature indices that do not ascend."""
+
+
+class SerialNumberError(ModelFormatError):
+    """A support vector of the precomputed kernel that is not ``0:serial-number``."""
+
+
 class ModelContentError(SvmfastError):
     """The parts of a model contradict each other; readers turn this into a line of the file.
 
@@ -56,11 +132,14 @@ class ModelContentError(SvmfastError):
     field : str
         LIBSVM's or the container's name of the offending part.
     what, expected : str
+    token : str or None
+        The offending text.
     """
 
-    def __init__(self, field: str, what: str, expected: str) -> None:
-        self.field, self.what, self.expected = field, what, expected
-        super().__init__(f"{field}: {what}; expected {expected}")
+    def __init__(self, field: str, what: str, expected: str, token: str | None = None) -> None:
+        self.field, self.what, self.expected, self.token = field, what, expected, token
+        shown = "" if token is None else f" ('{_shorten(token)}')"
+        super().__init__(f"{field}: {what}{shown}; expected {expected}")
 
 
 class UnsupportedError(SvmfastError):

@@ -35,9 +35,7 @@ class DecisionSums:
 def isa() -> str: ...
 def read_sv_section(
     text: bytes, pos: int, n_sv: int, n_coef: int, precomputed: bool
-) -> tuple[
-    int, int, NDArray[np.float64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int
-]: ...
+) -> tuple[int, int, NDArray[np.float64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]: ...
 def format_sv_section(
     coef: NDArray[np.float64],
     indptr: NDArray[np.int64],

@@ -1,0 +1,218 @@
+"""The header of LIBSVM model text: keys and values up to the SV line, and whether they make a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast import errors
+from svmfast.formats._model_numbers import line_of, number_fault, read_numbers, token_at
+from svmfast.models.expansion import KERNELS
+from svmfast.models.head import DENSITY_MARKS, SVM_TYPES
+
+KERNEL_PARAMETERS = {
+    "linear": (),
+    "polynomial": ("degree", "gamma", "coef0"),
+    "rbf": ("gamma",),
+    "sigmoid": ("gamma", "coef0"),
+    "precomputed": (),
+}
+_NAMES = {"svm_type": SVM_TYPES, "kernel_type": KERNELS}
+_INTEGERS = ("degree", "nr_class", "total_sv")
+_FLOATS = ("gamma", "coef0")
+_INTEGER_LISTS = ("label", "nr_sv")
+_LISTS = (*_INTEGER_LISTS, "rho", "probA", "probB", "prob_density_marks")
+_KEYS = (*_NAMES, *_INTEGERS, *_FLOATS, *_LISTS, "SV")
+_LEAST = {"nr_class": 1, "total_sv": 0, "degree": 0, "gamma": 0}
+
+
+class LibsvmHeader:
+    """Reads and checks a header; `end` is then the position behind the word ``SV``.
+
+    Attributes
+    ----------
+    values : dict of str to value
+        Text, int, float or array by key.
+    lines : dict of str to int
+        The line each key stands on.
+    """
+
+    def __init__(self, data: bytes, path: str) -> None:
+        self.data, self.path = data, path
+        self.values: dict[str, Any] = {}
+        self.lines: dict[str, int] = {}
+        self.end = 0
+        self._read()
+        self._check()
+
+    def line(self, pos: int) -> int:
+        """Return the line number of a position."""
+        return line_of(self.data, pos)
+
+    def fault(
+        self,
+        way: type[errors.ModelFormatError],
+        line: int | None,
+        what: str,
+        expected: str,
+        token: str | None = None,
+    ) -> errors.ModelFormatError:
+        """Return an error about this file."""
+        return way(self.path, line, what, token, f"expected {expected}")
+
+    # --- reading ---
+
+    def _read(self) -> None:
+        values, lines = self.values, self.lines
+        if not token_at(self.data, 0)[0]:
+            raise self.fault(errors.EmptyModelError, None, "the file is empty", "a LIBSVM model")
+        while "SV" not in values:
+            key, start, self.end = token_at(self.data, self.end)
+            line = self.line(start)
+            if not key:
+                what = "the file ends inside the header"
+                raise self.fault(
+                    errors.TruncatedModelError, line, what, "more keys, an 'SV' line, support vectors"
+                )
+            if key not in _KEYS:
+                raise self._unknown(key, line)
+            if key in values:
+                what = f"the key stands on line {lines[key]} already"
+                raise self.fault(errors.RepeatedModelKeyError, line, what, "every key once", key)
+            lines[key] = line
+            values[key] = None if key == "SV" else self._list(key) if key in _LISTS else self._value(key)
+            self._check_rest_of_line(key)
+
+    def _unknown(self, key: str, line: int) -> errors.ModelFormatError:
+        what, expected = "unknown key", "a key of a LIBSVM model"
+        if key.startswith("\ufeff"):
+            what, expected = "a byte order mark before the first key", "the file to be saved without it"
+        elif key.startswith("#"):
+            what, expected = "a comment", "none: LIBSVM models have no comments"
+        elif key == "coef":
+            what = "a line that ThunderSVM adds to linear models and LIBSVM cannot read"
+            expected = "it to be deleted: the support vectors say the same"
+        return self.fault(errors.UnknownModelKeyError, line, what, expected, key)
+
+    def _value(self, key: str) -> str | int | float:
+        token, start, stop = token_at(self.data, self.end)
+        line = self.line(start)
+        if not token or (line != self.lines[key] and token in _KEYS):
+            raise self.fault(errors.ModelCountError, self.lines[key], f"'{key}' has no value", "one")
+        if key in _NAMES:
+            if token not in _NAMES[key]:
+                expected = f"one of {' '.join(_NAMES[key])}"
+                raise self.fault(errors.ModelValueError, line, f"unknown {key}", expected, token)
+            self.end = stop
+            return token
+        integer = key in _INTEGERS
+        numbers, n, self.end = read_numbers(self.data, self.end, 1, "int32" if integer else "float64")
+        if n == 0:
+            raise number_fault(self.path, line, token, key, integer=integer)
+        value: int | float = numbers[0].item()
+        if value < _LEAST.get(key, value):
+            raise self.fault(
+                errors.ModelRangeError, line, f"{key} out of range", f"at least {_LEAST[key]}", token
+            )
+        # rho alone takes k(k-1)/2 numbers of two bytes.
+        if key == "nr_class" and value * (value - 1) > len(self.data):
+            what = f"nr_class cannot be true in a file of {len(self.data)} bytes"
+            raise self.fault(errors.ModelSizeError, line, what, "a smaller number", token)
+        return value
+
+    def _list(self, key: str) -> NDArray[Any]:
+        line, integer = self.lines[key], key in _INTEGER_LISTS
+        if key == "prob_density_marks":
+            count, expected = DENSITY_MARKS, f"{DENSITY_MARKS}"
+        elif "nr_class" in self.values:
+            k: int = self.values["nr_class"]
+            count = k if integer else k * (k - 1) // 2
+            expected = f"{count} as nr_class is {k}"
+        else:
+            what = "the key stands before nr_class, which tells how many values it has"
+            raise self.fault(errors.ModelKeyOrderError, line, what, "nr_class first", key)
+        numbers, n, stop = read_numbers(self.data, self.end, count, "int32" if integer else "float64")
+        if n < count:
+            token, start, _ = token_at(self.data, stop)
+            if not token or (self.line(start) != line and token in _KEYS):
+                raise self.fault(errors.ModelCountError, line, f"'{key}' has {n} values", expected)
+            raise number_fault(self.path, self.line(start), token, f"value {n + 1} of {key}", integer=integer)
+        self.end = stop
+        return numbers
+
+    def _check_rest_of_line(self, key: str) -> None:
+        """Refuse more values than the key has; another key on the same line is no fault to LIBSVM."""
+        token, start, _ = token_at(self.data, self.end)
+        if not token or self.line(start) != self.lines[key] or (token in _KEYS and key != "SV"):
+            return
+        takes = len(self.values[key]) if key in _LISTS else 0 if key == "SV" else 1
+        raise self.fault(
+            errors.ModelCountError,
+            self.lines[key],
+            f"text after the {takes} value(s) of '{key}'",
+            "a line end",
+            token,
+        )
+
+    # --- what a model must have ---
+
+    def _check(self) -> None:
+        values = self.values
+        self._need("", "svm_type", "kernel_type", "nr_class", "total_sv", "rho")
+        svm_type, kernel_type = values["svm_type"], values["kernel_type"]
+        self._need(f" in a model with a {kernel_type} kernel", *KERNEL_PARAMETERS[kernel_type])
+        if svm_type in ("c_svc", "nu_svc"):
+            self._need(f" in a {svm_type} model", "label", "nr_sv")
+            for one, other in (("probA", "probB"), ("probB", "probA")):
+                if one in values:
+                    self._need(f" beside {one}", other)
+            self._refuse("prob_density_marks")
+            self._check_labels()
+            self._check_nr_sv()
+        else:
+            self._refuse(
+                "label", "nr_sv", "probB", "probA" if svm_type == "one_class" else "prob_density_marks"
+            )
+            if values["nr_class"] != 2:
+                what = f"wrong nr_class for a {svm_type} model"
+                expected, token = "2, as LIBSVM writes it", str(values["nr_class"])
+                raise self.fault(
+                    errors.ModelContradictionError, self.lines["nr_class"], what, expected, token
+                )
+        if values["nr_class"] == 1 and values["total_sv"] != 0:
+            what, token = "support vectors in a model of one class", str(values["total_sv"])
+            raise self.fault(
+                errors.ModelContradictionError, self.lines["total_sv"], what, "total_sv 0", token
+            )
+
+    def _need(self, where: str, *keys: str) -> None:
+        for key in keys:
+            if key not in self.values:
+                what = f"no '{key}' before the support vectors"
+                raise self.fault(errors.MissingModelKeyError, self.lines["SV"], what, f"one{where}")
+
+    def _refuse(self, *keys: str) -> None:
+        for key in keys:
+            if key in self.values:
+                what, expected = "a key of another svm_type", f"none in a {self.values['svm_type']} model"
+                raise self.fault(errors.ModelContradictionError, self.lines[key], what, expected, key)
+
+    def _check_labels(self) -> None:
+        labels, counts = np.unique(self.values["label"], return_counts=True)
+        if len(labels) != self.values["nr_class"]:
+            what, twice = "the same label twice", str(labels[counts > 1][0])
+            raise self.fault(
+                errors.ModelContradictionError, self.lines["label"], what, "labels that differ", twice
+            )
+
+    def _check_nr_sv(self) -> None:
+        counts, total, line = self.values["nr_sv"], self.values["total_sv"], self.lines["nr_sv"]
+        if (counts < 0).any():
+            token = str(counts[counts < 0][0])
+            raise self.fault(errors.ModelRangeError, line, "a negative count in nr_sv", "at least 0", token)
+        found = int(counts.sum(dtype=np.int64))
+        if found != total:
+            what = "the counts of nr_sv do not sum to total_sv"
+            raise self.fault(errors.ModelContradictionError, line, what, f"a sum of {total}", str(found))

@@ -1,0 +1,121 @@
+"""Reading LIBSVM model text, with every count checked.
+
+LIBSVM 3.37's ``svm_load_model`` is followed where it gives the answer that its writer meant: keys in any
+order as long as nr_class comes before the lists and SV last, several keys on a line, CRLF, no last line end.
+What it would crash on or quietly misread is refused with line and token.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmfast import errors
+from svmfast._core import SV_FAULTS, read_sv_section
+from svmfast.errors import ModelFormatError
+from svmfast.formats._libsvm_header import KERNEL_PARAMETERS, LibsvmHeader
+from svmfast.formats._model_numbers import number_fault, token_at
+from svmfast.models.expansion import Kernel, KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+
+def parse_libsvm_model(data: bytes, path: str) -> tuple[KernelExpansion, list[str]]:
+    """Read a model from its text.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole file, decompressed.
+    path : str
+        What to call it in messages.
+
+    Returns
+    -------
+    model : KernelExpansion
+    warnings : list of str
+        Whole messages, for example that the last line has no end.
+
+    Raises
+    ------
+    ModelFormatError
+        One subclass for each way to fail, with line and token.
+    """
+    header = LibsvmHeader(data, path)
+    values = header.values
+    svm_type, kernel_type = values["svm_type"], values["kernel_type"]
+    n_sv, n_coef = values["total_sv"], max(values["nr_class"] - 1, 1)
+    begin = data.find(b"\n", header.end) + 1 or len(data)
+    if n_sv > (len(data) - begin + 1) // (2 * n_coef):
+        what = f"total_sv cannot be true: {len(data) - begin} bytes follow the SV line"
+        expected = "a smaller number, or the file was cut short"
+        raise header.fault(errors.ModelSizeError, header.lines["total_sv"], what, expected, str(n_sv))
+    fault, pos, coef, indptr, indices, sv_values, n_columns = read_sv_section(
+        data, begin, n_sv, n_coef, kernel_type == "precomputed"
+    )
+    if fault:
+        raise _sv_fault(header, SV_FAULTS[fault], pos, begin, n_coef)
+    warnings = _check_last_line(header, begin)
+    # LIBSVM itself writes gamma 0 where the data have no features at all, and there only.
+    if "gamma" in KERNEL_PARAMETERS[kernel_type] and values["gamma"] == 0 and len(sv_values):
+        line = header.lines["gamma"]
+        raise header.fault(errors.ModelRangeError, line, "gamma out of range", "a positive number", "0")
+    label, nr_sv = (None if v is None else v.astype(np.int64) for v in map(values.get, ("label", "nr_sv")))
+    head = Head(svm_type, label, values.get("probA"), values.get("probB"), values.get("prob_density_marks"))
+    kernel = Kernel(kernel_type, **{key: values[key] for key in KERNEL_PARAMETERS[kernel_type]})
+    rows = Rows(indptr, indices, sv_values, n_columns)
+    return KernelExpansion(head, kernel, rows, coef, values["rho"], nr_sv), warnings
+
+
+def _check_last_line(header: LibsvmHeader, begin: int) -> list[str]:
+    """Look for a cut through the last line, which no count can show."""
+    data = header.data
+    if len(data) == begin or data.endswith(b"\n"):
+        return []
+    last = data.rfind(b"\n") + 1
+    line = header.line(len(data))
+    if (
+        last > begin
+        and data[:last].rstrip(b"\r\n").endswith((b" ", b"\t"))
+        and not data.endswith((b" ", b"\t"))
+    ):
+        # LIBSVM ends every line with a blank; here only the last one lacks it.
+        token = data[last:].split()[-1].decode()
+        what, expected = "the last line is cut short", "a blank and a line end, as the other lines have"
+        raise header.fault(errors.TruncatedModelError, line, what, expected, token)
+    return [f"{header.path}:{line}: the last line has no line end; perhaps the file was cut short"]
+
+
+def _sv_fault(header: LibsvmHeader, fault: str, pos: int, begin: int, n_coef: int) -> ModelFormatError:
+    """Return the error for a fault that the native reader found at `pos`."""
+    total, line = header.values["total_sv"], header.line(pos)
+    token = token_at(header.data, pos)[0]
+    if fault == "too_few_lines":
+        lines = header.data[begin:pos].rstrip()
+        what = f"the file ends after {lines.count(10) + bool(lines)} support vectors"
+        return header.fault(errors.TruncatedModelError, line, what, f"{total} (total_sv)")
+    if fault == "too_many_lines":
+        what = f"text after the {total} support vectors that total_sv declares"
+        return header.fault(errors.SurplusModelTextError, line, what, "the end of the file", token)
+    if fault == "empty_line":
+        what = "an empty line among the support vectors"
+        return header.fault(
+            errors.EmptySupportVectorError, line, what, f"{n_coef} coefficient(s) and features"
+        )
+    if fault == "missing_coefficient":
+        expected = f"{n_coef} before the features (nr_class {header.values['nr_class']})"
+        return header.fault(errors.MissingCoefficientError, line, "too few coefficients", expected)
+    if fault == "bad_coefficient":
+        return number_fault(header.path, line, token, "a coefficient")
+    if fault == "no_colon":
+        return header.fault(errors.MissingColonError, line, "a feature without a colon", "index:value", token)
+    if fault == "bad_index":
+        expected = "an integer from 1 to 2147483647 before the colon"
+        return header.fault(errors.SupportVectorIndexError, line, "not a feature index", expected, token)
+    if fault == "index_order":
+        what, expected = "a feature index not above the one before it", "ascending indices"
+        return header.fault(errors.SupportVectorOrderError, line, what, expected, token)
+    if fault == "bad_serial":
+        what, expected = "not a support vector of a precomputed kernel", "0:serial-number and nothing else"
+        return header.fault(errors.SerialNumberError, line, what, expected, token)
+    index, _, value = token.partition(":")
+    return number_fault(header.path, line, value, f"the value of feature {index}")

@@ -1,0 +1,69 @@
+"""Numbers in model files: one token judged, one list read, for both formats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from svmfast._core import parse_float64, parse_int32, parse_int64
+from svmfast.errors import ModelFormatError, ModelNotFiniteError, ModelValueError
+
+_TOKEN = re.compile(rb"[^ \t\r\n]+")
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_COMMA = re.compile(r"[+-]?\d+,\d*([eE][+-]?\d+)?", re.ASCII)
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf)", re.ASCII | re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"[+-]?0x", re.ASCII | re.IGNORECASE)
+
+_PARSERS: dict[str, Callable[[bytes, int, int], tuple[NDArray[Any], int, int]]] = {
+    "float64": parse_float64,
+    "int64": parse_int64,
+    "int32": parse_int32,
+}
+
+
+def line_of(data: bytes, pos: int) -> int:
+    """Return the line number, from 1, of a position."""
+    return data.count(b"\n", 0, pos) + 1
+
+
+def token_at(data: bytes, pos: int) -> tuple[str, int, int]:
+    """Return the next token at or after `pos` and its span; an empty one at the end of the text."""
+    match = _TOKEN.search(data, pos)
+    if match is None:
+        return "", len(data), len(data)
+    return match.group().decode("utf-8", "backslashreplace"), match.start(), match.end()
+
+
+def number_fault(path: str, line: int, token: str, of: str, *, integer: bool = False) -> ModelFormatError:
+    """Return the error that says why `token` is no number of its kind; `of` names whose value it is."""
+    if _NOT_FINITE.match(token):
+        return ModelNotFiniteError(path, line, f"{of} is not finite", token, "expected a finite number")
+    if _COMMA.fullmatch(token):
+        return ModelValueError(path, line, f"{of} has a decimal comma", token, "expected a decimal point")
+    if _HEXADECIMAL.match(token):
+        return ModelValueError(path, line, f"{of} is hexadecimal", token, "expected a decimal number")
+    if integer:
+        if _INTEGER.fullmatch(token):
+            return ModelValueError(path, line, f"{of} is out of range", token, "expected a 32-bit integer")
+        return ModelValueError(path, line, f"{of} is not an integer", token, "expected an integer")
+    if _DECIMAL.fullmatch(token):
+        return ModelNotFiniteError(path, line, f"{of} is too large", token, "expected at most 1.8e308")
+    return ModelValueError(path, line, f"{of} is not a number", token, "expected a number")
+
+
+def read_numbers(data: bytes, pos: int, count: int, dtype: str) -> tuple[NDArray[Any], int, int]:
+    """Read up to `count` numbers of `dtype`.
+
+    Returns
+    -------
+    numbers : (n,) array
+    n : int
+        How many there are; fewer than `count` when the token at `stop` is no such number.
+    stop : int
+        Where reading ended.
+    """
+    return _PARSERS[dtype](data, pos, count)

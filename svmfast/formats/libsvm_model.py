@@ -1,0 +1,71 @@
+"""LIBSVM model text: every svm_type and every kernel, read with every count checked and written to the byte.
+
+LIBSVM writes 17 digits for coefficients but 8 for the values of support vectors, and so do we: a model that
+was never in a file loses digits when it is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast._core import format_sv_section
+from svmfast.errors import UnsupportedError
+from svmfast.formats._libsvm_header import KERNEL_PARAMETERS
+from svmfast.formats._libsvm_reader import parse_libsvm_model
+from svmfast.models.expansion import KernelExpansion
+
+__all__ = ["libsvm_model_bytes", "parse_libsvm_model"]
+
+
+def libsvm_model_bytes(model: KernelExpansion) -> bytes:
+    """Return the text that LIBSVM's ``svm_save_model`` writes for the same content.
+
+    Raises
+    ------
+    UnsupportedError
+        For what LIBSVM could not read back: nan or inf anywhere, labels beyond a C int.
+    """
+    head, kernel, sv = model.head, model.kernel, model.sv
+    parts = {
+        "sv_coef": model.sv_coef,
+        "rho": model.rho,
+        "SV": sv.values,
+        "probA": head.prob_a,
+        "probB": head.prob_b,
+    }
+    for name, numbers in parts.items():
+        if numbers is not None and not np.isfinite(numbers).all():
+            raise UnsupportedError(f"a model with nan or inf in {name} cannot be saved")
+    if head.labels is not None and (np.abs(head.labels + 0.5) > 2**31).any():
+        raise UnsupportedError("LIBSVM's labels are 32-bit integers", "choose smaller labels")
+
+    lines = [f"svm_type {head.svm_type}", f"kernel_type {kernel.kind}"]
+    for key in KERNEL_PARAMETERS[kernel.kind]:
+        value = getattr(kernel, key)
+        lines.append(f"{key} {value:d}" if key == "degree" else f"{key} {value:.17g}")
+    lines += [f"nr_class {head.n_classes}", f"total_sv {len(sv)}", "rho" + _numbers(model.rho)]
+    if head.labels is not None:
+        lines.append("label" + _integers(head.labels))
+    if head.prob_a is not None:
+        lines.append("probA" + _numbers(head.prob_a))
+    if head.prob_b is not None:
+        lines.append("probB" + _numbers(head.prob_b))
+    if head.density_marks is not None:
+        lines.append("prob_density_marks" + _numbers(head.density_marks))
+    if model.nr_sv is not None:
+        lines.append("nr_sv" + _integers(model.nr_sv))
+    text = "\n".join([*lines, "SV", ""]).encode("ascii")
+    return text + format_sv_section(
+        np.ascontiguousarray(model.sv_coef), sv.indptr, sv.indices, sv.values, kernel.kind == "precomputed"
+    )
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return "".join(f" {value:.17g}" for value in values)
+
+
+def _integers(values: NDArray[np.int64]) -> str:
+    return "".join(f" {value:d}" for value in values)
