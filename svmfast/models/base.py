@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,14 @@ class Model(Protocol):
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
         """Return the ``(n, head.n_functions)`` decision values in LIBSVM's pair order."""
+
+
+@runtime_checkable
+class BoundedModel(Model, Protocol):
+    """A model that holds only near what it was made from, and can tell where that is."""
+
+    def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
+        """Tell for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,51 @@
+# Sourced by scripts/demo and scripts/test: makes .venv and installs svmfast into it, once.
+# Expects `root`, the repository. Sets `bin`, the folder of the environment's programs.
+
+bin="$root/.venv/bin"
+
+fail() {
+    printf '%s\n' "$*" >&2
+    exit 2
+}
+
+# What an install depends on; a change of it installs again, anything else is picked up by the editable install.
+sources_hash() {
+    (cd "$root" && {
+        echo "$PWD"
+        find pyproject.toml svmfast/_core -type f \
+            \( -name '*.toml' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.inl' -o -name '*.txt' \) -print0 |
+            LC_ALL=C sort -z | xargs -0 cat
+    } | "$bin/python" -c 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())')
+}
+
+make_venv() {
+    if [ -x "$bin/python" ] && "$bin/python" -m pip --version >/dev/null 2>&1; then
+        return
+    fi
+    local python=${PYTHON:-python3}
+    command -v "$python" >/dev/null || fail "no $python; svmfast needs Python 3.10 or later (set PYTHON to its path)"
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+        fail "$("$python" --version) is too old; svmfast needs Python 3.10 or later (set PYTHON to its path)"
+    "$python" -c 'import ensurepip, venv' 2>/dev/null ||
+        fail "$python cannot make virtual environments; install its venv package (Debian, Ubuntu: apt install python3-venv)"
+    printf 'making %s\n' "$root/.venv" >&2
+    "$python" -m venv --clear "$root/.venv"
+}
+
+# install EXTRA: '' or 'test'.
+install() {
+    make_venv
+    local stamp="$root/.venv/.svmfast-installed" now
+    now=$(sources_hash)
+    # An environment with the test extra serves the demo as well.
+    if [ "$(cat "$stamp-test" 2>/dev/null)" = "$now" ] ||
+        { [ -z "$1" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$now" ]; }; then
+        return
+    fi
+    command -v "${CXX:-c++}" >/dev/null ||
+        fail "no C++ compiler (${CXX:-c++}); install one (Debian, Ubuntu: apt install g++) or set CXX"
+    printf 'installing svmfast%s (a few minutes the first time)\n' "${1:+ with the $1 extra}" >&2
+    rm -f "$stamp" "$stamp-test"
+    "$bin/python" -m pip install --quiet --disable-pip-version-check --editable "$root${1:+[$1]}"
+    printf '%s\n' "$now" >"$stamp${1:+-$1}"
+}

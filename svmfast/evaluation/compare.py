@@ -1,0 +1,223 @@
+"""What was lost and what was gained: models beside the exact one, on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmfast.errors import UnsupportedError
+from svmfast.evaluation.linear import linear_seconds
+from svmfast.evaluation.score import Score
+from svmfast.evaluation.timing import measure
+from svmfast.models.answer import Answer, answer
+from svmfast.models.base import BoundedModel, Model
+from svmfast.progress import Progress, silent
+from svmfast.rows import FloatArray, Rows
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A model that takes part, with what is known of its file.
+
+    Attributes
+    ----------
+    path : str
+        How to call it in the report.
+    model : Model
+    n_bytes : int or None
+        Size of its file.
+    load_seconds : float or None
+    """
+
+    path: str
+    model: Model
+    n_bytes: int | None = None
+    load_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model's line in a comparison; None where a figure has no meaning.
+
+    Attributes
+    ----------
+    path, kind : str
+    accuracy : float or None
+        Percent of right labels; None for regression.
+    mse, scc : float or None
+        Mean squared error and squared correlation; None unless regression.
+    labels_differing : int or None
+        Rows whose label is not the exact model's; None for regression.
+    mean_abs_error, max_abs_error : float
+        |difference of decision values| from the exact model's, over all rows and decision functions.
+    inside_bound_percent : float or None
+        Rows inside the model's validity bound; None for a model that has none.
+    n_bytes : int or None
+    load_seconds, parse_seconds : float or None
+        Reading the model, and the data (the same for all).
+    predict_seconds : float
+        Median of the repeats, from parsed rows to labels, without parsing.
+    predict_seconds_range : (float, float)
+        Fastest and slowest repeat.
+    speedup : float
+        The exact model's `predict_seconds` over this one's.
+    linear_cost : float
+        `predict_seconds` over that of a linear model on the same rows.
+    """
+
+    path: str
+    kind: str
+    accuracy: float | None
+    mse: float | None
+    scc: float | None
+    labels_differing: int | None
+    labels_differing_percent: float | None
+    mean_abs_error: float
+    max_abs_error: float
+    inside_bound_percent: float | None
+    n_bytes: int | None
+    load_seconds: float | None
+    parse_seconds: float | None
+    predict_seconds: float
+    predict_seconds_range: tuple[float, float]
+    speedup: float
+    linear_cost: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models on the same rows; the exact model comes first.
+
+    Attributes
+    ----------
+    data_path : str or None
+    rows, features : int
+    threads : int
+    linear_seconds : float
+        What a linear model takes on these rows.
+    models : tuple of Row
+    """
+
+    data_path: str | None
+    rows: int
+    features: int
+    threads: int
+    linear_seconds: float
+    models: tuple[Row, ...]
+
+
+def compare(
+    entrants: Sequence[Entrant],
+    rows: Rows,
+    targets: FloatArray,
+    *,
+    threads: int = 1,
+    repeats: int = 5,
+    data_path: str | None = None,
+    parse_seconds: float | None = None,
+    progress: Progress = silent,
+) -> Comparison:
+    """Compare models on the same rows.
+
+    Parameters
+    ----------
+    entrants : sequence of Entrant
+        The exact model first; all must answer with the same labels in the same order.
+    rows : Rows of n > 0 rows
+    targets : (n,) float64
+        True labels or values.
+    threads : int
+        For prediction.
+    repeats : int
+        Timed predictions of each model.
+
+    Raises
+    ------
+    UnsupportedError
+        Models that do not answer the same question, or no rows.
+    """
+    if not len(rows):
+        raise UnsupportedError("there are no rows to compare on", "give a data file with rows")
+    exact = entrants[0]
+    for other in entrants[1:]:
+        _same_question(exact, other)
+    linear = linear_seconds(exact.model.head, rows, threads=threads, repeats=repeats).seconds
+    lines: list[Row] = []
+    reference: Answer | None = None
+    for done, entrant in enumerate(entrants):
+        progress(done, len(entrants), "models")
+        said, timing = measure(_prediction(entrant.model, rows, threads), repeats=repeats)
+        reference = reference or said
+        score = Score()
+        regression = entrant.model.head.is_regression
+        score.add(said.predicted, targets, regression=regression)
+        differing = None if regression else int(np.count_nonzero(said.predicted != reference.predicted))
+        mean_error, max_error = _errors(said.decisions, reference.decisions)
+        lines.append(
+            Row(
+                path=entrant.path,
+                kind=entrant.model.kind,
+                accuracy=None if regression else score.accuracy,
+                mse=score.mean_squared_error if regression else None,
+                scc=score.squared_correlation if regression else None,
+                labels_differing=differing,
+                labels_differing_percent=None if differing is None else differing / len(rows) * 100,
+                mean_abs_error=mean_error,
+                max_abs_error=max_error,
+                inside_bound_percent=_inside_percent(entrant.model, rows),
+                n_bytes=entrant.n_bytes,
+                load_seconds=entrant.load_seconds,
+                parse_seconds=parse_seconds,
+                predict_seconds=timing.seconds,
+                predict_seconds_range=(timing.fastest, timing.slowest),
+                speedup=(lines[0].predict_seconds if lines else timing.seconds) / timing.seconds,
+                linear_cost=timing.seconds / linear,
+            )
+        )
+    progress(len(entrants), len(entrants), "models")
+    return Comparison(data_path, len(rows), rows.n_columns, threads, linear, tuple(lines))
+
+
+def _prediction(model: Model, rows: Rows, threads: int) -> Callable[[], Answer]:
+    return lambda: answer(model, rows, threads=threads)
+
+
+def _errors(decisions: FloatArray, exact: FloatArray) -> tuple[float, float]:
+    if not decisions.size:
+        return 0.0, 0.0
+    difference = np.abs(decisions - exact)
+    return float(difference.mean()), float(difference.max())
+
+
+def _inside_percent(model: Model, rows: Rows) -> float | None:
+    if not isinstance(model, BoundedModel):
+        return None
+    return float(np.count_nonzero(model.inside_bound(rows))) / len(rows) * 100
+
+
+def _same_question(exact: Entrant, other: Entrant) -> None:
+    a, b = exact.model.head, other.model.head
+    kinds = [_question(head.is_classifier, head.is_regression) for head in (a, b)]
+    if kinds[0] != kinds[1]:
+        raise UnsupportedError(
+            f"{other.path} is a {kinds[1]} model, {exact.path} a {kinds[0]} model",
+            "compare models that answer the same question",
+        )
+    if a.labels is None or b.labels is None:
+        return
+    if not np.array_equal(a.labels, b.labels):
+        raise UnsupportedError(
+            f"{other.path} has the labels {_listed(b.labels)}, {exact.path} {_listed(a.labels)}",
+            "compare models of the same labels in the same order",
+        )
+
+
+def _question(classifier: bool, regression: bool) -> str:
+    return "classification" if classifier else "regression" if regression else "one-class"
+
+
+def _listed(labels: np.ndarray) -> str:
+    shown = " ".join(str(int(label)) for label in labels[:8])
+    return f"{shown} ..." if len(labels) > 8 else shown

@@ -1,0 +1,66 @@
+"""Accuracy, mean squared error and squared correlation over any number of blocks, as svm-predict counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from svmfast.rows import FloatArray
+
+
+class Score:
+    """Running comparison of predictions with targets.
+
+    Sums run row by row in the order of the rows, so the result depends neither on the blocks nor on the
+    number of threads, and its digits are those of svm-predict's own loop.
+
+    Attributes
+    ----------
+    total, correct : int
+        Rows seen, and rows whose prediction equals the target (compared as doubles).
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.correct = 0
+        # squared error, p, t, p^2, t^2, p t
+        self._sums = np.zeros(6)
+
+    def add(self, predicted: FloatArray, target: FloatArray, *, regression: bool) -> None:
+        """Count one block of n predictions and targets, both ``(n,)`` float64."""
+        self.total += len(predicted)
+        self.correct += int(np.count_nonzero(predicted == target))
+        if not regression or not len(predicted):
+            return
+        terms = (
+            (predicted - target) ** 2,
+            predicted,
+            target,
+            predicted * predicted,
+            target * target,
+            predicted * target,
+        )
+        with np.errstate(over="ignore"):
+            for i, term in enumerate(terms):
+                # cumsum adds strictly from left to right; sum() would not.
+                self._sums[i] = np.cumsum(np.concatenate((self._sums[i : i + 1], term)))[-1]
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correct rows in percent (nan without rows)."""
+        return self.correct / self.total * 100 if self.total else math.nan
+
+    @property
+    def mean_squared_error(self) -> float:
+        """Mean of (prediction - target)^2 (nan without rows)."""
+        return float(self._sums[0]) / self.total if self.total else math.nan
+
+    @property
+    def squared_correlation(self) -> float:
+        """Squared correlation coefficient of predictions and targets (nan where either is constant)."""
+        n = self.total
+        _, p, t, pp, tt, pt = self._sums
+        with np.errstate(all="ignore"):
+            above = (n * pt - p * t) * (n * pt - p * t)
+            return float(above / ((n * pp - p * p) * (n * tt - t * t)))

@@ -1,0 +1,92 @@
+"""The text svm-predict writes: labels, probabilities, decision values, one line a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray
+
+
+def pair_names(head: Head) -> list[str]:
+    """Return a name for each decision function: ``1/-1`` (positive means 1), else ``decision``.
+
+    The order is LIBSVM's: (1,2), (1,3), ..., (2,3), ... over the model's labels.
+    """
+    if head.labels is None:
+        return ["decision"]
+    labels = [str(int(label)) for label in head.labels]
+    return [f"{a}/{b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
+
+
+def header(head: Head, *, probability: bool, decision_values: bool, bound: bool) -> bytes:
+    """Return the first line of the output, or nothing where svm-predict writes none.
+
+    Probabilities: ``labels 1 -1`` in the model's order, or ``label normal outlier``. Decision values add the
+    names of :func:`pair_names`, the bound adds ``bound``; without probabilities the line starts with `label`.
+    """
+    names = ["label"]
+    if probability and head.labels is not None:
+        names = ["labels", *(str(int(label)) for label in head.labels)]
+    elif probability and not head.is_regression:
+        names += ["normal", "outlier"]
+    plain = len(names) == 1
+    if decision_values:
+        names += pair_names(head)
+    if bound:
+        names.append("bound")
+    return b"" if plain and len(names) == 1 else (" ".join(names) + "\n").encode()
+
+
+def lines(
+    predicted: FloatArray,
+    *,
+    labels: Sequence[float] | None = None,
+    probabilities: FloatArray | None = None,
+    decisions: FloatArray | None = None,
+    inside: NDArray[np.bool_] | None = None,
+) -> bytes:
+    """Return the rows' lines.
+
+    Labels print as ``%.17g``; beside probabilities both print as ``%g``, six digits, as svm-predict does.
+    Decision values always have 17 digits.
+
+    Parameters
+    ----------
+    predicted : (n,) float64
+    labels : sequence of float, optional
+        The values `predicted` can take, if they are few: each is turned into text once.
+    probabilities : (n, k) float64, optional
+    decisions : (n, p) float64, optional
+    inside : (n,) bool, optional
+    """
+    n = len(predicted)
+    if not n:
+        return b""
+    label_format = "%.17g" if probabilities is None else "%g"
+    if probabilities is None and decisions is None and inside is None:
+        if labels is not None:
+            return _label_lines(predicted, np.asarray(labels, dtype=np.float64))
+        return ((label_format + "\n") * n % tuple(predicted.tolist())).encode()
+    columns: list[FloatArray] = [predicted[:, None]]
+    formats = [label_format]
+    for block, form in ((probabilities, "%g"), (decisions, "%.17g")):
+        if block is not None:
+            columns.append(block)
+            formats += [form] * block.shape[1]
+    row = " ".join(formats)
+    values = np.concatenate(columns, axis=1).ravel().tolist()
+    if inside is None:
+        return ((row + "\n") * n % tuple(values)).encode()
+    tails = np.where(inside, " inside\n", " outside\n").tolist()
+    return ("".join([row + tail for tail in tails]) % tuple(values)).encode()
+
+
+def _label_lines(predicted: FloatArray, labels: FloatArray) -> bytes:
+    ordered = np.unique(labels)
+    table = np.array([b"%.17g\n" % label for label in ordered.tolist()])
+    # Fixed-width cells padded with NUL, which no number contains: one gather, one pass to close the gaps.
+    return table[np.searchsorted(ordered, predicted)].tobytes().translate(None, b"\0")
