@@ -142,6 +142,34 @@ class ModelContentError(SvmfastError):
         super().__init__(f"{field}: {what}{shown}; expected {expected}")
 
 
+class FileAccessError(InputError):
+    """A file cannot be opened or read."""
+
+
+class CompressedDataError(InputError):
+    """A compressed file is damaged or cut short."""
+
+
+class UnsupportedCompressionError(InputError):
+    """The file is compressed in a way the standard library cannot read."""
+
+
+class WriteError(SvmfastError):
+    """An output cannot be written.
+
+    Parameters
+    ----------
+    path : str
+        The output as the user named it (``-`` for standard output).
+    reason : str
+        What the system says.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path}: cannot be written: {reason}")
+
+
 class UnsupportedError(SvmfastError):
     """What was asked for cannot be done for this model or data; says what would work."""
 
@@ -174,3 +202,126 @@ class MemoryLimitError(SvmfastError):
 
 def _shorten(token: str, limit: int = 60) -> str:
     return token if len(token) <= limit else token[: limit - 3] + "..."
+
+
+# --- LIBSVM data text: one class per rule
+
+
+class EmptyDataError(DataFormatError):
+    """There is not a single row."""
+
+
+class BlankLineError(DataFormatError):
+    """A line holds nothing, not even a label."""
+
+
+class MissingLabelError(DataFormatError):
+    """A row starts with its first entry."""
+
+
+class BadLabelError(DataFormatError):
+    """The label is not a number."""
+
+
+class EntryColonError(DataFormatError):
+    """A token is not ``index:value``."""
+
+
+class DenseLookingError(DataFormatError):
+    """No token of the row has a colon: the file is probably dense."""
+
+
+class CommaSeparatedError(DataFormatError):
+    """The fields are separated by commas or semicolons."""
+
+
+class MissingIndexError(DataFormatError):
+    """Nothing stands before the colon."""
+
+
+class BadIndexError(DataFormatError):
+    """The index is not an integer."""
+
+
+class NegativeIndexError(DataFormatError):
+    """The index is below zero."""
+
+
+class ZeroIndexError(DataFormatError):
+    """The index is 0 where indices count from 1."""
+
+
+class IndexTooLargeError(DataFormatError):
+    """The index does not fit 32 bits."""
+
+
+class UnsortedIndexError(DataFormatError):
+    """The indices of a row do not ascend."""
+
+
+class DuplicateIndexError(DataFormatError):
+    """An index stands twice in a row."""
+
+
+class MissingValueError(DataFormatError):
+    """Nothing stands after the colon."""
+
+
+class BadValueError(DataFormatError):
+    """The value is not a number."""
+
+
+class NonFiniteError(DataFormatError):
+    """A label or value is nan or infinite."""
+
+
+class NumberOverflowError(DataFormatError):
+    """A label or value is beyond float64."""
+
+
+class HexadecimalError(DataFormatError):
+    """A number is written in hexadecimal."""
+
+
+class DecimalCommaError(DataFormatError):
+    """A number is written with a decimal comma."""
+
+
+class QidError(DataFormatError):
+    """A ``qid:`` token is malformed or out of place."""
+
+
+class CarriageReturnError(DataFormatError):
+    """A carriage return does not belong to a line end."""
+
+
+class NulByteError(DataFormatError):
+    """A token holds a NUL byte."""
+
+
+class EncodingError(DataFormatError):
+    """The text is neither ASCII nor UTF-8."""
+
+
+class LineTooLongError(DataFormatError):
+    """A line exceeds what is held in memory."""
+
+
+class PrecomputedRowError(DataFormatError):
+    """A row of a precomputed kernel does not run 0:serial, 1:value, 2:value, ... without gaps."""
+
+
+class RowWidthError(DataFormatError):
+    """Rows that must have the same number of values do not."""
+
+
+class EmptyFieldError(DataFormatError):
+    """A field between two separators of a dense row is empty."""
+
+
+class MixedSeparatorsError(DataFormatError):
+    """A dense row uses both commas and blanks."""
+
+
+class SparseLookingError(DataFormatError):
+    """``index:value`` where dense rows were announced."""

@@ -1,5 +1,7 @@
 """Types of the native functions; the documentation stands with their callers."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,3 +51,36 @@ def parse_int32(text: bytes, pos: int, count: int) -> tuple[NDArray[np.int32], i
 def format_float64(numbers: NDArray[np.float64], per_line: int) -> bytes: ...
 def format_int64(numbers: NDArray[np.int64], per_line: int) -> bytes: ...
 def format_int32(numbers: NDArray[np.int32], per_line: int) -> bytes: ...
+
+Fault = tuple[str, str, int, bytes, bytes | None, int, int]
+
+TEXT_PADDING: int
+
+class SvmlightTokenizer:
+    def __init__(
+        self, zero_based: bool, precomputed: bool, dense: bool, lenient: bool, labelled: bool
+    ) -> None: ...
+    def feed(self, text: Any, begin: int, end: int, threads: int) -> Fault | None: ...
+    def take(
+        self,
+    ) -> tuple[
+        NDArray[np.float64],
+        NDArray[np.int64],
+        NDArray[np.int32],
+        NDArray[np.float64],
+        int,
+        int,
+        tuple[int, int, int, int, int, int],
+    ]: ...
+    @property
+    def rows(self) -> int: ...
+
+def write_svmlight_rows(
+    labels: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: NDArray[np.float64],
+    first: int,
+    last: int,
+    base: int,
+) -> bytes: ...

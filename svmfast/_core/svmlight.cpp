@@ -1,0 +1,344 @@
+#include "svmlight.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace svmfast::svmlight {
+namespace {
+
+using text::Scan;
+
+constexpr std::int64_t max_index = std::numeric_limits<std::int32_t>::max();
+
+enum Kind : unsigned char { other = 0, blank = 1, line_over = 2 };
+
+struct Kinds {
+    Kind of[256] = {};
+    constexpr Kinds() {
+        of[' '] = of['\t'] = blank;
+        of['\n'] = of['\r'] = of['#'] = line_over;
+    }
+};
+constexpr Kinds kinds;
+
+inline Kind kind(char c) noexcept { return kinds.of[static_cast<unsigned char>(c)]; }
+
+inline const char *skip_blanks(const char *p) noexcept {
+    while (kind(*p) == blank) ++p;
+    return p;
+}
+
+inline const char *token_end(const char *p) noexcept {
+    while (kind(*p) == other) ++p;
+    return p;
+}
+
+class Parser {
+  public:
+    Parser(const char *begin, const char *end, const Options &options, Block &block)
+        : p_(begin), end_(end), options_(options), block_(block),
+          least_(options.zero_based || options.precomputed ? 0 : 1) {}
+
+    void run() {
+        const auto bytes = static_cast<std::size_t>(end_ - p_);
+        // Room for the shortest rows and entries there are ("1\n", "1:1 ", with --dense "1 "), so that the loops never
+        // ask. Memory that is not written is not used.
+        block_.labels.reserve_more(bytes / 2 + 1);
+        block_.indptr.reserve_more(bytes / 2 + 2);
+        if (block_.indptr.size() == 0) {
+            *block_.indptr.data() = 0;
+            block_.indptr.set_end(block_.indptr.data() + 1);
+        }
+        block_.indices.reserve_more(bytes / (options_.dense ? 2 : 4) + 2);
+        block_.values.reserve_more(bytes / (options_.dense ? 2 : 4) + 2);
+        label_ = block_.labels.end();
+        row_end_ = block_.indptr.end();
+        index_ = block_.indices.end();
+        value_ = block_.values.end();
+        while (p_ != end_) {
+            ++block_.lines;
+            line_ = p_;
+            row_index_ = index_, row_value_ = value_;
+            if (!read_line()) {
+                index_ = row_index_, value_ = row_value_;  // nothing of a bad line stays
+                block_.fault.line = block_.lines;
+                block_.fault.line_begin = line_;
+                break;
+            }
+        }
+        block_.labels.set_end(label_);
+        block_.indptr.set_end(row_end_);
+        block_.indices.set_end(index_);
+        block_.values.set_end(value_);
+    }
+
+  private:
+    bool fault(const char *rule, const char *begin, const char *end, const char *why = "") {
+        if (begin && std::memchr(begin, 0, static_cast<std::size_t>(end - begin))) rule = "nul";
+        block_.fault.rule = rule;
+        block_.fault.why = why;
+        block_.fault.begin = begin;
+        block_.fault.end = end;
+        return false;
+    }
+    bool fault(const char *rule, std::int64_t found, std::int64_t wanted) {
+        block_.fault.found = found, block_.fault.wanted = wanted;
+        return fault(rule, nullptr, nullptr);
+    }
+
+    bool read_line() {
+        p_ = skip_blanks(p_);
+        if (kind(*p_) == line_over) {
+            if (*p_ == '\n' || (*p_ == '\r' && p_[1] == '\n')) {
+                if (!options_.lenient) return fault("blank", nullptr, nullptr);
+                ++block_.notes.blank_lines;
+            }
+            return finish_line(block_.notes.comment_lines);
+        }
+        double label = std::numeric_limits<double>::quiet_NaN();
+        if (options_.labelled && !read_label(label)) return false;
+        if (!(options_.dense ? read_dense_row() : read_sparse_row())) return false;
+        if (!finish_line(block_.notes.line_comments)) return false;
+        if (block_.first_row == 0) block_.first_row = block_.lines;
+        block_.width = std::max(block_.width, line_width_);
+        *label_++ = label;
+        *row_end_++ = value_ - block_.values.data();
+        return true;
+    }
+
+    // From behind the last token of a line to the next line.
+    bool finish_line(std::int64_t &comments) {
+        if (*p_ == '#') {
+            ++comments;
+            const char *next = static_cast<const char *>(std::memchr(p_, '\n', static_cast<std::size_t>(end_ - p_)));
+            const void *cr = std::memchr(p_, '\r', static_cast<std::size_t>(next - p_));
+            p_ = cr ? static_cast<const char *>(cr) : next;
+        }
+        if (*p_ == '\r') {
+            if (p_[1] != '\n') return fault("carriage_return", nullptr, nullptr);
+            ++p_;
+        }
+        ++p_;
+        return true;
+    }
+
+    bool read_label(double &label) {
+        if (const char *q = text::fast_double(p_, label); q && kind(*q) != other) {
+            p_ = q;
+            return true;
+        }
+        const char *q = options_.dense ? field_end(p_) : token_end(p_);
+        const Scan status = text::scan_double(p_, q, label);
+        if (status != Scan::ok) return fault("label", p_, q, text::name(status));
+        p_ = q;
+        return true;
+    }
+
+    // --- index:value --------------------------------------------------------------------------------------------------
+
+    bool read_sparse_row() {
+        // Unlabelled rows start with an entry; elsewhere p_ stands on the blank behind the label.
+        const std::int64_t least = least_;
+        std::int64_t last = least - 1;
+        sorted_ = true;
+        const char *p = p_;
+        std::int32_t *index_out = index_;
+        double *value_out = value_;
+        bool first = true;
+        for (;;) {
+            // The common entry: one blank, 1 to 8 digits, a colon, a short decimal number, in order.
+            const char *token = p + (kind(*p) == blank);
+            const std::uint64_t word = text::load8(token);
+            const unsigned digits = text::leading_digits(word);
+            if (__builtin_expect(digits - 1 < 8 && token[digits] == ':', 1)) {
+                const auto index = static_cast<std::int64_t>(text::digits_value(word, digits));
+                const char *q = text::fast_double(token + digits + 1, *value_out);
+                if (__builtin_expect(q && kind(*q) != other && index > last, 1)) {
+                    *index_out++ = static_cast<std::int32_t>(index - least);
+                    ++value_out;
+                    last = index;
+                    p = q;
+                    first = false;
+                    continue;
+                }
+            }
+            p = skip_blanks(p);
+            if (kind(*p) == line_over) break;
+            p_ = p;
+            index_ = index_out, value_ = value_out;
+            if (!read_entry(last, first)) return false;
+            p = p_;
+            index_out = index_, value_out = value_;
+            first = false;
+        }
+        p_ = p;
+        index_ = index_out, value_ = value_out;
+        if (!sorted_) {
+            ++block_.notes.sorted_rows;
+            if (!sort_row()) return false;
+            last = index_[-1] + least;
+        }
+        line_width_ = last - least + 1;
+        return !options_.precomputed || check_precomputed_row();
+    }
+
+    // One token behind the label, whatever it is. `last` is the highest index so far in the row.
+    bool read_entry(std::int64_t &last, bool first) {
+        const char *begin = p_, *end = token_end(p_);
+        p_ = end;
+        const auto *colon = static_cast<const char *>(std::memchr(begin, ':', static_cast<std::size_t>(end - begin)));
+        if (!colon) return fault("no_colon", begin, end);
+        std::int64_t index = 0;
+        if (colon - begin == 3 && !std::memcmp(begin, "qid", 3)) {
+            if (!first) return fault("qid_place", begin, end);
+            if (const Scan status = text::scan_int64(colon + 1, end, index); status != Scan::ok)
+                return fault("qid", begin, end, text::name(status));
+            ++block_.notes.qid;
+            return true;
+        }
+        if (colon == begin) return fault("no_index", begin, end);
+        if (colon + 1 == end) return fault("no_value", begin, end);
+        const Scan status = text::scan_int64(begin, colon, index);
+        const bool negative = *begin == '-';
+        if (status != Scan::ok && status != Scan::overflow) return fault("index", begin, end, text::name(status));
+        if (index < 0 || (status == Scan::overflow && negative)) return fault("negative_index", begin, end);
+        // With indices from 0 the last column, not the number of columns, would be 2^31 - 1.
+        const std::int64_t most = options_.zero_based ? max_index - 1 : max_index;
+        if (status == Scan::overflow || index > most) return fault("large_index", begin, end);
+        if (index < least_) return fault("zero_index", begin, end);
+        double value = 0.0;
+        if (options_.precomputed && index == 0 && end - colon == 2 && colon[1] == '?') {
+            ++block_.notes.unknown_serials;  // LIBSVM's README: any value will do in a row that is only predicted
+        } else if (const Scan got = text::scan_double(colon + 1, end, value); got != Scan::ok) {
+            return fault("value", begin, end, text::name(got));
+        }
+        if (index <= last) {
+            if (index == last) return fault("duplicate", begin, end);
+            if (!options_.lenient) {
+                block_.fault.wanted = last;
+                return fault("unsorted", begin, end);
+            }
+            sorted_ = false;
+        } else {
+            last = index;
+        }
+        *index_++ = static_cast<std::int32_t>(index - least_);
+        *value_++ = value;
+        return true;
+    }
+
+    bool sort_row() {
+        const auto count = static_cast<std::size_t>(index_ - row_index_);
+        std::vector<std::pair<std::int32_t, double>> entries(count);
+        for (std::size_t i = 0; i < count; ++i) entries[i] = {row_index_[i], row_value_[i]};
+        std::stable_sort(entries.begin(), entries.end(),
+                         [](const auto &a, const auto &b) { return a.first < b.first; });
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i && entries[i].first == entries[i - 1].first)
+                return repeated_index(std::int64_t{entries[i].first} + least_);
+            row_index_[i] = entries[i].first, row_value_[i] = entries[i].second;
+        }
+        return true;
+    }
+
+    // Finds the second token of this line that has the index.
+    bool repeated_index(std::int64_t index) {
+        bool seen = false;
+        const char *p = line_, *end = line_;
+        for (p = skip_blanks(p); kind(*p) == other; p = skip_blanks(end)) {
+            end = token_end(p);
+            const char *colon = std::find(p, end, ':');
+            std::int64_t other_index = -1;
+            if (colon == end || text::scan_int64(p, colon, other_index) != Scan::ok || other_index != index) continue;
+            if (seen) break;
+            seen = true;
+        }
+        return fault("duplicate", p, end);
+    }
+
+    bool check_precomputed_row() {
+        const std::int64_t count = index_ - row_index_;
+        if (count == 0 || row_index_[0] != 0) return fault("no_serial", nullptr, nullptr);
+        if (index_[-1] != count - 1) {
+            std::int64_t expected = 0;
+            while (row_index_[expected] == expected) ++expected;
+            return fault("gap", row_index_[expected], expected);
+        }
+        return check_row_width(count - 1);
+    }
+
+    bool check_row_width(std::int64_t found) {
+        if (block_.row_width < 0) block_.row_width = found;
+        return found == block_.row_width || fault("row_width", found, block_.row_width);
+    }
+
+    // --- label v1 v2 ... ----------------------------------------------------------------------------------------------
+
+    static const char *field_end(const char *p) noexcept {
+        while (kind(*p) == other && *p != ',') ++p;
+        return p;
+    }
+
+    bool read_dense_row() {
+        bool comma = false;
+        std::int64_t columns = 0;
+        if (options_.labelled && !read_separator(comma, true)) return false;
+        if (options_.labelled && kind(*p_) == line_over) return fault("no_values", nullptr, nullptr);
+        for (;;) {
+            const char *begin = p_;
+            double value = 0.0;
+            const char *end = text::fast_double(begin, value);
+            if (!end || (kind(*end) == other && *end != ',')) {
+                end = field_end(begin);
+                if (begin == end) return fault("empty_field", nullptr, nullptr);
+                const Scan status = text::scan_double(begin, end, value);
+                if (status != Scan::ok) return fault("field", begin, end, text::name(status));
+            }
+            if (value != 0.0) {
+                *index_++ = static_cast<std::int32_t>(columns);
+                *value_++ = value;
+            }
+            if (++columns > max_index) return fault("large_index", begin, end);
+            p_ = end;
+            if (!read_separator(comma, columns == 1 && !options_.labelled)) return false;
+            if (kind(*p_) == line_over) break;
+        }
+        line_width_ = columns;
+        return check_row_width(columns);
+    }
+
+    // Blanks, or a comma with blanks around it; a line keeps to one of them, since "1 0,5" may be a decimal comma.
+    bool read_separator(bool &comma, bool first) {
+        const char *begin = p_;
+        p_ = skip_blanks(p_);
+        if (kind(*p_) == line_over) return true;
+        const bool found_comma = *p_ == ',';
+        if (found_comma) {
+            p_ = skip_blanks(p_ + 1);
+            if (kind(*p_) == line_over) return fault("empty_field", nullptr, nullptr);
+        }
+        if (first) comma = found_comma;
+        return found_comma == comma || fault("mixed_separators", begin, field_end(p_));
+    }
+
+    const char *p_, *const end_;
+    const Options &options_;
+    Block &block_;
+    const std::int64_t least_;
+    const char *line_ = nullptr;
+    bool sorted_ = true;
+    std::int64_t line_width_ = 0;
+    double *label_ = nullptr, *value_ = nullptr, *row_value_ = nullptr;
+    std::int64_t *row_end_ = nullptr;
+    std::int32_t *index_ = nullptr, *row_index_ = nullptr;
+};
+
+}  // namespace
+
+void parse(const char *begin, const char *end, const Options &options, Block &block) {
+    Parser(begin, end, options, block).run();
+}
+
+}  // namespace svmfast::svmlight

@@ -1,0 +1,117 @@
+// Numbers in text, scanned once for data and model files: never the locale, always the correctly rounded double.
+//
+// scan_double() and scan_int64() judge a whole token and say what is wrong with it. fast_double() is the inner loop of
+// the data reader: it answers only where the answer is certain to be that of scan_double(), and declines otherwise.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace svmfast::text {
+
+enum class Scan {
+    ok,
+    not_a_number,
+    overflow,     // a number, but beyond the type: 1e999; 99999999999999999999 for an int64
+    not_finite,   // nan, inf in any spelling strtod would take
+    hexadecimal,  // 0x10: strtod takes it, the format does not
+    comma,        // would be a number if its comma were a point: 0,7
+};
+
+// Reads the whole of [first, last) as a finite decimal number, rounded as strtod rounds it. A leading '+' is accepted;
+// denormals are, and what is smaller still becomes zero of its sign. `value` is set only when the answer is ok.
+Scan scan_double(const char *first, const char *last, double &value) noexcept;
+
+// Reads the whole of [first, last) as a decimal integer; a leading '+' is accepted.
+Scan scan_int64(const char *first, const char *last, std::int64_t &value) noexcept;
+
+// Name of a status, for error messages ("overflow").
+const char *name(Scan status) noexcept;
+
+// Writes the shortest decimal text that reads back as the same double; returns its end. Needs `number_room` bytes.
+inline constexpr std::size_t number_room = 32;
+char *write_double(char *out, double value) noexcept;
+char *write_int64(char *out, std::int64_t value) noexcept;
+
+// --- the fast path -------------------------------------------------------------------------------------------------
+
+// fast_double() loads eight bytes at a time: so many bytes behind the text must be readable (their content is free).
+inline constexpr std::size_t padding = 64;
+
+inline constexpr std::uint64_t every_byte = 0x0101010101010101u;
+
+inline std::uint64_t load8(const char *p) noexcept {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+// How many of the eight characters, from the first on, are digits. A byte that is no digit sets its top bit; the carry of
+// a byte above 0x89 spoils only bytes behind it, which do not matter any more.
+inline unsigned leading_digits(std::uint64_t word) noexcept {
+    const std::uint64_t distance = word ^ (0x30 * every_byte);
+    const std::uint64_t other = ((distance + 0x76 * every_byte) | distance) & (0x80 * every_byte);
+    return other ? static_cast<unsigned>(__builtin_ctzll(other)) >> 3 : 8;
+}
+
+// The number its first `count` (1 to 8) characters spell: the digits move to the end of the word behind zeros, then
+// pairs, fours and eights are joined by one multiplication each.
+inline std::uint64_t digits_value(std::uint64_t word, unsigned count) noexcept {
+    std::uint64_t v = (word ^ (0x30 * every_byte)) << (64 - 8 * count);
+    v = v * 10 + (v >> 8);
+    return (((v & 0x000000FF000000FFu) * 0x000F424000000064u) + (((v >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u)) >>
+           32;
+}
+
+inline constexpr std::uint64_t power_of_ten[] = {
+    1u,          10u,          100u,          1000u,          10000u,          100000u,          1000000u,
+    10000000u,   100000000u,   1000000000u,   10000000000u,   100000000000u,   1000000000000u,   10000000000000u,
+    100000000000000u, 1000000000000000u, 10000000000000000u};
+
+inline constexpr double exact_power_of_ten[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16};
+
+inline constexpr std::uint64_t largest_exact = std::uint64_t{1} << 53;
+
+// Reads [+-]digits[.digits] with at most 8 digits before the point and 16 behind it. Returns the first character behind
+// the number, or nullptr to decline. A quotient of two integers that are both exact in float64 is rounded once, hence
+// correctly (Clinger 1990). What follows the number ('e', a further digit) is for the caller to look at.
+inline const char *fast_double(const char *p, double &value) noexcept {
+    const bool negative = *p == '-';
+    p += negative | (*p == '+');
+    std::uint64_t word = load8(p);
+    unsigned count = leading_digits(word);
+    if (__builtin_expect(count == 0, 0)) return nullptr;
+    std::uint64_t mantissa = static_cast<unsigned char>(*p) - '0';
+    if (count != 1) mantissa = digits_value(word, count);
+    p += count;
+    double number;
+    if (*p == '.') {
+        word = load8(++p);
+        count = leading_digits(word);
+        if (__builtin_expect(count == 0, 0)) return nullptr;
+        mantissa = mantissa * power_of_ten[count] + digits_value(word, count);
+        p += count;
+        if (__builtin_expect(count == 8, 0)) {
+            word = load8(p);
+            const unsigned more = leading_digits(word);
+            if (more != 0) {
+                if (mantissa > largest_exact / power_of_ten[more]) return nullptr;
+                mantissa = mantissa * power_of_ten[more] + digits_value(word, more);
+                p += more;
+                count += more;
+            }
+        }
+        if (__builtin_expect(mantissa > largest_exact, 0)) return nullptr;
+        number = static_cast<double>(static_cast<std::int64_t>(mantissa)) / exact_power_of_ten[count];
+    } else {
+        number = static_cast<double>(static_cast<std::int64_t>(mantissa));
+    }
+    value = negative ? -number : number;
+    return p;
+}
+
+}  // namespace svmfast::text

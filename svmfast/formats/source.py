@@ -1,0 +1,373 @@
+"""Where bytes come from: paths, ``-``, pipes, file objects, bytes, compressed files.
+
+Every decision about an input is made here, once. A compressed file is known by its content, never by its
+name, and is unpacked in bounded memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import select
+import stat
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Protocol
+
+from svmfast.errors import CompressedDataError, FileAccessError, OptionError, UnsupportedCompressionError
+from svmfast.formats.target import Writer, write_atomic
+
+__all__ = ["Source", "SourceLike", "Writer", "open_source", "write_atomic"]
+
+#: What :func:`open_source` takes: a path, ``-`` for standard input, the bytes themselves, a binary file.
+SourceLike = Any
+
+_PACKED_BYTES = 1 << 17  # compressed bytes handed to a decompressor at a time
+_PIPE_BYTES = 1 << 20  # a larger pipe buffer means fewer, larger reads
+
+_MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00"}
+_FOREIGN_MAGIC = {
+    "zstd": b"\x28\xb5\x2f\xfd",
+    "zip": b"PK\x03\x04",
+    "lz4": b"\x04\x22\x4d\x18",
+    "compress (.Z)": b"\x1f\x9d",
+}
+
+
+class _Decoder(Protocol):
+    """One member of a compressed file."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _GzipDecoder:
+    """``zlib`` with the interface that ``bz2`` and ``lzma`` share: it keeps the input it did not get to."""
+
+    def __init__(self) -> None:
+        import zlib
+
+        self._inflate = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflate.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inflate.unconsumed_tail
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
+
+
+def _new_decoder(packing: str) -> _Decoder:
+    if packing == "gzip":
+        return _GzipDecoder()
+    if packing == "bzip2":
+        import bz2
+
+        return bz2.BZ2Decompressor()
+    import lzma
+
+    return lzma.LZMADecompressor()
+
+
+class _Raw:
+    """Bytes as they are stored: reads what is there, and can be asked not to wait."""
+
+    def __init__(self, file: Any, name: str, owned: bool) -> None:
+        self.file, self.name, self.owned = file, name, owned
+        self.size: int | None = None
+        self.consumed = 0
+        self._read = _reader_of(file, name)
+        self._descriptor: int | None = None  # set where reading may wait and select() can tell
+        self._never_waits = isinstance(file, io.BytesIO)
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            descriptor = file.fileno()
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode):
+                self._never_waits = True
+                self.size = status.st_size
+            else:
+                self._descriptor = descriptor
+                if stat.S_ISFIFO(status.st_mode):
+                    _widen_pipe(descriptor)
+
+    def readinto(self, view: memoryview, wait: bool) -> int | None:
+        """Read at most ``len(view)`` bytes; 0 at the end, None if `wait` is false and nothing is there."""
+        while True:
+            if not wait and not self._ready(0):
+                return None
+            try:
+                count = self._read(view)
+            except OSError as error:
+                raise FileAccessError(
+                    self.name, None, f"cannot be read: {error.strerror or error}"
+                ) from error
+            if count is not None:
+                self.consumed += count
+                return count
+            self._ready(None)  # a non-blocking descriptor with nothing to say
+
+    def _ready(self, timeout: float | None) -> bool:
+        if self._never_waits:
+            return True
+        if self._descriptor is None:
+            return False
+        try:
+            return bool(select.select([self._descriptor], [], [], timeout)[0])
+        except (OSError, ValueError):  # not a socket on Windows; a descriptor beyond FD_SETSIZE
+            return False
+
+    def close(self) -> None:
+        if self.owned:
+            self.file.close()
+
+
+def _reader_of(file: Any, name: str) -> Callable[[memoryview], int | None]:
+    for method in ("readinto1", "readinto"):  # readinto of a buffered pipe would wait until the view is full
+        if hasattr(file, method):
+            reader: Callable[[memoryview], int | None] = getattr(file, method)
+            return reader
+    if not hasattr(file, "read"):
+        raise OptionError(
+            f"cannot read from {type(file).__name__}: expected a path, bytes or a binary file object"
+        )
+
+    def read_and_copy(view: memoryview) -> int | None:
+        data = file.read(len(view))
+        if data is None:
+            return None
+        if isinstance(data, str):
+            raise OptionError(f"{name}: the file object gives text; open it in binary mode")
+        view[: len(data)] = data
+        return len(data)
+
+    return read_and_copy
+
+
+def _widen_pipe(descriptor: int) -> None:
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+class Source:
+    """An opened input: unpacked bytes, in order, once. A context manager.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it: the path as given, ``-``, ``<bytes>`` or the file object's name.
+    packing : str or None
+        ``gzip``, ``bzip2``, ``xz`` or None, found by content.
+    size : int or None
+        Stored (packed) bytes where they are known beforehand, for progress bars.
+    """
+
+    def __init__(self, file: Any, name: str, owned: bool) -> None:
+        self.name = name
+        self.packing: str | None = None
+        self._raw = _Raw(file, name, owned)
+        self.size = self._raw.size
+        try:
+            self._head = self._read_head()
+        except BaseException:
+            self._raw.close()
+            raise
+        self._decoder: _Decoder | None = _new_decoder(self.packing) if self.packing else None
+
+    @property
+    def consumed(self) -> int:
+        """Stored (packed) bytes read so far."""
+        return self._raw.consumed
+
+    def _read_head(self) -> bytes:
+        """Read until the first bytes tell what this is: one byte of a plain text, six of an xz file."""
+        head = b""
+        magics = [*_MAGIC.values(), *_FOREIGN_MAGIC.values()]
+        while not head or any(len(head) < len(m) and m.startswith(head) for m in magics):
+            buffer = bytearray(16)
+            count = self._raw.readinto(memoryview(buffer), wait=True)
+            if not count:
+                break
+            head += buffer[:count]
+        for packing, magic in _FOREIGN_MAGIC.items():
+            if head.startswith(magic):
+                raise UnsupportedCompressionError(
+                    self.name,
+                    None,
+                    f"is packed with {packing}",
+                    None,
+                    "unpack it first; gzip, bzip2 and xz are read",
+                )
+        self.packing = next((p for p, magic in _MAGIC.items() if head.startswith(magic)), None)
+        return head
+
+    def readinto(self, view: memoryview, wait: bool = True) -> int | None:
+        """Fill `view` with what is there, at least one byte.
+
+        Returns
+        -------
+        int or None
+            Bytes written; 0 at the end of the input; None if `wait` is false and one would have to wait.
+
+        Raises
+        ------
+        FileAccessError, CompressedDataError
+        """
+        if self._decoder is None:
+            if self._head:
+                count = min(len(self._head), len(view))
+                view[:count], self._head = self._head[:count], self._head[count:]
+                return count
+            return self._raw.readinto(view, wait)
+        data = self._unpack(len(view), wait)
+        if data is None:
+            return None
+        view[: len(data)] = data
+        return len(data)
+
+    def _packed(self, wait: bool) -> bytes | None:
+        if self._head:
+            head, self._head = self._head, b""
+            return head
+        buffer = bytearray(_PACKED_BYTES)
+        count = self._raw.readinto(memoryview(buffer), wait)
+        return None if count is None else bytes(buffer[:count])
+
+    def _unpack(self, room: int, wait: bool) -> bytes | None:
+        assert self._decoder is not None
+        while True:
+            if self._decoder.eof:
+                following = self._next_member(wait)
+                if not following:
+                    return following
+                data = following
+            elif self._decoder.needs_input:
+                packed = self._packed(wait)
+                if packed is None:
+                    return None
+                if not packed:
+                    raise CompressedDataError(
+                        self.name, None, f"the {self.packing} data ends early", None, "the file is cut short"
+                    )
+                data = packed
+            else:
+                data = b""
+            try:
+                out = self._decoder.decompress(data, room)
+            except Exception as error:  # zlib.error, lzma.LZMAError, OSError of bz2: no common base
+                raise CompressedDataError(
+                    self.name, None, f"the {self.packing} data is damaged", None, str(error)
+                ) from error
+            if out:
+                return out
+
+    def _next_member(self, wait: bool) -> bytes | None:
+        """Return the start of the next member behind zero padding; b"" at the end, None: not there yet."""
+        assert self._decoder is not None
+        assert self.packing is not None
+        magic = _MAGIC[self.packing]
+        rest = self._decoder.unused_data.lstrip(b"\0")
+        while len(rest) < len(magic):
+            more = self._packed(wait)
+            if more is None:
+                self._head = rest
+                if rest:  # keep what is there for the next call, which starts from _head
+                    self._decoder = _Ended()
+                return None
+            if not more:
+                break
+            rest = (rest + more).lstrip(b"\0")
+        if not rest:
+            self._decoder = _Ended()
+            return b""
+        if not rest.startswith(magic):
+            raise CompressedDataError(
+                self.name, None, f"other bytes follow the {self.packing} data", None, "the file is damaged"
+            )
+        self._decoder = _new_decoder(self.packing)
+        return rest
+
+    def close(self) -> None:
+        """Close what was opened here; a file object that was handed in stays open."""
+        self._raw.close()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Ended:
+    """Stands between two members whose boundary is reached and whose unused bytes are taken."""
+
+    eof = True
+    unused_data = b""
+    needs_input = True
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        raise AssertionError("nothing to unpack")
+
+
+def open_source(source: SourceLike) -> Source:
+    """Open an input of any form.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, bytes-like or binary file object
+        A path (``-`` is standard input; devices and named pipes are paths too), the content itself, or an
+        object with ``readinto`` or ``read``. A file object is read from where it stands and is not closed.
+
+    Raises
+    ------
+    FileAccessError
+        The path cannot be opened.
+    UnsupportedCompressionError
+        The content is packed with zip, zstd, lz4 or compress.
+    """
+    if isinstance(source, Source):
+        return source
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return Source(io.BytesIO(source), "<bytes>", owned=True)
+    if isinstance(source, (str, os.PathLike)):
+        path = os.fspath(source)
+        if isinstance(path, bytes):
+            path = os.fsdecode(path)
+        if path == "-":
+            if sys.stdin is None:
+                raise FileAccessError("-", None, "standard input is closed")
+            return Source(getattr(sys.stdin, "buffer", sys.stdin), "-", owned=False)
+        try:
+            file = open(path, "rb", buffering=0)  # noqa: SIM115 (the Source owns and closes it)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise FileAccessError(path, None, f"cannot be read: {reason}") from error
+        return Source(file, path, owned=True)
+    if isinstance(source, io.TextIOBase):
+        binary = getattr(source, "buffer", None)
+        if binary is None:
+            raise OptionError("the file object gives text; open it in binary mode")
+        source = binary
+    name = getattr(source, "name", None)
+    return Source(source, name if isinstance(name, str) else "<stream>", owned=False)

@@ -1,0 +1,412 @@
+"""LIBSVM data text: ``label index:value ...``, read whole or as a stream, and written.
+
+The grammar is native (``_core/svmlight.cpp``); this module feeds it blocks of whole lines in bounded memory.
+What it finds wrong becomes an error for people in ``svmlight_errors``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_svmlight_rows
+from svmfast.errors import DataFormatError, EmptyDataError, EncodingError, LineTooLongError, OptionError
+from svmfast.formats.source import Source, SourceLike, open_source
+from svmfast.formats.svmlight_errors import Dialect, explain
+from svmfast.formats.target import Writer, write_atomic
+from svmfast.rows import Rows
+
+#: Text handed to the tokenizer at a time; what it becomes is of the same size.
+CHUNK_BYTES = 4 << 20
+#: A longer line is refused: what it holds is not data, or needs another machine.
+MAX_LINE_BYTES = 1 << 30
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_WRITE_ENTRIES = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a reader let pass and its user may want to hear of: counts, all 0 for a plain file.
+
+    Attributes
+    ----------
+    comment_lines, line_comments : int
+        Lines that are nothing but a comment; rows with a comment at their end.
+    qid_tokens : int
+        ``qid:`` tokens, which LIBSVM has no use for.
+    blank_lines, sorted_rows : int
+        Blank lines skipped and rows whose entries had to be sorted (``lenient`` only).
+    unknown_serials : int
+        Rows of a precomputed kernel that start with ``0:?``; their serial number reads 0.
+    byte_order_mark : int
+        1 if a UTF-8 byte order mark was dropped.
+    """
+
+    comment_lines: int = 0
+    line_comments: int = 0
+    qid_tokens: int = 0
+    blank_lines: int = 0
+    sorted_rows: int = 0
+    unknown_serials: int = 0
+    byte_order_mark: int = 0
+
+    def __add__(self, other: Notes) -> Notes:
+        return Notes(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, f.name) for f in fields(self))
+
+    def messages(self) -> list[str]:
+        """Return a sentence for each count that is not 0, in the order of the attributes."""
+        said = [
+            (self.comment_lines, "comment line{s} skipped"),
+            (self.line_comments, "comment{s} at the end of a row ignored"),
+            (self.qid_tokens, "qid: token{s} ignored"),
+            (self.blank_lines, "blank line{s} skipped"),
+            (self.sorted_rows, "row{s} with unsorted indices sorted"),
+            (self.unknown_serials, "row{s} with '0:?' for a serial number"),
+            (self.byte_order_mark, "UTF-8 byte order mark dropped"),
+        ]
+        return [f"{n:,} {text.format(s='' if n == 1 else 's')}" for n, text in said if n]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Rows with their labels.
+
+    Attributes
+    ----------
+    rows : Rows
+        Zero-based columns; for a precomputed kernel column `i` is index `i`, the serial number column 0.
+        `n_columns` is the widest row met so far in the input.
+    labels : (n,) float64
+        Finite, or nan for data without labels.
+    path : str
+        What messages call the input.
+    first_line : int
+        Line of the first row, from 1 (0 without rows).
+    notes : Notes
+        What was let pass in these lines.
+    """
+
+    rows: Rows
+    labels: NDArray[np.float64]
+    path: str
+    first_line: int
+    notes: Notes
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class _Lines:
+    """Whole lines of a source, block by block, in one buffer that is used again."""
+
+    def __init__(self, source: Source, chunk_bytes: int) -> None:
+        self.source = source
+        self.chunk_bytes = max(1, chunk_bytes)
+        self.buffer = bytearray(self.chunk_bytes + TEXT_PADDING)
+        self.begin = self.end = 0  # the block: whole lines
+        self.filled = 0  # text behind the block is the start of the next
+        self.ended = False
+        self.line_too_long = False
+
+    def next(self) -> bool:
+        """Move to the next block: all lines that are there now, at most about `chunk_bytes`, at least one."""
+        if self.ended:
+            return False
+        rest = self.filled - self.end
+        self.buffer[:rest] = self.buffer[self.end : self.filled]
+        self.begin = self.end = 0
+        self.filled = rest
+        while True:
+            capacity = len(self.buffer) - TEXT_PADDING
+            if self.filled == capacity:
+                if self.end:
+                    return True
+                if self._is_hopeless():
+                    break
+                self.buffer.extend(bytes(min(capacity, MAX_LINE_BYTES)))
+                continue
+            with memoryview(self.buffer) as view, view[self.filled : capacity] as room:
+                count = self.source.readinto(room, wait=not self.end)
+            if count is None:
+                return True
+            if count == 0:
+                break
+            newline = self.buffer.rfind(b"\n", self.filled, self.filled + count)
+            self.filled += count
+            if newline >= 0:
+                self.end = newline + 1
+        self.ended = True
+        self.end = self.filled
+        if self.filled and self.buffer[self.filled - 1] != 0x0A:
+            self.buffer[self.filled] = 0x0A  # there is room: the padding
+            self.end += 1
+        return self.end > 0
+
+    def _is_hopeless(self) -> bool:
+        """Whether a line that fills the buffer cannot be right; then its start is parsed for the reason."""
+        self.line_too_long = self.filled >= MAX_LINE_BYTES
+        cr = self.buffer.find(b"\r", 0, self.filled - 1)
+        return self.line_too_long or cr >= 0 or self.buffer.find(b"\0", 0, self.filled) >= 0
+
+
+class DataStream(Iterator[Dataset]):
+    """The datasets of one input, in order; made by :func:`stream_svmlight`. A context manager.
+
+    Attributes
+    ----------
+    path : str
+        What messages call the input.
+    notes : Notes
+        What was let pass so far, comments behind the last row included.
+    rows_read : int
+        Rows given so far.
+    """
+
+    def __init__(self, source: SourceLike, dialect: Dialect, chunk_bytes: int, threads: int) -> None:
+        self._owned = not isinstance(source, Source)
+        self._source = open_source(source)
+        self.path = self._source.name
+        self.notes = Notes()
+        self.rows_read = 0
+        self._dialect = dialect
+        self._threads = threads
+        self._lines = _Lines(self._source, chunk_bytes)
+        self._tokenizer = SvmlightTokenizer(
+            dialect.zero_based, dialect.precomputed, dialect.dense, dialect.lenient, dialect.labelled
+        )
+        self._started = False
+        self._error: DataFormatError | None = None
+        self._pending_mark = 0
+
+    @property
+    def bytes_total(self) -> int | None:
+        """Stored bytes of the input, where known beforehand."""
+        return self._source.size
+
+    @property
+    def bytes_read(self) -> int:
+        """Stored bytes read so far."""
+        return self._source.consumed
+
+    def __next__(self) -> Dataset:
+        """Return the rows that are there; those before a faulty line come before the error does."""
+        while self._error is None and self._feed():
+            if self._tokenizer.rows:
+                return self._take()
+        return self._finish()
+
+    def read_all(self) -> Dataset:
+        """Return all remaining rows as one dataset."""
+        while self._error is None and self._feed():
+            pass
+        if self._error is None and self._tokenizer.rows:
+            return self._take()
+        try:
+            return self._finish()
+        except StopIteration:
+            raise OptionError(f"{self.path}: already read to its end") from None
+
+    def _feed(self) -> bool:
+        if not self._lines.next():
+            return False
+        lines = self._lines
+        begin = 0 if self._started else self._check_start()
+        self._started = True
+        fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads)
+        if fault is not None:
+            self._error = explain(self.path, fault, self._dialect)
+        if lines.line_too_long:
+            self._error = LineTooLongError(
+                self.path,
+                fault[2] if fault else None,
+                f"the line is longer than {MAX_LINE_BYTES:,} bytes",
+                None,
+                "one row a line",
+            )
+        return True
+
+    def _check_start(self) -> int:
+        start = bytes(self._lines.buffer[: min(4, self._lines.end)])
+        if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            self._lines.end = 0
+            self._error = EncodingError(self.path, 1, "the text is UTF-16", None, "convert it to UTF-8")
+        elif start.startswith(_BYTE_ORDER_MARK):
+            self._pending_mark = 1
+            return len(_BYTE_ORDER_MARK)
+        return 0
+
+    def _take(self) -> Dataset:
+        labels, indptr, indices, values, width, first_line, counts = self._tokenizer.take()
+        notes = Notes(*counts, byte_order_mark=self._pending_mark)
+        self._pending_mark = 0
+        self.notes += notes
+        self.rows_read += len(labels)
+        return Dataset(Rows(indptr, indices, values, width), labels, self.path, first_line, notes)
+
+    def _finish(self) -> Dataset:
+        if self._tokenizer.rows:
+            return self._take()
+        self._take()  # comments behind the last row
+        self.close()
+        if self._error is not None:
+            raise self._error
+        if self.rows_read == 0:
+            raise EmptyDataError(
+                self.path, None, "there are no rows", None, "one 'label index:value ...' a line"
+            )
+        raise StopIteration
+
+    def close(self) -> None:
+        """Close the input if it was opened here."""
+        if self._owned:
+            self._source.close()
+
+    def __enter__(self) -> DataStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def stream_svmlight(
+    source: SourceLike,
+    *,
+    chunk_bytes: int = CHUNK_BYTES,
+    zero_based: bool = False,
+    precomputed: bool = False,
+    dense: bool = False,
+    lenient: bool = False,
+    labelled: bool = True,
+    threads: int = 1,
+) -> DataStream:
+    """Read LIBSVM data text piece by piece, in memory bounded by `chunk_bytes` and the longest line.
+
+    What has arrived on a pipe is given at once: a line typed there is answered before the next one comes.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, bytes-like or binary file object
+        See :func:`svmfast.formats.source.open_source`.
+    chunk_bytes : int
+        Text per dataset, about.
+    zero_based : bool
+        Indices count from 0.
+    precomputed : bool
+        Rows of a precomputed kernel, ``label 0:serial 1:value 2:value ...``; all must be equally long.
+    dense : bool
+        Rows are ``label value value ...``, separated by blanks or by commas; all must be equally long.
+        Zeros are not stored.
+    lenient : bool
+        Skip blank lines and sort the entries of a row.
+    labelled : bool
+        Every row starts with a label; otherwise none does and the labels are nan.
+    threads : int
+        Threads to parse with; the results, errors included, are the same for any number.
+
+    Yields
+    ------
+    Dataset
+        Never empty. Rows before a faulty line are given before its error is raised.
+
+    Raises
+    ------
+    DataFormatError
+        One subclass for every rule (:mod:`svmfast.errors`), naming line, token and what was expected.
+    FileAccessError, CompressedDataError, UnsupportedCompressionError
+        The input itself fails.
+    """
+    if dense and (zero_based or precomputed):
+        raise OptionError("dense rows have no indices: zero_based and precomputed do not go with dense")
+    dialect = Dialect(zero_based, precomputed, dense, lenient, labelled)
+    return DataStream(source, dialect, chunk_bytes, threads)
+
+
+def read_svmlight(
+    source: SourceLike,
+    *,
+    zero_based: bool = False,
+    precomputed: bool = False,
+    dense: bool = False,
+    lenient: bool = False,
+    labelled: bool = True,
+    threads: int = 1,
+) -> Dataset:
+    """Read LIBSVM data text as a whole.
+
+    Parameters and errors are those of :func:`stream_svmlight`.
+
+    Returns
+    -------
+    Dataset
+        At least one row.
+    """
+    with stream_svmlight(
+        source,
+        zero_based=zero_based,
+        precomputed=precomputed,
+        dense=dense,
+        lenient=lenient,
+        labelled=labelled,
+        threads=threads,
+    ) as stream:
+        dataset = stream.read_all()
+        if stream._error is not None:
+            raise stream._error
+        return dataset
+
+
+def write_svmlight(
+    file: str | os.PathLike[str] | Writer, rows: Rows, labels: ArrayLike, *, zero_based: bool = False
+) -> None:
+    """Write LIBSVM data text; every number is the shortest decimal that reads back as the same float64.
+
+    Parameters
+    ----------
+    file : str, os.PathLike or binary file object
+        A path is written atomically (:func:`svmfast.formats.target.write_atomic`).
+    rows : Rows
+        Stored zeros are written.
+    labels : (n,) array_like
+        Finite.
+    zero_based : bool
+        Write the columns as they are instead of counting from 1.
+
+    Raises
+    ------
+    OptionError
+        Labels and rows do not fit together, or something is nan or infinite.
+    WriteError
+        The path cannot be written.
+    """
+    marks = np.ascontiguousarray(labels, dtype=np.float64)
+    if marks.shape != (len(rows),):
+        raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {marks.shape}")
+    if not (np.isfinite(marks).all() and np.isfinite(rows.values).all()):
+        raise OptionError("labels and values must be finite to be written")
+    if isinstance(file, (str, os.PathLike)):
+        with write_atomic(file) as output:
+            _write(output, rows, marks, zero_based)
+    else:
+        _write(file, rows, marks, zero_based)
+
+
+def _write(output: Writer, rows: Rows, labels: NDArray[np.float64], zero_based: bool) -> None:
+    indptr = np.ascontiguousarray(rows.indptr)
+    arrays = labels, indptr, np.ascontiguousarray(rows.indices), np.ascontiguousarray(rows.values)
+    first = 0
+    while first < len(rows):
+        last = int(np.searchsorted(indptr, indptr[first] + _WRITE_ENTRIES, side="right")) - 1
+        last = min(max(last, first + 1), first + _WRITE_ENTRIES, len(rows))
+        output.write(write_svmlight_rows(*arrays, first, last, 0 if zero_based else 1))
+        first = last
