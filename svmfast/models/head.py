@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import ModelContentError
+from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 
 FloatArray = NDArray[np.float64]
 
 SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 DENSITY_MARKS = 10
+# LIBSVM keeps pairwise probabilities this far from 0 and 1.
+MIN_PROBABILITY = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,7 @@ class Head:
 
     def __post_init__(self) -> None:
         if self.svm_type not in SVM_TYPES:
-            raise ModelContentError("svm_type", f"unknown svm_type '{self.svm_type}'", " or ".join(SVM_TYPES))
+            raise ModelContentError("svm_type", "unknown svm_type", " or ".join(SVM_TYPES), self.svm_type)
         if self.is_classifier:
             if self.labels is None or len(self.labels) == 0:
                 raise ModelContentError("label", "a classifier without labels", "one label for each class")
@@ -84,3 +86,173 @@ class Head:
         if self.is_classifier:
             return self.prob_a is not None and self.prob_b is not None
         return self.density_marks is not None if self.svm_type == "one_class" else self.prob_a is not None
+
+    def predict(self, decisions: FloatArray) -> FloatArray:
+        """Return LIBSVM's answers (svm_predict).
+
+        Parameters
+        ----------
+        decisions : (n, n_functions) float64
+            nan counts as not positive.
+
+        Returns
+        -------
+        (n,) float64
+            Classification: the label with most votes, where a decision value above 0 is a vote for the first
+            class of its pair and any other for the second; ties go to the lower index. One-class: +1 above 0,
+            else -1. Regression: the value.
+        """
+        self._check_shape(decisions)
+        if self.labels is None:
+            value: FloatArray = decisions[:, 0].copy()
+            if self.is_regression:
+                return value
+            return np.where(value > 0, 1.0, -1.0)
+        labels: FloatArray = self.labels.astype(np.float64)
+        k = len(labels)
+        if k == 1:
+            return np.full(len(decisions), labels[0])
+        first = decisions > 0
+        if k == 2:
+            voted: FloatArray = np.where(first[:, 0], labels[0], labels[1])
+            return voted
+        votes = np.empty((len(decisions), k), dtype=np.int32)
+        pair = _pair_numbers(k)
+        for i in range(k):
+            won = np.count_nonzero(first[:, pair[i, i + 1 :]], axis=1)
+            votes[:, i] = won + i - np.count_nonzero(first[:, pair[:i, i]], axis=1)
+        winner: FloatArray = labels[np.argmax(votes, axis=1)]
+        return winner
+
+    def probabilities(self, decisions: FloatArray) -> FloatArray:
+        """Return LIBSVM's probability estimates (svm_predict_probability).
+
+        Parameters
+        ----------
+        decisions : (n, n_functions) float64
+
+        Returns
+        -------
+        (n, k) float64
+            A column for each label in the model's order: sigmoids of the pairs, coupled as in Wu, Lin and
+            Weng (JMLR 5, 2004), method 2. One-class: columns "normal" and "outlier", from ten density bins
+            (Que and Lin). A row's estimates do not depend on the other rows.
+
+        Raises
+        ------
+        UnsupportedError
+            For regression, and where the model was trained without ``-b 1``.
+        """
+        self._check_shape(decisions)
+        if self.is_regression or not self.has_probability:
+            raise UnsupportedError("the model does not support probability estimates", "train it with -b 1")
+        if self.density_marks is not None:
+            normal = _density(decisions[:, 0], self.density_marks)
+            return np.column_stack([normal, 1 - normal])
+        assert self.prob_a is not None
+        assert self.prob_b is not None
+        r = _sigmoid(decisions, self.prob_a, self.prob_b)
+        if self.n_classes == 1:
+            return np.ones((len(r), 1))
+        if self.n_classes == 2:
+            return np.column_stack([r[:, 0], 1 - r[:, 0]])
+        return _couple(r, self.n_classes)
+
+    def predict_with_probabilities(self, decisions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``(answers, probabilities)`` as ``svm-predict -b 1`` gives them.
+
+        A classifier's label is the most probable one, which may differ from the voted one; a one-class label
+        still comes from the sign.
+        """
+        estimates = self.probabilities(decisions)
+        if self.labels is None:
+            return self.predict(decisions), estimates
+        return self.labels.astype(np.float64)[np.argmax(estimates, axis=1)], estimates
+
+    def _check_shape(self, decisions: FloatArray) -> None:
+        if decisions.ndim != 2 or decisions.shape[1] != self.n_functions:
+            raise OptionError(f"decision values of shape {decisions.shape}; expected (n, {self.n_functions})")
+
+
+def _pair_numbers(k: int) -> NDArray[np.intp]:
+    """Return P with P[i, j] = number of the pair (i, j), i < j, in LIBSVM's order."""
+    number = np.zeros((k, k), dtype=np.intp)
+    number[np.triu_indices(k, 1)] = np.arange(k * (k - 1) // 2)
+    return number
+
+
+def _sigmoid(decisions: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return 1 / (1 + exp(a f + b)), kept inside LIBSVM's limits; nan becomes the lower one, as in LIBSVM."""
+    t = np.multiply(decisions, a, order="C") + b
+    small = np.exp(-np.abs(t))
+    p: FloatArray = np.where(t >= 0, small, 1.0) / (1 + small)
+    p[~(p > MIN_PROBABILITY)] = MIN_PROBABILITY
+    p[p > 1 - MIN_PROBABILITY] = 1 - MIN_PROBABILITY
+    return p
+
+
+def _density(decisions: FloatArray, marks: FloatArray) -> FloatArray:
+    """Return the probability of being normal: the bin of the decision value among the marks."""
+    p = np.zeros(len(decisions))
+    for i in range(DENSITY_MARKS - 1, 0, -1):
+        p[decisions < marks[i]] = i / DENSITY_MARKS
+    p[decisions > marks[-1]] = 0.999
+    p[decisions < marks[0]] = 0.001
+    return p
+
+
+def _couple(pairwise: FloatArray, k: int) -> FloatArray:
+    """Couple pairwise probabilities (n, k(k-1)/2) to class probabilities (n, k), k > 2.
+
+    LIBSVM's iteration, operation by operation and in its order; rows lie along the last axis, so no sum runs
+    over them, and each row is taken out at the iteration where LIBSVM would stop.
+    """
+    # A block's Q stays in the second-level cache.
+    block = max(16, 2**17 // (k * k))
+    out = np.empty((len(pairwise), k))
+    for start in range(0, len(pairwise), block):
+        rows = pairwise[start : start + block].T
+        r = np.zeros((k, k, rows.shape[1]))
+        i, j = np.triu_indices(k, 1)
+        r[i, j] = rows
+        r[j, i] = 1 - rows
+        out[start : start + block] = _couple_block(r).T
+    return out
+
+
+def _couple_block(r: FloatArray) -> FloatArray:
+    """Couple r (k, k, n), r[i, j] = P(i | i or j), to p (k, n)."""
+    k, _, n = r.shape
+    q = -r.transpose(1, 0, 2) * r
+    for t in range(k):
+        q[t, t] = 0
+        for j in range(k):
+            if j != t:
+                q[t, t] += r[j, t] * r[j, t]
+    p = np.full((k, n), 1.0 / k)
+    result = np.empty((k, n))
+    active = np.arange(n)
+    eps = 0.005 / k
+    for _ in range(max(100, k)):
+        qp = q[:, 0] * p[0]
+        for j in range(1, k):
+            qp += q[:, j] * p[j]
+        pqp = p[0] * qp[0]
+        for t in range(1, k):
+            pqp += p[t] * qp[t]
+        going = np.max(np.abs(qp - pqp), axis=0) >= eps
+        if not going.all():
+            result[:, active[~going]] = p[:, ~going]
+            active = active[going]
+            if len(active) == 0:
+                return result
+            q, p, qp, pqp = q[:, :, going], p[:, going], qp[:, going], pqp[going]
+        for t in range(k):
+            diff = (pqp - qp[t]) / q[t, t]
+            grown = 1 + diff
+            p[t] += diff
+            pqp = (pqp + diff * (diff * q[t, t] + 2 * qp[t])) / grown / grown
+            qp = (qp + diff * q[t]) / grown
+            p /= grown
+    result[:, active] = p
+    return result
