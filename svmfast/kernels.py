@@ -85,10 +85,11 @@ class DecisionEngine:
     ----------
     kernel : Kernel
     sv : Rows of n support vectors, grouped by class
-    sv_coef : (max(k - 1, 1), n) float64
+    sv_coef : (max(k - 1, 1), n) or (p, n) float64
     rho : (p,) float64
     nr_sv : (k,) int64 or None
-        Sizes of the classes; None for one-class and regression.
+        Sizes of the classes, whose pairs are the decision functions. None: every row of `sv_coef` is a
+        function of its own (one-class, regression, and vector-valued expansions).
 
     Raises
     ------

@@ -181,6 +181,20 @@ def test_no_rows_no_features_no_functions() -> None:
     assert single.decision_values(Rows.from_dense([[1.0]])).shape == (1, 0)
 
 
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree or ''}")
+def test_vector_valued_expansion(kernel: Kernel) -> None:
+    """Without classes every row of sv_coef is a function of its own."""
+    rng = np.random.default_rng(4)
+    sv, test = random_rows(rng, 60, 8, 0.7), random_rows(rng, 40, 8, 0.7)
+    coefficients, rho = rng.normal(size=(5, 60)), rng.normal(size=5)
+    expected = kernel.matrix(test.to_dense(), sv.to_dense()) @ coefficients.T - rho
+    engine = DecisionEngine(kernel, sv, coefficients, rho, None)
+    np.testing.assert_allclose(engine.decision_values(test), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        engine.decision_values(test, libsvm_order=True), expected, rtol=1e-10, atol=1e-10
+    )
+
+
 def test_precomputed_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="prediction with a precomputed kernel needs kernel values"):
         DecisionEngine(Kernel("precomputed"), Rows.from_dense([[1.0]]), np.ones((1, 1)), np.zeros(1), None)

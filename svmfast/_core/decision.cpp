@@ -166,7 +166,7 @@ class DecisionSums {
             for (; i < e.group_end[g]; ++i)
                 for (std::size_t j = 0; j < e.width; ++j) l1[g * e.width + j] += std::fabs(sv_coef(j, i));
         if (e.groups == 1) {
-            e.coef_l1.push_back(l1[0]);
+            e.coef_l1 = l1;
         } else {
             for (std::size_t i = 0; i < e.groups; ++i)
                 for (std::size_t j = i + 1; j < e.groups; ++j)
@@ -183,10 +183,8 @@ class DecisionSums {
             for (; i < e.group_end[g]; ++i)
                 for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k) {
                     double *w = e.weights.data() + e.position(indices.data()[k]) * e.functions;
-                    if (e.groups == 1) {
-                        w[0] += sv_coef(0, i) * values.data()[k];
-                        continue;
-                    }
+                    for (std::size_t p = 0; e.groups == 1 && p < e.functions; ++p)
+                        w[p] += sv_coef(p, i) * values.data()[k];
                     for (std::size_t a = 0, p = 0; a < e.groups; ++a)
                         for (std::size_t b = a + 1; b < e.groups; ++b, ++p) {
                             if (a == g) w[p] += sv_coef(b - 1, i) * values.data()[k];

@@ -26,7 +26,8 @@ struct Expansion {
     KernelKind kind;
     double gamma, coef0;
     int degree;
-    // Classes, coefficients per support vector, decision functions. Regression and one-class: 1, 1, 1.
+    // Classes, coefficients per support vector, decision functions. Regression and one-class: 1, 1, 1. One group with
+    // several coefficients is a vector-valued expansion: function p takes coefficient row p.
     std::size_t groups, width, functions;
     std::size_t n;  // support vectors
 

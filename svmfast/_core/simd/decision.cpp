@@ -271,13 +271,16 @@ void kernel_sums(const Block &b) {
     if (!sparse.empty()) sparse_rows<kind>(b, sparse);
 }
 
-// Calls visit(function, first class, second class) in LIBSVM's order.
+// Calls visit(function, group, coefficient row, other group, its row) for every decision function: LIBSVM's pairs of
+// classes, or, when there is one group, one coefficient row a function and no other group.
 template <class Visit>
-void each_pair(const Expansion &e, Visit &&visit) {
-    if (e.groups == 1) return visit(0, 0, 0);
+void each_function(const Expansion &e, Visit &&visit) {
+    constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     std::size_t p = 0;
+    if (e.groups == 1)
+        for (; p < e.functions; ++p) visit(p, std::size_t{0}, p, none, none);
     for (std::size_t i = 0; i < e.groups; ++i)
-        for (std::size_t j = i + 1; j < e.groups; ++j) visit(p++, i, j);
+        for (std::size_t j = i + 1; j < e.groups; ++j) visit(p++, i, j - 1, j, i);
 }
 
 // Bounds, with room to spare, on how far our sums and LIBSVM's can lie apart, both rounding each operation by at most u.
@@ -329,15 +332,11 @@ class Reference {
             panelled<false>(rows, which, count);
         for (double &value : k) value = kernel(value);
         for (std::size_t b = 0; b < count; ++b)
-            each_pair(e, [&](std::size_t p, std::size_t i, std::size_t j) {
+            each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
                 const double *values = k.data() + b * stride;
                 double sum = 0;
-                if (e.groups == 1) {
-                    add(values, 0, 0, sum);
-                } else {
-                    add(values, i, j - 1, sum);
-                    add(values, j, i, sum);
-                }
+                add(values, i, row_i, sum);
+                if (j < e.groups) add(values, j, row_j, sum);
                 out[which[b] * e.functions + p] = sum - e.rho[p];
             });
     }
@@ -469,10 +468,9 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
                     for (std::size_t p = 0; p < e.functions; ++p) row_out[p] += w[p] * mapped.value[i];
                 }
             } else {
-                each_pair(e, [&](std::size_t p, std::size_t i, std::size_t j) {
-                    const double sum = e.groups == 1
-                                           ? block.row_sums(r, 0)[0]
-                                           : block.row_sums(r, i)[j - 1] + block.row_sums(r, j)[i];
+                each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
+                    double sum = block.row_sums(r, i)[row_i];
+                    if (j < e.groups) sum += block.row_sums(r, j)[row_j];
                     row_out[p] = sum - e.rho[p];
                 });
             }
