@@ -6,6 +6,7 @@
 // that occur in some support vector are kept ("active"); a row's other features matter for its norm alone.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "aligned.hpp"
@@ -69,10 +70,33 @@ struct Expansion {
     }
 };
 
+// LIBSVM's own power, multiplication by multiplication.
+inline double powi(double base, int times) {
+    double result = 1.0;
+    for (double square = base; times > 0; times /= 2, square *= square)
+        if (times % 2 == 1) result *= square;
+    return result;
+}
+
+// Calls visit(function, group, coefficient row, other group, its row) for every decision function: LIBSVM's pairs of
+// classes, or, when there is one group, one coefficient row a function and no other group.
+template <class Visit>
+void each_function(const Expansion &e, Visit &&visit) {
+    constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    std::size_t p = 0;
+    if (e.groups == 1)
+        for (; p < e.functions; ++p) visit(p, std::size_t{0}, p, none, none);
+    for (std::size_t i = 0; i < e.groups; ++i)
+        for (std::size_t j = i + 1; j < e.groups; ++j) visit(p++, i, j - 1, j, i);
+}
+
 }  // namespace svmfast
 
 // Decision values of the rows of one block -> out[count][functions]. Where rounding could turn a label (or when
 // `reference` asks for it) a row is summed in LIBSVM's own order and gets LIBSVM's own bits. Returns how many were.
 SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool reference, double *out))
+// The same for the rows which[0 .. count) of the block, all in LIBSVM's order -> out[which][functions].
+SVMFAST_DECLARE(void reference_rows(const Expansion &, const RowBlock &, const std::uint32_t *which, std::size_t count,
+                                    double *out))
 // Support vectors per panel.
 SVMFAST_DECLARE(std::size_t decision_lanes())

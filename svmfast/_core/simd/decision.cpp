@@ -5,33 +5,26 @@
 //   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
 //   sparse   one row x NV vectors, the row's features only, panel by panel so that a panel stays in the L1 cache;
 //   scatter  for wide, very sparse models: the model's columns of the row's features.
-// and a fourth, the reference, that follows LIBSVM operation by operation.
+// and a fourth, in reference.cpp, that follows LIBSVM operation by operation.
 #include "decision.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "simd/vec.hpp"
+#include "simd/panel.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t NV = 3;                    // vectors per panel
 constexpr std::size_t ROWS = W == 8 ? 8 : 4;     // rows per dense tile: ROWS * NV accumulators fill the registers
-constexpr std::size_t LANES = NV * W;
 constexpr double LOG2E = 1.4426950408889634;
 // A dense feature costs NV multiply-adds at two a cycle; a sparse one also its broadcast and its index. Measured break-even.
 constexpr double SPARSE_COST = 1.7;
 constexpr std::size_t L1_FEATURES = 24576 / (LANES * 8);  // features of a panel that stay in L1
 constexpr std::size_t L2_BYTES = 256 * 1024;
 
-double powi(double base, int times) {
-    double result = 1.0;
-    for (double square = base; times > 0; times /= 2, square *= square)
-        if (times % 2 == 1) result *= square;
-    return result;
-}
+using svmfast::powi;
 
 vd powi(vd base, int times) {
     vd result = broadcast(1.0);
@@ -271,18 +264,6 @@ void kernel_sums(const Block &b) {
     if (!sparse.empty()) sparse_rows<kind>(b, sparse);
 }
 
-// Calls visit(function, group, coefficient row, other group, its row) for every decision function: LIBSVM's pairs of
-// classes, or, when there is one group, one coefficient row a function and no other group.
-template <class Visit>
-void each_function(const Expansion &e, Visit &&visit) {
-    constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-    std::size_t p = 0;
-    if (e.groups == 1)
-        for (; p < e.functions; ++p) visit(p, std::size_t{0}, p, none, none);
-    for (std::size_t i = 0; i < e.groups; ++i)
-        for (std::size_t j = i + 1; j < e.groups; ++j) visit(p++, i, j - 1, j, i);
-}
-
 // Bounds, with room to spare, on how far our sums and LIBSVM's can lie apart, both rounding each operation by at most u.
 struct Rounding {
     double kernel;  // of one kernel value
@@ -312,128 +293,6 @@ Rounding rounding(const Expansion &e, double norm) {
     }
     return {u * kernel, u * (kernel + sums * largest)};
 }
-
-// Rows exactly as LIBSVM sums them: squared differences in the order of the indices, libm's exp, coefficients in the
-// order of the file; multiplications and additions rounded separately. Lanes are support vectors, so each lane sees
-// LIBSVM's own sequence of operations. A few rows go together, so that each panel comes once from memory for all of them.
-class Reference {
-   public:
-    static constexpr std::size_t BATCH = 8;
-
-    explicit Reference(const Expansion &e) : e(e), stride(e.panels() * LANES), k(BATCH * stride) {}
-
-    // Rows which[0 .. count), count <= BATCH -> out[row][functions].
-    void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
-        if (e.scattered)
-            for (std::size_t b = 0; b < count; ++b) merged(rows, rows.first + which[b], k.data() + b * stride);
-        else if (e.kind == KernelKind::rbf)
-            panelled<true>(rows, which, count);
-        else
-            panelled<false>(rows, which, count);
-        for (double &value : k) value = kernel(value);
-        for (std::size_t b = 0; b < count; ++b)
-            each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
-                const double *values = k.data() + b * stride;
-                double sum = 0;
-                add(values, i, row_i, sum);
-                if (j < e.groups) add(values, j, row_j, sum);
-                out[which[b] * e.functions + p] = sum - e.rho[p];
-            });
-    }
-
-   private:
-    struct Step {
-        std::int64_t at;  // place in a panel, or ABSENT
-        double z;
-    };
-    static constexpr std::int64_t ABSENT = -1;
-
-    const Expansion &e;
-    std::size_t stride;
-    Aligned<double> k;  // [row of the batch][lane]: first the sums, then the kernel values
-    std::vector<Step> walk[BATCH];
-
-    double kernel(double sum) const {
-        switch (e.kind) {
-            case KernelKind::rbf: return std::exp(-e.gamma * sum);
-            case KernelKind::polynomial: return powi(e.gamma * sum + e.coef0, e.degree);
-            case KernelKind::sigmoid: return std::tanh(e.gamma * sum + e.coef0);
-            default: return sum;
-        }
-    }
-
-    void add(const double *values, std::size_t group, std::size_t coef_row, double &sum) const {
-        for (std::size_t panel = e.group_panels[group]; panel < e.group_panels[group + 1]; ++panel) {
-            const double *coef = e.coef.data() + (panel * e.width + coef_row) * LANES;
-            // A filler lane has coefficient 0 and a finite kernel value: adding its +-0 changes no bit of a sum.
-            for (std::size_t l = 0; l < LANES; ++l) sum += coef[l] * values[panel * LANES + l];
-        }
-    }
-
-    // A row's features in the order LIBSVM meets them. An rbf distance also meets the model's features that the row
-    // lacks (z = 0) and the row's that the model lacks (ABSENT: x = 0).
-    void plan(const RowBlock &rows, std::size_t row, bool rbf, std::vector<Step> &steps) const {
-        steps.clear();
-        std::size_t f = 0;
-        for (std::int64_t i = rows.indptr[row]; i < rows.indptr[row + 1]; ++i) {
-            const std::int32_t column = rows.indices[i];
-            for (; rbf && f < e.active.size() && e.active[f] < column; ++f) steps.push_back({std::int64_t(f), 0.0});
-            const std::int32_t at = e.position(column);
-            if (at >= 0) f = at + 1;
-            if (at >= 0 || rbf) steps.push_back({at >= 0 ? at : ABSENT, rows.values[i]});
-        }
-        for (; rbf && f < e.active.size(); ++f) steps.push_back({std::int64_t(f), 0.0});
-    }
-
-    template <bool rbf>
-    void panelled(const RowBlock &rows, const std::uint32_t *which, std::size_t count) {
-        alignas(64) static const double zeros[LANES] = {};
-        for (std::size_t b = 0; b < count; ++b) plan(rows, rows.first + which[b], rbf, walk[b]);
-        const std::size_t d = e.active.size();
-        for (std::size_t panel = 0; panel < e.panels(); ++panel) {
-            const double *x = e.values.data() + panel * d * LANES;
-            for (std::size_t b = 0; b < count; ++b) {
-                vd sum[NV] = {};
-                for (const Step &step : walk[b]) {
-                    const double *xs = step.at == ABSENT ? zeros : x + step.at * LANES;
-                    const vd z = broadcast(step.z);
-                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
-                        const vd xv = load(xs + v * W);
-                        if constexpr (rbf) {
-                            const vd difference = xv - z;
-                            sum[v] = sum[v] + difference * difference;
-                        } else {
-                            sum[v] = sum[v] + xv * z;
-                        }
-                    }
-                }
-                double *to = k.data() + b * stride + panel * LANES;
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + v * W, sum[v]);
-            }
-        }
-    }
-
-    void merged(const RowBlock &rows, std::size_t row, double *sums) const {
-        const std::int64_t first = rows.indptr[row], last = rows.indptr[row + 1];
-        const std::int32_t end = std::numeric_limits<std::int32_t>::max();
-        for (std::size_t g = 0, sv = 0; g < e.groups; ++g) {
-            double *to = sums + e.group_panels[g] * LANES;
-            for (; sv < e.group_end[g]; ++sv) {
-                std::int64_t a = e.sv_start[sv], i = first;
-                double sum = 0;
-                while (a < e.sv_start[sv + 1] || i < last) {
-                    const std::int32_t ca = a < e.sv_start[sv + 1] ? e.active[e.sv_active[a]] : end;
-                    const std::int32_t ci = i < last ? rows.indices[i] : end;
-                    const double x = ca <= ci ? e.sv_value[a] : 0.0, z = ci <= ca ? rows.values[i] : 0.0;
-                    sum += e.kind == KernelKind::rbf ? (x - z) * (x - z) : x * z;
-                    a += ca <= ci;
-                    i += ci <= ca;
-                }
-                *to++ = sum;
-            }
-        }
-    }
-};
 
 }  // namespace
 
@@ -482,11 +341,7 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
             if (!sure) doubtful.push_back(static_cast<std::uint32_t>(r));
         }
     }
-    if (!doubtful.empty()) {
-        Reference exactly(e);
-        for (std::size_t i = 0; i < doubtful.size(); i += Reference::BATCH)
-            exactly.evaluate(rows, doubtful.data() + i, std::min(Reference::BATCH, doubtful.size() - i), out);
-    }
+    reference_rows(e, rows, doubtful.data(), doubtful.size(), out);
     return doubtful.size();
 }
 
