@@ -48,6 +48,10 @@ class ModelFormatError(InputError):
     """A model file breaks a rule of its format."""
 
 
+class NotAModelError(ModelFormatError):
+    """The file is something else than a model, by its first word."""
+
+
 class EmptyModelError(ModelFormatError):
     """The file holds no model at all."""
 
@@ -122,6 +126,14 @@ class SupportVectorOrderError(ModelFormatError):
 
 class SerialNumberError(ModelFormatError):
     """A support vector of the precomputed kernel that is not ``0:serial-number``."""
+
+
+class ModelVersionError(ModelFormatError):
+    """A model file of a format version that this svmfast does not read."""
+
+
+class UnknownModelKindError(ModelFormatError):
+    """A model file of a kind that this svmfast does not know."""
 
 
 class ModelContentError(SvmfastError):

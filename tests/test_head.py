@@ -1,7 +1,8 @@
 """Labels and probabilities against LIBSVM itself, through a model whose decision values are its input.
 
 With a linear kernel and one support vector e_p for each pair p, LIBSVM's decision values for a row are the
-row, so any decision values, ties and zeros included, can be put to svm_predict_values and svm_predict_probability.
+row, so any decision values, ties and zeros included, can be put to svm_predict_values and
+svm_predict_probability.
 """
 
 from __future__ import annotations

@@ -28,6 +28,11 @@ _KEYS = (*_NAMES, *_INTEGERS, *_FLOATS, *_LISTS, "SV")
 _LEAST = {"nr_class": 1, "total_sv": 0, "degree": 0, "gamma": 0}
 
 
+def is_model_key(word: str) -> bool:
+    """Tell whether a LIBSVM model may begin with this word."""
+    return word in _KEYS and word != "SV"
+
+
 class LibsvmHeader:
     """Reads and checks a header; `end` is then the position behind the word ``SV``.
 
@@ -107,10 +112,10 @@ class LibsvmHeader:
                 raise self.fault(errors.ModelValueError, line, f"unknown {key}", expected, token)
             self.end = stop
             return token
-        integer = key in _INTEGERS
-        numbers, n, self.end = read_numbers(self.data, self.end, 1, "int32" if integer else "float64")
+        dtype = "int32" if key in _INTEGERS else "float64"
+        numbers, n, self.end = read_numbers(self.data, self.end, 1, dtype)
         if n == 0:
-            raise number_fault(self.path, line, token, key, integer=integer)
+            raise number_fault(self.path, line, token, key, dtype)
         value: int | float = numbers[0].item()
         if value < _LEAST.get(key, value):
             raise self.fault(
@@ -133,12 +138,13 @@ class LibsvmHeader:
         else:
             what = "the key stands before nr_class, which tells how many values it has"
             raise self.fault(errors.ModelKeyOrderError, line, what, "nr_class first", key)
-        numbers, n, stop = read_numbers(self.data, self.end, count, "int32" if integer else "float64")
+        dtype = "int32" if integer else "float64"
+        numbers, n, stop = read_numbers(self.data, self.end, count, dtype)
         if n < count:
             token, start, _ = token_at(self.data, stop)
             if not token or (self.line(start) != line and token in _KEYS):
                 raise self.fault(errors.ModelCountError, line, f"'{key}' has {n} values", expected)
-            raise number_fault(self.path, self.line(start), token, f"value {n + 1} of {key}", integer=integer)
+            raise number_fault(self.path, self.line(start), token, f"value {n + 1} of {key}", dtype)
         self.end = stop
         return numbers
 

@@ -38,17 +38,19 @@ def token_at(data: bytes, pos: int) -> tuple[str, int, int]:
     return match.group().decode("utf-8", "backslashreplace"), match.start(), match.end()
 
 
-def number_fault(path: str, line: int, token: str, of: str, *, integer: bool = False) -> ModelFormatError:
-    """Return the error that says why `token` is no number of its kind; `of` names whose value it is."""
+def number_fault(path: str, line: int, token: str, of: str, dtype: str = "float64") -> ModelFormatError:
+    """Return the error that says why `token` is no number of its type; `of` names whose value it is."""
     if _NOT_FINITE.match(token):
         return ModelNotFiniteError(path, line, f"{of} is not finite", token, "expected a finite number")
     if _COMMA.fullmatch(token):
         return ModelValueError(path, line, f"{of} has a decimal comma", token, "expected a decimal point")
     if _HEXADECIMAL.match(token):
         return ModelValueError(path, line, f"{of} is hexadecimal", token, "expected a decimal number")
-    if integer:
+    if dtype != "float64":
         if _INTEGER.fullmatch(token):
-            return ModelValueError(path, line, f"{of} is out of range", token, "expected a 32-bit integer")
+            return ModelValueError(
+                path, line, f"{of} is out of range", token, f"expected a {dtype[3:]}-bit integer"
+            )
         return ModelValueError(path, line, f"{of} is not an integer", token, "expected an integer")
     if _DECIMAL.fullmatch(token):
         return ModelNotFiniteError(path, line, f"{of} is too large", token, "expected at most 1.8e308")

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from svmfast._core import format_sv_section
 from svmfast.errors import UnsupportedError
-from svmfast.formats._libsvm_header import KERNEL_PARAMETERS
+from svmfast.formats._libsvm_header import KERNEL_PARAMETERS, is_model_key
 from svmfast.formats._libsvm_reader import parse_libsvm_model
 from svmfast.models.expansion import KernelExpansion
 
-__all__ = ["libsvm_model_bytes", "parse_libsvm_model"]
+__all__ = ["is_model_key", "libsvm_model_bytes", "parse_libsvm_model"]
 
 
 def libsvm_model_bytes(model: KernelExpansion) -> bytes:

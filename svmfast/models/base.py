@@ -10,11 +10,18 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 Scalar = int | float | str
 Array = NDArray[Any]
+
+
+# What a file may tell of its origin, in this order: the hash of the model it was made from ("sha256:..."),
+# the hash of data that took part, the conversion, its options, its seed. Never a time or a host: equal runs
+# give equal files.
+PROVENANCE = ("source", "data", "method", "parameters", "seed")
 
 
 class Model(Protocol):
@@ -84,19 +91,18 @@ class Record:
     kind : str
         A key of :data:`KINDS`.
     provenance : dict of str to str
-        Where the model comes from: ``source`` (sha256 of the model it was made from), ``method``,
-        ``parameters``, ``seed``; never a time or a host, so equal runs give equal files.
+        Where the model comes from, under keys of :data:`PROVENANCE`.
     scalars, arrays
         By name, as the kind's schema lists them.
-    embedded : dict of str to bytes
-        LIBSVM model texts carried along.
+    embedded : dict of str to KernelExpansion
+        Exact models carried along, as LIBSVM model text.
     """
 
     kind: str
     provenance: Mapping[str, str]
     scalars: Mapping[str, Scalar]
     arrays: Mapping[str, Array]
-    embedded: Mapping[str, bytes] = field(default_factory=dict)
+    embedded: Mapping[str, KernelExpansion] = field(default_factory=dict)
 
 
 class RecordModel(Model, Protocol):
@@ -121,3 +127,36 @@ def model_class(kind: str) -> type[RecordModel]:
     module, _, name = KINDS[kind].partition(":")
     found: type[RecordModel] = getattr(import_module(module), name)
     return found
+
+
+# The fields with which every kind stores its head; put first in a schema.
+HEAD_SCALARS = (ScalarField("svm_type", "text"),)
+HEAD_ARRAYS = (
+    ArrayField("label", "int64", 1, optional=True),
+    ArrayField("probA", "float64", 1, optional=True),
+    ArrayField("probB", "float64", 1, optional=True),
+    ArrayField("prob_density_marks", "float64", 1, optional=True),
+)
+
+
+def head_fields(head: Head) -> tuple[dict[str, Scalar], dict[str, Array]]:
+    """Return the scalars and arrays of a head, as a record stores them."""
+    arrays = {
+        "label": head.labels,
+        "probA": head.prob_a,
+        "probB": head.prob_b,
+        "prob_density_marks": head.density_marks,
+    }
+    return {"svm_type": head.svm_type}, {name: a for name, a in arrays.items() if a is not None}
+
+
+def head_of(record: Record) -> Head:
+    """Return the head that a record stores (ModelContentError where its parts contradict each other)."""
+    arrays = record.arrays
+    return Head(
+        str(record.scalars["svm_type"]),
+        arrays.get("label"),
+        arrays.get("probA"),
+        arrays.get("probB"),
+        arrays.get("prob_density_marks"),
+    )

@@ -1,0 +1,285 @@
+"""Reading svmfast's model text, with every size, key and number checked: docs/model-format.md."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from svmfast import errors
+from svmfast.formats._libsvm_reader import parse_libsvm_model
+from svmfast.formats._model_numbers import line_of, number_fault, read_numbers, token_at
+from svmfast.models.base import KINDS, PROVENANCE, Array, ArrayField, Record, Scalar, ScalarField, model_class
+from svmfast.models.expansion import KernelExpansion
+
+MAGIC = "svmfast-model"
+MAJOR, MINOR = 1, 0
+
+_VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
+_SIZE = re.compile(r"\d{1,18}", re.ASCII)
+
+
+@dataclass
+class Container:
+    """A container file: the record, the line on which each part stands, and warnings as whole messages."""
+
+    record: Record
+    lines: dict[str, int]
+    warnings: list[str] = field(default_factory=list)
+
+
+def parse_container(data: bytes, path: str) -> Container:
+    """Read a container file.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole file, decompressed.
+    path : str
+        What to call it in messages.
+
+    Raises
+    ------
+    ModelFormatError
+        One subclass for each way to fail, with line and token.
+    """
+    return _ContainerReader(data, path).read()
+
+
+class _ContainerReader:
+    def __init__(self, data: bytes, path: str) -> None:
+        self.data, self.path, self.pos = data, path, 0
+        self.lines: dict[str, int] = {}
+        self.warnings: list[str] = []
+        self.values: dict[str, Any] = {}
+
+    def read(self) -> Container:
+        self._read_version()
+        kind = self._read_kind()
+        schema = model_class(kind).schema
+        scalars = {f.name: f for f in schema.scalars}
+        arrays = {f.name: f for f in schema.arrays}
+        # (section, name, must be there), in the only order in which they may stand
+        order = [
+            *(("", name, False) for name in PROVENANCE),
+            *(("", f.name, not f.optional) for f in schema.scalars),
+            *(("array", f.name, not f.optional) for f in schema.arrays),
+            *(("embedded", name, False) for name in schema.embedded),
+            ("end", "end", True),
+        ]
+        at = -1
+        while True:
+            words, line = self._next_line()
+            section = words[0] if words[0] in ("array", "embedded", "end") else ""
+            name = words[0] if section in ("", "end") else words[1] if len(words) > 1 else ""
+            found = next((i for i, (s, n, _) in enumerate(order) if (s, n) == (section, name)), None)
+            if found is None:
+                what = f"unknown {section or 'key'}" if name else f"no name after '{section}'"
+                raise self._fault(
+                    errors.UnknownModelKeyError, line, what, f"one of the kind '{kind}'", name or None
+                )
+            if name in self.lines:
+                what = f"stands on line {self.lines[name]} already"
+                raise self._fault(errors.RepeatedModelKeyError, line, what, "every name once", name)
+            if found < at:
+                what = f"stands behind '{order[at][1]}'"
+                raise self._fault(
+                    errors.ModelKeyOrderError, line, what, "the order of docs/model-format.md", name
+                )
+            for skipped_section, skipped, needed in order[at + 1 : found]:
+                if needed:
+                    what = f"no {skipped_section or 'key'} '{skipped}' before this line"
+                    raise self._fault(errors.MissingModelKeyError, line, what, f"one in the kind '{kind}'")
+            at, self.lines[name] = found, line
+            if section == "end":
+                self._check_end(words, line)
+                break
+            if section == "array":
+                self.values[name] = self._read_array(arrays[name], words, line)
+            elif section == "embedded":
+                self.values[name] = self._read_embedded(words, line)
+            elif name in scalars:
+                self.values[name] = self._read_scalar(scalars[name], words, line)
+            else:
+                self.values[name] = self._read_text(words, line)
+        record = Record(
+            kind, self._part(PROVENANCE), self._part(scalars), self._part(arrays), self._part(schema.embedded)
+        )
+        return Container(record, self.lines, self.warnings)
+
+    def _part(self, names: Any) -> dict[str, Any]:
+        return {name: self.values[name] for name in names if name in self.values}
+
+    def _fault(
+        self,
+        way: type[errors.ModelFormatError],
+        line: int,
+        what: str,
+        expected: str,
+        token: str | None = None,
+    ) -> errors.ModelFormatError:
+        return way(self.path, line, what, token, f"expected {expected}")
+
+    def _next_line(self) -> tuple[list[str], int]:
+        """Return the words of the next line (its text kept whole behind the first one) and its number."""
+        line = line_of(self.data, self.pos)
+        stop = self.data.find(b"\n", self.pos)
+        if stop < 0:
+            stop = len(self.data)
+        text = self.data[self.pos : stop].removesuffix(b"\r")
+        if self.pos >= len(self.data):
+            raise self._fault(
+                errors.TruncatedModelError, line, "the file ends early", "more, and 'end' at last"
+            )
+        self.pos = min(stop + 1, len(self.data))
+        try:
+            words = text.decode("utf-8").split()
+        except UnicodeDecodeError:
+            shown = text.decode("utf-8", "backslashreplace")
+            raise self._fault(errors.ModelValueError, line, "not UTF-8 text", "text", shown) from None
+        if not words:
+            raise self._fault(errors.UnknownModelKeyError, line, "an empty line", "a key, an array or 'end'")
+        return words, line
+
+    def _read_version(self) -> None:
+        words, line = self._next_line() if self.data else ([""], 1)
+        version = _VERSION.fullmatch(words[1]) if len(words) == 2 and words[0] == MAGIC else None
+        if version is None:
+            shown = " ".join(words) or None
+            raise self._fault(
+                errors.ModelValueError,
+                line,
+                "not the first line of an svmfast model",
+                f"'{MAGIC} {MAJOR}.{MINOR}'",
+                shown,
+            )
+        major, minor = int(version[1]), int(version[2])
+        if major != MAJOR:
+            what = f"format version {major}.{minor}; this svmfast reads version {MAJOR}.x"
+            advice = "a newer svmfast" if major > MAJOR else "a model converted again"
+            raise self._fault(errors.ModelVersionError, line, what, advice)
+        if minor > MINOR:
+            what = f"format version {major}.{minor} is newer than {MAJOR}.{MINOR}, which this svmfast knows"
+            self.warnings.append(f"{self.path}:{line}: {what}")
+
+    def _read_kind(self) -> str:
+        words, line = self._next_line()
+        if words[0] != "kind" or len(words) != 2:
+            raise self._fault(
+                errors.MissingModelKeyError, line, "no kind", "'kind NAME' on line 2", " ".join(words)
+            )
+        if words[1] not in KINDS:
+            known = " ".join(KINDS)
+            raise self._fault(
+                errors.UnknownModelKindError, line, "unknown model kind", f"one of {known}", words[1]
+            )
+        return words[1]
+
+    def _read_text(self, words: list[str], line: int) -> str:
+        if len(words) < 2:
+            raise self._fault(errors.ModelCountError, line, f"'{words[0]}' has no value", "one")
+        # Everything behind the key and one blank, as it stands.
+        start = self.data.rfind(b"\n", 0, self.pos - 1) + 1
+        text = self.data[start : self.pos].decode("utf-8").rstrip("\r\n")
+        value = text[len(words[0]) + 1 :]
+        if not text.startswith(words[0]) or value != value.strip() or not value.isprintable():
+            raise self._fault(
+                errors.ModelValueError, line, "not plain text", "printable text behind one blank", text
+            )
+        return value
+
+    def _read_scalar(self, declared: ScalarField, words: list[str], line: int) -> Scalar:
+        if declared.type == "text":
+            return self._read_text(words, line)
+        if len(words) != 2:
+            raise self._fault(
+                errors.ModelCountError, line, f"'{words[0]}' has {len(words) - 1} values", "one"
+            )
+        dtype = "int64" if declared.type == "int" else "float64"
+        numbers, n, stop = read_numbers(words[1].encode(), 0, 1, dtype)
+        if n == 0 or stop != len(words[1].encode()):
+            raise number_fault(self.path, line, words[1], words[0], dtype)
+        value: Scalar = numbers[0].item()
+        return value
+
+    def _read_array(self, declared: ArrayField, words: list[str], line: int) -> Array:
+        name, sizes = declared.name, words[3:]
+        if len(words) < 3 or words[2] != declared.dtype:
+            shown = words[2] if len(words) > 2 else None
+            raise self._fault(
+                errors.ModelValueError, line, f"wrong type of array '{name}'", declared.dtype, shown
+            )
+        if len(sizes) != declared.ndim or not all(_SIZE.fullmatch(size) for size in sizes):
+            shown = " ".join(sizes) or None
+            raise self._fault(
+                errors.ModelCountError,
+                line,
+                f"wrong shape of array '{name}'",
+                f"{declared.ndim} size(s)",
+                shown,
+            )
+        shape = tuple(map(int, sizes))
+        count = math.prod(shape)
+        left = len(self.data) - self.pos
+        if count > (left + 1) // 2 or max(shape) >= 2**31:
+            what = f"the shape of array '{name}' cannot be true: {left} bytes follow"
+            raise self._fault(
+                errors.ModelSizeError,
+                line,
+                what,
+                "a smaller shape, or the file was cut short",
+                " ".join(sizes),
+            )
+        numbers, n, stop = read_numbers(self.data, self.pos, count, declared.dtype)
+        token, start, _ = token_at(self.data, stop)
+        at = line_of(self.data, start)
+        if n < count:
+            if not token:
+                what = f"the file ends after {n} numbers of array '{name}'"
+                raise self._fault(errors.TruncatedModelError, at, what, f"{count}")
+            if token in ("array", "embedded", "end"):
+                what = f"array '{name}' has {n} numbers"
+                raise self._fault(errors.ModelCountError, at, what, f"{count} as its shape says")
+            raise number_fault(self.path, at, token, f"number {n + 1} of array '{name}'", declared.dtype)
+        if count:
+            self.pos = stop
+            newline = self.data.find(b"\n", stop)
+            self.pos = len(self.data) if newline < 0 else newline + 1
+        more = bool(token) and read_numbers(self.data, start, 1, "float64")[1] == 1
+        if more or (count and start < self.pos and token):
+            what = f"more than {count} numbers in array '{name}'"
+            raise self._fault(errors.ModelCountError, at, what, "as many as its shape says", token)
+        return numbers.reshape(shape)
+
+    def _read_embedded(self, words: list[str], line: int) -> KernelExpansion:
+        name = words[1]
+        if len(words) != 4 or words[2] != "bytes" or not _SIZE.fullmatch(words[3]):
+            shown = " ".join(words)
+            raise self._fault(
+                errors.ModelValueError, line, "wrong heading", f"'embedded {name} bytes N'", shown
+            )
+        size = int(words[3])
+        text = self.data[self.pos : self.pos + size]
+        if len(text) < size:
+            what = f"the file ends after {len(text)} bytes of '{name}'"
+            raise self._fault(errors.TruncatedModelError, line, what, f"{size} bytes")
+        if not text.endswith(b"\n"):
+            what = f"the {size} bytes of '{name}' do not end with a line end"
+            raise self._fault(errors.ModelCountError, line, what, "the exact number of bytes")
+        self.pos += size
+        try:
+            model, warnings = parse_libsvm_model(text, self.path)
+        except errors.ModelFormatError as error:
+            at = line + (error.line or 1)
+            raise type(error)(self.path, at, error.what, error.token, error.expected) from None
+        self.warnings += warnings
+        return model
+
+    def _check_end(self, words: list[str], line: int) -> None:
+        token = words[1] if len(words) > 1 else token_at(self.data, self.pos)[0]
+        if token or self.pos < len(self.data):
+            at = line if len(words) > 1 else line + 1
+            raise self._fault(
+                errors.SurplusModelTextError, at, "text after 'end'", "the end of the file", token
+            )
