@@ -1,0 +1,199 @@
+"""LIBSVM's own solver, fed from arrays without a Python object per row.
+
+The wheel ``libsvm-official`` carries LIBSVM's library; its Python front builds one ctypes array per row and
+parses text in Python, which takes longer than many a training run. Here NumPy lays out the node array and the
+library is called directly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError
+from svmfast.rows import FloatArray, Rows
+
+T = TypeVar("T")
+Log = Callable[[str], None]
+
+#: LIBSVM's ``svm_node``: an int and a double, with the padding a C compiler puts between them.
+NODE = np.dtype(
+    {"names": ["index", "value"], "formats": [np.int32, np.float64], "offsets": [0, 8], "itemsize": 16}
+)
+DENSITY_MARKS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """LIBSVM's ``svm_model``, copied out of its memory. What a model does not have is None or empty.
+
+    Attributes
+    ----------
+    sv_indices : (n,) int64
+        Training rows (from 0) that became support vectors, grouped by class.
+    sv_coef : (nr_class - 1, n) float64
+    rho, prob_a, prob_b : (nr_class (nr_class - 1) / 2,) float64
+    label, nr_sv : (nr_class,) int64
+    density_marks : (10,) float64
+    """
+
+    sv_indices: NDArray[np.int64]
+    sv_coef: FloatArray
+    rho: FloatArray
+    label: NDArray[np.int64] | None
+    nr_sv: NDArray[np.int64] | None
+    prob_a: FloatArray | None
+    prob_b: FloatArray | None
+    density_marks: FloatArray | None
+
+
+class Problem:
+    """Rows, labels and parameters, laid out as LIBSVM reads them.
+
+    Parameters
+    ----------
+    rows : Rows
+    labels : (n,) float64
+    parameters : mapping
+        Fields of ``svm_parameter`` by name (numbers), without the weights.
+    weights : sequence of (label, weight)
+    first_index : int
+        LIBSVM's index of column 0: 1, or 0 for the precomputed kernel.
+
+    Raises
+    ------
+    OptionError
+        Where ``svm_check_parameter`` refuses.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        labels: FloatArray,
+        parameters: Mapping[str, float],
+        weights: tuple[tuple[int, float], ...] = (),
+        first_index: int = 1,
+    ) -> None:
+        from libsvm import svm as api  # imports scipy.sparse, so not before it is needed
+
+        self._api = api
+        self._labels = labels
+        n = len(rows)
+        starts = rows.indptr + np.arange(n + 1)  # one terminating node a row
+        self._nodes = np.zeros(starts[-1], dtype=NODE)
+        stored = np.ones(starts[-1], dtype=bool)
+        stored[starts[1:] - 1] = False
+        self._nodes["index"][~stored] = -1
+        self._nodes["index"][stored] = rows.indices + np.int32(first_index)
+        self._nodes["value"][stored] = rows.values
+        self._pointers = starts[:-1].astype(np.uint64) * np.uint64(NODE.itemsize)
+        self._pointers += np.uint64(self._nodes.ctypes.data)
+
+        self._problem = api.svm_problem.__new__(api.svm_problem)  # its __init__ walks the rows in Python
+        self._problem.l = n
+        self._problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        node_pointers = ctypes.POINTER(ctypes.POINTER(api.svm_node))
+        self._problem.x = ctypes.cast(self._pointers.ctypes.data, node_pointers)
+        self._parameter = api.svm_parameter()
+        for name, value in parameters.items():
+            setattr(self._parameter, name, value)
+        self._parameter.nr_weight = len(weights)
+        self._parameter.weight_label = (ctypes.c_int * len(weights))(*(label for label, _ in weights))
+        self._parameter.weight = (ctypes.c_double * len(weights))(*(weight for _, weight in weights))
+        refusal = api.libsvm.svm_check_parameter(self._problem, self._parameter)
+        if refusal:
+            raise OptionError(f"LIBSVM refuses: {refusal.decode()}")
+
+    def train(self, log: Log | None = None) -> Solution:
+        """Train; `log` receives the solver's messages, piece by piece, from another thread."""
+        library = self._api.libsvm
+        pointer = self._run(lambda: library.svm_train(self._problem, self._parameter), log)
+        try:
+            return _copied(pointer.contents)
+        finally:
+            library.svm_free_and_destroy_model(ctypes.pointer(pointer))
+
+    def cross_validate(self, folds: int, log: Log | None = None) -> FloatArray:
+        """Return every row's prediction by the model trained without its fold."""
+        targets = np.zeros(len(self._labels))
+        where = targets.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        library = self._api.libsvm
+        self._run(
+            lambda: library.svm_cross_validation(self._problem, self._parameter, folds, where), log, targets
+        )
+        return targets
+
+    def _run(self, call: Callable[[], T], log: Log | None, *keep: object) -> T:
+        """Return ``call()``, made in a thread of its own so that an interrupt is answered at once.
+
+        The main thread would see Ctrl-C only after C returns, and LIBSVM cannot be told to stop. The thread
+        keeps the data alive while it lives and does not keep the process from ending.
+        """
+        results: list[T] = []
+        failures: list[BaseException] = []
+
+        def forward(message: bytes) -> None:
+            if log is not None:
+                try:
+                    log(message.decode("ascii", "replace"))
+                except BaseException as failure:  # ctypes would only print it
+                    failures.append(failure)
+
+        printer = self._api.PRINT_STRING_FUN(forward)
+        kept = (self, printer, keep)
+
+        def work() -> None:
+            try:
+                results.append(call())
+            except BaseException as failure:
+                failures.append(failure)
+            assert kept
+
+        library = self._api.libsvm
+        library.svm_set_print_string_function(printer)
+        # LIBSVM draws folds with C's rand(): put it where every program starts, so that equal calls draw
+        # equal folds and a model equals svm-train's. Without a C library to be had this way, keep its state.
+        with contextlib.suppress(TypeError, OSError, AttributeError):
+            ctypes.CDLL(None).srand(1)
+        try:
+            thread = threading.Thread(target=work, daemon=True, name="libsvm")
+            thread.start()
+            thread.join()
+        finally:
+            # After an interrupt the abandoned thread prints through LIBSVM's own silent function.
+            library.svm_set_print_string_function(self._api.ctypes_print_null)
+        if failures:
+            raise failures[0]
+        return results[0]
+
+
+def _copied(model: Any) -> Solution:
+    k, n = model.nr_class, model.l
+    pairs = k * (k - 1) // 2
+
+    def copied(pointer: Any, count: int, dtype: Any) -> Any:
+        return np.array(pointer[:count], dtype=dtype) if pointer else None
+
+    coefficients = np.empty((k - 1, n))
+    for row in range(k - 1 if n else 0):
+        coefficients[row] = np.ctypeslib.as_array(model.sv_coef[row], (n,))
+    rho = copied(model.rho, pairs, np.float64)
+    return Solution(
+        sv_indices=np.ctypeslib.as_array(model.sv_indices, (n,)).astype(np.int64) - 1
+        if n
+        else np.zeros(0, np.int64),
+        sv_coef=coefficients,
+        rho=np.zeros(0) if rho is None else rho,
+        label=copied(model.label, k, np.int64),
+        nr_sv=copied(model.nSV, k, np.int64),
+        prob_a=copied(model.probA, pairs, np.float64),
+        prob_b=copied(model.probB, pairs, np.float64),
+        density_marks=copied(model.prob_density_marks, DENSITY_MARKS, np.float64),
+    )
