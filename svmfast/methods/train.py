@@ -78,27 +78,6 @@ class TrainOptions:
             raise OptionError(f"class weights (-wi) have no effect on {self.svm_type}; they are for c_svc")
 
 
-@dataclass(frozen=True, eq=False)
-class CrossValidation:
-    """What cross validation found.
-
-    Attributes
-    ----------
-    targets : (n,) float64
-        Every row's prediction by the model that was trained without its fold.
-    accuracy : float or None
-        Percent of rows predicted right; None for regression.
-    mse, scc : float or None
-        Mean squared error and squared correlation coefficient; None unless regression. `scc` is nan where
-        targets or labels are all the same.
-    """
-
-    targets: FloatArray
-    accuracy: float | None = None
-    mse: float | None = None
-    scc: float | None = None
-
-
 def train(
     data: Any,
     labels: ArrayLike,
@@ -132,7 +111,7 @@ def train(
         Where svm-train would refuse, and for labels or precomputed rows that it would misread.
     """
     options = options or TrainOptions()
-    problem, rows, _, gamma = _problem(data, labels, options, truncate_labels)
+    problem, rows, gamma = _problem(data, labels, options, truncate_labels)
     solution = problem.train(log)
     classifier = options.svm_type in ("c_svc", "nu_svc")
     n = len(solution.sv_indices)
@@ -166,39 +145,28 @@ def cross_validate(
     *,
     truncate_labels: bool = False,
     log: Callable[[str], None] | None = None,
-) -> CrossValidation:
-    """Cross-validate with LIBSVM's folds (svm-train ``-v``); parameters as in :func:`train`.
+) -> FloatArray:
+    """Cross-validate with LIBSVM's folds (svm-train ``-v``); the other parameters as in :func:`train`.
 
     Parameters
     ----------
     folds : int
         At least 2; more folds than rows are as many folds as rows.
+
+    Returns
+    -------
+    (n,) float64
+        Every row's prediction by the model that was trained without its fold.
     """
     if folds < 2:
         raise OptionError(f"{folds} folds (-v); cross validation needs at least 2")
-    options = options or TrainOptions()
-    problem, _, y, _ = _problem(data, labels, options, truncate_labels)
-    targets = problem.cross_validate(folds, log)
-    if options.svm_type in ("epsilon_svr", "nu_svr"):
-        return _regression_score(targets, y)
-    return CrossValidation(targets, accuracy=100.0 * int(np.count_nonzero(targets == y)) / len(y))
-
-
-def _regression_score(v: FloatArray, y: FloatArray) -> CrossValidation:
-    def total(terms: FloatArray) -> float:
-        # svm-train adds one row after another and prints six digits; cumsum adds in that order, sum does not.
-        return float(np.cumsum(terms)[-1])
-
-    n, sv, sy, svv, syy, svy = len(v), total(v), total(y), total(v * v), total(y * y), total(v * y)
-    below = (n * svv - sv * sv) * (n * syy - sy * sy)
-    above = (n * svy - sv * sy) * (n * svy - sv * sy)
-    return CrossValidation(v, mse=total((v - y) * (v - y)) / n, scc=above / below if below else math.nan)
+    return _problem(data, labels, options or TrainOptions(), truncate_labels)[0].cross_validate(folds, log)
 
 
 def _problem(
     data: Any, labels: ArrayLike, options: TrainOptions, truncate_labels: bool
-) -> tuple[Problem, Rows, FloatArray, float]:
-    """Check everything and lay it out for LIBSVM; also return the rows, the labels and the gamma in use."""
+) -> tuple[Problem, Rows, float]:
+    """Check everything and lay it out for LIBSVM; also return the rows and the gamma in use."""
     precomputed = options.kernel == "precomputed"
     rows = _every_value(data) if precomputed else as_rows(data)
     y = np.ascontiguousarray(labels, dtype=np.float64)
@@ -221,7 +189,7 @@ def _problem(
     parameters["kernel_type"] = KERNELS.index(options.kernel)
     parameters["gamma"] = gamma
     problem = Problem(rows, y, parameters, options.weights, first_index=0 if precomputed else 1)
-    return problem, rows, y, gamma
+    return problem, rows, gamma
 
 
 def _every_value(data: Any) -> Rows:
