@@ -194,6 +194,23 @@ class OptionError(SvmfastError):
     """Options that do not fit together, or a value out of range."""
 
 
+class TrainingRowError(SvmfastError):
+    """A row cannot be trained on; the command line turns its number into a line of the file.
+
+    Parameters
+    ----------
+    row : int
+        Row number from 1.
+    what, token, expected
+        As in :class:`InputError`.
+    """
+
+    def __init__(self, row: int, what: str, token: str | None, expected: str) -> None:
+        self.row, self.what, self.token, self.expected = row, what, token, expected
+        shown = "" if token is None else f" ('{_shorten(token)}')"
+        super().__init__(f"row {row}: {what}{shown}; expected {expected}")
+
+
 class MemoryLimitError(SvmfastError):
     """The work would need more memory than the limit; names both numbers.
 

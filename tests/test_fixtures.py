@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent / "fixtures"
-
-
-def manifest() -> list[dict[str, str]]:
-    with (ROOT / "MANIFEST.tsv").open(newline="") as lines:
-        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+from golden import ROOT, manifest
 
 
 def test_every_file_is_listed_and_every_listed_file_exists() -> None:

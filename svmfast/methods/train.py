@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, TrainingRowError
 from svmfast.models.expansion import KERNELS, Kernel, KernelExpansion
 from svmfast.models.head import SVM_TYPES, Head
 from svmfast.rows import FloatArray, Rows, as_rows
@@ -108,7 +108,9 @@ def train(
     Raises
     ------
     OptionError
-        Where svm-train would refuse, and for labels or precomputed rows that it would misread.
+        Where svm-train would refuse the options.
+    TrainingRowError
+        For labels and precomputed rows that it would misread.
     """
     options = options or TrainOptions()
     problem, rows, gamma = _problem(data, labels, options, truncate_labels)
@@ -208,21 +210,26 @@ def _check_finite(what: str, values: FloatArray, indptr: NDArray[np.int64]) -> N
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         row = int(np.searchsorted(indptr, bad[0], side="right"))
-        raise OptionError(f"row {row}: the {what} is {values[bad[0]]}; expected a finite number")
+        raise TrainingRowError(row, f"the {what} is not finite", f"{values[bad[0]]}", "a finite number")
 
 
 def _check_class_labels(labels: FloatArray, truncate: bool) -> None:
     limits = np.iinfo(np.int32)
     beyond = np.flatnonzero((labels < limits.min) | (labels > limits.max))
     if len(beyond):
-        raise OptionError(
-            f"row {beyond[0] + 1}: label {labels[beyond[0]]:.17g} does not fit LIBSVM's 32-bit class labels"
+        raise TrainingRowError(
+            int(beyond[0]) + 1,
+            "class label out of range",
+            f"{labels[beyond[0]]:.17g}",
+            f"an integer from {limits.min} to {limits.max}, LIBSVM's labels",
         )
     cut = np.flatnonzero(labels != np.trunc(labels))
     if len(cut) and not truncate:
-        raise OptionError(
-            f"row {cut[0] + 1}: label {labels[cut[0]]:.17g} is not an integer; "
-            "classes need integer labels, real targets regression (-s 3 or -s 4)"
+        raise TrainingRowError(
+            int(cut[0]) + 1,
+            "class label is not an integer",
+            f"{labels[cut[0]]:.17g}",
+            "integers for classes, or regression (-s 3, -s 4) for real targets",
         )
 
 
@@ -232,16 +239,20 @@ def _check_precomputed(rows: Rows) -> None:
     lengths = np.diff(rows.indptr)
     short = np.flatnonzero(lengths != width)
     if len(short):
-        raise OptionError(
-            f"row {short[0] + 1}: {lengths[short[0]]} of {width} columns; a precomputed kernel needs all, "
-            "the serial number in column 0 and the kernel values, zeros too"
+        raise TrainingRowError(
+            int(short[0]) + 1,
+            f"a precomputed row with {lengths[short[0]]} of {width} columns",
+            None,
+            "the serial number in column 0 and every kernel value, zeros too",
         )
     serial = rows.values.reshape(n, -1)[:, 0] if width else np.zeros(n)
     bad = np.flatnonzero((serial < 1) | (serial > width - 1) | (serial != np.trunc(serial)))
     if len(bad):
-        raise OptionError(
-            f"row {bad[0] + 1}: serial number {serial[bad[0]]:g} in column 0; "
-            f"expected an integer from 1 to {width - 1}"
+        raise TrainingRowError(
+            int(bad[0]) + 1,
+            "serial number out of range",
+            f"{serial[bad[0]]:g}",
+            f"an integer from 1 to {width - 1}",
         )
 
 

@@ -85,6 +85,7 @@ class Problem:
 
         self._api = api
         self._labels = labels
+        self._validating = False
         n = len(rows)
         starts = rows.indptr + np.arange(n + 1)  # one terminating node a row
         self._nodes = np.zeros(starts[-1], dtype=NODE)
@@ -111,6 +112,18 @@ class Problem:
         if refusal:
             raise OptionError(f"LIBSVM refuses: {refusal.decode()}")
 
+    @property
+    def _order_matters(self) -> bool:
+        """Whether LIBSVM sums decision values of its own in the order its threads finish.
+
+        libsvm-official is built with OpenMP. Training and classification come out the same for any number of
+        threads; the sums behind regression's and one-class's predictions do not, and those decide sigma,
+        density marks and cross validation.
+        """
+        return bool(
+            self._parameter.svm_type in (2, 3, 4) and (self._parameter.probability or self._validating)
+        )
+
     def train(self, log: Log | None = None) -> Solution:
         """Train; `log` receives the solver's messages, piece by piece, from another thread."""
         library = self._api.libsvm
@@ -122,6 +135,7 @@ class Problem:
 
     def cross_validate(self, folds: int, log: Log | None = None) -> FloatArray:
         """Return every row's prediction by the model trained without its fold."""
+        self._validating = True
         targets = np.zeros(len(self._labels))
         where = targets.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
         library = self._api.libsvm
@@ -129,6 +143,22 @@ class Problem:
             lambda: library.svm_cross_validation(self._problem, self._parameter, folds, where), log, targets
         )
         return targets
+
+    def _one_thread(self) -> None:
+        """Keep OpenMP, if the library is built with it, to the calling thread."""
+        with contextlib.suppress(AttributeError):
+            self._api.libsvm.omp_set_num_threads(1)
+
+    def _mute(self) -> Any:
+        """Return a function of a string that does nothing and is no Python.
+
+        A thread abandoned by an interrupt goes on printing, even while the interpreter is taken down, when a
+        call into Python would crash. C's strlen has the right argument and no effect.
+        """
+        try:
+            return ctypes.cast(ctypes.CDLL(None).strlen, self._api.PRINT_STRING_FUN)
+        except (TypeError, OSError, AttributeError):  # no C library to be had this way
+            return self._api.ctypes_print_null
 
     def _run(self, call: Callable[[], T], log: Log | None, *keep: object) -> T:
         """Return ``call()``, made in a thread of its own so that an interrupt is answered at once.
@@ -151,6 +181,8 @@ class Problem:
 
         def work() -> None:
             try:
+                if self._order_matters:
+                    self._one_thread()
                 results.append(call())
             except BaseException as failure:
                 failures.append(failure)
@@ -166,9 +198,10 @@ class Problem:
             thread = threading.Thread(target=work, daemon=True, name="libsvm")
             thread.start()
             thread.join()
-        finally:
-            # After an interrupt the abandoned thread prints through LIBSVM's own silent function.
-            library.svm_set_print_string_function(self._api.ctypes_print_null)
+        except KeyboardInterrupt:
+            library.svm_set_print_string_function(self._mute())
+            raise
+        library.svm_set_print_string_function(self._api.ctypes_print_null)
         if failures:
             raise failures[0]
         return results[0]
