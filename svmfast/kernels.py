@@ -13,7 +13,10 @@ from svmfast.rows import Rows
 
 FloatArray = NDArray[np.float64]
 
+#: LIBSVM's kernels, by its names.
 KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+#: The one kernel here that LIBSVM does not have; models with it are never LIBSVM models.
+LAPLACIAN = "laplacian"
 _NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 
 
@@ -23,7 +26,8 @@ class Kernel:
 
     linear x.z; polynomial (gamma x.z + coef0)^degree; rbf exp(-gamma ||x - z||^2);
     sigmoid tanh(gamma x.z + coef0); precomputed: the column of the row named by the support vector's serial
-    number. Parameters that a kernel does not have stay 0.
+    number; and one that LIBSVM does not know: laplacian exp(-gamma ||x - z||_1). Parameters that a kernel
+    does not have stay 0.
     """
 
     kind: str
@@ -32,8 +36,9 @@ class Kernel:
     degree: int = 0
 
     def __post_init__(self) -> None:
-        if self.kind not in KERNELS:
-            raise ModelContentError("kernel_type", f"unknown kernel '{self.kind}'", " or ".join(KERNELS))
+        known = (*KERNELS, LAPLACIAN)
+        if self.kind not in known:
+            raise ModelContentError("kernel_type", "unknown kernel", " or ".join(known), self.kind)
 
     def matrix(self, x: FloatArray, z: FloatArray) -> FloatArray:
         """Return the kernel values of dense rows, K[i, j] = K(x_i, z_j).
@@ -53,6 +58,10 @@ class Kernel:
             raise UnsupportedError(
                 "a precomputed kernel has no function of vectors", "use the kernel's own values"
             )
+        if self.kind == LAPLACIAN:
+            x, z = np.ascontiguousarray(x), np.ascontiguousarray(z)
+            values: FloatArray = _core.laplacian_matrix(x, z, self.gamma, 1)
+            return values
         dot: FloatArray = x @ z.T
         if self.kind == "linear":
             return dot
@@ -108,8 +117,18 @@ class DecisionEngine:
         sizes = np.array([len(sv)]) if nr_sv is None else nr_sv
         self.n_functions = len(rho)
         self._sums = None
+        self._laplacian = None
         self._rho = rho
-        if self.n_functions:
+        if kernel.kind == LAPLACIAN:
+            if nr_sv is not None:
+                sv_coef = pairwise_coefficients(sv_coef, nr_sv)
+            self._laplacian = _core.LaplacianSums(
+                kernel.gamma,
+                sv.to_dense(),
+                np.ascontiguousarray(sv_coef, dtype=np.float64),
+                np.ascontiguousarray(rho, dtype=np.float64),
+            )
+        elif self.n_functions:
             self._sums = _core.DecisionSums(
                 _NATIVE_KINDS[kernel.kind],
                 kernel.gamma,
@@ -133,8 +152,24 @@ class DecisionEngine:
         libsvm_order : bool
             Sum every row as LIBSVM does, bit for bit (regression prints its values with 17 digits).
         """
+        if self._laplacian is not None:
+            values: FloatArray = self._laplacian.decide(rows.indptr, rows.indices, rows.values, threads)
+            return values
         if self._sums is None:  # a single-class model has no decision function
             return np.zeros((len(rows), 0))
         decisions: FloatArray
         decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads)
         return decisions
+
+
+def pairwise_coefficients(sv_coef: FloatArray, nr_sv: NDArray[np.int64]) -> FloatArray:
+    """Return LIBSVM's ``(k - 1, n)`` coefficients as one row for each pair of classes, ``(k(k-1)/2, n)``."""
+    k, ends = len(nr_sv), np.cumsum(nr_sv)
+    out = np.zeros((k * (k - 1) // 2, sv_coef.shape[1]))
+    pair = 0
+    for i in range(k):
+        for j in range(i + 1, k):
+            a, b = slice(ends[i] - nr_sv[i], ends[i]), slice(ends[j] - nr_sv[j], ends[j])
+            out[pair, a], out[pair, b] = sv_coef[j - 1, a], sv_coef[i, b]
+            pair += 1
+    return out

@@ -84,3 +84,45 @@ def write_svmlight_rows(
     last: int,
     base: int,
 ) -> bytes: ...
+
+class Router:
+    def __init__(self, children: NDArray[np.int64], centers: NDArray[np.float64]) -> None: ...
+    def route(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        threads: int,
+    ) -> NDArray[np.int32]: ...
+    @property
+    def cells(self) -> int: ...
+
+def group_rows(
+    cell: NDArray[np.int32],
+    cells: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: NDArray[np.float64],
+) -> tuple[
+    NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]
+]: ...
+
+class LaplacianSums:
+    def __init__(
+        self,
+        gamma: float,
+        sv: NDArray[np.float64],
+        sv_coef: NDArray[np.float64],
+        rho: NDArray[np.float64],
+    ) -> None: ...
+    def decide(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        threads: int,
+    ) -> NDArray[np.float64]: ...
+
+def laplacian_matrix(
+    x: NDArray[np.float64], z: NDArray[np.float64], gamma: float, threads: int
+) -> NDArray[np.float64]: ...

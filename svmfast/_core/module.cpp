@@ -5,11 +5,13 @@ namespace nb = nanobind;
 
 void register_decision(nb::module_ &m);  // decision.cpp: exact kernel decision values
 void register_model_text(nb::module_ &m);  // model_text.cpp: numbers of model files
+void register_routed(nb::module_ &m);  // routed.cpp: nearest cells, Laplacian kernel
 void register_svmlight(nb::module_ &m);  // svmlight_module.cpp: LIBSVM data text
 
 NB_MODULE(_native, m) {
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
     register_decision(m);
     register_model_text(m);
+    register_routed(m);
     register_svmlight(m);
 }

@@ -50,8 +50,9 @@ class Row:
         Mean squared error and squared correlation; None unless regression.
     labels_differing : int or None
         Rows whose label is not the exact model's; None for regression.
-    mean_abs_error, max_abs_error : float
-        |difference of decision values| from the exact model's, over all rows and decision functions.
+    mean_abs_error, max_abs_error : float or None
+        |difference of decision values| from the exact model's, over all rows and decision functions; None
+        where one has a value for each class and the other one for each pair of classes.
     inside_bound_percent : float or None
         Rows inside the model's validity bound; None for a model that has none.
     n_bytes : int or None
@@ -74,8 +75,8 @@ class Row:
     scc: float | None
     labels_differing: int | None
     labels_differing_percent: float | None
-    mean_abs_error: float
-    max_abs_error: float
+    mean_abs_error: float | None
+    max_abs_error: float | None
     inside_bound_percent: float | None
     n_bytes: int | None
     load_seconds: float | None
@@ -154,7 +155,10 @@ def compare(
         regression = entrant.model.head.is_regression
         score.add(said.predicted, targets, regression=regression)
         differing = None if regression else int(np.count_nonzero(said.predicted != reference.predicted))
-        mean_error, max_error = _errors(said.decisions, reference.decisions)
+        mean_error: float | None = None
+        max_error: float | None = None
+        if entrant.model.head.one_vs_rest == exact.model.head.one_vs_rest:
+            mean_error, max_error = _errors(said.decisions, reference.decisions)
         lines.append(
             Row(
                 path=entrant.path,

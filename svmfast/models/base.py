@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.errors import ModelContentError
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
@@ -119,7 +120,7 @@ class RecordModel(Model, Protocol):
 
 
 # kind -> "module:Class". One line is all a new kind needs here; modules are imported when first asked for.
-KINDS: dict[str, str] = {}
+KINDS: dict[str, str] = {"routed": "svmfast.models.routed:RoutedModel"}
 
 
 def model_class(kind: str) -> type[RecordModel]:
@@ -130,13 +131,15 @@ def model_class(kind: str) -> type[RecordModel]:
 
 
 # The fields with which every kind stores its head; put first in a schema.
-HEAD_SCALARS = (ScalarField("svm_type", "text"),)
+HEAD_SCALARS = (ScalarField("svm_type", "text"), ScalarField("decision", "text", optional=True))
 HEAD_ARRAYS = (
     ArrayField("label", "int64", 1, optional=True),
     ArrayField("probA", "float64", 1, optional=True),
     ArrayField("probB", "float64", 1, optional=True),
     ArrayField("prob_density_marks", "float64", 1, optional=True),
 )
+#: The value of `decision`; without one the rule is LIBSVM's, by pairs.
+ONE_VS_REST = "one-vs-rest"
 
 
 def head_fields(head: Head) -> tuple[dict[str, Scalar], dict[str, Array]]:
@@ -147,16 +150,23 @@ def head_fields(head: Head) -> tuple[dict[str, Scalar], dict[str, Array]]:
         "probB": head.prob_b,
         "prob_density_marks": head.density_marks,
     }
-    return {"svm_type": head.svm_type}, {name: a for name, a in arrays.items() if a is not None}
+    scalars: dict[str, Scalar] = {"svm_type": head.svm_type}
+    if head.one_vs_rest:
+        scalars["decision"] = ONE_VS_REST
+    return scalars, {name: a for name, a in arrays.items() if a is not None}
 
 
 def head_of(record: Record) -> Head:
     """Return the head that a record stores (ModelContentError where its parts contradict each other)."""
     arrays = record.arrays
+    decision = record.scalars.get("decision")
+    if decision not in (None, ONE_VS_REST):
+        raise ModelContentError("decision", "unknown rule", ONE_VS_REST, str(decision))
     return Head(
         str(record.scalars["svm_type"]),
         arrays.get("label"),
         arrays.get("probA"),
         arrays.get("probB"),
         arrays.get("prob_density_marks"),
+        decision is not None,
     )

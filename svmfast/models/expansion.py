@@ -47,6 +47,10 @@ class KernelExpansion:
     kind: ClassVar[str] = "libsvm"
 
     def __post_init__(self) -> None:
+        if self.kernel.kind not in KERNELS:
+            raise ModelContentError(
+                "kernel_type", "not a LIBSVM kernel", " or ".join(KERNELS), self.kernel.kind
+            )
         n, k, p = len(self.sv), self.head.n_classes, self.head.n_functions
         if self.sv_coef.shape != (max(k - 1, 1), n):
             raise ModelContentError("SV", f"sv_coef of shape {self.sv_coef.shape}", f"({max(k - 1, 1)}, {n})")

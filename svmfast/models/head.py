@@ -31,6 +31,9 @@ class Head:
         Sigmoid parameters of every pair. Regression has `prob_a` only, of length 1: the Laplace sigma.
     density_marks : (10,) float64 or None
         One-class: decision values that bound the ten density bins.
+    one_vs_rest : bool
+        A classifier of three or more classes with one decision value for each class, where the largest wins,
+        instead of LIBSVM's one for each pair. Such a head has no probabilities.
     """
 
     svm_type: str
@@ -38,6 +41,7 @@ class Head:
     prob_a: FloatArray | None = None
     prob_b: FloatArray | None = None
     density_marks: FloatArray | None = None
+    one_vs_rest: bool = False
 
     def __post_init__(self) -> None:
         if self.svm_type not in SVM_TYPES:
@@ -49,6 +53,12 @@ class Head:
                 raise ModelContentError("label", "the same label twice", "labels that differ")
         elif self.labels is not None:
             raise ModelContentError("label", f"labels in a {self.svm_type} model", "none")
+        if self.one_vs_rest and (self.n_classes < 3 or self.prob_a is not None or self.prob_b is not None):
+            raise ModelContentError(
+                "decision",
+                "one decision value for each class in this model",
+                "that only of three or more classes without probabilities",
+            )
         pairs = self.n_functions
         for name, values in (("probA", self.prob_a), ("probB", self.prob_b)):
             if values is not None and values.shape != (pairs,):
@@ -77,7 +87,9 @@ class Head:
 
     @property
     def n_functions(self) -> int:
-        """Decision values a row: k(k-1)/2, or 1 for one-class and regression."""
+        """Decision values a row: k(k-1)/2, or 1 for one-class and regression; k for one-vs-rest."""
+        if self.one_vs_rest:
+            return self.n_classes
         return self.n_classes * (self.n_classes - 1) // 2
 
     @property
@@ -99,7 +111,8 @@ class Head:
         -------
         (n,) float64
             Classification: the label with most votes, where a decision value above 0 is a vote for the first
-            class of its pair and any other for the second; ties go to the lower index. One-class: +1 above 0,
+            class of its pair and any other for the second; ties go to the lower index. One-vs-rest: the label
+            of the largest value, the first of equals. One-class: +1 above 0,
             else -1. Regression: the value.
         """
         self._check_shape(decisions)
@@ -112,6 +125,9 @@ class Head:
         k = len(labels)
         if k == 1:
             return np.full(len(decisions), labels[0])
+        if self.one_vs_rest:
+            largest: FloatArray = labels[np.argmax(decisions, axis=1)]
+            return largest
         first = decisions > 0
         if k == 2:
             voted: FloatArray = np.where(first[:, 0], labels[0], labels[1])

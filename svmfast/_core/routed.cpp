@@ -1,0 +1,197 @@
+// Which cell a row belongs to, rows ordered by cell, and the Laplacian kernel that routed models may have.
+#include "routed.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <tuple>
+
+#include "arrays.hpp"
+#include "threads.hpp"
+
+namespace svmfast {
+namespace {
+
+constexpr std::size_t BLOCK = 512;  // rows a thread takes at a time
+
+template <class Body>
+void in_blocks(std::size_t n, int threads, Body &&body) {
+    parallel_for((n + BLOCK - 1) / BLOCK, threads,
+                 [&](std::size_t b, std::size_t) { body(b * BLOCK, std::min(n, (b + 1) * BLOCK)); });
+}
+
+class Router {
+   public:
+    // children[node]: count, breadth first; centers: one row for each node but the root.
+    Router(In1<std::int64_t> children, In2<double> centers) {
+        const std::size_t n = children.shape(0);
+        if (n == 0 || centers.shape(0) != n - 1) throw std::invalid_argument("one centre for each node but the root");
+        tree.columns = centers.shape(1);
+        tree.widest = 0;
+        std::size_t next = 1, values = 0, norms = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::int64_t count = children.data()[i];
+            if (count < 0 || next + count > n || (count > 0 && next <= i))
+                throw std::invalid_argument("the counts of children are not those of a tree");
+            CentreTree::Node node{};
+            node.children = count;
+            node.first_child = next;
+            node.padded = (count + CentreTree::WIDTH - 1) / CentreTree::WIDTH * CentreTree::WIDTH;
+            node.values = values;
+            node.norms = norms;
+            node.cell = count ? -1 : cells++;
+            next += count;
+            values += node.padded * tree.columns;
+            norms += node.padded;
+            tree.widest = std::max(tree.widest, node.padded);
+            tree.nodes.push_back(node);
+        }
+        if (next != n) throw std::invalid_argument("the counts of children are not those of a tree");
+        tree.values.assign(values, 0.0);
+        tree.norms.assign(norms, std::numeric_limits<double>::infinity());
+        for (const CentreTree::Node &node : tree.nodes)
+            for (std::size_t j = 0; j < node.children; ++j) {
+                const double *c = centers.data() + (node.first_child + j - 1) * tree.columns;
+                double norm = 0;
+                for (std::size_t f = 0; f < tree.columns; ++f) {
+                    tree.values[node.values + f * node.padded + j] = c[f];
+                    norm += c[f] * c[f];
+                }
+                tree.norms[node.norms + j] = norm;
+            }
+    }
+
+    Out<std::int32_t> route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                            int threads) const {
+        const std::size_t n = indptr.shape(0) - 1;
+        std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
+        {
+            nb::gil_scoped_release unlocked;
+            const SparseRows rows{indptr.data(), indices.data(), values.data()};
+            in_blocks(n, threads, [&](std::size_t first, std::size_t last) {
+                SVMFAST_DISPATCH(nearest_cells, tree, rows, first, last, out.get());
+            });
+        }
+        return give(std::move(out), {n});
+    }
+
+    std::int32_t cells = 0;
+
+   private:
+    CentreTree tree;
+};
+
+// Rows ordered by cell, keeping their order within a cell: (order, start of each cell, indptr, indices, values).
+std::tuple<Out<std::int64_t>, Out<std::int64_t>, Out<std::int64_t>, Out<std::int32_t>, Out<double>> group_rows(
+    In1<std::int32_t> cell, int cells, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values) {
+    const std::size_t n = cell.shape(0);
+    if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
+    for (std::size_t i = 0; i < n; ++i)
+        if (cell.data()[i] < 0 || cell.data()[i] >= cells) throw std::invalid_argument("a cell that does not exist");
+    const std::int64_t *from = indptr.data();
+    const std::size_t nnz = from[n] - from[0];
+    std::unique_ptr<std::int64_t[]> order(new std::int64_t[n]), start(new std::int64_t[cells + 1]()),
+        out_indptr(new std::int64_t[n + 1]);
+    std::unique_ptr<std::int32_t[]> out_indices(new std::int32_t[nnz]);
+    std::unique_ptr<double[]> out_values(new double[nnz]);
+    {
+        nb::gil_scoped_release unlocked;
+        for (std::size_t i = 0; i < n; ++i) ++start[cell.data()[i] + 1];
+        for (int c = 0; c < cells; ++c) start[c + 1] += start[c];
+        std::vector<std::int64_t> next(start.get(), start.get() + cells);
+        for (std::size_t i = 0; i < n; ++i) order[next[cell.data()[i]]++] = i;
+        out_indptr[0] = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::int64_t begin = from[order[i]], length = from[order[i] + 1] - begin;
+            std::copy_n(indices.data() + begin, length, out_indices.get() + out_indptr[i]);
+            std::copy_n(values.data() + begin, length, out_values.get() + out_indptr[i]);
+            out_indptr[i + 1] = out_indptr[i] + length;
+        }
+    }
+    return {give(std::move(order), {n}), give(std::move(start), {static_cast<std::size_t>(cells) + 1}),
+            give(std::move(out_indptr), {n + 1}), give(std::move(out_indices), {nnz}),
+            give(std::move(out_values), {nnz})};
+}
+
+L1Panels l1_panels(const double *x, std::size_t n, std::size_t columns, double gamma) {
+    L1Panels p;
+    p.n = n;
+    p.columns = columns;
+    p.lanes = SVMFAST_DISPATCH(laplacian_lanes);
+    p.width = 0;
+    p.gamma = gamma;
+    p.values.assign(p.panels() * columns * p.lanes, 0.0);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t f = 0; f < columns; ++f)
+            p.values[(i / p.lanes * columns + f) * p.lanes + i % p.lanes] = x[i * columns + f];
+    return p;
+}
+
+class LaplacianSums {
+   public:
+    LaplacianSums(double gamma, In2<double> sv, In2<double> sv_coef, In1<double> rho)
+        : p(l1_panels(sv.data(), sv.shape(0), sv.shape(1), gamma)) {
+        if (sv_coef.shape(1) != p.n || sv_coef.shape(0) != rho.shape(0))
+            throw std::invalid_argument("coefficients and vectors do not fit together");
+        p.width = sv_coef.shape(0);
+        p.rho.assign(rho.data(), rho.data() + p.width);
+        p.coef.assign(p.panels() * p.width * p.lanes, 0.0);
+        for (std::size_t w = 0; w < p.width; ++w)
+            for (std::size_t i = 0; i < p.n; ++i)
+                p.coef[(i / p.lanes * p.width + w) * p.lanes + i % p.lanes] = sv_coef(w, i);
+    }
+
+    Out<double> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, int threads) const {
+        const std::size_t n = indptr.shape(0) - 1;
+        std::unique_ptr<double[]> out(new double[n * p.width]);
+        {
+            nb::gil_scoped_release unlocked;
+            const SparseRows rows{indptr.data(), indices.data(), values.data()};
+            in_blocks(n, threads, [&](std::size_t first, std::size_t last) {
+                SVMFAST_DISPATCH(laplacian_decisions, p, rows, first, last, out.get());
+            });
+        }
+        return give(std::move(out), {n, p.width});
+    }
+
+   private:
+    L1Panels p;
+};
+
+Out<double> laplacian_matrix(In2<double> x, In2<double> z, double gamma, int threads) {
+    const std::size_t m = x.shape(0), n = z.shape(0);
+    if (x.shape(1) != z.shape(1)) throw std::invalid_argument("vectors of different length");
+    std::unique_ptr<double[]> out(new double[m * n]);
+    {
+        nb::gil_scoped_release unlocked;
+        const L1Panels p = l1_panels(z.data(), n, z.shape(1), gamma);
+        in_blocks(m, threads, [&](std::size_t first, std::size_t last) {
+            SVMFAST_DISPATCH(laplacian_values, p, x.data(), first, last, out.get());
+        });
+    }
+    return give(std::move(out), {m, n});
+}
+
+}  // namespace
+}  // namespace svmfast
+
+void register_routed(nanobind::module_ &m) {
+    namespace nb = nanobind;
+    using namespace svmfast;
+    nb::class_<Router>(m, "Router")
+        .def(nb::init<In1<std::int64_t>, In2<double>>(), nb::arg("children").noconvert(),
+             nb::arg("centers").noconvert())
+        .def("route", &Router::route, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("threads"))
+        .def_ro("cells", &Router::cells);
+    m.def("group_rows", &group_rows, nb::arg("cell").noconvert(), nb::arg("cells"), nb::arg("indptr").noconvert(),
+          nb::arg("indices").noconvert(), nb::arg("values").noconvert());
+    nb::class_<LaplacianSums>(m, "LaplacianSums")
+        .def(nb::init<double, In2<double>, In2<double>, In1<double>>(), nb::arg("gamma"), nb::arg("sv").noconvert(),
+             nb::arg("sv_coef").noconvert(), nb::arg("rho").noconvert())
+        .def("decide", &LaplacianSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("threads"));
+    m.def("laplacian_matrix", &laplacian_matrix, nb::arg("x").noconvert(), nb::arg("z").noconvert(),
+          nb::arg("gamma"), nb::arg("threads"));
+}

@@ -1,0 +1,55 @@
+// Finding the cell of a row, and Laplacian kernel values: layouts shared with simd/routed.cpp and simd/laplacian.cpp.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "aligned.hpp"
+#include "dispatch.hpp"
+
+namespace svmfast {
+
+// A tree of centres in breadth-first order; node 0 is the root and has no centre. The children of a node lie
+// feature-major and padded to `WIDTH`, so that one vector holds one feature of several centres.
+struct CentreTree {
+    static constexpr std::size_t WIDTH = 8;
+    struct Node {
+        std::size_t children, first_child;  // count, number of the first
+        std::size_t padded, values, norms;  // padded count, offsets of the blocks
+        std::int32_t cell;                  // of a leaf, else -1
+    };
+    std::size_t columns;
+    std::size_t widest;  // largest padded count
+    std::vector<Node> nodes;
+    Aligned<double> values;  // [node][column][padded]
+    Aligned<double> norms;   // [node][padded]: ||centre||^2, infinite in the padding
+};
+
+// Rows of vectors under the Laplacian kernel exp(-gamma ||x - z||_1), in panels like those of decision.hpp.
+struct L1Panels {
+    std::size_t n, columns, lanes, width;
+    double gamma;
+    Aligned<double> values;  // [panel][column][lanes]
+    Aligned<double> coef;    // [panel][width][lanes]; empty when only kernel values are wanted
+    std::vector<double> rho;
+    std::size_t panels() const { return (n + lanes - 1) / lanes; }
+};
+
+struct SparseRows {
+    const std::int64_t *indptr;
+    const std::int32_t *indices;
+    const double *values;
+};
+
+}  // namespace svmfast
+
+// Cells of the rows [first, last) -> out[row].
+SVMFAST_DECLARE(void nearest_cells(const CentreTree &, const SparseRows &, std::size_t first, std::size_t last,
+                                   std::int32_t *out))
+// Decision values of the rows [first, last) -> out[row][width].
+SVMFAST_DECLARE(void laplacian_decisions(const L1Panels &, const SparseRows &, std::size_t first, std::size_t last,
+                                         double *out))
+// Kernel values of the dense rows [first, last) of x -> out[row][n].
+SVMFAST_DECLARE(void laplacian_values(const L1Panels &, const double *x, std::size_t first, std::size_t last,
+                                      double *out))
+SVMFAST_DECLARE(std::size_t laplacian_lanes())

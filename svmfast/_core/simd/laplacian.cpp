@@ -1,0 +1,97 @@
+// Laplacian kernel values and decision values: sums of absolute differences, one panel of vectors at a time.
+#include <cmath>
+#include <vector>
+
+#include "routed.hpp"
+#include "simd/panel.hpp"
+
+namespace svmfast::SVMFAST_ISA {
+namespace {
+
+constexpr double LOG2E = 1.4426950408889634;
+constexpr std::size_t ROWS = 4;
+
+inline vd absolute(vd v) { return maximum(v, -v); }
+
+// exp(-gamma ||x - z||_1) of `count` dense rows and one panel -> out[row][LANES]. `beyond`: what columns that the
+// panel lacks add to the distance.
+inline void kernel_panel(const L1Panels &p, std::size_t panel, const double *const *x, const double *beyond,
+                         std::size_t count, double (*out)[LANES]) {
+    const double *values = p.values.data() + panel * p.columns * LANES;
+    vd sum[ROWS][NV];
+    for (std::size_t r = 0; r < ROWS; ++r)
+        for (std::size_t v = 0; v < NV; ++v) sum[r][v] = broadcast(r < count ? beyond[r] : 0.0);
+    for (std::size_t f = 0; f < p.columns; ++f, values += LANES) {
+        vd z[NV];
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) z[v] = load(values + v * W);
+        // Missing rows of the last tile repeat the first: no branch in the loop, results unused.
+        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
+            const vd xf = broadcast(x[r < count ? r : 0][f]);
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) sum[r][v] += absolute(xf - z[v]);
+        }
+    }
+    const vd scale = broadcast(-p.gamma * LOG2E);
+    for (std::size_t r = 0; r < count; ++r)
+        for (std::size_t v = 0; v < NV; ++v) store(out[r] + v * W, exp2(scale * sum[r][v]));
+}
+
+}  // namespace
+
+std::size_t laplacian_lanes() { return LANES; }
+
+void laplacian_values(const L1Panels &p, const double *x, std::size_t first, std::size_t last, double *out) {
+    double k[ROWS][LANES];
+    const double none[ROWS] = {};
+    for (std::size_t row = first; row < last; row += ROWS) {
+        const std::size_t count = std::min(ROWS, last - row);
+        const double *at[ROWS];
+        for (std::size_t r = 0; r < ROWS; ++r) at[r] = x + (row + (r < count ? r : 0)) * p.columns;
+        for (std::size_t panel = 0; panel < p.panels(); ++panel) {
+            kernel_panel(p, panel, at, none, count, k);
+            const std::size_t begin = panel * LANES, width = std::min(LANES, p.n - begin);
+            for (std::size_t r = 0; r < count; ++r)
+                std::copy(k[r], k[r] + width, out + (row + r) * p.n + begin);
+        }
+    }
+}
+
+void laplacian_decisions(const L1Panels &p, const SparseRows &rows, std::size_t first, std::size_t last, double *out) {
+    double k[ROWS][LANES];
+    std::vector<double> dense(ROWS * p.columns);
+    Aligned<double> sums(ROWS * p.width * W);
+    for (std::size_t row = first; row < last; row += ROWS) {
+        const std::size_t count = std::min(ROWS, last - row);
+        std::fill(dense.begin(), dense.end(), 0.0);
+        std::fill(sums.begin(), sums.end(), 0.0);
+        const double *at[ROWS];
+        double beyond[ROWS] = {};
+        for (std::size_t r = 0; r < ROWS; ++r) {
+            double *x = dense.data() + r * p.columns;
+            at[r] = x;
+            if (r >= count) continue;
+            for (std::int64_t i = rows.indptr[row + r]; i < rows.indptr[row + r + 1]; ++i) {
+                const auto column = static_cast<std::size_t>(rows.indices[i]);
+                if (column < p.columns)
+                    x[column] = rows.values[i];
+                else
+                    beyond[r] += std::fabs(rows.values[i]);
+            }
+        }
+        for (std::size_t panel = 0; panel < p.panels(); ++panel) {
+            kernel_panel(p, panel, at, beyond, count, k);
+            const double *coef = p.coef.data() + panel * p.width * LANES;
+            for (std::size_t r = 0; r < count; ++r)
+                for (std::size_t w = 0; w < p.width; ++w) {
+                    double *sum = sums.data() + (r * p.width + w) * W;
+                    vd s = load(sum);
+                    for (std::size_t v = 0; v < NV; ++v) s = fma(load(coef + w * LANES + v * W), load(k[r] + v * W), s);
+                    store(sum, s);
+                }
+        }
+        for (std::size_t r = 0; r < count; ++r)
+            for (std::size_t w = 0; w < p.width; ++w)
+                out[(row + r) * p.width + w] = horizontal_sum(load(sums.data() + (r * p.width + w) * W)) - p.rho[w];
+    }
+}
+
+}  // namespace svmfast::SVMFAST_ISA

@@ -1,0 +1,318 @@
+"""Routed models: the nearest centre, then a small kernel expansion of that cell (meka, dcpred)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast import _core
+from svmfast.errors import ModelContentError
+from svmfast.kernels import LAPLACIAN, DecisionEngine, Kernel
+from svmfast.models.base import (
+    HEAD_ARRAYS,
+    HEAD_SCALARS,
+    Array,
+    ArrayField,
+    Record,
+    ScalarField,
+    Schema,
+    head_fields,
+    head_of,
+)
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: Kernels a routed model may have.
+ROUTED_KERNELS = ("rbf", LAPLACIAN)
+
+
+class Router:
+    """A tree of centres: a row goes from the root to the nearest child until it reaches a leaf, its cell.
+
+    Parameters
+    ----------
+    children : (nodes,) int64
+        How many children each node has, breadth first; a node without children is a leaf, and leaves are the
+        cells in that order. Node 0 is the root. Flat: ``[c, 0, 0, ...]``.
+    centers : (nodes - 1, d) float64
+        Centres of all nodes but the root. Columns beyond d do not matter: they add the same to all distances.
+    """
+
+    def __init__(self, children: IntArray, centers: FloatArray) -> None:
+        self._native = _core.Router(
+            np.ascontiguousarray(children, dtype=np.int64), np.ascontiguousarray(centers, dtype=np.float64)
+        )
+        self.n_cells = int(self._native.cells)
+
+    @classmethod
+    def flat(cls, centers: FloatArray) -> Router:
+        """Return the router to the nearest of `centers`."""
+        return cls(flat_tree(len(centers)), centers)
+
+    def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
+        """Return the cell of each row; of equally near centres the first."""
+        return self._native.route(rows.indptr, rows.indices, rows.values, threads)
+
+    def group(self, rows: Rows, *, threads: int = 1) -> tuple[IntArray, IntArray, Rows]:
+        """Return ``(order, start, sorted rows)``: cell c has the sorted rows ``start[c]:start[c + 1]``, which
+        are the rows ``order[start[c]:start[c + 1]]``."""
+        if self.n_cells == 1:
+            n = len(rows)
+            return np.arange(n), np.array([0, n]), rows
+        cell = self.route(rows, threads=threads)
+        order, start, indptr, indices, values = _core.group_rows(
+            cell, self.n_cells, rows.indptr, rows.indices, rows.values
+        )
+        return order, start, Rows(indptr, indices, values, rows.n_columns)
+
+
+def flat_tree(cells: int) -> IntArray:
+    """Return the counts of children of a root with `cells` leaves."""
+    children = np.zeros(cells + 1, dtype=np.int64)
+    children[0] = cells
+    return children
+
+
+@dataclass(frozen=True, eq=False)
+class RoutedModel:
+    """f_p(z) = sum_i coef_pi K_c(x_i, z) - rho_cp over the landmarks of z's cell c.
+
+    Attributes
+    ----------
+    head : Head
+    kernel : str
+        ``rbf`` or ``laplacian``.
+    gamma : (cells,) float64
+        The kernel's width in each cell.
+    children : (nodes,) int64
+    centers : (nodes - 1, d) float64
+        The tree of centres, as :class:`Router` takes it.
+    landmarks : Rows
+        All cells' landmarks, cell by cell.
+    sizes : (cells,) int64
+        Landmarks of each cell; a cell without any is constant.
+    coef : (p, m) or (k - 1, m) float64
+        One row for each decision function; with `nr_sv` in LIBSVM's arrangement.
+    rho : (cells, p) float64
+    nr_sv : (cells, k) int64 or None
+        Where every cell is a LIBSVM classifier: how many of its landmarks belong to each class.
+    provenance : dict of str to str
+        What the file shall say of the model's making.
+    """
+
+    head: Head
+    kernel: str
+    gamma: FloatArray
+    children: IntArray
+    centers: FloatArray
+    landmarks: Rows
+    sizes: IntArray
+    coef: FloatArray
+    rho: FloatArray
+    nr_sv: IntArray | None = None
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    kind: ClassVar[str] = "routed"
+    schema: ClassVar[Schema] = Schema(
+        scalars=(*HEAD_SCALARS, ScalarField("kernel_type", "text"), ScalarField("n_features", "int")),
+        arrays=(
+            *HEAD_ARRAYS,
+            ArrayField("children", "int64", 1),
+            ArrayField("centers", "float64", 2),
+            ArrayField("gamma", "float64", 1),
+            ArrayField("sizes", "int64", 1),
+            ArrayField("rho", "float64", 2),
+            ArrayField("nr_sv", "int64", 2, optional=True),
+            ArrayField("coef", "float64", 2),
+            ArrayField("landmark_start", "int64", 1),
+            ArrayField("landmark_index", "int32", 1),
+            ArrayField("landmark_value", "float64", 1),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        _check_tree(self.children, self.centers)
+        cells, m = int(np.count_nonzero(self.children == 0)), len(self.landmarks)
+        if self.kernel not in ROUTED_KERNELS:
+            raise ModelContentError("kernel_type", "unknown kernel", " or ".join(ROUTED_KERNELS), self.kernel)
+        if self.gamma.shape != (cells,) or not (self.gamma > 0).all():
+            raise ModelContentError(
+                "gamma", "not a positive width for each cell", f"{cells} positive numbers"
+            )
+        if self.sizes.shape != (cells,) or (self.sizes < 0).any() or self.sizes.sum() != m:
+            raise ModelContentError("sizes", "not the sizes of the cells", f"{cells} counts that sum to {m}")
+        p = self.head.n_functions
+        if self.rho.shape != (cells, p):
+            raise ModelContentError("rho", f"rho of shape {self.rho.shape}", f"({cells}, {p})")
+        width = p
+        if self.nr_sv is not None:
+            k = self.head.n_classes
+            if not self.head.is_classifier or self.head.one_vs_rest:
+                raise ModelContentError("nr_sv", "class sizes in a model without pairs of classes", "none")
+            if self.nr_sv.shape != (cells, k) or (self.nr_sv < 0).any():
+                raise ModelContentError("nr_sv", "not one count for each cell and class", f"({cells}, {k})")
+            if (self.nr_sv.sum(axis=1) != self.sizes).any():
+                raise ModelContentError("nr_sv", "counts that do not sum to the cells' sizes", "equal sums")
+            width = k - 1
+        if self.coef.shape != (width, m):
+            raise ModelContentError("coef", f"coef of shape {self.coef.shape}", f"({width}, {m})")
+
+    @property
+    def n_cells(self) -> int:
+        """Number of leaves."""
+        return len(self.sizes)
+
+    @property
+    def n_features(self) -> int:
+        """Width of the rows the model was made from."""
+        return max(int(self.centers.shape[1]), self.landmarks.n_columns)
+
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+        """Return the decision values of `rows`.
+
+        Parameters
+        ----------
+        rows : Rows of n rows
+            Columns unknown to the model still count in the kernel's distance.
+        threads : int
+
+        Returns
+        -------
+        (n, p) float64
+        """
+        order, start, grouped = self._router.group(rows, threads=threads)
+        out = np.empty((len(rows), self.head.n_functions))
+        for cell in np.flatnonzero(np.diff(start)):
+            a, b = start[cell], start[cell + 1]
+            out[order[a:b]] = self._cell_values(int(cell), grouped[a:b], threads)
+        return out
+
+    def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
+        """Return the cell of each row."""
+        return self._router.route(rows, threads=threads)
+
+    def multiply_adds(self, rows: Rows) -> float:
+        """Return the mean count of multiply-adds a dense row costs: centres on its way, landmarks, sums.
+
+        The papers' unit is this over the d multiply-adds of a linear model's one function.
+        """
+        share = np.bincount(self.route(rows), minlength=self.n_cells) / max(1, len(rows))
+        d, p = self.n_features, self.head.n_functions
+        return float(share @ (_centres_on_the_way(self.children) * d + self.sizes * (d + p)))
+
+    def _cell_values(self, cell: int, rows: Rows, threads: int) -> FloatArray:
+        """The one place where a cell meets rows."""
+        if self.sizes[cell] == 0:
+            return np.tile(-self.rho[cell], (len(rows), 1))
+        return self._engine(cell).decision_values(rows, threads=threads)
+
+    @cached_property
+    def _router(self) -> Router:
+        return Router(self.children, self.centers)
+
+    @cached_property
+    def _engines(self) -> list[DecisionEngine | None]:
+        return [None] * self.n_cells
+
+    def _engine(self, cell: int) -> DecisionEngine:
+        """A cell's engine, packed when a row first comes to it."""
+        engine = self._engines[cell]
+        if engine is None:
+            end = int(self.sizes[: cell + 1].sum())
+            part = slice(end - int(self.sizes[cell]), end)
+            engine = self._engines[cell] = DecisionEngine(
+                Kernel(self.kernel, float(self.gamma[cell])),
+                self.landmarks[part],
+                self.coef[:, part],
+                self.rho[cell],
+                None if self.nr_sv is None else self.nr_sv[cell],
+            )
+        return engine
+
+    def to_record(self) -> Record:
+        """Return everything needed to make the model again."""
+        scalars, arrays = head_fields(self.head)
+        stored: dict[str, Array] = {
+            "children": self.children,
+            "centers": self.centers,
+            "gamma": self.gamma,
+            "sizes": self.sizes,
+            "rho": self.rho,
+            "coef": self.coef,
+            "landmark_start": self.landmarks.indptr,
+            "landmark_index": self.landmarks.indices,
+            "landmark_value": self.landmarks.values,
+        }
+        if self.nr_sv is not None:
+            stored["nr_sv"] = self.nr_sv
+        return Record(
+            self.kind,
+            dict(self.provenance),
+            {**scalars, "kernel_type": self.kernel, "n_features": self.n_features},
+            {**arrays, **stored},
+        )
+
+    @classmethod
+    def from_record(cls, record: Record) -> RoutedModel:
+        """Make the model; ModelContentError where the content contradicts itself."""
+        arrays, d = record.arrays, int(record.scalars["n_features"])
+        start, index, value = (arrays[f"landmark_{name}"] for name in ("start", "index", "value"))
+        if len(start) == 0 or start[0] != 0 or (np.diff(start) < 0).any() or start[-1] != len(index):
+            raise ModelContentError(
+                "landmark_start", "not the starts of the landmarks", f"ascending from 0 to {len(index)}"
+            )
+        if index.shape != value.shape:
+            raise ModelContentError("landmark_value", f"{len(value)} values", f"{len(index)}, one an index")
+        if len(index) and (index.min() < 0 or index.max() >= d):
+            raise ModelContentError("landmark_index", "a column out of range", f"columns from 0 to {d - 1}")
+        rising = np.diff(index) > 0
+        rising[start[(start > 0) & (start < len(index))] - 1] = True
+        if not rising.all():
+            raise ModelContentError(
+                "landmark_index", "columns that do not ascend", "ascending columns in a row"
+            )
+        if arrays["centers"].shape[1] > d:
+            raise ModelContentError("centers", f"{arrays['centers'].shape[1]} columns", f"at most {d}")
+        return cls(
+            head=head_of(record),
+            kernel=str(record.scalars["kernel_type"]),
+            gamma=arrays["gamma"],
+            children=arrays["children"],
+            centers=arrays["centers"],
+            landmarks=Rows(start, index, value, d),
+            sizes=arrays["sizes"],
+            coef=arrays["coef"],
+            rho=arrays["rho"],
+            nr_sv=arrays.get("nr_sv"),
+            provenance=record.provenance,
+        )
+
+
+def _check_tree(children: IntArray, centers: FloatArray) -> None:
+    n = len(children)
+    # Breadth first: before a node is reached, it must have been announced as somebody's child.
+    announced = 1 + np.concatenate([[0], np.cumsum(children)])
+    if n == 0 or (children < 0).any() or announced[-1] != n or (announced[:-1] <= np.arange(n)).any():
+        raise ModelContentError("children", "not the counts of a tree", "counts of children, breadth first")
+    if len(centers) != n - 1:
+        raise ModelContentError("centers", f"{len(centers)} centres", f"{n - 1}, for each node but the root")
+
+
+def _centres_on_the_way(children: IntArray) -> FloatArray:
+    """Return how many centres a row is compared with on its way to each cell."""
+    compared: FloatArray = np.zeros(len(children))
+    following = 1
+    for node, count in enumerate(children):
+        # An only child is reached without a comparison.
+        compared[following : following + count] = compared[node] + (count if count > 1 else 0)
+        following += count
+    leaves: FloatArray = compared[children == 0]
+    return leaves

@@ -1,0 +1,274 @@
+"""Routed models against a slow NumPy twin, LIBSVM's models, SciPy's distances, and their own file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from svmfast.errors import ModelContentError, ModelContradictionError, UnsupportedError
+from svmfast.evaluation.compare import Entrant, compare
+from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.models.routed import RoutedModel, Router, flat_tree
+from svmfast.rows import Rows
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+FloatArray = NDArray[np.float64]
+
+# Two levels: the root has 3 children; the first has 2 leaves, the second is a leaf, the third has 3 leaves.
+TREE = np.array([3, 2, 0, 3, 0, 0, 0, 0, 0])
+
+
+def routed(seed: int = 0, kernel: str = "rbf", head: Head | None = None, tree: bool = True) -> RoutedModel:
+    rng = np.random.default_rng(seed)
+    head = head or Head("epsilon_svr")
+    children = TREE if tree else flat_tree(4)
+    sizes = np.array([3, 0, 7, 26, 1, 40]) if tree else np.array([5, 2, 0, 30])
+    landmarks = np.where(rng.random((sizes.sum(), 9)) < 0.7, rng.normal(size=(sizes.sum(), 9)), 0)
+    return RoutedModel(
+        head=head,
+        kernel=kernel,
+        gamma=rng.uniform(0.05, 0.3, len(sizes)),
+        children=children,
+        centers=rng.normal(size=(len(children) - 1, 8)),
+        landmarks=Rows.from_dense(landmarks),
+        sizes=sizes,
+        coef=rng.normal(size=(head.n_functions, sizes.sum())),
+        rho=rng.normal(size=(len(sizes), head.n_functions)),
+    )
+
+
+def slow_cell(model: RoutedModel, x: FloatArray) -> int:
+    """The cell of one dense row, straight from the definition."""
+    first = 1 + np.concatenate([[0], np.cumsum(model.children)[:-1]])
+    leaves = np.cumsum(model.children == 0) - 1
+    node, d = 0, model.centers.shape[1]
+    while model.children[node]:
+        own = np.arange(first[node], first[node] + model.children[node])
+        node = own[np.argmin(((model.centers[own - 1] - x[:d]) ** 2).sum(axis=1))]
+    return int(leaves[node])
+
+
+def slow_values(model: RoutedModel, x: FloatArray) -> FloatArray:
+    landmarks = model.landmarks.to_dense(x.shape[1])
+    ends = np.cumsum(model.sizes)
+    out = np.empty((len(x), model.head.n_functions))
+    for i, row in enumerate(x):
+        cell = slow_cell(model, row)
+        own = slice(ends[cell] - model.sizes[cell], ends[cell])
+        difference = landmarks[own] - row
+        power = (difference**2 if model.kernel == "rbf" else np.abs(difference)).sum(axis=1)
+        out[i] = model.coef[:, own] @ np.exp(-model.gamma[cell] * power) - model.rho[cell]
+    return out
+
+
+def data(n: int = 500, seed: int = 1, columns: int = 12) -> FloatArray:
+    """Rows wider than the model; the last is all zeros."""
+    rng = np.random.default_rng(seed)
+    x: FloatArray = np.where(rng.random((n, columns)) < 0.6, rng.normal(size=(n, columns)), 0)
+    x[-1] = 0
+    return x
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("tree", [False, True])
+def test_values_are_those_of_the_definition(kernel: str, tree: bool) -> None:
+    model = routed(kernel=kernel, head=Head("c_svc", np.array([1, 2, 3])), tree=tree)
+    x = data()
+    assert np.unique(model.route(Rows.from_dense(x))).size == model.n_cells
+    np.testing.assert_allclose(
+        model.decision_values(Rows.from_dense(x)), slow_values(model, x), rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_a_rows_answer_depends_on_nothing_else(kernel: str) -> None:
+    model = routed(kernel=kernel)
+    rows = Rows.from_dense(data(3000))
+    together = model.decision_values(rows)
+    assert np.array_equal(together, model.decision_values(rows, threads=3))
+    parts = [model.decision_values(rows[i : i + 7]) for i in range(0, 700, 7)]
+    assert np.array_equal(together[:700], np.concatenate(parts))
+
+
+def test_equally_near_centres_go_to_the_first() -> None:
+    router = Router.flat(np.array([[1.0, 0], [0, 1], [1, 0], [5, 5]]))
+    assert router.route(Rows.from_dense([[0, 0], [1, 0], [0, 2], [4, 6], [0.5, 0.5]])).tolist() == [
+        0,
+        0,
+        1,
+        3,
+        0,
+    ]
+
+
+def test_grouping_keeps_the_order_within_a_cell() -> None:
+    model, rows = routed(), Rows.from_dense(data())
+    order, start, grouped = Router(model.children, model.centers).group(rows)
+    cells = model.route(rows)
+    assert np.array_equal(order, np.argsort(cells, kind="stable"))
+    assert np.array_equal(np.diff(start), np.bincount(cells, minlength=6))
+    assert np.array_equal(grouped.to_dense(), rows.to_dense()[order])
+
+
+@pytest.mark.parametrize("name", ["breast_c_rbf", "wine_c_rbf_prob", "digits_nu_rbf"])
+def test_a_cell_can_be_a_libsvm_model(name: str) -> None:
+    """One cell, LIBSVM's arrangement: the same bits as the model itself."""
+    exact = load_model(FIXTURES / "models" / f"{name}.model")
+    assert isinstance(exact, KernelExpansion)
+    assert exact.nr_sv is not None
+    model = RoutedModel(
+        exact.head,
+        "rbf",
+        np.array([exact.kernel.gamma]),
+        flat_tree(1),
+        np.zeros((1, 2)),
+        exact.sv,
+        np.array([len(exact.sv)]),
+        exact.sv_coef,
+        exact.rho[None],
+        exact.nr_sv[None],
+    )
+    rows = read_svmlight(FIXTURES / "data" / f"{name.split('_')[0]}.test").rows
+    assert np.array_equal(model.decision_values(rows), exact.decision_values(rows))
+    again = load_model(model_bytes(model))
+    assert np.array_equal(again.decision_values(rows), exact.decision_values(rows))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_file_holds_the_model(seed: int) -> None:
+    head = [Head("epsilon_svr"), Head("c_svc", np.array([3, 1, 2]), one_vs_rest=True), Head("one_class")][
+        seed
+    ]
+    model = replace(routed(seed, head=head), provenance={"method": "test"})
+    text = model_bytes(model)
+    again = load_model(text)
+    assert isinstance(again, RoutedModel)
+    assert again.head.one_vs_rest == head.one_vs_rest
+    assert model_bytes(again) == text
+    rows = Rows.from_dense(data())
+    assert np.array_equal(again.decision_values(rows), model.decision_values(rows))
+
+
+def test_one_vs_rest_takes_the_largest_value() -> None:
+    head = Head("c_svc", np.array([7, -2, 4]), one_vs_rest=True)
+    assert head.n_functions == 3
+    assert head.predict(np.array([[1.0, 2, 3], [3, 3, 1], [-5, -4, -6]])).tolist() == [4, 7, -2]
+    with pytest.raises(UnsupportedError, match="does not support probability"):
+        head.probabilities(np.zeros((1, 3)))
+
+
+def test_one_vs_rest_needs_three_classes_and_no_probabilities() -> None:
+    expected = (
+        "decision: one decision value for each class in this model; "
+        "expected that only of three or more classes without probabilities"
+    )
+    for bad in (
+        lambda: Head("c_svc", np.array([1, 2]), one_vs_rest=True),
+        lambda: Head("epsilon_svr", one_vs_rest=True),
+        lambda: Head("c_svc", np.arange(3), prob_a=np.zeros(3), prob_b=np.zeros(3), one_vs_rest=True),
+    ):
+        with pytest.raises(ModelContentError) as caught:
+            bad()
+        assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"children": np.array([4, 0, 0])}, "children: not the counts of a tree"),
+        ({"children": np.array([0, 2, 0])}, "children: not the counts of a tree"),
+        ({"centers": np.zeros((2, 3))}, "centers: 2 centres"),
+        ({"kernel": "linear"}, "kernel_type: unknown kernel ('linear')"),
+        ({"gamma": np.array([1, 1, 0, 1.0])}, "gamma: not a positive width for each cell"),
+        ({"sizes": np.array([5, 2, 0, 31])}, "sizes: not the sizes of the cells"),
+        ({"rho": np.zeros((4, 2))}, "rho: rho of shape (4, 2)"),
+        ({"coef": np.zeros((2, 37))}, "coef: coef of shape (2, 37)"),
+        ({"nr_sv": np.zeros((4, 2), np.int64)}, "nr_sv: class sizes in a model without pairs of classes"),
+    ],
+)
+def test_parts_that_contradict_each_other(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ModelContentError) as caught:
+        replace(routed(tree=False), **change)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"{message}; expected")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("landmark_start", lambda a: a[::-1].copy(), "not the starts of the landmarks"),
+        ("landmark_index", lambda a: a + 100, "a column out of range"),
+        ("landmark_index", lambda a: a * 0, "columns that do not ascend"),
+        ("landmark_value", lambda a: a[:-1], "one an index"),
+    ],
+)
+def test_landmarks_that_are_no_rows(name: str, value: object, message: str) -> None:
+    record = routed().to_record()
+    broken = replace(record, arrays={**record.arrays, name: value(record.arrays[name])})  # type: ignore[operator]
+    with pytest.raises(ModelContentError, match=message):
+        RoutedModel.from_record(broken)
+
+
+def test_a_contradiction_names_its_line() -> None:
+    text = model_bytes(routed(tree=False)).replace(b"kernel_type rbf", b"kernel_type sigmoid")
+    with pytest.raises(ModelContradictionError, match=r"<bytes>:\d+: unknown kernel \('sigmoid'\)"):
+        load_model(text)
+
+
+def test_counted_cost() -> None:
+    """Flat, all rows in the last cell: 4 centres and 30 landmarks of 9 columns, one function."""
+    model = routed(tree=False)
+    rows = Rows.from_dense(np.tile(model.centers[3], (5, 1)))
+    assert model.multiply_adds(rows) == 4 * 9 + 30 * (9 + 1)
+
+
+@pytest.mark.parametrize("n", [1, 5, 24, 100])
+def test_laplacian_kernel_values(n: int) -> None:
+    rng = np.random.default_rng(n)
+    x, z = rng.normal(size=(2 * n + 1, 7)), rng.normal(size=(n, 7))
+    np.testing.assert_allclose(
+        Kernel("laplacian", 0.3).matrix(x, z), np.exp(-0.3 * cdist(x, z, "cityblock")), rtol=1e-14
+    )
+
+
+def test_laplacian_decision_values_by_pairs() -> None:
+    """Grouped by class, as LIBSVM arranges coefficients, against the definition."""
+    rng = np.random.default_rng(0)
+    sizes = np.array([4, 0, 9])
+    sv, coef, rho = rng.normal(size=(13, 5)), rng.normal(size=(2, 13)), rng.normal(size=3)
+    x = data(50, columns=6)
+    values = DecisionEngine(Kernel("laplacian", 0.7), Rows.from_dense(sv), coef, rho, sizes).decision_values(
+        Rows.from_dense(x)
+    )
+    k = np.exp(-0.7 * cdist(x, np.pad(sv, ((0, 0), (0, 1))), "cityblock"))
+    a, c = slice(0, 4), slice(4, 13)
+    expected = np.stack(
+        [k[:, a] @ coef[0, a], k[:, a] @ coef[1, a] + k[:, c] @ coef[0, c], k[:, c] @ coef[1, c]], axis=1
+    )
+    np.testing.assert_allclose(values, expected - rho, rtol=1e-12, atol=1e-12)
+
+
+def test_compare_leaves_out_errors_of_values_that_do_not_correspond() -> None:
+    rows = Rows.from_dense(data(40))
+    labels = np.array([1, 2, 3])
+    pairs, classes = (routed(head=Head("c_svc", labels, one_vs_rest=b)) for b in (False, True))
+    result = compare([Entrant("a", pairs), Entrant("b", classes)], rows, np.zeros(40), repeats=1)
+    assert result.models[0].mean_abs_error == 0
+    assert result.models[1].mean_abs_error is None
+    assert result.models[1].labels_differing == np.count_nonzero(
+        pairs.head.predict(pairs.decision_values(rows)) != classes.head.predict(classes.decision_values(rows))
+    )
+
+
+def test_libsvm_models_have_libsvm_kernels() -> None:
+    exact = load_model(FIXTURES / "models" / "breast_c_rbf.model")
+    with pytest.raises(ModelContentError, match=r"kernel_type: not a LIBSVM kernel \('laplacian'\)"):
+        replace(exact, kernel=Kernel("laplacian", 1.0))  # type: ignore[type-var]
