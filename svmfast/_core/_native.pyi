@@ -126,3 +126,27 @@ class LaplacianSums:
 def laplacian_matrix(
     x: NDArray[np.float64], z: NDArray[np.float64], gamma: float, threads: int
 ) -> NDArray[np.float64]: ...
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
+
+def power_sum_coefficients(points: Floats, weights: Floats, threads: int) -> Floats: ...
+def polynomial_values(
+    indptr: Longs,
+    indices: Ints,
+    values: Floats,
+    position: Ints,
+    gamma: float,
+    about_zero: bool,
+    centres: Floats,
+    orders: Ints,
+    starts: Longs,
+    coefficients: Floats,
+    rho: Floats,
+    cells: Ints,
+    threads: int,
+) -> tuple[Floats, Floats]: ...
+def nearest_centres(
+    indptr: Longs, indices: Ints, values: Floats, position: Ints, centres: Floats, threads: int
+) -> Ints: ...
+def monomials_up_to(d: int, order: int) -> int: ...

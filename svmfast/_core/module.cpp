@@ -6,6 +6,7 @@ namespace nb = nanobind;
 void register_decision(nb::module_ &m);  // decision.cpp: exact kernel decision values
 void register_model_text(nb::module_ &m);  // model_text.cpp: numbers of model files
 void register_routed(nb::module_ &m);  // routed.cpp: nearest cells, Laplacian kernel
+void register_polynomial(nb::module_ &m);  // polynomial.cpp: truncated expansions
 void register_svmlight(nb::module_ &m);  // svmlight_module.cpp: LIBSVM data text
 
 NB_MODULE(_native, m) {
@@ -13,5 +14,6 @@ NB_MODULE(_native, m) {
     register_decision(m);
     register_model_text(m);
     register_routed(m);
+    register_polynomial(m);
     register_svmlight(m);
 }

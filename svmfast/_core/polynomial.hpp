@@ -1,0 +1,73 @@
+// Packed symmetric polynomials in d variables: one coefficient per monomial, by degree, within a degree the sorted
+// index tuples i1 <= i2 <= ... in lexicographic order, so that the last index runs over contiguous memory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "dispatch.hpp"
+
+namespace svmfast {
+
+// Number of monomials of exactly `degree` in d variables, C(d + degree - 1, degree).
+static inline std::size_t monomials_of_degree(std::size_t d, int degree) {
+    if (degree == 0) return 1;
+    double estimate = 1;
+    std::size_t count = 1;
+    for (int m = 1; m <= degree; ++m) {
+        estimate *= double(d + m - 1) / m;
+        if (estimate > 1e15) return SIZE_MAX / 4;
+        count = count * (d + m - 1) / m;
+    }
+    return count;
+}
+
+static inline std::size_t monomials_up_to(std::size_t d, int order) {
+    std::size_t total = 0;
+    for (int degree = 0; degree <= order; ++degree) total += monomials_of_degree(d, degree);
+    return total;
+}
+
+// first[m][i] = number of sorted m-tuples whose first index is below i. The place of (i1, ..., im) within degree m is
+// first[m][i1] + (first[m-1][i2] - first[m-1][i1]) + ... + (first[1][im] - first[1][i(m-1)]).
+static inline std::vector<std::vector<std::size_t>> tuple_places(std::size_t d, int order) {
+    std::vector<std::vector<std::size_t>> first(order + 1);
+    for (int m = 1; m <= order; ++m) {
+        first[m].resize(d + 1);
+        for (std::size_t i = 0; i < d; ++i) first[m][i + 1] = first[m][i] + monomials_of_degree(d - i, m - 1);
+    }
+    return first;
+}
+
+}  // namespace svmfast
+
+// Lanes of one vector.
+SVMFAST_DECLARE(std::size_t polynomial_lanes())
+
+// out[r] = polynomial at row r, for vectors * lanes rows stored feature by feature: w[f * vectors * lanes + r].
+// vectors is 1, 2 or 4; a row's result does not depend on it, nor on the rows beside it.
+SVMFAST_DECLARE(void polynomial_block(const double *w, std::size_t d, int order, const double *coefficients,
+                                      std::size_t vectors, double *out))
+
+// sums[r] = sum_f (w[f][r] - centre[f])^2 with the same arrangement; centre null means zero.
+SVMFAST_DECLARE(void squared_distance_block(const double *w, const double *centre, std::size_t d,
+                                            std::size_t vectors, double *sums))
+
+// factors[r] = exp(-gamma s[r]).
+SVMFAST_DECLARE(void gaussian_factors(const double *s, std::size_t n, double gamma, double *factors))
+
+// sums[(a - a0) * width + (l - a0)] += sum_s q[s] u[s][a] u[s][l] for a0 <= a < a1, a <= l < d (entries l < a are
+// scratch); width = d - a0 rounded up to lanes; u has `stride` columns, padded with zeros to at least a0 + width.
+SVMFAST_DECLARE(void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride,
+                                       std::size_t d, std::size_t a0, std::size_t a1, double *sums))
+
+// Index of the first smallest offsets[c] - z.centre_c over `padded` centres stored feature by feature
+// (padded: a multiple of lanes, filled up with infinite offsets).
+SVMFAST_DECLARE(std::size_t nearest_centre(const std::int32_t *position, const double *value, std::size_t nnz,
+                                           const double *centres, const double *offsets, std::size_t padded))
+
+// The polynomial on one row of which only nnz ascending variables are not zero. first and begin: tuple_places and
+// where each degree starts.
+SVMFAST_DECLARE(double sparse_polynomial(const std::int32_t *position, const double *z, std::size_t nnz, int order,
+                                         const double *coefficients, const std::size_t *const *first,
+                                         const std::size_t *begin))
