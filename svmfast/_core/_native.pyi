@@ -126,6 +126,7 @@ class LaplacianSums:
 def laplacian_matrix(
     x: NDArray[np.float64], z: NDArray[np.float64], gamma: float, threads: int
 ) -> NDArray[np.float64]: ...
+
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]

@@ -18,7 +18,9 @@ from svmfast import __version__
 from svmfast.errors import InputError, SvmfastError
 
 #: name -> (where its click command lives, one line for ``svmfast --help``), in the order of the help text.
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "approximate": ("svmfast.cli.approximate:command", "Replace support vectors by a truncated expansion."),
+}
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERNAL = 3

@@ -120,7 +120,10 @@ class RecordModel(Model, Protocol):
 
 
 # kind -> "module:Class". One line is all a new kind needs here; modules are imported when first asked for.
-KINDS: dict[str, str] = {"routed": "svmfast.models.routed:RoutedModel"}
+KINDS: dict[str, str] = {
+    "polynomial": "svmfast.models.polynomial:PolynomialModel",
+    "routed": "svmfast.models.routed:RoutedModel",
+}
 
 
 def model_class(kind: str) -> type[RecordModel]:

@@ -1,0 +1,278 @@
+"""Truncated expansions of any order, in one or more cells: what ``approximate`` makes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast import _core
+from svmfast.certificate import centred_squared_norms, inside_bound
+from svmfast.errors import ModelContentError
+from svmfast.models.base import (
+    HEAD_ARRAYS,
+    HEAD_SCALARS,
+    ArrayField,
+    Record,
+    ScalarField,
+    Schema,
+    head_fields,
+    head_of,
+)
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, Rows
+
+MAX_ORDER = 32
+ABOUT = ("zero", "centre")
+# Columns up to which a table translates them to variables (4 bytes each).
+WIDEST_TABLE = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialModel:
+    """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, mu the centre nearest to z.
+
+    Attributes
+    ----------
+    head : Head
+    gamma : float
+        0 where there is no exponential factor: the exact polynomial of a linear or polynomial kernel.
+    n_features : int
+        Width of the rows of the model this was made from.
+    features : (d,) int64
+        Zero-based columns of the polynomials' variables, ascending; all others only count in ``||z||^2``.
+    about : str
+        ``zero``: the polynomials are in z, so that rows with few entries stay cheap (one cell only);
+        ``centre``: in z - mu.
+    centres : (cells, d) float64
+    orders : (cells, p) int32
+        Degree of every cell's polynomial of every decision function.
+    coefficients : (total,) float64
+        All polynomials, cell by cell, within a cell function by function; each by degree, within a degree by
+        sorted index tuples ``i1 <= i2 <= ...`` in lexicographic order.
+    rho : (p,) float64
+    sv_squared_norm : float
+        Largest ``||x||^2`` over the support vectors.
+    sv_squared_norms : (cells,) float64
+        Largest ``||x - mu||^2`` over the support vectors, for every centre.
+    provenance : mapping of str to str
+    """
+
+    head: Head
+    gamma: float
+    n_features: int
+    features: NDArray[np.int64]
+    about: str
+    centres: FloatArray
+    orders: NDArray[np.int32]
+    coefficients: FloatArray
+    rho: FloatArray
+    sv_squared_norm: float
+    sv_squared_norms: FloatArray
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    kind: ClassVar[str] = "polynomial"
+    schema: ClassVar[Schema] = Schema(
+        scalars=(
+            *HEAD_SCALARS,
+            ScalarField("gamma", "float"),
+            ScalarField("n_features", "int"),
+            ScalarField("about", "text"),
+            ScalarField("sv_squared_norm", "float"),
+        ),
+        arrays=(
+            *HEAD_ARRAYS,
+            ArrayField("rho", "float64", 1),
+            ArrayField("features", "int64", 1),
+            ArrayField("centres", "float64", 2),
+            ArrayField("sv_squared_norms", "float64", 1),
+            ArrayField("orders", "int32", 2),
+            ArrayField("coefficients", "float64", 1),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        p, (cells, d) = self.head.n_functions, self.centres.shape
+        _expect("gamma", 0 <= self.gamma < math.inf, "not a width", "a number of at least 0")
+        _expect("about", self.about in ABOUT, f"'{self.about}'", " or ".join(ABOUT))
+        _expect("about", self.about == "centre" or cells == 1, f"zero with {cells} cells", "one cell")
+        _expect("rho", self.rho.shape == (p,), f"{self.rho.size} values", f"{p}, one for each function")
+        ascending = len(self.features) == d and bool((np.diff(self.features) > 0).all())
+        in_range = d == 0 or (self.features[0] >= 0 and self.features[-1] < self.n_features < 2**31)
+        _expect(
+            "features",
+            ascending and in_range,
+            "not the columns of the centres' variables",
+            f"{d} ascending indices from 1 to n_features",
+        )
+        _expect("centres", cells >= 1, "no cell", "at least one")
+        _expect("orders", self.orders.shape == (cells, p), f"shape {self.orders.shape}", f"({cells}, {p})")
+        in_range = not self.orders.size or (self.orders.min() >= 0 and self.orders.max() <= MAX_ORDER)
+        _expect("orders", bool(in_range), "an order out of range", f"orders from 0 to {MAX_ORDER}")
+        norms = self.sv_squared_norms
+        _expect("sv_squared_norms", norms.shape == (cells,), f"{norms.size} values", f"{cells}")
+        needed = sum(math.comb(d + int(order), int(order)) for order in self.orders.flat)
+        _expect(
+            "coefficients",
+            self.coefficients.shape == (needed,),
+            f"{self.coefficients.size} values",
+            f"{needed}",
+        )
+
+    @property
+    def n_cells(self) -> int:
+        """Number of centres."""
+        return len(self.centres)
+
+    @property
+    def order(self) -> int:
+        """Highest degree of any polynomial."""
+        return int(self.orders.max()) if self.orders.size else 0
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        d = self.centres.shape[1]
+        count = [math.comb(d + int(order), int(order)) for order in self.orders.flat]
+        return np.concatenate(([0], np.cumsum(count)[:-1])).astype(np.int64).reshape(self.orders.shape)
+
+    def _translated(self, rows: Rows) -> tuple[Rows, NDArray[np.int32]]:
+        """Return the rows and the table that turns their columns into variables (-1: none)."""
+        if self._position is not None:
+            return rows, self._position
+        # Too wide for a table: translate the columns themselves; d stands for "no variable".
+        d = len(self.features)
+        at = np.searchsorted(self.features, rows.indices)
+        known = (
+            (at < d) & (self.features[np.minimum(at, d - 1)] == rows.indices)
+            if d
+            else np.zeros(len(at), np.bool_)
+        )
+        indices = np.where(known, at, d).astype(np.int32)
+        return Rows(rows.indptr, indices, rows.values, d + 1), np.arange(d, dtype=np.int32)
+
+    @cached_property
+    def _position(self) -> NDArray[np.int32] | None:
+        if self.n_features > WIDEST_TABLE:
+            return None
+        position = np.full(self.n_features, -1, dtype=np.int32)
+        position[self.features] = np.arange(len(self.features), dtype=np.int32)
+        return position
+
+    def cells(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
+        """Return the cell of every row: the nearest centre, the first of equals; ``(n,)`` int32."""
+        if self.n_cells == 1:
+            return np.zeros(len(rows), dtype=np.int32)
+        rows, position = self._translated(rows)
+        return _core.nearest_centres(rows.indptr, rows.indices, rows.values, position, self.centres, threads)
+
+    def evaluate(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
+        """Return decision values, squared distances from the centre, and cells.
+
+        Returns
+        -------
+        decisions : (n, p) float64
+        squared_distances : (n,) float64
+            ``||z - mu||^2`` over all columns, those unknown to the model included.
+        cells : (n,) int32
+        """
+        if not self.head.n_functions:
+            nothing = np.zeros((len(rows), 0))
+            return nothing, np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int32)
+        cells = self.cells(rows, threads=threads)
+        rows, position = self._translated(rows)
+        decisions, squared = _core.polynomial_values(
+            rows.indptr,
+            rows.indices,
+            rows.values,
+            position,
+            self.gamma,
+            self.about == "zero",
+            self.centres,
+            self.orders,
+            self._starts,
+            self.coefficients,
+            self.rho,
+            cells,
+            threads,
+        )
+        return decisions, squared, cells
+
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+        """Return the ``(n, p)`` decision values in LIBSVM's pair order."""
+        return self.evaluate(rows, threads=threads)[0]
+
+    def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
+        """Tell for each row whether the paper's bound holds; always, where nothing is truncated.
+
+        The bound is stated for the second order: there every term is within 3.05 %.
+        """
+        if self.gamma == 0:
+            return np.ones(len(rows), dtype=np.bool_)
+        cells = self.cells(rows)
+        out = np.empty(len(rows), dtype=np.bool_)
+        for cell in range(self.n_cells):
+            mine = np.flatnonzero(cells == cell)
+            squared = centred_squared_norms(rows.take(mine), self.full_centre(cell))
+            out[mine] = inside_bound(self.gamma, float(self.sv_squared_norms[cell]), squared)
+        return out
+
+    def full_centre(self, cell: int) -> FloatArray:
+        """Return a centre over all columns up to the last variable's."""
+        width = int(self.features[-1]) + 1 if len(self.features) else 0
+        centre = np.zeros(width)
+        centre[self.features] = self.centres[cell]
+        return centre
+
+    def to_record(self) -> Record:
+        """Return everything needed to make the model again."""
+        scalars, arrays = head_fields(self.head)
+        return Record(
+            self.kind,
+            self.provenance,
+            {
+                **scalars,
+                "gamma": self.gamma,
+                "n_features": self.n_features,
+                "about": self.about,
+                "sv_squared_norm": self.sv_squared_norm,
+            },
+            {
+                **arrays,
+                "rho": self.rho,
+                # In files, as everywhere in LIBSVM's world, the first feature is 1.
+                "features": self.features + 1,
+                "centres": self.centres,
+                "sv_squared_norms": self.sv_squared_norms,
+                "orders": self.orders,
+                "coefficients": self.coefficients,
+            },
+        )
+
+    @classmethod
+    def from_record(cls, record: Record) -> PolynomialModel:
+        """Make the model; raise ModelContentError where the content contradicts itself."""
+        scalars, arrays = record.scalars, record.arrays
+        return cls(
+            head=head_of(record),
+            gamma=float(scalars["gamma"]),
+            n_features=int(scalars["n_features"]),
+            features=arrays["features"] - 1,
+            about=str(scalars["about"]),
+            centres=arrays["centres"],
+            orders=arrays["orders"],
+            coefficients=arrays["coefficients"],
+            rho=arrays["rho"],
+            sv_squared_norm=float(scalars["sv_squared_norm"]),
+            sv_squared_norms=arrays["sv_squared_norms"],
+            provenance=dict(record.provenance),
+        )
+
+
+def _expect(name: str, holds: bool, what: str, expected: str) -> None:
+    if not holds:
+        raise ModelContentError(name, what, expected)

@@ -1,0 +1,225 @@
+"""approximate: exact where the kernel is a polynomial, the paper's form elsewhere, and an honest report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from svmfast.cli.approximate import command, default_output
+from svmfast.errors import MemoryLimitError, OptionError, SvmfastError, UnsupportedError
+from svmfast.formats.detect import load_model, open_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.approximate import approximate
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import Rows
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+def model(name: str) -> KernelExpansion:
+    loaded = load_model(FIXTURES / "models" / f"{name}.model")
+    assert isinstance(loaded, KernelExpansion)
+    return loaded
+
+
+def rows(name: str) -> Rows:
+    return read_svmlight(FIXTURES / "data" / f"{name}.test").rows
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "order"),
+    [
+        ("breast_c_linear", "breast", 1),
+        ("breast_c_poly1", "breast", 1),
+        ("breast_c_poly2", "breast", 2),
+        ("breast_c_poly3_prob", "breast", 3),
+        ("diabetes_eps_linear", "diabetes", 1),
+        ("diabetes_eps_poly2", "diabetes", 2),
+        ("diabetes_nu_poly3", "diabetes", 3),
+        ("digits_c_poly2", "digits", 2),
+        ("iris_c_poly3", "iris", 3),
+        ("iris_c_linear", "iris_extra", 1),
+        ("normal_one_linear", "normal", 1),
+        ("normal_one_poly2", "normal", 2),
+        ("onehot_c_poly2", "onehot", 2),
+        ("wine_nu_poly2_prob", "wine", 2),
+    ],
+)
+def test_polynomial_kernels_collapse_exactly(name: str, data: str, order: int) -> None:
+    exact, z = model(name), rows(data)
+    made, report = approximate(exact, threads=2)
+    assert (report.exact, report.order, made.gamma) == (True, order, 0.0)
+    expected = exact.decision_values(z)
+    assert made.decision_values(z) == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
+    if not exact.head.is_regression:
+        assert np.array_equal(made.head.predict(made.decision_values(z)), exact.head.predict(expected))
+    assert made.inside_bound(z).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("breast_c_rbf", "breast"),
+        ("diabetes_eps_rbf_prob", "diabetes"),
+        ("digits_nu_rbf", "digits"),
+        ("iris_c_rbf_prob", "iris_extra"),
+        ("normal_one_rbf_prob", "normal"),
+        ("onehot_c_rbf", "onehot"),
+        ("single_class", "single"),
+    ],
+)
+@pytest.mark.parametrize("center", ["mean", "origin"])
+def test_rising_orders_converge(name: str, data: str, center: str) -> None:
+    exact, z = model(name), rows(data)
+    expected = exact.decision_values(z)
+    d = len(np.unique(exact.sv.indices))
+    errors = []
+    for order in (0, 1, 2, 3) if d > 40 else (0, 2, 4, 6):
+        made, report = approximate(exact, order=order, center=center)
+        assert made.head is exact.head
+        assert (report.order, report.center, report.exact) == (order, center, False)
+        errors.append(np.abs(made.decision_values(z) - expected).mean() if expected.size else 0.0)
+    assert all(later <= earlier for earlier, later in pairwise(errors))
+    assert errors[-1] <= 0.2 * errors[0] or not expected.size
+
+
+def test_centring_is_the_expansion_of_shifted_data() -> None:
+    # rbf does not know where the origin is: expanding about m is expanding moved vectors about 0.
+    exact, z = model("iris_c_rbf_prob"), rows("iris").to_dense()
+    x = exact.sv.to_dense()
+    centred, _ = approximate(exact, center="mean")
+    moved = replace(exact, sv=Rows.from_dense(x - x.mean(axis=0)))
+    about_origin, _ = approximate(moved, center="origin")
+    a = centred.decision_values(Rows.from_dense(z))
+    b = about_origin.decision_values(Rows.from_dense(z - x.mean(axis=0)))
+    assert a == pytest.approx(b, abs=1e-6 * np.abs(exact.sv_coef).sum())
+
+
+def test_auto_takes_the_smaller_error() -> None:
+    exact, z = model("breast_c_rbf"), rows("breast")
+    expected = exact.decision_values(z)
+    error = {}
+    for center in ("mean", "origin", "auto"):
+        made, report = approximate(exact, center=center)
+        error[center] = np.abs(made.decision_values(z) - expected).mean()
+    assert set(report.center_errors) == {"mean", "origin"}
+    assert report.center_errors[report.center] == min(report.center_errors.values())
+    assert error["auto"] == error[report.center]
+
+
+def test_calibration_fits_the_given_rows() -> None:
+    exact, z = model("breast_c_rbf"), rows("breast")
+    expected = exact.decision_values(z)
+    plain, _ = approximate(exact, center="origin")
+    fitted, report = approximate(exact, center="origin", calibrate=z)
+    before = ((plain.decision_values(z) - expected) ** 2).mean()
+    after = ((fitted.decision_values(z) - expected) ** 2).mean()
+    assert report.calibrated
+    assert after < 0.7 * before
+    # The least-squares residual is orthogonal to what was fitted; the constant is one of the columns.
+    assert abs((fitted.decision_values(z) - expected).mean()) < 1e-6 * np.abs(expected).max()
+
+
+def test_probabilities_travel() -> None:
+    exact = model("wine_c_rbf_prob")
+    made, _ = approximate(exact)
+    assert made.head.prob_a is exact.head.prob_a
+    decisions = made.decision_values(rows("wine"))
+    assert made.head.probabilities(decisions).shape == (len(decisions), 3)
+
+
+@pytest.mark.parametrize("name", ["iris_c_sigmoid", "iris_precomputed"])
+def test_other_kernels_are_refused_with_what_would_work(name: str) -> None:
+    with pytest.raises(
+        UnsupportedError, match=r"has no truncated expansion; approximate takes rbf .* linear and"
+    ):
+        approximate(model(name))
+
+
+def test_limits_are_named_before_any_work() -> None:
+    with pytest.raises(MemoryLimitError, match=r"order 9 in 59 variables needs .* lower --order"):
+        approximate(model("digits_nu_rbf"), order=9)
+    with pytest.raises(MemoryLimitError, match=r"densely stored, needs"):
+        approximate(model("digits_nu_rbf"), memory_limit=1000)
+    with pytest.raises(OptionError, match="order 17 is not between 0 and 16"):
+        approximate(model("iris_c_rbf_prob"), order=17)
+    with pytest.raises(OptionError, match="center 'middle' is not one of auto, mean, origin"):
+        approximate(model("iris_c_rbf_prob"), center="middle")
+
+
+def test_a_worse_model_is_called_worse() -> None:
+    _, report = approximate(model("onehot_c_rbf"))
+    assert "7,381 numbers, the exact model only" in report.warnings[0]
+
+
+def test_same_bytes_for_any_number_of_threads() -> None:
+    from svmfast.formats.container import container_bytes
+
+    texts = {
+        container_bytes(approximate(model("digits_nu_rbf"), threads=t)[0].to_record()) for t in (1, 2, 5)
+    }
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("model.txt", "model.approx.txt"),
+        ("dir/a9a_g0.01.model", "dir/a9a_g0.01.approx.model"),
+        ("a9a_g0.01", "a9a_g0.01.approx.txt"),
+        ("m.model.xz", "m.approx.model"),
+    ],
+)
+def test_default_output(given: str, expected: str) -> None:
+    assert default_output(given) == expected
+
+
+def test_command_writes_beside_the_model_and_reports(tmp_path: Path) -> None:
+    source = tmp_path / "m.txt"
+    source.write_bytes((FIXTURES / "models" / "breast_c_rbf.model").read_bytes())
+    ran = CliRunner().invoke(command, [str(source), "--json", "-j", "1"])
+    assert ran.exit_code == 0, ran.output
+    output = tmp_path / "m.approx.txt"
+    loaded = open_model(output)
+    assert isinstance(loaded.model, PolynomialModel)
+    assert loaded.provenance["source"] == f"sha256:{open_model(source).sha256}"
+    report = json.loads(ran.stdout)
+    assert report["bytes"] == output.stat().st_size
+    assert report["output"] == str(output)
+    assert f"written     {output}" in ran.stderr
+    assert "(paper)" in ran.stderr
+
+
+def test_command_to_standard_output() -> None:
+    path = str(FIXTURES / "models" / "iris_c_linear.model")
+    ran = CliRunner().invoke(command, [path, "-o", "-", "-q"])
+    assert ran.exit_code == 0
+    assert load_model(ran.stdout_bytes).kind == "polynomial"
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-"], "the model comes from standard input: say with -o where to write"),
+        (["x", "-o", "-", "--json"], "the model and --json cannot both go to standard output"),
+        (["-", "-o", "x", "--calibrate", "-"], "MODEL and --calibrate cannot both be standard input"),
+    ],
+)
+def test_command_refuses(arguments: list[str], message: str) -> None:
+    with pytest.raises(SvmfastError, match=message):
+        CliRunner().invoke(command, arguments, catch_exceptions=False)
+
+
+def test_command_refuses_what_is_converted_already(tmp_path: Path) -> None:
+    output = tmp_path / "once"
+    CliRunner().invoke(command, [str(FIXTURES / "models" / "iris_c_linear.model"), "-o", str(output), "-q"])
+    with pytest.raises(UnsupportedError, match="is a polynomial model already; give the LIBSVM model"):
+        CliRunner().invoke(command, [str(output)], catch_exceptions=False)
