@@ -89,8 +89,9 @@ struct SvSection {
         if (p[0] != '0' || p[1] != ':') return fail(sv_bad_serial, token), nullptr;
         p = read_integer(p + 2, end, serial);
         if (p == nullptr || serial < 1) return fail(sv_bad_serial, token), nullptr;
+        if (!is_blank(*p) && !at_line_end(p, end)) return fail(sv_bad_serial, token), nullptr;
         p = skip_blanks(p);
-        if (!at_line_end(p, end)) return fail(sv_bad_serial, token), nullptr;
+        if (!at_line_end(p, end)) return fail(sv_bad_serial, p), nullptr;
         indices[nnz] = 0;
         values[nnz++] = serial;
         return p;
@@ -116,7 +117,7 @@ struct SvSection {
                 if (p == nullptr || !(is_blank(*p) || at_line_end(p, end))) {
                     const char *q = token;
                     while (!is_blank(*q) && *q != ':' && !at_line_end(q, end)) ++q;
-                    return fail(*q == ':' && c > 0 ? sv_missing_coefficient : sv_bad_coefficient, token);
+                    return fail(*q == ':' ? sv_missing_coefficient : sv_bad_coefficient, token);
                 }
                 coef[c * n_sv + i] = value;
             }

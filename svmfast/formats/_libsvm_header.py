@@ -25,6 +25,7 @@ _FLOATS = ("gamma", "coef0")
 _INTEGER_LISTS = ("label", "nr_sv")
 _LISTS = (*_INTEGER_LISTS, "rho", "probA", "probB", "prob_density_marks")
 _KEYS = (*_NAMES, *_INTEGERS, *_FLOATS, *_LISTS, "SV")
+_CUT, _MORE = "the file ends inside the header", "more keys, 'SV' and support vectors"
 _LEAST = {"nr_class": 1, "total_sv": 0, "degree": 0, "gamma": 0}
 
 
@@ -77,10 +78,7 @@ class LibsvmHeader:
             key, start, self.end = token_at(self.data, self.end)
             line = self.line(start)
             if not key:
-                what = "the file ends inside the header"
-                raise self.fault(
-                    errors.TruncatedModelError, line, what, "more keys, an 'SV' line, support vectors"
-                )
+                raise self.fault(errors.TruncatedModelError, line, _CUT, _MORE)
             if key not in _KEYS:
                 raise self._unknown(key, line)
             if key in values:
@@ -93,8 +91,11 @@ class LibsvmHeader:
     def _unknown(self, key: str, line: int) -> errors.ModelFormatError:
         what, expected = "unknown key", "a key of a LIBSVM model"
         if key.startswith("\ufeff"):
-            what, expected = "a byte order mark before the first key", "the file to be saved without it"
-        elif key.startswith("#"):
+            what, expected = "a byte order mark before the first key", "a file saved without it"
+            return self.fault(errors.UnknownModelKeyError, line, what, expected)
+        if self.end == len(self.data):
+            return self.fault(errors.TruncatedModelError, line, _CUT, _MORE, key)
+        if key.startswith("#"):
             what, expected = "a comment", "none: LIBSVM models have no comments"
         elif key == "coef":
             what = "a line that ThunderSVM adds to linear models and LIBSVM cannot read"
@@ -104,7 +105,10 @@ class LibsvmHeader:
     def _value(self, key: str) -> str | int | float:
         token, start, stop = token_at(self.data, self.end)
         line = self.line(start)
-        if not token or (line != self.lines[key] and token in _KEYS):
+        if not token:
+            what = f"the file ends after '{key}'"
+            raise self.fault(errors.TruncatedModelError, self.lines[key], what, "its value")
+        if line != self.lines[key] and token in _KEYS:
             raise self.fault(errors.ModelCountError, self.lines[key], f"'{key}' has no value", "one")
         if key in _NAMES:
             if token not in _NAMES[key]:
@@ -142,25 +146,32 @@ class LibsvmHeader:
         numbers, n, stop = read_numbers(self.data, self.end, count, dtype)
         if n < count:
             token, start, _ = token_at(self.data, stop)
-            if not token or (self.line(start) != line and token in _KEYS):
+            if not token:
+                what = f"the file ends after {n} values of '{key}'"
+                raise self.fault(errors.TruncatedModelError, line, what, expected)
+            if self.line(start) != line and token in _KEYS:
                 raise self.fault(errors.ModelCountError, line, f"'{key}' has {n} values", expected)
             raise number_fault(self.path, self.line(start), token, f"value {n + 1} of {key}", dtype)
         self.end = stop
+        token, start, _ = token_at(self.data, stop)
+        if token and token not in _KEYS and self.line(start) == line:
+            what = f"'{key}' has more than {count} values"
+            raise self.fault(errors.ModelCountError, line, what, expected, token)
         return numbers
 
     def _check_rest_of_line(self, key: str) -> None:
-        """Refuse more values than the key has; another key on the same line is no fault to LIBSVM."""
+        """Refuse text that is no key; another key on the same line is no fault to LIBSVM."""
+        if self.data[self.end : self.end + 1] == b"\r" and self.data[self.end + 1 : self.end + 2] not in (
+            b"\n",
+            b"",
+        ):
+            what = "a carriage return alone ends the line"
+            raise self.fault(errors.ModelValueError, self.lines[key], what, "line ends of LF or CR LF")
         token, start, _ = token_at(self.data, self.end)
         if not token or self.line(start) != self.lines[key] or (token in _KEYS and key != "SV"):
             return
-        takes = len(self.values[key]) if key in _LISTS else 0 if key == "SV" else 1
-        raise self.fault(
-            errors.ModelCountError,
-            self.lines[key],
-            f"text after the {takes} value(s) of '{key}'",
-            "a line end",
-            token,
-        )
+        what = f"text after '{key}'" if key == "SV" else f"text after the value of '{key}'"
+        raise self.fault(errors.ModelCountError, self.lines[key], what, "a line end", token)
 
     # --- what a model must have ---
 
@@ -168,9 +179,9 @@ class LibsvmHeader:
         values = self.values
         self._need("", "svm_type", "kernel_type", "nr_class", "total_sv", "rho")
         svm_type, kernel_type = values["svm_type"], values["kernel_type"]
-        self._need(f" in a model with a {kernel_type} kernel", *KERNEL_PARAMETERS[kernel_type])
+        self._need(f" where kernel_type is {kernel_type}", *KERNEL_PARAMETERS[kernel_type])
         if svm_type in ("c_svc", "nu_svc"):
-            self._need(f" in a {svm_type} model", "label", "nr_sv")
+            self._need(f" where svm_type is {svm_type}", "label", "nr_sv")
             for one, other in (("probA", "probB"), ("probB", "probA")):
                 if one in values:
                     self._need(f" beside {one}", other)
@@ -182,7 +193,7 @@ class LibsvmHeader:
                 "label", "nr_sv", "probB", "probA" if svm_type == "one_class" else "prob_density_marks"
             )
             if values["nr_class"] != 2:
-                what = f"wrong nr_class for a {svm_type} model"
+                what = f"wrong nr_class where svm_type is {svm_type}"
                 expected, token = "2, as LIBSVM writes it", str(values["nr_class"])
                 raise self.fault(
                     errors.ModelContradictionError, self.lines["nr_class"], what, expected, token
@@ -202,7 +213,10 @@ class LibsvmHeader:
     def _refuse(self, *keys: str) -> None:
         for key in keys:
             if key in self.values:
-                what, expected = "a key of another svm_type", f"none in a {self.values['svm_type']} model"
+                what, expected = (
+                    "a key of another svm_type",
+                    f"none where svm_type is {self.values['svm_type']}",
+                )
                 raise self.fault(errors.ModelContradictionError, self.lines[key], what, expected, key)
 
     def _check_labels(self) -> None:

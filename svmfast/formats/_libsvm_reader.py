@@ -45,6 +45,8 @@ def parse_libsvm_model(data: bytes, path: str) -> tuple[KernelExpansion, list[st
     svm_type, kernel_type = values["svm_type"], values["kernel_type"]
     n_sv, n_coef = values["total_sv"], max(values["nr_class"] - 1, 1)
     begin = data.find(b"\n", header.end) + 1 or len(data)
+    if n_sv > 0 and not token_at(data, begin)[0]:
+        raise _sv_fault(header, "too_few_lines", len(data), begin, n_coef)
     if n_sv > (len(data) - begin + 1) // (2 * n_coef):
         what = f"total_sv cannot be true: {len(data) - begin} bytes follow the SV line"
         expected = "a smaller number, or the file was cut short"
@@ -88,7 +90,15 @@ def _check_last_line(header: LibsvmHeader, begin: int) -> list[str]:
 def _sv_fault(header: LibsvmHeader, fault: str, pos: int, begin: int, n_coef: int) -> ModelFormatError:
     """Return the error for a fault that the native reader found at `pos`."""
     total, line = header.values["total_sv"], header.line(pos)
-    token = token_at(header.data, pos)[0]
+    token, _, stop = token_at(header.data, pos)
+    if stop == len(header.data) and (token.endswith(":") or fault in ("no_colon", "missing_coefficient")):
+        return header.fault(
+            errors.TruncatedModelError,
+            line,
+            "the file ends inside a support vector",
+            "the rest of it",
+            token or None,
+        )
     if fault == "too_few_lines":
         lines = header.data[begin:pos].rstrip()
         what = f"the file ends after {lines.count(10) + bool(lines)} support vectors"
@@ -103,7 +113,8 @@ def _sv_fault(header: LibsvmHeader, fault: str, pos: int, begin: int, n_coef: in
         )
     if fault == "missing_coefficient":
         expected = f"{n_coef} before the features (nr_class {header.values['nr_class']})"
-        return header.fault(errors.MissingCoefficientError, line, "too few coefficients", expected)
+        shown = token if ":" in token else None
+        return header.fault(errors.MissingCoefficientError, line, "too few coefficients", expected, shown)
     if fault == "bad_coefficient":
         return number_fault(header.path, line, token, "a coefficient")
     if fault == "no_colon":
@@ -115,7 +126,8 @@ def _sv_fault(header: LibsvmHeader, fault: str, pos: int, begin: int, n_coef: in
         what, expected = "a feature index not above the one before it", "ascending indices"
         return header.fault(errors.SupportVectorOrderError, line, what, expected, token)
     if fault == "bad_serial":
-        what, expected = "not a support vector of a precomputed kernel", "0:serial-number and nothing else"
-        return header.fault(errors.SerialNumberError, line, what, expected, token)
+        what = "not a support vector of a precomputed kernel"
+        expected = "0:serial-number, from 1 to 2147483647, and nothing else"
+        return header.fault(errors.SerialNumberError, line, what, expected, token or None)
     index, _, value = token.partition(":")
     return number_fault(header.path, line, value, f"the value of feature {index}")

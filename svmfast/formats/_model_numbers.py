@@ -40,6 +40,8 @@ def token_at(data: bytes, pos: int) -> tuple[str, int, int]:
 
 def number_fault(path: str, line: int, token: str, of: str, dtype: str = "float64") -> ModelFormatError:
     """Return the error that says why `token` is no number of its type; `of` names whose value it is."""
+    if not token:
+        return ModelValueError(path, line, f"{of} is missing", None, "expected a number")
     if _NOT_FINITE.match(token):
         return ModelNotFiniteError(path, line, f"{of} is not finite", token, "expected a finite number")
     if _COMMA.fullmatch(token):
@@ -54,7 +56,7 @@ def number_fault(path: str, line: int, token: str, of: str, dtype: str = "float6
         return ModelValueError(path, line, f"{of} is not an integer", token, "expected an integer")
     if _DECIMAL.fullmatch(token):
         return ModelNotFiniteError(path, line, f"{of} is too large", token, "expected at most 1.8e308")
-    return ModelValueError(path, line, f"{of} is not a number", token, "expected a number")
+    return ModelValueError(path, line, f"{of} is not a number", token, "expected a decimal number")
 
 
 def read_numbers(data: bytes, pos: int, count: int, dtype: str) -> tuple[NDArray[Any], int, int]:

@@ -30,6 +30,7 @@ def libsvm_model_bytes(model: KernelExpansion) -> bytes:
     """
     head, kernel, sv = model.head, model.kernel, model.sv
     parts = {
+        "gamma or coef0": np.array([kernel.gamma, kernel.coef0]),
         "sv_coef": model.sv_coef,
         "rho": model.rho,
         "SV": sv.values,
