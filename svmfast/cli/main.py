@@ -20,6 +20,7 @@ from svmfast.errors import InputError, SvmfastError
 #: name -> (where its click command lives, one line for ``svmfast --help``), in the order of the help text.
 COMMANDS: dict[str, tuple[str, str]] = {
     "approximate": ("svmfast.cli.approximate:command", "Replace support vectors by a truncated expansion."),
+    "train": ("svmfast.cli.train:command", "Train a model with LIBSVM's solver."),
 }
 
 EXIT_BAD_INPUT = 2

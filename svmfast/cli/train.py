@@ -1,0 +1,229 @@
+"""`svmfast train`: svm-train's options, LIBSVM's solver, our reader."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from svmfast.cli.messages import remarks
+from svmfast.cli.options import DataFormat, data_format, usable_cores
+from svmfast.errors import DataFormatError, OptionError, TrainingRowError
+
+if TYPE_CHECKING:
+    from svmfast.formats.svmlight import Dataset
+    from svmfast.methods.train import TrainOptions
+    from svmfast.rows import FloatArray
+
+    _ParamType = click.ParamType[float]
+else:
+    _ParamType = click.ParamType  # older click: not a generic class
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Real(_ParamType):
+    """A finite decimal number; click's FLOAT also takes nan, inf and 1_000."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            number = math.nan if "_" in value else float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            self.fail(f"'{value}' is not a finite number", param, ctx)
+        return number
+
+
+class ClassWeight(click.Option):
+    """Shown the way it is typed: the label is part of the option's name."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        return "-wI NUMBER", self.help or ""
+
+
+class SvmTrainCommand(click.Command):
+    """Reads svm-train's command line, in which ``-w-1 2`` weighs the class labelled -1."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        takes_value = {
+            name for p in self.params if isinstance(p, click.Option) and not p.is_flag for name in p.opts
+        }
+        flags = {name for p in self.params if isinstance(p, click.Option) and p.is_flag for name in p.opts}
+        out: list[str] = []
+        rest = list(args)
+        while rest:
+            word = rest.pop(0)
+            weight = re.fullmatch(r"-w([+-]?[0-9]+)", word)
+            if weight:
+                out += ["-w", weight[1], *rest[:1]]
+                del rest[:1]
+            elif word == "--":
+                return super().parse_args(ctx, [*out, word, *rest])
+            elif word in takes_value and word != "-w":
+                out += [word, *rest[:1]]
+                del rest[:1]
+            elif word == "-w" or word.startswith("-w"):
+                raise click.UsageError(f"'{word}': the label belongs to the name, as in -w1 5 -w-1 2", ctx)
+            elif re.match("-[a-z].", word) and (word[:2] in takes_value or word[:2] in flags):
+                # svm-train would drop what follows the letter and take the next word as the value.
+                raise click.UsageError(
+                    f"'{word}': write the value as a word of its own, {word[:2]} {word[2:]}", ctx
+                )
+            else:
+                out.append(word)
+        return super().parse_args(ctx, out)
+
+
+def _number(letter: str, name: str, default: float, text: str) -> Callable[[F], F]:
+    return click.option(f"-{letter}", name, type=Real(), default=default, metavar="NUMBER", help=text)
+
+
+@click.command(
+    cls=SvmTrainCommand,
+    short_help="Train a model with LIBSVM's solver.",
+    context_settings={"show_default": True},
+)
+@click.option(
+    "-s", "svm_type", type=click.IntRange(0, 4), default=0, metavar="TYPE",
+    help="0 C-SVC, 1 nu-SVC, 2 one-class, 3 epsilon-SVR, 4 nu-SVR.",
+)  # fmt: skip
+@click.option(
+    "-t", "kernel", type=click.IntRange(0, 4), default=2, metavar="KERNEL",
+    help="0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, 2 RBF exp(-gamma |u-v|^2), "
+    "3 sigmoid tanh(gamma u'v + coef0), 4 precomputed (DATA holds kernel values, index 0 the serial number).",
+)  # fmt: skip
+@click.option(
+    "-d", "degree", type=click.IntRange(min=0), default=3, metavar="N", help="Degree (polynomial kernel)."
+)
+@click.option(
+    "-g",
+    "gamma",
+    type=Real(),
+    default=0.0,
+    metavar="NUMBER",
+    show_default="1/number of features",
+    help="Gamma.",
+)
+@_number("r", "coef0", 0.0, "Coef0 (polynomial and sigmoid kernels).")
+@_number("c", "cost", 1.0, "Cost C (C-SVC, epsilon-SVR, nu-SVR).")
+@_number("n", "nu", 0.5, "Nu (nu-SVC, one-class, nu-SVR).")
+@_number("p", "p", 0.1, "Epsilon of the loss (epsilon-SVR).")
+@_number("m", "cache_size", 100.0, "Kernel cache in megabytes.")
+@_number("e", "eps", 0.001, "Tolerance of the termination criterion.")
+@click.option(
+    "-h", "shrinking", type=click.IntRange(0, 1), default=1, metavar="0|1", help="Shrinking heuristics."
+)
+@click.option(
+    "-b", "probability", type=click.IntRange(0, 1), default=0, metavar="0|1",
+    help="Also fit what probability estimates need.",
+)  # fmt: skip
+@click.option(
+    "-w", "weights", cls=ClassWeight, type=(click.IntRange(-(2**31), 2**31 - 1), Real()), multiple=True,
+    help="Multiply C by NUMBER for the class labelled I, as in -w1 5 -w-1 2 (C-SVC).",
+)  # fmt: skip
+@click.option(
+    "-v", "folds", type=click.IntRange(min=2), metavar="N",
+    help="Cross-validate with N folds; prints the score and writes no model.",
+)  # fmt: skip
+@click.option("-q", "quiet", is_flag=True, help="Print nothing of the solver's work.")
+@click.option("--compat", is_flag=True, help="Cut class labels such as 1.5 to integers, as svm-train does.")
+@data_format
+@click.argument("data")
+@click.argument("model", required=False)
+def command(
+    svm_type: int,
+    kernel: int,
+    cost: float,
+    folds: int | None,
+    quiet: bool,
+    compat: bool,
+    how: DataFormat,
+    data: str,
+    model: str | None,
+    **parameters: Any,
+) -> None:
+    """Train a model on DATA and write it to MODEL, exactly as svm-train of the installed LIBSVM does.
+
+    MODEL defaults to DATA's file name with .model added, in the current folder; '-' is standard output.
+    """
+    if folds and model:
+        raise OptionError(f"cross validation (-v) writes no model; leave out '{model}'")
+    if data == "-" and not (folds or model):
+        raise OptionError("DATA is standard input, so the model needs a name; give MODEL")
+    target = model or f"{os.path.basename(data)}.model"
+    with contextlib.suppress(OSError):
+        if os.path.samefile(data, target):
+            raise OptionError(f"MODEL is DATA itself, '{target}'; it would be lost")
+
+    from svmfast.formats.libsvm_model import libsvm_model_bytes
+    from svmfast.formats.svmlight import read_svmlight
+    from svmfast.formats.target import write_atomic
+    from svmfast.methods.train import TrainOptions, cross_validate, train
+    from svmfast.models.expansion import KERNELS
+    from svmfast.models.head import SVM_TYPES
+
+    for name in ("shrinking", "probability"):
+        parameters[name] = bool(parameters[name])
+    options = TrainOptions(svm_type=SVM_TYPES[svm_type], kernel=KERNELS[kernel], C=cost, **parameters)
+    dataset = read_svmlight(
+        data, precomputed=options.kernel == "precomputed", threads=usable_cores(), **how.reading()
+    )
+    remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
+
+    def log(message: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # nobody listens, but the model is still wanted
+            click.echo(message, nl=False, err=target == "-" and not folds)
+
+    said = None if quiet else log
+    with _naming_lines(dataset):
+        if folds:
+            targets = cross_validate(
+                dataset.rows, dataset.labels, folds, options, truncate_labels=compat, log=said
+            )
+            for line in _score(options, targets, dataset):
+                click.echo(line)
+        else:
+            # Opened first: a place that cannot be written must not cost a training run.
+            with write_atomic(target) as out:
+                trained = train(dataset.rows, dataset.labels, options, truncate_labels=compat, log=said)
+                out.write(libsvm_model_bytes(trained))
+            if trained.head.labels is not None and len(trained.head.labels) == 1:
+                only = f"all rows have label {trained.head.labels[0]}: the model will always answer that"
+                remarks([f"{dataset.path}: {only}"], quiet)
+
+
+def _score(options: TrainOptions, targets: FloatArray, dataset: Dataset) -> list[str]:
+    """svm-train's last lines; -q does not silence them."""
+    from svmfast.evaluation.score import Score
+
+    score, regression = Score(), options.svm_type in ("epsilon_svr", "nu_svr")
+    score.add(targets, dataset.labels, regression=regression)
+    if regression:
+        return [
+            f"Cross Validation Mean squared error = {score.mean_squared_error:g}",
+            f"Cross Validation Squared correlation coefficient = {score.squared_correlation:g}",
+        ]
+    # In svm-train's order of operations, which differs from svm-predict's.
+    return [f"Cross Validation Accuracy = {100.0 * score.correct / score.total:g}%"]
+
+
+@contextlib.contextmanager
+def _naming_lines(dataset: Dataset) -> Iterator[None]:
+    """Turn a row's number into a line of the file."""
+    try:
+        yield
+    except TrainingRowError as error:
+        skipped = dataset.notes.comment_lines or dataset.notes.blank_lines
+        line = None if skipped else dataset.first_line + error.row - 1
+        what = f"row {error.row}: {error.what}" if skipped else error.what
+        raise DataFormatError(dataset.path, line, what, error.token, f"expected {error.expected}") from error

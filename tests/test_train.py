@@ -1,0 +1,357 @@
+"""Training through the library and through `svmfast train`, against LIBSVM's own files and Python front."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from golden import ROOT, manifest
+from libsvm import svmutil
+
+from svmfast.cli import main
+from svmfast.cli.train import command
+from svmfast.errors import OptionError, TrainingRowError
+from svmfast.formats.libsvm_model import libsvm_model_bytes
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.train import TrainOptions, cross_validate, train
+from svmfast.rows import Rows
+
+DATA = ROOT / "data"
+# Trained in well under a second each; the others differ in nothing but size.
+QUICK = [
+    (entry["file"], entry["command"])
+    for entry in manifest()
+    if entry["command"].startswith("svm-train")
+    and re.search(
+        "breast_c_|onehot_c|iris|wine|normal|single|first|labels|diabetes_(eps|nu)_(rbf|poly3)$",
+        entry["file"],
+    )
+]
+
+
+def program(
+    *arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "svmfast", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        cwd=cwd,
+        check=False,
+    )
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner(catch_exceptions=False).invoke(command, [str(a) for a in arguments])
+
+
+def by_libsvm(data: Path, options: str, model: Path) -> bytes:
+    """What LIBSVM's Python front trains and LIBSVM saves, from rand()'s first number on as svm-train."""
+    labels, rows = svmutil.svm_read_problem(str(data))
+    ctypes.CDLL(None).srand(1)
+    svmutil.svm_save_model(str(model), svmutil.svm_train(labels, rows, f"{options} -q"))
+    return model.read_bytes()
+
+
+@pytest.mark.parametrize(("file", "line"), QUICK)
+def test_model_is_libsvms_to_the_byte(file: str, line: str, tmp_path: Path) -> None:
+    options, data = line.removeprefix("svm-train ").removesuffix(file).rstrip().rsplit(" ", 1)
+    done = run(*shlex.split(options), ROOT / data, tmp_path / "ours")
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    ours = (tmp_path / "ours").read_bytes()
+    assert ours == by_libsvm(ROOT / data, options, tmp_path / "theirs")
+    if re.search("linear|poly[1-3]$", file.removesuffix(".model")):
+        # Nothing but sums and products: the file svm-train made on another machine has the same bits.
+        assert ours == (ROOT / file).read_bytes()
+
+
+def test_output_is_svm_trains_and_equal_runs_give_equal_bytes(tmp_path: Path) -> None:
+    first = program("train", "-b", "1", "-g", "0.5", DATA / "iris.train", tmp_path / "first")
+    second = program("train", "-b", "1", "-g", "0.5", DATA / "iris.train", tmp_path / "second")
+    assert first.stdout == second.stdout
+    assert first.stderr == second.stderr == b""
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+    theirs = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from libsvm.svmutil import *;"
+            "svm_train(*svm_read_problem(sys.argv[1]), '-b 1 -g 0.5')",
+            DATA / "iris.train",
+        ],
+        capture_output=True,
+        check=True,
+    )
+    assert first.stdout == theirs.stdout
+    assert first.stdout.startswith(b"*\noptimization finished, #iter = ")
+
+
+@pytest.mark.parametrize(
+    ("options", "data"), [("-g 0.5 -b 0", "iris"), ("-s 3 -c 10", "diabetes"), ("-s 2 -n 0.2", "normal")]
+)
+def test_cross_validation_prints_libsvms_lines(
+    options: str, data: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    labels, rows = svmutil.svm_read_problem(str(DATA / f"{data}.train"))
+    ctypes.CDLL(None).srand(1)
+    svmutil.svm_train(labels, rows, f"{options} -v 4 -q")
+    theirs = capfd.readouterr().out
+    done = run(*options.split(), "-v", "4", "-q", DATA / f"{data}.train")
+    assert done.stdout == theirs
+    assert theirs.startswith("Cross Validation ")
+
+
+def test_threads_of_the_library_change_nothing() -> None:
+    script = """
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.train import TrainOptions, cross_validate
+import sys
+data = read_svmlight(sys.argv[1])
+options = TrainOptions("epsilon_svr", C=10, gamma=0.1)
+for _ in range(4):
+    print(cross_validate(data.rows, data.labels, 5, options).tobytes().hex())
+"""
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script, DATA / "diabetes.train"],
+            env={**os.environ, "OMP_NUM_THREADS": threads},
+            capture_output=True,
+            check=True,
+        ).stdout.split()
+        for threads in ("1", "2")
+    ]
+    # Left alone, two threads give four different results.
+    assert set(said[0]) == set(said[1])
+    assert len(set(said[0])) == 1
+
+
+def test_model_name_defaults_to_the_data_file_in_the_current_folder(tmp_path: Path) -> None:
+    done = program("train", "-q", DATA / "iris.train", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["iris.train.model"]
+
+
+def test_model_on_stdout_has_it_to_itself(tmp_path: Path) -> None:
+    run("-q", DATA / "iris.train", tmp_path / "model")
+    done = program("train", "-", "-", stdin=(DATA / "iris.train").read_bytes())
+    assert done.stdout == (tmp_path / "model").read_bytes()
+    assert b"optimization finished" in done.stderr
+
+
+def test_explicit_zeros_are_kept_as_svm_train_keeps_them(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("1 1:0 2:1\n-1 1:1 2:0\n")
+    run("-q", "-t", "0", tmp_path / "data", tmp_path / "model")
+    assert (tmp_path / "model").read_text().endswith("SV\n1 1:0 2:1 \n-1 1:1 2:0 \n")
+
+
+def test_single_class_is_said(tmp_path: Path) -> None:
+    done = run(DATA / "single.train", tmp_path / "model")
+    assert done.stdout.startswith("WARNING: training data in only one class. See README for details.\n")
+    assert done.stderr.endswith("single.train: all rows have label 7: the model will always answer that\n")
+
+
+def test_arrays_and_sparse_matrices_train_alike() -> None:
+    data = read_svmlight(DATA / "iris.train")
+    options = TrainOptions(gamma=0.5, probability=True)
+    texts = {
+        libsvm_model_bytes(train(form, data.labels, options))
+        for form in (data.rows, data.rows.to_dense(), data.rows.to_scipy())
+    }
+    assert len(texts) == 1
+
+
+def test_precomputed_kernel_equals_the_kernel_it_holds() -> None:
+    data = read_svmlight(DATA / "iris.train")
+    dense = data.rows.to_dense()
+    gram = np.column_stack([np.arange(1, len(dense) + 1), dense @ dense.T])
+    linear = train(dense, data.labels, TrainOptions(kernel="linear"))
+    precomputed = train(gram, data.labels, TrainOptions(kernel="precomputed"))
+    np.testing.assert_allclose(precomputed.rho, linear.rho, rtol=0, atol=1e-9)
+    serial = precomputed.sv.values.astype(int) - 1
+    np.testing.assert_array_equal(dense[serial], linear.sv.to_dense())
+
+
+def test_cross_validation_of_the_library_repeats() -> None:
+    data = read_svmlight(DATA / "wine.train")
+    first, second = (cross_validate(data.rows, data.labels, 3) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert (first == data.labels).mean() > 0.9
+
+
+def test_log_receives_the_solvers_messages_and_its_errors_come_back() -> None:
+    data = read_svmlight(DATA / "iris.train")
+    pieces: list[str] = []
+    train(data.rows, data.labels, log=pieces.append)
+    assert re.search(r"\*\noptimization finished, #iter = \d+\nnu = ", "".join(pieces))
+
+    def refuse(message: str) -> None:
+        raise ZeroDivisionError(message)
+
+    with pytest.raises(ZeroDivisionError):
+        train(data.rows, data.labels, log=refuse)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0.0}, "C (-c) is 0; it must be positive"),
+        ({"C": float("inf")}, "C (-c) is inf; it must be positive"),
+        ({"nu": 1.5}, "nu (-n) is 1.5; it must be above 0 and at most 1"),
+        ({"gamma": -1.0}, "gamma (-g) is -1; it must be positive, or 0 for 1/(number of features)"),
+        ({"degree": -1}, "degree (-d) is -1; it must be at least 0"),
+        ({"coef0": float("nan")}, "coef0 (-r) is nan; it must be finite"),
+        ({"p": -0.1}, "p (-p) is -0.1; it must be at least 0"),
+        ({"eps": 0.0}, "eps (-e) is 0; it must be positive"),
+        ({"cache_size": 0.0}, "cache_size (-m) is 0; it must be a positive number of megabytes"),
+        ({"weights": ((3, -1.0),)}, "the weight of label 3 (-w3) is -1; it must be positive"),
+        (
+            {"svm_type": "nu_svc", "weights": ((1, 2.0),)},
+            "class weights (-wi) have no effect on nu_svc; they are for c_svc",
+        ),
+        ({"kernel": "rbg"}, "kernel is 'rbg'; expected one of linear, polynomial, rbf, sigmoid, precomputed"),
+        (
+            {"svm_type": "svc"},
+            "svm_type is 'svc'; expected one of c_svc, nu_svc, one_class, epsilon_svr, nu_svr",
+        ),
+    ],
+)
+def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=f"^{re.escape(message)}$"):
+        TrainOptions(**options)
+
+
+def test_infeasible_nu_is_libsvms_refusal() -> None:
+    rows = Rows.from_dense([[1.0], [2.0], [3.0], [4.0]])
+    with pytest.raises(OptionError, match=r"^LIBSVM refuses: specified nu is infeasible$"):
+        train(rows, [1, 1, 1, 2], TrainOptions(svm_type="nu_svc", nu=0.9))
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "kernel", "message"),
+    [
+        ([[1.0], [2.0]], [1, 1.5], "rbf", "row 2: class label is not an integer ('1.5'); "
+         "expected integers for classes, or regression (-s 3, -s 4) for real targets"),
+        ([[1.0], [2.0]], [3e9, 1], "rbf", "row 1: class label out of range ('3000000000'); "
+         "expected an integer from -2147483648 to 2147483647, LIBSVM's labels"),
+        ([[1.0], [2.0]], [1, np.nan], "rbf", "row 2: the label is not finite ('nan'); "
+         "expected a finite number"),
+        ([[1.0, 2.0], [4.0, 2.0]], [1, 2], "precomputed", "row 2: serial number out of range ('4'); "
+         "expected an integer from 1 to 1"),
+    ],
+)  # fmt: skip
+def test_rows_that_cannot_be_trained_on(
+    rows: list[Any], labels: list[float], kernel: str, message: str
+) -> None:
+    with pytest.raises(TrainingRowError, match=f"^{re.escape(message)}$"):
+        train(rows, labels, TrainOptions(kernel=kernel))
+
+
+def test_nan_among_the_values_names_the_row() -> None:
+    rows = Rows(np.array([0, 1, 1, 3]), np.array([0, 0, 1], np.int32), np.array([1, 2, np.inf]), 2)
+    with pytest.raises(TrainingRowError, match=r"^row 3: the value is not finite \('inf'\)"):
+        train(rows, [1, 2, 1])
+
+
+def test_precomputed_rows_need_every_value() -> None:
+    rows = Rows(np.array([0, 3, 5]), np.array([0, 1, 2, 0, 2], np.int32), np.array([1.0, 5, 4, 2, 6]), 3)
+    with pytest.raises(
+        TrainingRowError, match=r"^row 2: a precomputed row with 2 of 3 columns; expected the serial"
+    ):
+        train(rows, [1, 2], TrainOptions(kernel="precomputed"))
+
+
+def test_shapes_that_do_not_fit() -> None:
+    with pytest.raises(OptionError, match=r"^2 rows and labels of shape \(3,\); expected one label a row$"):
+        train([[1.0], [2.0]], [1, 2, 3])
+    with pytest.raises(OptionError, match=r"^no rows to train on$"):
+        train(Rows.empty(), [])
+    with pytest.raises(OptionError, match=r"^1 folds \(-v\); cross validation needs at least 2$"):
+        cross_validate([[1.0], [2.0]], [1, 2], 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-g0.5", "data"), "svmfast train: '-g0.5': write the value as a word of its own, -g 0.5; see"),
+        (("-qq", "data"), "svmfast train: '-qq': write the value"),
+        (
+            ("-w", "1", "2", "data"),
+            "svmfast train: '-w': the label belongs to the name, as in -w1 5 -w-1 2; see",
+        ),
+        (("-g", "nan", "data"), "svmfast train: Invalid value for '-g': 'nan' is not a finite number; see"),
+        (("-s", "5", "data"), "svmfast train: Invalid value for '-s': 5 is not in the range 0<=x<=4; see"),
+        (("-c", "0", "data"), "svmfast: C (-c) is 0; it must be positive"),
+        (("-v", "3", "data", "model"), "svmfast: cross validation (-v) writes no model; leave out 'model'"),
+        (("-",), "svmfast: DATA is standard input, so the model needs a name; give MODEL"),
+        (("data", "data"), "svmfast: MODEL is DATA itself, 'data'; it would be lost"),
+        (("data", "none/model"), "svmfast: none/model: cannot be written: No such file or directory"),
+        (("nothing",), "nothing: "),
+        (("half",), "half:2: class label is not an integer ('1.5'); expected integers for classes, or"),
+        (("commented",), "commented: row 2: class label is not an integer ('1.5'); expected integers for"),
+    ],
+)
+def test_one_line_and_status_2_and_no_file(
+    arguments: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "data").write_text("1 1:1\n2 1:2\n")
+    (tmp_path / "half").write_text("1 1:1\n1.5 1:2\n")
+    (tmp_path / "commented").write_text("# half\n1 1:1\n1.5 1:2\n")
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    assert main.run(["train", "-q", *arguments]) == 2
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert message in said.err
+    assert len(said.err.splitlines()) == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_weights_with_negative_labels_and_values_that_look_like_options(tmp_path: Path) -> None:
+    options = "-t 3 -g 0.1 -r -1 -w-1 2 -w1 0.5"
+    done = run("-q", *options.split(), DATA / "breast.train", tmp_path / "ours")
+    assert done.exit_code == 0
+    assert (tmp_path / "ours").read_bytes() == by_libsvm(DATA / "breast.train", options, tmp_path / "theirs")
+
+
+def test_compat_truncates_labels_as_svm_train_does(tmp_path: Path) -> None:
+    (tmp_path / "half").write_text("1 1:1\n1.5 1:2\n-2.5 1:4\n")
+    run("-q", "--compat", tmp_path / "half", tmp_path / "ours")
+    assert (tmp_path / "ours").read_bytes() == by_libsvm(tmp_path / "half", "", tmp_path / "theirs")
+    assert b"\nlabel 1 -2\n" in (tmp_path / "ours").read_bytes()
+
+
+def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    lines = [f"{rng.normal():.3f} 1:{rng.normal():.3f} 2:{rng.normal():.3f}" for _ in range(2000)]
+    (tmp_path / "noise").write_text("\n".join(lines) + "\n")
+    # A huge C on noise: hours of iterations. The solver's first dot tells that it runs.
+    training = subprocess.Popen(
+        [sys.executable, "-m", "svmfast", "train", "-s", "3", "-c", "1e9", "-e", "1e-9", "noise", "model"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert training.stdout is not None
+    assert training.stdout.read(1) in (b".", b"*")
+    start = time.monotonic()
+    training.send_signal(signal.SIGINT)
+    _, errors = training.communicate(timeout=20)
+    assert time.monotonic() - start < 10
+    assert (training.returncode, errors) == (130, b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["noise"]
