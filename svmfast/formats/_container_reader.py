@@ -281,5 +281,5 @@ class _ContainerReader:
         if token or self.pos < len(self.data):
             at = line if len(words) > 1 else line + 1
             raise self._fault(
-                errors.SurplusModelTextError, at, "text after 'end'", "the end of the file", token
+                errors.SurplusModelTextError, at, "text after 'end'", "the end of the file", token or None
             )

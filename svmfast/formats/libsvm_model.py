@@ -26,7 +26,8 @@ def libsvm_model_bytes(model: KernelExpansion) -> bytes:
     Raises
     ------
     UnsupportedError
-        For what LIBSVM could not read back: nan or inf anywhere, labels beyond a C int.
+        For what LIBSVM could not read back: nan or inf anywhere, labels beyond a C int, another rule than
+        LIBSVM's votes.
     """
     head, kernel, sv = model.head, model.kernel, model.sv
     parts = {
@@ -40,6 +41,8 @@ def libsvm_model_bytes(model: KernelExpansion) -> bytes:
     for name, numbers in parts.items():
         if numbers is not None and not np.isfinite(numbers).all():
             raise UnsupportedError(f"a model with nan or inf in {name} cannot be saved")
+    if head.one_vs_rest:
+        raise UnsupportedError("LIBSVM's text has no place for a one-against-the-rest rule", "svmfast's has")
     if head.labels is not None and (np.abs(head.labels + 0.5) > 2**31).any():
         raise UnsupportedError("LIBSVM's labels are 32-bit integers", "choose smaller labels")
 
