@@ -138,7 +138,7 @@ def awkward_float(rng: np.random.Generator) -> float:
         return float(f"{rng.integers(10**7, 10**8)}5e{rng.integers(-14, 6)}")
     if kind == 4:
         return float(rng.integers(-(10**9), 10**9)) * 10.0 ** rng.integers(-15, 15)
-    return float(f"{rng.uniform(-1, 1):.{rng.integers(1, 10)}g}e{rng.integers(-12, 12)}")
+    return float(f"{rng.uniform(-1, 1):.{rng.integers(1, 10)}f}e{rng.integers(-12, 12)}")
 
 
 @settings(max_examples=60, deadline=None)
