@@ -1,7 +1,5 @@
 """``python -m svmfast`` is the ``svmfast`` command."""
 
-import sys
+from svmfast.cli.main import console
 
-from svmfast.cli.main import run
-
-sys.exit(run())
+console()

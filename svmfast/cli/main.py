@@ -5,12 +5,14 @@ Nothing here, nor in what it imports, loads NumPy: help, version and completion 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import click
 
@@ -20,6 +22,10 @@ from svmfast.errors import InputError, SvmfastError
 #: name -> (where its click command lives, one line for ``svmfast --help``), in the order of the help text.
 COMMANDS: dict[str, tuple[str, str]] = {
     "approximate": ("svmfast.cli.approximate:command", "Replace support vectors by a truncated expansion."),
+    "bound-check": ("svmfast.cli.bound_check:command", "Tell whether data is safe to approximate on."),
+    "predict": ("svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
+    "compare": ("svmfast.cli.compare:command", "Show what models lost and gained against the exact one."),
+    "info": ("svmfast.cli.info:command", "Tell what a model or data file is."),
     "train": ("svmfast.cli.train:command", "Train a model with LIBSVM's solver."),
 }
 
@@ -133,6 +139,20 @@ def run(args: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             return _closed_pipe()
         return _report(error, settings.debug)
+
+
+def console() -> NoReturn:
+    """Run the program as a process of its own.
+
+    It ends without Python's teardown: a thread that still waits for input would hang it, and taking NumPy
+    apart takes longer than many predictions.
+    """
+    status = run()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(status)
 
 
 def _flushed(status: int) -> int:

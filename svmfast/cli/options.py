@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
+from svmfast.cores import usable_cores
+
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use: its affinity mask, not the machine's count."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _jobs(_ctx: click.Context, _param: click.Parameter, value: int | None) -> int:

@@ -6,13 +6,16 @@ however the rows are cut into blocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from svmfast.certificate import centred_squared_norms, gamma_max, inside_bound
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.models.base import BoundedModel, Model
+from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
 #: Columns up to which a mean is kept (one float64 each: 128 MiB). Wider data gets no centred bound.
@@ -46,27 +49,60 @@ class Bound:
 
     Attributes
     ----------
-    max_squared_norm : float
+    gamma_max : float or None
+        ``1 / (4 max||x|| max||z||)``: for a smaller gamma every row is inside. None for a model that is
+        already approximated: its gamma is what it is.
+    max_squared_norm : float or None
         Largest ``||z - centre||^2`` of the data.
-    gamma_max : float
-        ``1 / (4 max||x|| max||z||)``: below it every row is inside.
-    rows, rows_inside : int or None
+    rows_inside : int or None
         None when no gamma is at hand.
+    inside_percent : float or None
     """
 
-    max_squared_norm: float
-    gamma_max: float
-    rows: int
+    gamma_max: float | None
+    max_squared_norm: float | None
     rows_inside: int | None = None
+    inside_percent: float | None = None
 
     @property
     def inside(self) -> bool | None:
         """Whether every row is inside."""
-        return None if self.rows_inside is None else self.rows_inside == self.rows
+        return None if self.inside_percent is None else self.inside_percent == 100
 
-    @property
-    def inside_percent(self) -> float | None:
-        return None if self.rows_inside is None else self.rows_inside / self.rows * 100
+
+@dataclass(frozen=True)
+class BoundReport:
+    """Data met with the bound.
+
+    Attributes
+    ----------
+    rows, features : int
+    gamma : float or None
+        The model's, or the one asked about.
+    paper, centred, own : Bound or None
+        About the origin; about the mean of the support vectors (of the data, where there is no model); about
+        an approximated model's own centre. A model that is approximated already has only its own.
+    exact : bool
+        The model converts exactly: there is no bound to be inside of, and every row is.
+    """
+
+    rows: int
+    features: int
+    gamma: float | None = None
+    paper: Bound | None = None
+    centred: Bound | None = None
+    own: Bound | None = None
+    exact: bool = False
+
+    def inside(self, center: str = "auto") -> bool | None:
+        """Tell whether every row is inside, about the origin, the mean, or (auto) either; None: no gamma."""
+        if self.exact:
+            return True
+        if self.own is not None:
+            return self.own.inside
+        asked = {"origin": [self.paper], "mean": [self.centred], "auto": [self.paper, self.centred]}[center]
+        verdicts = [bound.inside for bound in asked if bound is not None]
+        return any(verdicts) if verdicts and None not in verdicts else None
 
 
 Blocks = Callable[[], Iterable[Rows]]
@@ -83,7 +119,7 @@ def extent(blocks: Iterable[Rows]) -> Extent:
         if not len(block):
             continue
         largest = max(largest, float(block.squared_norms().max()))
-        features = max(features, int(block.indices.max()) + 1 if block.nnz else 0)
+        features = max(features, _width(block))
         if features > WIDEST_MEAN:
             mean = None
         if mean is None:
@@ -98,26 +134,18 @@ def extent(blocks: Iterable[Rows]) -> Extent:
     return Extent(rows, features, values, largest, mean)
 
 
-def check_data(blocks: Blocks, gamma: float | None) -> tuple[Extent, Bound, Bound | None]:
+def check_data(blocks: Blocks, gamma: float | None = None) -> BoundReport:
     """Check data against itself, before any training: support vectors are rows of the data.
 
     Parameters
     ----------
     blocks : callable
         Returns a fresh iterable over the same blocks of rows; called up to three times.
-    gamma : float or None
+    gamma : float, optional
         Without gamma no rows are counted.
-
-    Returns
-    -------
-    extent : Extent
-    paper : Bound
-        About the origin.
-    centred : Bound or None
-        About the mean of the data; None when there is no mean.
     """
-    if gamma is not None and not gamma > 0:
-        raise OptionError(f"gamma {gamma:g} is not positive")
+    if gamma is not None and not 0 < gamma < math.inf:
+        raise OptionError(f"gamma {gamma:g} is not a positive number")
     data = extent(blocks())
     if not data.rows:
         raise OptionError("no rows to check")
@@ -134,50 +162,83 @@ def check_data(blocks: Blocks, gamma: float | None) -> tuple[Extent, Bound, Boun
                 counts[i] += int(np.count_nonzero(inside_bound(gamma, norms[i], squares)))
         inside = list(counts)
     bounds = [
-        Bound(norm, gamma_max(norm), data.rows, count) for norm, count in zip(norms, inside, strict=True)
+        Bound(gamma_max(norm), norm, count, None if count is None else count / data.rows * 100)
+        for norm, count in zip(norms, inside, strict=True)
     ]
-    return data, bounds[0], bounds[1] if len(bounds) > 1 else None
+    return BoundReport(data.rows, data.features, gamma, bounds[0], bounds[1] if len(bounds) > 1 else None)
 
 
-def check_model(
-    blocks: Iterable[Rows], gamma: float, centres: list[tuple[FloatArray, float]]
-) -> tuple[int, list[Bound]]:
-    """Check data against a model, about each of some centres, in one pass.
+def check_model(blocks: Iterable[Rows], model: Model) -> BoundReport:
+    """Check data against a model, in one pass.
 
     Parameters
     ----------
     blocks : iterable of Rows
-    gamma : float
-        The model's.
-    centres : list of (centre, largest squared norm of the support vectors about it)
+    model : Model
+        An exact RBF model is checked about the origin and about the mean of its support vectors, an
+        approximated one about its own centre. Linear and degree-1 and degree-2 polynomial models convert
+        exactly.
 
-    Returns
-    -------
-    rows : int
-    bounds : list of Bound
-        One for each centre.
+    Raises
+    ------
+    UnsupportedError
+        There is no second-order expansion of the model to be inside of.
     """
-    rows = 0
+    if isinstance(model, KernelExpansion):
+        kernel = model.kernel
+        if kernel.kind == "linear" or (kernel.kind == "polynomial" and kernel.degree <= 2):
+            seen = extent(blocks)
+            return BoundReport(seen.rows, seen.features, exact=True)
+        if kernel.kind != "rbf":
+            raise UnsupportedError(
+                f"the bound does not apply to the {kernel.kind} kernel", "it is for models with an RBF kernel"
+            )
+        rows, features, found = _against(blocks, kernel.gamma, sv_centres(model.sv))
+        centred = found[1] if len(found) > 1 else None
+        return BoundReport(rows, features, kernel.gamma, found[0], centred)
+    if not isinstance(model, BoundedModel):
+        raise UnsupportedError(
+            f"{model.kind} models have no such bound",
+            "it is for RBF models and what approximate makes of them",
+        )
+    rows = features = inside = 0
+    for block in _filled(blocks):
+        rows += len(block)
+        features = max(features, _width(block))
+        inside += int(np.count_nonzero(model.inside_bound(block)))
+    if not rows:
+        raise OptionError("no rows to check")
+    own = Bound(None, None, inside, inside / rows * 100)
+    return BoundReport(rows, features, getattr(model, "gamma", None), own=own)
+
+
+def _against(
+    blocks: Iterable[Rows], gamma: float, centres: list[tuple[FloatArray, float]]
+) -> tuple[int, int, list[Bound]]:
+    """Meet rows with the bound about some centres; each with its largest squared norm of support vectors."""
+    rows = features = 0
     largest = [0.0] * len(centres)
     inside = [0] * len(centres)
     for block in _filled(blocks):
         rows += len(block)
+        features = max(features, _width(block))
         for i, (centre, sv_squared) in enumerate(centres):
             squares = centred_squared_norms(block, centre)
             largest[i] = max(largest[i], float(squares.max()))
             inside[i] += int(np.count_nonzero(inside_bound(gamma, sv_squared, squares)))
     if not rows:
         raise OptionError("no rows to check")
-    return rows, [
-        Bound(largest[i], gamma_max(sv_squared, largest[i]), rows, inside[i])
+    bounds = [
+        Bound(gamma_max(sv_squared, largest[i]), largest[i], inside[i], inside[i] / rows * 100)
         for i, (_, sv_squared) in enumerate(centres)
     ]
+    return rows, features, bounds
 
 
 def sv_centres(sv: Rows) -> list[tuple[FloatArray, float]]:
     """Return the centres an exact model can be expanded about, origin and mean of the support vectors.
 
-    Each comes with the largest squared norm of the support vectors about it, as for :func:`check_model`.
+    Each comes with the largest squared norm of the support vectors about it.
     """
     data = extent([sv])
     centres = [(np.zeros(0), data.max_squared_norm)]
@@ -188,6 +249,11 @@ def sv_centres(sv: Rows) -> list[tuple[FloatArray, float]]:
 
 def _holds(gamma: float, squared_norm: float) -> bool:
     return bool(inside_bound(gamma, squared_norm, np.array([squared_norm]))[0])
+
+
+def _width(block: Rows) -> int:
+    """Return the largest index in use; a block of a stream knows only the widest row so far."""
+    return int(block.indices.max()) + 1 if block.nnz else 0
 
 
 def _filled(blocks: Iterable[Rows]) -> Iterator[Rows]:

@@ -140,6 +140,9 @@ class _Raw:
 
 
 def _reader_of(file: Any, name: str) -> Callable[[memoryview], int | None]:
+    if isinstance(file, io.BufferedReader):
+        # readinto1 into a large view waits for more even when its buffer holds something; peek does not.
+        return lambda view: file.readinto1(view[: max(1, len(file.peek(1)))])
     for method in ("readinto1", "readinto"):  # readinto of a buffered pipe would wait until the view is full
         if hasattr(file, method):
             reader: Callable[[memoryview], int | None] = getattr(file, method)
@@ -357,7 +360,10 @@ def open_source(source: SourceLike) -> Source:
         if path == "-":
             if sys.stdin is None:
                 raise FileAccessError("-", None, "standard input is closed")
-            return Source(getattr(sys.stdin, "buffer", sys.stdin), "-", owned=False)
+            # Unbuffered: what has arrived is given at once, and a thread that waits for more holds no lock
+            # that Python needs to end.
+            buffer = getattr(sys.stdin, "buffer", sys.stdin)
+            return Source(getattr(buffer, "raw", buffer), "-", owned=False)
         try:
             file = open(path, "rb", buffering=0)  # noqa: SIM115 (the Source owns and closes it)
         except (OSError, ValueError) as error:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import UnsupportedError
 from svmfast.models.base import BoundedModel, Model
+from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
 
@@ -43,6 +44,11 @@ class Answer:
 
 def require(model: Model, *, probability: bool = False, bound: bool = False) -> None:
     """Raise UnsupportedError unless `model` can give what is asked for."""
+    if isinstance(model, KernelExpansion) and model.kernel.kind == "precomputed":
+        raise UnsupportedError(
+            "prediction with a precomputed kernel needs kernel values instead of features",
+            "use svm-predict for such models",
+        )
     if probability and not model.head.has_probability:
         raise UnsupportedError(
             "the model does not support probability estimates", "train with -b 1, or predict without -b 1"
@@ -76,15 +82,9 @@ def answer(
     require(model, probability=probability, bound=bound)
     head = model.head
     decisions = model.decision_values(rows, threads=threads)
-    predicted = np.asarray(head.predict(decisions), dtype=np.float64)  # type: ignore[attr-defined, unused-ignore]
     inside = model.inside_bound(rows) if bound and isinstance(model, BoundedModel) else None
+    vote = head.predict(decisions)
     if not probability or head.is_regression:
-        return Answer(decisions, predicted, inside=inside)
-    probabilities = head.probabilities(decisions)  # type: ignore[attr-defined, unused-ignore]
-    differing = 0
-    if head.labels is not None:
-        vote = predicted
-        # argmax takes the first of equals, as LIBSVM's strict comparison does.
-        predicted = head.labels.astype(np.float64)[np.argmax(probabilities, axis=1)]
-        differing = int(np.count_nonzero(predicted != vote))
-    return Answer(decisions, predicted, probabilities, differing, inside)
+        return Answer(decisions, vote, inside=inside)
+    predicted, probabilities = head.predict_with_probabilities(decisions)
+    return Answer(decisions, predicted, probabilities, int(np.count_nonzero(predicted != vote)), inside)

@@ -1,0 +1,148 @@
+"""The verbs of the command line on arrays, CSR matrices and models; see ``svmfast``'s own namespace."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from svmfast.cores import usable_cores
+from svmfast.errors import OptionError
+from svmfast.models.answer import Answer, answer
+from svmfast.rows import Rows, as_rows
+
+if TYPE_CHECKING:
+    from svmfast.evaluation.bound_check import BoundReport
+    from svmfast.evaluation.compare import Comparison
+    from svmfast.models.base import Model
+
+
+def predict(
+    model: Model | str | os.PathLike[str],
+    data: Any,
+    *,
+    probability: bool = False,
+    bound: bool = False,
+    threads: int | None = None,
+) -> Answer:
+    """Return what a model says of rows, by LIBSVM's rules.
+
+    Parameters
+    ----------
+    model : Model or path
+        Any kind.
+    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+        Column 0 is LIBSVM's index 1.
+    probability : bool
+        Give probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
+    bound : bool
+        Tell which rows are inside the validity bound of an approximated model.
+    threads : int, optional
+        Default: the cores this process may use. The answer is the same for every number.
+
+    Returns
+    -------
+    Answer
+        ``predicted``, ``decisions``, ``probabilities``, ``inside``.
+
+    Raises
+    ------
+    UnsupportedError
+        The model has no probabilities, or no bound, or a precomputed kernel.
+    """
+    return answer(
+        _model(model), _rows(data), probability=probability, bound=bound, threads=threads or usable_cores()
+    )
+
+
+def compare(
+    exact: Model | str | os.PathLike[str],
+    *candidates: Model | str | os.PathLike[str],
+    data: Any,
+    labels: ArrayLike | None = None,
+    threads: int | None = None,
+    repeats: int = 5,
+) -> Comparison:
+    """Compare models with the exact one on the same rows.
+
+    Parameters
+    ----------
+    exact, *candidates : Model or path
+    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    labels : (n,) array_like, optional
+        True labels or values; a Dataset has its own.
+    threads : int, optional
+        Default: the cores this process may use.
+    repeats : int
+        Timed predictions of each model; the median counts.
+
+    Returns
+    -------
+    Comparison
+        The exact model first; :func:`svmfast.evaluation.report.as_dict` gives the form of ``--json``.
+    """
+    from svmfast.evaluation.compare import Entrant
+    from svmfast.evaluation.compare import compare as compare_entrants
+
+    if labels is None:
+        labels = getattr(data, "labels", None)
+        if labels is None:
+            raise OptionError("labels are missing: give them beside the data, or a Dataset")
+    rows = _rows(data)
+    targets = np.asarray(labels, dtype=np.float64)
+    if targets.shape != (len(rows),):
+        raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {targets.shape}")
+    entrants = []
+    for number, given in enumerate((exact, *candidates)):
+        start = time.perf_counter()
+        model = _model(given)
+        taken = time.perf_counter() - start
+        if isinstance(given, str | os.PathLike):
+            entrants.append(Entrant(os.fspath(given), model, os.path.getsize(given), taken))
+        else:
+            entrants.append(Entrant(f"candidate {number}" if number else "exact", model))
+    return compare_entrants(
+        entrants, rows, targets, threads=threads or usable_cores(), repeats=repeats, data_path=None
+    )
+
+
+def bound_check(
+    data: Any, *, model: Model | str | os.PathLike[str] | None = None, gamma: float | None = None
+) -> BoundReport:
+    """Tell for which gamma RBF models on data can be approximated to order 2, or whether rows are inside.
+
+    Parameters
+    ----------
+    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    model : Model or path, optional
+        Check the rows against this model's bound.
+    gamma : float, optional
+        Check them against each other for this kernel width instead.
+
+    Returns
+    -------
+    BoundReport
+        ``report.paper.gamma_max``, ``report.centred.gamma_max``, ``report.inside()``.
+    """
+    from svmfast.evaluation.bound_check import check_data, check_model
+
+    if model is not None and gamma is not None:
+        raise OptionError("model and gamma exclude each other: a model has a gamma of its own")
+    blocks: Iterable[Rows] = [_rows(data)]
+    return check_data(lambda: blocks, gamma) if model is None else check_model(blocks, _model(model))
+
+
+def _model(model: Model | str | os.PathLike[str]) -> Model:
+    if isinstance(model, str | os.PathLike):
+        from svmfast.formats.detect import load_model
+
+        return load_model(model)
+    return model
+
+
+def _rows(data: Any) -> Rows:
+    return as_rows(getattr(data, "rows", data))

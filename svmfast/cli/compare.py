@@ -1,0 +1,176 @@
+"""``svmfast compare``: what candidates lost and gained against the exact model, on the same rows."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from svmfast.cli import options
+from svmfast.cli.messages import remark
+from svmfast.cli.options import DataFormat
+from svmfast.errors import OptionError
+
+if TYPE_CHECKING:
+    from svmfast.evaluation.compare import Comparison, Entrant
+    from svmfast.evaluation.timing import Timing
+    from svmfast.formats.svmlight import Dataset
+
+OVER_THE_LIMIT = 1
+#: Reading is timed over so many repeats, or so many seconds, whichever ends first.
+READ_REPEATS, READ_SECONDS = 3, 2.0
+
+
+def _percentage(_ctx: click.Context, _param: click.Parameter, text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*", text)
+    if not found:
+        raise click.BadParameter(f"'{text}' is not a percentage such as 0.5%")
+    return float(found[1])
+
+
+@click.command("compare")
+@click.argument("exact")
+@click.argument("candidates", metavar="CANDIDATE...", nargs=-1, required=True)
+@click.option("--data", required=True, metavar="TEST", help="Data with labels, unseen by the models.")
+@click.option("--json", "form", flag_value="json", help="Print JSON, all digits.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV, all digits.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print a Markdown table.")
+@click.option(
+    "--max-diff",
+    metavar="SHARE%",
+    callback=_percentage,
+    help="Exit with 1 if more labels of a candidate differ from EXACT's, for example 0.5%.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Timed predictions of each model; the median counts.",
+)
+@options.quiet
+@options.data_format
+@options.jobs
+def command(
+    exact: str,
+    candidates: tuple[str, ...],
+    data: str,
+    form: str | None,
+    max_diff: float | None,
+    repeats: int,
+    quiet: bool,
+    how: DataFormat,
+    jobs: int,
+) -> int:
+    """Compare each CANDIDATE model with the EXACT one on the rows of TEST.
+
+    Reported for each: accuracy (regression: MSE and SCC), labels that differ from EXACT's, mean and largest
+    |difference of decision values|, rows inside its validity bound, file size, time to load and to predict
+    (median of the repeats, without parsing), the speed-up over EXACT in our exact engine, and the cost: its
+    time over that of a linear model on the same rows.
+    """
+    if "-" in (exact, *candidates):
+        raise OptionError("models are read more than once to be timed; give files, not '-'")
+    from svmfast.cli.progress import progress_bar
+    from svmfast.evaluation.compare import compare
+
+    entrants = [_load(path, quiet) for path in (exact, *candidates)]
+    regression = entrants[0].model.head.is_regression
+    if max_diff is not None and regression:
+        raise OptionError("--max-diff counts labels, which regression models do not have")
+    dataset, reading = _read(data, how, jobs)
+    with progress_bar(quiet) as progress:
+        result = compare(
+            entrants,
+            dataset.rows,
+            dataset.labels,
+            threads=jobs,
+            repeats=repeats,
+            data_path=data,
+            parse_seconds=reading.seconds,
+            progress=progress,
+        )
+    _show(result, form)
+    return 0 if max_diff is None else _judge(result, max_diff, quiet)
+
+
+def _load(path: str, quiet: bool) -> Entrant:
+    from svmfast.cli.inputs import open_model
+    from svmfast.evaluation.compare import Entrant
+    from svmfast.evaluation.timing import measure
+    from svmfast.formats.detect import load_model
+
+    open_model(path, quiet)  # warms up, and says what is to be remarked
+    model, timing = measure(
+        lambda: load_model(path), repeats=READ_REPEATS, limit_seconds=READ_SECONDS, warm_up=False
+    )
+    return Entrant(path, model, os.path.getsize(path), timing.seconds)
+
+
+def _read(data: str, how: DataFormat, jobs: int) -> tuple[Dataset, Timing]:
+    from svmfast.evaluation.timing import measure
+    from svmfast.formats.svmlight import read_svmlight
+
+    # A pipe gives its rows once.
+    again = os.path.isfile(data)
+    return measure(
+        lambda: read_svmlight(data, threads=jobs, **how.reading()),
+        repeats=READ_REPEATS if again else 1,
+        limit_seconds=READ_SECONDS,
+        warm_up=again,
+    )
+
+
+def _show(result: Comparison, form: str | None) -> None:
+    from svmfast.evaluation import report
+
+    if form == "json":
+        click.echo(report.as_json(result), nl=False)
+    elif form == "csv":
+        click.echo(report.as_csv(result), nl=False)
+    elif form == "markdown":
+        click.echo(report.as_markdown(result), nl=False)
+    elif sys.stdout.isatty():
+        _show_table(result)
+    else:
+        click.echo(_title(result))
+        click.echo(report.as_text(result), nl=False)
+
+
+def _title(result: Comparison) -> str:
+    threads = "1 thread" if result.threads == 1 else f"{result.threads} threads"
+    return f"{result.data_path}: {result.rows:,} rows, {result.features:,} features; {threads}"
+
+
+def _show_table(result: Comparison) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from svmfast.evaluation import report
+
+    heads, lines = report.cells(result)
+    table = Table(title=_title(result), title_justify="left")
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
+    for line in lines:
+        table.add_row(*line)
+    Console().print(table)
+
+
+def _judge(result: Comparison, max_diff: float, quiet: bool) -> int:
+    worse = [
+        row
+        for row in result.models
+        if row.labels_differing_percent is not None and row.labels_differing_percent > max_diff
+    ]
+    for row in worse:
+        if not quiet:
+            share = f"{row.labels_differing_percent:.4g}%"
+            remark(f"{row.path}: {share} of the labels differ, more than {max_diff:g}%")
+    return OVER_THE_LIMIT if worse else 0

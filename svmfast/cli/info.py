@@ -1,0 +1,85 @@
+"""``svmfast info``: what any model or data file is."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import click
+
+from svmfast.cli import options
+from svmfast.cli.options import DataFormat
+
+
+@click.command("info")
+@click.argument("file")
+@options.as_json
+@options.quiet
+@options.data_format
+@options.jobs
+def command(file: str, as_json: bool, quiet: bool, how: DataFormat, jobs: int) -> None:
+    """Tell what FILE is: a LIBSVM model, a svmfast model, or LIBSVM data.
+
+    The kind is found by content. For a model: type, kernel and parameters, labels, support vectors or arrays,
+    size, where it comes from. For data: rows, features, density, labels, ranges, the largest norm.
+    """
+    from svmfast.cli.inputs import Again
+    from svmfast.formats.detect import detect
+
+    with Again(file) as again:
+        kind = detect(again.source())
+        said = _data(again, how, quiet, jobs) if kind in ("data", "empty") else _model(again, kind, quiet)
+    said = {"path": file, **said}
+    click.echo(json.dumps(said, indent=2, allow_nan=False) if as_json else _text(said))
+
+
+def _model(again: Any, kind: str, quiet: bool) -> dict[str, Any]:
+    from svmfast.cli.inputs import open_model
+    from svmfast.evaluation.describe import describe_model
+
+    loaded = open_model(again.source(), quiet)
+    return {
+        "format": kind,
+        **describe_model(loaded.model),
+        "bytes": len(loaded.text),
+        "sha256": loaded.sha256,
+    }
+
+
+def _data(again: Any, how: DataFormat, quiet: bool, jobs: int) -> dict[str, Any]:
+    from svmfast.cli.progress import progress_bar
+    from svmfast.evaluation.describe import describe_data
+
+    with progress_bar(quiet) as progress:
+        return {
+            "format": "data",
+            **describe_data((block.rows, block.labels) for block in again.datasets(how, jobs, progress)),
+        }
+
+
+def _text(said: dict[str, Any]) -> str:
+    width = max(map(len, said)) + 2
+    return "\n".join(f"{name.replace('_', ' '):<{width}}{_value(value)}" for name, value in said.items())
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}" if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value(item)}" for name, item in value.items()) or "-"
+    if isinstance(value, list):
+        return " ".join(_item(item) for item in value) or "-"
+    return str(value)
+
+
+def _item(item: Any) -> str:
+    if isinstance(item, dict):
+        return f"{item['label']:g} ({item['rows']:,} rows)"
+    return f"{item:.6g}" if isinstance(item, float) else str(item)

@@ -1,0 +1,103 @@
+"""Inputs of commands: models with their warnings, and data that must be seen more than once."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import TracebackType
+from typing import IO, TYPE_CHECKING
+
+from svmfast.cli.messages import remarks
+from svmfast.cli.options import DataFormat
+from svmfast.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from svmfast.formats.detect import LoadedModel
+    from svmfast.formats.svmlight import Dataset
+
+
+def open_model(path: str, quiet: bool = False) -> LoadedModel:
+    """Read a model of any kind and print what its reader has to remark."""
+    from svmfast.formats import detect
+
+    loaded = detect.open_model(path)
+    remarks(loaded.warnings, quiet)
+    return loaded
+
+
+class Again:
+    """An input that can be read from its start as often as wanted.
+
+    A file is opened anew each time. A pipe cannot be, so its bytes are kept in a temporary file that nobody
+    else sees; memory stays bounded.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._spool: _Named | None = None
+        self._stack = ExitStack()
+
+    def source(self) -> object:
+        """Return what the readers of ``formats`` take, standing at the start of the input."""
+        if self.path != "-" and _is_regular(self.path):
+            return self.path
+        if self._spool is None:
+            self._spool = self._fill()
+        self._spool.seek(0)
+        return self._spool
+
+    def _fill(self) -> _Named:
+        import shutil
+        from tempfile import TemporaryFile
+
+        spool: IO[bytes] = self._stack.enter_context(TemporaryFile())  # noqa: SIM115 (closed by the stack)
+        if self.path == "-":
+            shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
+        else:
+            with open(self.path, "rb", buffering=0) as pipe:
+                shutil.copyfileobj(pipe, spool, 1 << 20)
+        # Messages about the content must name the input, not a file the user never heard of.
+        return _Named(spool, self.path)
+
+    def datasets(self, how: DataFormat, jobs: int, progress: Progress = silent) -> Iterator[Dataset]:
+        """Yield the input's rows and labels, block by block, from the first on."""
+        yield from read_through(self.source(), how, jobs, progress)
+
+    def __enter__(self) -> Again:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def read_through(
+    source: object, how: DataFormat, jobs: int, progress: Progress = silent
+) -> Iterator[Dataset]:
+    """Yield the rows and labels of an input, block by block, and tell of the progress."""
+    from svmfast.formats.svmlight import stream_svmlight
+
+    with stream_svmlight(source, threads=jobs, **how.reading()) as stream:
+        for block in stream:
+            yield block
+            progress(stream.bytes_read, stream.bytes_total, "read")
+
+
+class _Named:
+    """A binary file under another name."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self.name = name
+        self.readinto = file.readinto  # type: ignore[attr-defined]
+        self.seek, self.tell, self.fileno = file.seek, file.tell, file.fileno
+
+
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return True  # opening it will say what is wrong

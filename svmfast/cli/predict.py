@@ -1,0 +1,222 @@
+"""``svmfast predict``: svm-predict's arguments, options, lines and bytes, for any model kind, streaming."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from svmfast.cli import options
+from svmfast.cli.messages import count, remarks
+from svmfast.cli.options import DataFormat
+from svmfast.errors import OptionError
+
+if TYPE_CHECKING:
+    from svmfast.formats.svmlight import Dataset
+    from svmfast.models.answer import Answer
+    from svmfast.models.base import Model
+    from svmfast.rows import Rows
+
+
+@click.command("predict")
+@click.argument("data")
+@click.argument("model")
+@click.argument("output", default="-")
+@click.option(
+    "-b",
+    "probability",
+    type=click.Choice(["0", "1"]),
+    default="0",
+    help="1: probabilities, for models that have them; the label is then the most probable one.",
+)
+@options.quiet
+@click.option("--decision-values", is_flag=True, help="Add the decision values, in LIBSVM's pair order.")
+@click.option("--bound", is_flag=True, help="Add a column: inside or outside the model's validity bound.")
+@options.data_format
+@options.jobs
+def command(
+    data: str,
+    model: str,
+    output: str,
+    probability: str,
+    quiet: bool,
+    decision_values: bool,
+    bound: bool,
+    how: DataFormat,
+    jobs: int,
+) -> None:
+    """Predict the rows of DATA with MODEL, of any kind, into OUTPUT (default: '-', standard output).
+
+    Arguments, options, output and messages are those of svm-predict. The accuracy is printed on stdout when
+    the predictions go to a file, else on stderr. Rows are predicted while the input is still being read, in
+    bounded memory. A file appears complete or not at all.
+
+    With --decision-values or --bound the first line names the columns: 'label', then for each pair of
+    labels, in the order of the model's labels (1,2), (1,3), .., (2,3), .., a name like '1/-1': a positive
+    value votes for the label before the stroke. Regression and one-class have one column, 'decision'. The
+    bound's column is 'bound'. With -b 1 they follow the probabilities.
+    """
+    if data == "-" and model == "-":
+        raise OptionError("DATA and MODEL cannot both be standard input")
+    from svmfast.cli.inputs import open_model
+    from svmfast.models.answer import require
+
+    loaded = open_model(model, quiet).model
+    wanted = _Wanted(probability == "1", decision_values, bound)
+    require(loaded, probability=wanted.probability, bound=bound)
+    tally = _Tally(loaded)
+    _run(loaded, wanted, tally, data, output, how, quiet, jobs)
+    if not quiet:
+        # On stdout only where it cannot get between the predictions.
+        click.echo(tally.summary(), err=_is_stdout(output))
+        remarks(tally.remarks(wanted))
+
+
+class _Wanted:
+    """The columns that were asked for."""
+
+    def __init__(self, probability: bool, decision_values: bool, bound: bool) -> None:
+        self.probability, self.decision_values, self.bound = probability, decision_values, bound
+
+
+def _run(
+    model: Model,
+    wanted: _Wanted,
+    tally: _Tally,
+    data: str,
+    output: str,
+    how: DataFormat,
+    quiet: bool,
+    jobs: int,
+) -> None:
+    from svmfast.cli.ahead import ahead
+    from svmfast.cli.progress import progress_bar
+    from svmfast.formats import predictions
+    from svmfast.formats.svmlight import stream_svmlight
+    from svmfast.formats.target import write_atomic
+
+    with stream_svmlight(data, threads=jobs, **how.reading()) as stream, progress_bar(quiet) as progress:
+        lines = _lines(model, wanted, tally, ahead(stream), jobs)
+        # The first block is read and answered before the output is touched.
+        first = next(lines, b"")
+        if not quiet:
+            for line in _preamble(model, wanted.probability):
+                click.echo(line, err=_is_stdout(output))
+        with write_atomic(output) as out:
+            out.write(
+                predictions.header(
+                    model.head,
+                    probability=wanted.probability,
+                    decision_values=wanted.decision_values,
+                    bound=wanted.bound,
+                )
+            )
+            out.write(first)
+            out.flush()
+            for block in lines:
+                out.write(block)
+                out.flush()
+                progress(stream.bytes_read, stream.bytes_total, "predict")
+    tally.notes = [f"{stream.path}: {note}" for note in stream.notes.messages()]
+
+
+def _lines(
+    model: Model, wanted: _Wanted, tally: _Tally, blocks: Iterable[Dataset], jobs: int
+) -> Iterator[bytes]:
+    from svmfast.formats import predictions
+    from svmfast.models.answer import answer
+
+    head = model.head
+    # The few values a label can have; regression has no such list.
+    labels = None if head.is_regression else (1.0, -1.0) if head.labels is None else head.labels.tolist()
+    for block in blocks:
+        said = answer(model, block.rows, probability=wanted.probability, bound=wanted.bound, threads=jobs)
+        tally.add(block, said)
+        yield predictions.lines(
+            said.predicted,
+            labels=labels,
+            probabilities=said.probabilities,
+            decisions=said.decisions if wanted.decision_values else None,
+            inside=said.inside,
+        )
+
+
+def _preamble(model: Model, probability: bool) -> list[str]:
+    """What svm-predict says before it predicts."""
+    head = model.head
+    if not probability:
+        if head.has_probability:
+            return ["Model supports probability estimates, but disabled in prediction."]
+    elif head.is_regression and head.prob_a is not None:
+        return [
+            "Prob. model for test data: target value = predicted value + z,",
+            f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={head.prob_a[0]:g}",
+        ]
+    return []
+
+
+class _Tally:
+    """What is counted while blocks go by, and said of them at the end."""
+
+    def __init__(self, model: Model) -> None:
+        from svmfast.evaluation.score import Score
+
+        self.model = model
+        self.score = Score()
+        self.differing_from_vote = 0
+        self.outside = 0
+        self.rows_with_unknown = 0
+        self.largest_column = -1
+        self.notes: list[str] = []
+
+    def add(self, block: Dataset, said: Answer) -> None:
+        self.score.add(said.predicted, block.labels, regression=self.model.head.is_regression)
+        self.differing_from_vote += said.differing_from_vote
+        if said.inside is not None:
+            self.outside += len(said) - int(said.inside.sum())
+        self._count_unknown(block.rows)
+
+    def _count_unknown(self, rows: Rows) -> None:
+        known = self.model.n_features
+        if rows.n_columns <= known or not rows.nnz:
+            return
+        import numpy as np
+
+        # Columns ascend within a row, so its last one tells; rows without entries have none.
+        filled = rows.indptr[1:] > rows.indptr[:-1]
+        last = rows.indices[rows.indptr[1:][filled] - 1]
+        self.rows_with_unknown += int(np.count_nonzero(last >= known))
+        self.largest_column = max(self.largest_column, int(last.max()))
+
+    def summary(self) -> str:
+        """svm-predict's last lines."""
+        score = self.score
+        if self.model.head.is_regression:
+            return (
+                f"Mean squared error = {score.mean_squared_error:g} (regression)\n"
+                f"Squared correlation coefficient = {score.squared_correlation:g} (regression)"
+            )
+        return f"Accuracy = {score.accuracy:g}% ({score.correct}/{score.total}) (classification)"
+
+    def remarks(self, wanted: _Wanted) -> Iterator[str]:
+        """What svm-predict does not say."""
+        yield from self.notes
+        rows = self.score.total
+        if self.rows_with_unknown:
+            yield (
+                f"{self.rows_with_unknown:,} of {count(rows, 'row')} have features the model does not know "
+                f"(index up to {self.largest_column + 1}, the model knows {self.model.n_features}); "
+                "as in LIBSVM they count in a row's norm and nowhere else"
+            )
+        if wanted.probability and self.model.head.is_classifier:
+            yield (
+                f"{self.differing_from_vote:,} of {count(rows, 'row')}: the most probable label (-b 1) "
+                "is not the label of the vote (-b 0)"
+            )
+        if wanted.bound:
+            yield f"{self.outside:,} of {count(rows, 'row')} outside the validity bound"
+
+
+def _is_stdout(output: str) -> bool:
+    return output in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")

@@ -1,0 +1,114 @@
+"""What a model or a data set is: its figures, by name, in the order to show them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from svmfast.models.base import KINDS, Model, Record
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import FloatArray, Rows
+
+#: Labels listed one by one; data with more different labels gets their number and range.
+LISTED_LABELS = 20
+
+_PARAMETERS = {
+    "linear": (),
+    "polynomial": ("degree", "gamma", "coef0"),
+    "rbf": ("gamma",),
+    "sigmoid": ("gamma", "coef0"),
+    "precomputed": (),
+}
+
+
+def describe_model(model: Model) -> dict[str, Any]:
+    """Return a model's figures as JSON's plain types.
+
+    All kinds have ``kind``, ``svm_type``, ``labels`` (None without), ``functions``, ``features`` and
+    ``probability``; an exact model its kernel and support vectors, a container kind the scalars and the array
+    shapes of its file.
+    """
+    head = model.head
+    said: dict[str, Any] = {
+        "kind": model.kind,
+        "svm_type": head.svm_type,
+        "labels": None if head.labels is None else [int(label) for label in head.labels],
+        "functions": head.n_functions,
+        "features": model.n_features,
+        "probability": head.has_probability,
+    }
+    if isinstance(model, KernelExpansion):
+        kernel = model.kernel
+        said["kernel"] = kernel.kind
+        said |= {name: getattr(kernel, name) for name in _PARAMETERS[kernel.kind]}
+        said["support_vectors"] = len(model.sv)
+        if model.nr_sv is not None:
+            said["support_vectors_of_labels"] = [int(count) for count in model.nr_sv]
+        said["stored_values"] = model.sv.nnz
+        said["max_squared_norm"] = float(model.sv.squared_norms().max()) if len(model.sv) else 0.0
+    elif model.kind in KINDS:
+        record: Record = model.to_record()  # type: ignore[attr-defined]
+        said["provenance"] = dict(record.provenance)
+        said |= {name: value for name, value in record.scalars.items() if name not in said}
+        said["arrays"] = {name: list(array.shape) for name, array in record.arrays.items()}
+    return said
+
+
+class DataSummary:
+    """Figures of data, gathered block by block in bounded memory."""
+
+    def __init__(self) -> None:
+        self.rows = self.features = self.values = 0
+        self.empty_rows = 0
+        self.max_squared_norm = 0.0
+        self.least_value, self.greatest_value = math.inf, -math.inf
+        self.labels: dict[float, int] | None = {}
+        self.least_label, self.greatest_label = math.inf, -math.inf
+
+    def add(self, rows: Rows, labels: FloatArray) -> None:
+        """Count one block."""
+        if not len(rows):
+            return
+        self.rows += len(rows)
+        self.values += rows.nnz
+        self.empty_rows += int(np.count_nonzero(np.diff(rows.indptr) == 0))
+        self.max_squared_norm = max(self.max_squared_norm, float(rows.squared_norms().max()))
+        if rows.nnz:
+            self.features = max(self.features, int(rows.indices.max()) + 1)
+            self.least_value = min(self.least_value, float(rows.values.min()))
+            self.greatest_value = max(self.greatest_value, float(rows.values.max()))
+        self.least_label = min(self.least_label, float(labels.min()))
+        self.greatest_label = max(self.greatest_label, float(labels.max()))
+        if self.labels is not None:
+            for label, count in zip(*np.unique(labels, return_counts=True), strict=True):
+                self.labels[float(label)] = self.labels.get(float(label), 0) + int(count)
+            if len(self.labels) > LISTED_LABELS:
+                self.labels = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON's plain types."""
+        cells = self.rows * self.features
+        return {
+            "rows": self.rows,
+            "features": self.features,
+            "stored_values": self.values,
+            "density": self.values / cells if cells else 0.0,
+            "rows_without_features": self.empty_rows,
+            "value_range": [self.least_value, self.greatest_value] if self.values else None,
+            "max_squared_norm": self.max_squared_norm,
+            "labels": None
+            if self.labels is None
+            else [{"label": label, "rows": count} for label, count in sorted(self.labels.items())],
+            "label_range": [self.least_label, self.greatest_label] if self.rows else None,
+        }
+
+
+def describe_data(blocks: Iterable[tuple[Rows, FloatArray]]) -> dict[str, Any]:
+    """Return the figures of blocks of rows and their labels."""
+    summary = DataSummary()
+    for rows, labels in blocks:
+        summary.add(rows, labels)
+    return summary.as_dict()

@@ -1,0 +1,58 @@
+"""Run the installed `svmfast` program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sysconfig
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FIXTURES = ROOT / "fixtures"
+PROGRAM = Path(sysconfig.get_path("scripts")) / "svmfast"
+
+
+def svmfast(
+    *args: str | os.PathLike[str], stdin: bytes = b"", cwd: Path | None = None, timeout: float = 60
+) -> subprocess.CompletedProcess[bytes]:
+    """Run ``svmfast ARGS``; a status other than 0 is for the caller to judge."""
+    return subprocess.run(
+        [PROGRAM, *map(os.fspath, args)], input=stdin, cwd=cwd, capture_output=True, timeout=timeout
+    )
+
+
+def data(name: str) -> Path:
+    return FIXTURES / "data" / name
+
+
+def model(name: str) -> Path:
+    return FIXTURES / "models" / f"{name}.model"
+
+
+@contextmanager
+def started(*args: str | os.PathLike[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Start ``svmfast ARGS`` with three pipes; it is killed after a minute, and at the end of the block."""
+    process = subprocess.Popen(
+        [PROGRAM, *map(os.fspath, args)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A test run in the background ignores interrupts, and its children would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    watchdog = threading.Timer(60, process.kill)
+    watchdog.start()
+    try:
+        yield process
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()
