@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from svmfast.cli.messages import remarks
-from svmfast.cli.options import DataFormat, data_format, usable_cores
+from svmfast.cli.options import DataFormat, data_format
+from svmfast.cores import usable_cores
 from svmfast.errors import DataFormatError, OptionError, TrainingRowError
 
 if TYPE_CHECKING:
