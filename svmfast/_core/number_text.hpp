@@ -10,73 +10,25 @@
 #include <limits>
 #include <string>
 
+#include "text.hpp"
+
 namespace svmfast {
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-// The decimal exponent m of a number 0.d1d2... * 10^m with d1 > 0, written as digits and perhaps a point.
-inline std::int64_t decimal_magnitude(const char *p, const char *end, std::int64_t explicit_exponent) {
-    while (p != end && *p == '0') ++p;
-    std::int64_t magnitude = 0;
-    if (p != end && is_digit(*p)) {
-        for (; p != end && is_digit(*p); ++p) ++magnitude;
-    } else if (p != end && *p == '.') {
-        for (++p; p != end && *p == '0'; ++p) --magnitude;
-    }
-    return magnitude + explicit_exponent;
-}
+// Whether a number may end before this character; a NUL stands at the end of Python's bytes.
+inline bool ends_number(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\0'; }
 
-// Reads [+-] digits [. digits] [e [+-] digits] at p. Returns the end of the number, or nullptr where none stands or
-// its magnitude overflows; hex, inf and nan are no numbers here. Text must be readable up to and including *end,
-// where a NUL stands (Python's bytes promise it), so digit loops need no bounds.
+// Reads the decimal number at p up to the next blank or line end. Returns its end, or nullptr where the text up to
+// there is no finite number. Text must be readable up to and including *end, where a NUL stands.
 inline const char *read_double(const char *p, const char *end, double &out) {
-    static constexpr double power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    const bool negative = *p == '-';
-    if (negative || *p == '+') ++p;
-    const char *const start = p;
-    std::uint64_t mantissa = 0;
-    while (is_digit(*p)) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p++ - '0');
-    std::ptrdiff_t n_digits = p - start;
-    std::int64_t exponent = 0, explicit_exponent = 0;
-    if (*p == '.') {
-        const char *const fraction = ++p;
-        while (is_digit(*p)) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*p++ - '0');
-        exponent = -(p - fraction);
-        n_digits += p - fraction;
+    if (end - p >= static_cast<std::ptrdiff_t>(text::padding)) {
+        const char *const stop = text::fast_double(p, out);
+        if (stop != nullptr && ends_number(*stop)) return stop;
     }
-    if (n_digits == 0) return nullptr;
-    if (*p == 'e' || *p == 'E') {
-        const char *q = p + 1;
-        const bool down = *q == '-';
-        if (down || *q == '+') ++q;
-        if (!is_digit(*q)) return nullptr;
-        std::int64_t e = 0;
-        for (; is_digit(*q); ++q)
-            if (e < 100000) e = e * 10 + (*q - '0');
-        explicit_exponent = down ? -e : e;
-        exponent += explicit_exponent;
-        p = q;
-    }
-    // Both factors are exact doubles here, so one rounding gives the nearest double (Clinger 1990). Nineteen digits
-    // cannot have overflowed the mantissa.
-    if (n_digits <= 19 && mantissa <= (std::uint64_t{1} << 53) && exponent >= -22 && exponent <= 22) {
-        double value = static_cast<double>(mantissa);
-        value = exponent < 0 ? value / power_of_ten[-exponent] : value * power_of_ten[exponent];
-        out = negative ? -value : value;
-        return p;
-    }
-    double value = 0;
-    const auto result = std::from_chars(start, end, value);
-    if (result.ec == std::errc::result_out_of_range) {
-        // from_chars does not say which way. Too small a number is a zero, correctly rounded.
-        if (decimal_magnitude(start, p, explicit_exponent) > 0) return nullptr;
-        value = 0;
-    } else if (result.ec != std::errc() || result.ptr != p) {
-        return nullptr;
-    }
-    out = negative ? -value : value;
-    return p;
+    const char *stop = p;
+    while (!ends_number(*stop)) ++stop;
+    return text::scan_double(p, stop, out) == text::Scan::ok ? stop : nullptr;
 }
 
 template <class Int>

@@ -9,9 +9,11 @@ from functools import cached_property
 from typing import Literal, cast
 
 from svmfast.errors import EmptyModelError, ModelContentError, ModelContradictionError, NotAModelError
+from svmfast.formats._whole import read_up_to, read_whole
 from svmfast.formats.container import MAGIC, container_bytes, parse_container
 from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
-from svmfast.formats.source import Source, SourceLike, open_source, write_atomic
+from svmfast.formats.source import SourceLike, open_source
+from svmfast.formats.target import write_atomic
 from svmfast.models.base import Model, RecordModel, model_class
 from svmfast.models.expansion import KernelExpansion
 
@@ -72,7 +74,7 @@ def detect(source: SourceLike) -> FileKind:
     """
     start = source.tell() if hasattr(source, "tell") and hasattr(source, "seek") else None
     with open_source(source) as opened:
-        kind = file_kind(_read(opened, _LOOK))
+        kind = file_kind(read_up_to(opened, _LOOK))
     if start is not None:
         source.seek(start)
     return kind
@@ -91,8 +93,7 @@ def open_model(source: SourceLike) -> LoadedModel:
     ModelFormatError, FileAccessError, CompressedDataError
         One subclass for each way to fail, with line and token.
     """
-    with open_source(source) as opened:
-        name, data = opened.name, _read(opened)
+    data, name = read_whole(source)
     kind = file_kind(data[:_LOOK])
     if kind == "empty":
         raise EmptyModelError(name, None, "the file is empty", None, "expected a model")
@@ -158,17 +159,3 @@ def save_model(
     with write_atomic(path) as file:
         file.write(text)
     return len(text)
-
-
-def _read(opened: Source, limit: int | None = None) -> bytes:
-    """Read all of an opened source, or its first bytes."""
-    parts, total, room = [], 0, limit or max(1 << 16, (opened.size or 0) + 1)
-    while limit is None or total < limit:
-        buffer = bytearray(room)
-        count = opened.readinto(memoryview(buffer))
-        if not count:
-            break
-        parts.append(bytes(memoryview(buffer)[:count]))
-        total += count
-        room = limit - total if limit else 1 << 20
-    return parts[0] if len(parts) == 1 else b"".join(parts)

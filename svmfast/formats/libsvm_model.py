@@ -6,6 +6,7 @@ was never in a file loses digits when it is saved.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 import numpy as np
@@ -15,9 +16,47 @@ from svmfast._core import format_sv_section
 from svmfast.errors import UnsupportedError
 from svmfast.formats._libsvm_header import KERNEL_PARAMETERS, is_model_key
 from svmfast.formats._libsvm_reader import parse_libsvm_model
+from svmfast.formats._whole import read_whole
+from svmfast.formats.source import SourceLike
+from svmfast.formats.target import write_atomic
 from svmfast.models.expansion import KernelExpansion
 
-__all__ = ["is_model_key", "libsvm_model_bytes", "parse_libsvm_model"]
+__all__ = [
+    "is_model_key",
+    "libsvm_model_bytes",
+    "parse_libsvm_model",
+    "read_libsvm_model",
+    "write_libsvm_model",
+]
+
+
+def read_libsvm_model(source: SourceLike) -> KernelExpansion:
+    """Read a LIBSVM model.
+
+    Parameters
+    ----------
+    source : path, ``-``, bytes or binary file object
+        Plain or packed (gzip, bzip2, xz) text, also ThunderSVM's variant of it.
+
+    Raises
+    ------
+    ModelFormatError, FileAccessError, CompressedDataError
+        One subclass for each way to fail, with line and token.
+    """
+    return parse_libsvm_model(*read_whole(source))[0]
+
+
+def write_libsvm_model(path: str | os.PathLike[str], model: KernelExpansion) -> int:
+    """Write a LIBSVM model file, whole or not at all; return its size in bytes.
+
+    Raises
+    ------
+    UnsupportedError, WriteError
+    """
+    text = libsvm_model_bytes(model)
+    with write_atomic(path) as file:
+        file.write(text)
+    return len(text)
 
 
 def libsvm_model_bytes(model: KernelExpansion) -> bytes:
