@@ -86,7 +86,7 @@ def lines(
 
 
 def _label_lines(predicted: FloatArray, labels: FloatArray) -> bytes:
-    ordered = np.unique(labels)
+    ordered = np.sort(labels)
     table = np.array([b"%.17g\n" % label for label in ordered.tolist()])
     # Fixed-width cells padded with NUL, which no number contains: one gather, one pass to close the gaps.
     return table[np.searchsorted(ordered, predicted)].tobytes().translate(None, b"\0")
