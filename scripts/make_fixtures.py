@@ -58,7 +58,7 @@ MODELS = [
     ("digits_nu_rbf", "digits", "-s 1 -t 2 -g 0.02 -n 0.1"),
     # odd against even digits, and texture patches of two photographs: gamma inside the Maclaurin bound
     ("odd_c_rbf", "odd", "-s 0 -t 2 -g 0.01 -c 10"),
-    ("photos_c_rbf", "photos", "-s 0 -t 2 -g 0.015 -c 10"),
+    ("photos_c_rbf", "photos", "-s 0 -t 2 -g 0.01 -c 100"),
     # one-class: trained on one species of iris, tested on all
     ("normal_one_linear", "normal", "-s 2 -t 0 -n 0.2"),
     ("normal_one_rbf", "normal", "-s 2 -t 2 -g 0.5 -n 0.1"),
