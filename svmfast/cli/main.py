@@ -33,6 +33,8 @@ EXIT_BAD_INPUT = 2
 EXIT_INTERNAL = 3
 EXIT_INTERRUPTED = 130
 
+_TRY_DEBUG = "; run again with --debug for the trace"
+
 
 @dataclass
 class Settings:
@@ -180,7 +182,7 @@ def _report(error: Exception, debug: bool) -> int:
         import traceback
 
         traceback.print_exception(error)
-    click.echo(line, err=True)
+    click.echo(line.removesuffix(_TRY_DEBUG) if debug else line, err=True)
     return status
 
 
@@ -205,7 +207,4 @@ def describe(error: Exception) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return f"svmfast: out of memory{f' ({error})' if str(error) else ''}", EXIT_BAD_INPUT
     text = " ".join(str(error).split())
-    return (
-        f"svmfast: internal error: {type(error).__name__}: {text}; run again with --debug for the trace",
-        EXIT_INTERNAL,
-    )
+    return f"svmfast: internal error: {type(error).__name__}: {text}{_TRY_DEBUG}", EXIT_INTERNAL

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -50,6 +49,8 @@ class LoadedModel:
     @cached_property
     def sha256(self) -> str:
         """Hex digest of the text."""
+        import hashlib  # not worth its import where nobody asks
+
         return hashlib.sha256(self.text).hexdigest()
 
 

@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import re
-import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -156,7 +155,7 @@ def _buffered(file: int | str, shown: str) -> Iterator[Writer]:
 @contextlib.contextmanager
 def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
     folder, name = os.path.split(place)
-    temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(6)}.tmp")
+    temporary = os.path.join(folder, f".{name[:200]}.{os.urandom(6).hex()}.tmp")
     with _reported(shown):
         # O_EXCL: never another's file; 0o666 leaves the permissions to the umask, as for any new file.
         descriptor = os.open(

@@ -1,0 +1,136 @@
+"""`svmfast bound-check` against the paper's formula written out over all rows."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from program import data, model, svmfast
+from sklearn.datasets import load_svmlight_file
+
+PHOTOS = data("photos.test")
+
+
+def dense(path: Path) -> np.ndarray:
+    return np.asarray(load_svmlight_file(str(path), zero_based=False)[0].todense())
+
+
+def support_vectors(path: Path) -> np.ndarray:
+    lines = path.read_text().split("\nSV\n")[1].splitlines()
+    pairs = [[pair.split(":") for pair in line.split()[1:]] for line in lines]
+    rows = np.zeros((len(lines), max(int(i) for row in pairs for i, _ in row)))
+    for row, entries in zip(rows, pairs, strict=True):
+        for i, value in entries:
+            row[int(i) - 1] = float(value)
+    return rows
+
+
+def shares(x: np.ndarray, z: np.ndarray, gamma: float, centre: np.ndarray | float) -> float:
+    worst = ((x - centre) ** 2).sum(axis=1).max()
+    return float(np.mean(worst * ((z - centre) ** 2).sum(axis=1) < 1 / (16 * gamma * gamma)) * 100)
+
+
+def report(*args: Any, status: int = 0) -> dict[str, Any]:
+    done = svmfast("bound-check", "--json", *args)
+    assert (done.returncode, done.stderr) == (status, b"")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_gamma_max_before_training() -> None:
+    found = report(PHOTOS)
+    z = dense(PHOTOS)
+    norms = (z**2).sum(axis=1)
+    centred = ((z - z.mean(axis=0)) ** 2).sum(axis=1)
+    assert found["data"] == {"path": str(PHOTOS), "rows": 4000, "features": 15}
+    assert found["paper"]["gamma_max"] == pytest.approx(1 / (4 * norms.max()), rel=1e-14)
+    assert found["centred"]["gamma_max"] == pytest.approx(1 / (4 * centred.max()), rel=1e-12)
+    assert found["inside"] is None
+
+
+@pytest.mark.parametrize(("gamma", "status"), [("0.01", 0), ("0.017", 0), ("0.05", 1), ("0.3", 1)])
+def test_a_gamma_is_judged(gamma: str, status: int) -> None:
+    found = report(PHOTOS, "--gamma", gamma, status=status)
+    z = dense(PHOTOS)
+    assert found["inside"] is (status == 0)
+    assert found["paper"]["inside_percent"] == shares(z, z, float(gamma), 0.0)
+    assert found["centred"]["inside_percent"] == shares(z, z, float(gamma), z.mean(axis=0))
+
+
+def test_a_model_is_judged_about_origin_and_mean() -> None:
+    path = model("photos_c_rbf")
+    found = report(PHOTOS, "--model", path)
+    x, z = support_vectors(path), dense(PHOTOS)
+    assert found["gamma"] == 0.015
+    assert found["paper"]["inside_percent"] == shares(x, z, 0.015, 0.0) == 100
+    assert found["centred"]["inside_percent"] == shares(x, z, 0.015, x.mean(axis=0)) < 100
+    assert report(PHOTOS, "--model", path, "--center", "mean", status=1)["inside"] is False
+    assert report(PHOTOS, "--model", path, "--center", "origin")["inside"] is True
+
+
+def test_an_approximated_model_is_held_to_its_own_bound(tmp_path: Path) -> None:
+    for centre, status in (("origin", 0), ("mean", 1)):
+        approximated = tmp_path / centre
+        made = svmfast("approximate", model("photos_c_rbf"), "-o", approximated, "--center", centre)
+        assert made.returncode == 0
+        found = report(PHOTOS, "--model", approximated, status=status)
+        exact = report(PHOTOS, "--model", model("photos_c_rbf"))
+        assert found["paper"] is found["centred"] is None
+        form = exact["paper" if centre == "origin" else "centred"]
+        assert found["own"]["rows_inside"] == form["rows_inside"]
+
+
+@pytest.mark.parametrize("name", ["breast_c_linear", "breast_c_poly2"])
+def test_models_that_convert_exactly_are_inside(name: str) -> None:
+    assert report(data("breast.test"), "--model", model(name))["exact"] is True
+
+
+def test_other_kernels_have_no_bound() -> None:
+    done = svmfast("bound-check", data("breast.test"), "--model", model("breast_c_sigmoid"))
+    assert done.returncode == 2
+    assert b"the bound does not apply to the sigmoid kernel" in done.stderr
+
+
+def test_pipes_and_packed_files_say_the_same(tmp_path: Path) -> None:
+    packed = tmp_path / "photos"
+    packed.write_bytes(bz2.compress(PHOTOS.read_bytes()))
+    expected = report(PHOTOS, "--gamma", "0.05", status=1)
+    for args, text in (
+        ((packed,), b""),
+        (("-",), PHOTOS.read_bytes()),
+        (("/dev/stdin",), packed.read_bytes()),
+    ):
+        done = svmfast("bound-check", "--json", "--gamma", "0.05", *args, stdin=text)
+        found = json.loads(done.stdout)
+        found["data"]["path"] = str(PHOTOS)
+        assert found == expected
+
+
+def test_text_form() -> None:
+    done = svmfast("bound-check", PHOTOS, "--gamma", "0.05")
+    lines = dict(line.split(None, 1) for line in done.stdout.decode().splitlines())
+    assert set(lines) == {"data", "gamma", "paper", "centred", "verdict"}
+    assert lines["paper"].startswith("gamma_max 0.0171177, ")
+    assert lines["verdict"] == "outside: some rows are"
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "message"),
+    [
+        ((PHOTOS, "--gamma", "0"), b"", "--gamma 0 is not a positive number"),
+        ((PHOTOS, "--gamma", "nan"), b"", "--gamma nan is not a positive number"),
+        ((PHOTOS, "--gamma", "1", "--model", "m"), b"", "exclude each other"),
+        (("-",), b"1 1:x\n", "-:1: "),
+        (("-",), b"", "-: there are no rows"),
+        (("missing",), b"", "missing: "),
+    ],
+)
+def test_misuse(args: tuple[Any, ...], stdin: bytes, message: str) -> None:
+    done = svmfast("bound-check", *args, stdin=stdin)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert len(done.stderr.splitlines()) == 1
+    assert message in done.stderr.decode()

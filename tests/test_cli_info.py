@@ -1,0 +1,103 @@
+"""`svmfast info` on every kind of file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from program import FIXTURES, data, model, svmfast
+from sklearn.datasets import load_svmlight_file
+
+
+def info(path: Any, stdin: bytes = b"") -> dict[str, Any]:
+    done = svmfast("info", "--json", path, stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_libsvm_model() -> None:
+    path = model("iris_c_rbf_prob")
+    found = info(path)
+    lines = dict(line.split(" ", 1) for line in path.read_text().split("\nSV")[0].splitlines())
+    assert found["format"] == "libsvm-model"
+    assert found["svm_type"] == lines["svm_type"]
+    assert found["kernel"] == lines["kernel_type"]
+    assert found["gamma"] == float(lines["gamma"])
+    assert found["labels"] == [int(label) for label in lines["label"].split()]
+    assert found["support_vectors"] == int(lines["total_sv"])
+    assert found["support_vectors_of_labels"] == [int(n) for n in lines["nr_sv"].split()]
+    assert (found["functions"], found["features"], found["probability"]) == (3, 4, True)
+    assert found["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found["bytes"] == path.stat().st_size
+
+
+def test_an_approximated_model(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert svmfast("approximate", model("photos_c_rbf"), "-o", out).returncode == 0
+    found = info(out)
+    assert found["format"] == "svmfast-model"
+    assert found["features"] == 15
+    digest = hashlib.sha256(model("photos_c_rbf").read_bytes()).hexdigest()
+    assert found["provenance"]["source"] == f"sha256:{digest}"
+    assert found["arrays"]
+
+
+def test_data(tmp_path: Path) -> None:
+    path = data("digits.test")
+    x, y = load_svmlight_file(str(path))
+    found = info(path)
+    assert found["format"] == "data"
+    assert (found["rows"], found["features"]) == x.shape
+    assert found["stored_values"] == x.nnz
+    assert found["density"] == pytest.approx(x.nnz / (x.shape[0] * x.shape[1]))
+    assert found["value_range"] == [x.data.min(), x.data.max()]
+    assert found["max_squared_norm"] == pytest.approx(x.multiply(x).sum(axis=1).max())
+    labels, counts = np.unique(y, return_counts=True)
+    assert found["labels"] == [
+        {"label": label, "rows": int(count)} for label, count in zip(labels, counts, strict=True)
+    ]
+    packed = tmp_path / "packed"
+    packed.write_bytes(lzma.compress(path.read_bytes()))
+    for again in (info(packed), info("-", stdin=path.read_bytes())):
+        again["path"] = found["path"]
+        assert again == found
+
+
+def test_many_labels_are_a_range() -> None:
+    found = info(data("diabetes.test"))
+    values = [float(line.split()[0]) for line in data("diabetes.test").read_text().splitlines()]
+    assert found["labels"] is None
+    assert found["label_range"] == [min(values), max(values)]
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((FIXTURES / "models").iterdir())[:6] + sorted((FIXTURES / "data").iterdir())[:3],
+    ids=lambda path: path.name,
+)
+def test_the_text_has_the_names_and_numbers_of_the_json(path: Path) -> None:
+    lines = svmfast("info", path).stdout.decode().splitlines()
+    for (name, value), line in zip(info(path).items(), lines, strict=True):
+        assert line.startswith(name.replace("_", " ") + " ")
+        if isinstance(value, int) and not isinstance(value, bool):
+            assert line.endswith(f"  {value:,}")
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [(b"", ""), (b"svm_type c_svc\nkernel_type rbf\n", ""), (b"1 1:1\n1 2;3\n", ":2")],
+    ids=["empty", "cut model", "bad data"],
+)
+def test_bad_files_are_one_line(tmp_path: Path, content: bytes, where: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    done = svmfast("info", path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.decode().startswith(f"{path}{where}")

@@ -1,0 +1,174 @@
+"""The program around the commands: help without NumPy, the exit statuses, the one line of an error."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from program import PROGRAM, data, model, svmfast
+
+import svmfast as package
+from svmfast.cli import main
+from svmfast.errors import InputError, OptionError
+
+
+def test_version_is_the_distributions() -> None:
+    done = svmfast("--version")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == f"svmfast {importlib.metadata.version('svmfast')}\n"
+    assert package.__version__ == importlib.metadata.version("svmfast")
+
+
+def test_help_lists_every_command_with_its_line() -> None:
+    lines = svmfast("--help").stdout.decode().splitlines()
+    for name, (_, short_help) in main.COMMANDS.items():
+        assert any(line.split() == [name, *short_help.split()] for line in lines), name
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_help_and_version_import_no_numpy_and_no_command(argument: str) -> None:
+    script = (
+        f"import sys; from svmfast.cli.main import run; run([{argument!r}]);"
+        "loaded = [m for m in sys.modules if m.split('.')[0] in ('numpy', 'scipy', 'rich', 'sklearn')"
+        " or (m.startswith('svmfast.cli.') and m != 'svmfast.cli.main')];"
+        "sys.exit(repr(loaded) if loaded else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_python_m_svmfast() -> None:
+    done = subprocess.run([sys.executable, "-m", "svmfast", "--version"], capture_output=True)
+    assert done.stdout == svmfast("--version").stdout
+
+
+def test_nothing_to_do_is_a_usage_error_with_the_help_on_stderr() -> None:
+    done = svmfast()
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == svmfast("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (["predikt"], "svmfast: no command 'predikt'; did you mean 'predict'?; see 'svmfast --help'"),
+        (["--frobnicate"], "svmfast: No such option '--frobnicate'; see 'svmfast --help'"),
+        (["predict"], "svmfast predict: Missing argument 'DATA'; see 'svmfast predict --help'"),
+    ],
+)
+def test_usage_errors_are_one_line(args: list[str], line: str) -> None:
+    done = svmfast(*args)
+    assert done.returncode == 2
+    assert done.stderr.decode() == line + "\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "status"),
+    [
+        (InputError("a.txt", 3, "is wrong", "x", "y"), "a.txt:3: is wrong ('x'); y", 2),
+        (OptionError("no"), "svmfast: no", 2),
+        (FileNotFoundError(2, "No such file or directory", "a.txt"), "a.txt: No such file or directory", 2),
+        (OSError(28, "No space left on device"), "svmfast: No space left on device", 2),
+        (MemoryError("13 GiB"), "svmfast: out of memory (13 GiB)", 2),
+        (click.ClickException("no"), "svmfast: no", 2),
+        (
+            ZeroDivisionError("one\ntwo"),
+            "svmfast: internal error: ZeroDivisionError: one two; run again with --debug for the trace",
+            3,
+        ),
+    ],
+)
+def test_every_error_is_one_line_with_its_status(error: Exception, line: str, status: int) -> None:
+    assert main.describe(error) == (line, status)
+
+
+def run_with_a_failing_command(body: str, *args: str) -> subprocess.CompletedProcess[str]:
+    script = f"""
+import sys, types, click
+from svmfast.cli import main
+@click.command()
+def command():
+    {body}
+failing = types.ModuleType("failing"); failing.command = command
+sys.modules["failing"] = failing
+main.COMMANDS["fail"] = ("failing:command", "Fail.")
+sys.argv = ["svmfast", *{args!r}]
+main.console()
+"""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+
+def test_an_internal_error_is_3_and_its_trace_is_for_debug() -> None:
+    done = run_with_a_failing_command("1 / 0", "fail")
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 1
+    for args in (("fail", "--debug"), ("--debug", "fail")):
+        done = run_with_a_failing_command("1 / 0", *args)
+        assert done.returncode == 3
+        assert "Traceback" in done.stderr
+        assert "in command" in done.stderr
+        assert done.stderr.endswith("svmfast: internal error: ZeroDivisionError: division by zero\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("return None", 0),
+        ("return 1", 1),
+        ("click.get_current_context().exit(1)", 1),
+        ("raise KeyboardInterrupt", 130),
+        ("raise BrokenPipeError", 0),
+        ("sys.stdout.write('x')", 0),
+    ],
+)
+def test_the_exit_status_is_the_commands(body: str, status: int) -> None:
+    done = run_with_a_failing_command(body, "fail")
+    assert (done.returncode, done.stderr) == (status, "")
+
+
+def test_output_that_cannot_be_flushed_is_an_error() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"svmfast: No space left on device\n")
+
+
+def test_shell_completion() -> None:
+    script = subprocess.run(
+        [PROGRAM], env={"_SVMFAST_COMPLETE": "bash_source"}, capture_output=True, text=True
+    ).stdout
+    assert "_SVMFAST_COMPLETE=bash_complete" in script
+    done = subprocess.run(
+        [PROGRAM],
+        env={"_SVMFAST_COMPLETE": "bash_complete", "COMP_WORDS": "svmfast pre", "COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "plain,predict\n"
+
+
+@pytest.mark.parametrize("name", list(main.COMMANDS))
+def test_every_command_has_a_help_text(name: str) -> None:
+    done = svmfast(name, "--help")
+    assert (done.returncode, done.stderr) == (0, b"")
+    text = done.stdout.decode()
+    assert text.startswith(f"Usage: svmfast {name} ")
+    command = main.program.get_command(click.Context(main.program), name)
+    assert command is not None
+    for param in command.params:
+        if isinstance(param, click.Option):
+            assert param.help, param.name
+            assert any(option in text for option in param.opts), param.name
+
+
+def test_data_and_model_names_stay_as_given() -> None:
+    assert (
+        svmfast("predict", data("iris.test"), model("missing"))
+        .stderr.decode()
+        .startswith(str(model("missing")))
+    )
