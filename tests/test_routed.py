@@ -17,7 +17,8 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.models.routed import RoutedModel, Router, flat_tree
+from svmfast.models.routed import RoutedModel
+from svmfast.routing import Router, flat_tree
 from svmfast.rows import Rows
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

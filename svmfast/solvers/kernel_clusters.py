@@ -1,0 +1,106 @@
+"""Clusters of the rows in input space, where the blocks of a shift-invariant kernel matrix lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError
+from svmfast.routing import Router
+from svmfast.rows import Rows
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: K-means sees at most so many rows (Si, Hsieh, Dhillon 2017, section 5.2).
+KMEANS_ROWS = 20_000
+_DENSE_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Rows ordered by their nearest centre.
+
+    Attributes
+    ----------
+    centers : (c, d) float64
+        No cluster is empty.
+    order : (n,) int64
+        Number of each ordered row among the given ones.
+    start : (c + 1,) int64
+        Cluster s has the ordered rows ``start[s]:start[s + 1]``.
+    rows : Rows
+        In that order.
+    """
+
+    centers: FloatArray
+    order: IntArray
+    start: IntArray
+    rows: Rows
+
+    @property
+    def sizes(self) -> IntArray:
+        """Rows of each cluster."""
+        return np.diff(self.start)
+
+    def cluster(self, s: int) -> Rows:
+        """Return the rows of cluster `s`."""
+        return self.rows[int(self.start[s]) : int(self.start[s + 1])]
+
+
+def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = KMEANS_ROWS) -> FloatArray:
+    """Return centres of the rows by k-means (scikit-learn's, from one k-means++ start).
+
+    Parameters
+    ----------
+    rows : Rows of n > 0 rows
+    clusters : int
+        Fewer centres come back where there are fewer distinct rows.
+    seed : int
+    max_rows : int
+        Sampled uniformly where there are more.
+
+    Returns
+    -------
+    (c, d) float64
+    """
+    if clusters < 1:
+        raise OptionError(f"{clusters} clusters; at least 1 is needed")
+    if not len(rows):
+        raise OptionError("no rows to cluster")
+    rng = np.random.default_rng([seed, 0])
+    if len(rows) > max_rows:
+        rows = rows.take(np.sort(rng.choice(len(rows), max_rows, replace=False)))
+    dense = len(rows) * rows.n_columns * 8 <= _DENSE_BYTES
+    x = rows.to_dense() if dense else rows.to_scipy()
+    if clusters == 1:
+        return np.asarray(x.mean(axis=0), dtype=np.float64).reshape(1, -1)
+    clusters = min(clusters, _distinct_rows(rows, clusters))
+    from sklearn.cluster import KMeans
+
+    means = KMeans(clusters, n_init=1, max_iter=100, random_state=int(rng.integers(2**31)))
+    centers: FloatArray = np.ascontiguousarray(means.fit(x).cluster_centers_)
+    return centers
+
+
+def partition(rows: Rows, centers: FloatArray, *, threads: int = 1) -> Partition:
+    """Order the rows by nearest centre; centres that no row is nearest to are dropped."""
+    while True:
+        order, start, grouped = Router.flat(centers).group(rows, threads=threads)
+        filled = np.diff(start) > 0
+        if filled.all():
+            return Partition(centers, order, start, grouped)
+        centers = np.ascontiguousarray(centers[filled])
+
+
+def _distinct_rows(rows: Rows, enough: int) -> int:
+    """Count distinct rows, up to `enough`: k-means with more clusters than points has no answer."""
+    seen: set[bytes] = set()
+    for i in range(len(rows)):
+        a, b = rows.indptr[i], rows.indptr[i + 1]
+        seen.add(rows.indices[a:b].tobytes() + rows.values[a:b].tobytes())
+        if len(seen) >= enough:
+            break
+    return len(seen)

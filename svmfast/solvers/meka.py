@@ -1,0 +1,327 @@
+"""Memory-efficient kernel approximation: G ~ Q L Q^T with a basis for each cluster and links between them.
+
+Si, Hsieh, Dhillon, "Memory Efficient Kernel Approximation", JMLR 18 (2017). Where this leaves the paper:
+
+- The basis of a cluster is made orthonormal, so the eigenvalues of L are those of the approximation, and
+  clipping its negative ones projects onto the positive semidefinite matrices: the error cannot grow.
+- Links are fitted with Tikhonov regularisation in the Nystrom basis, where they are correlations (|L| <= 1),
+  its strength chosen block by block on rows held out of the fit; leaving the block out is one of the choices.
+  The paper's plain least squares blows up where a sampled basis is ill conditioned.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError
+from svmfast.kernels import Kernel
+from svmfast.progress import Progress, silent
+from svmfast.rows import Rows
+from svmfast.solvers.kernel_clusters import Partition
+from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_features
+from svmfast.solvers.pool import map_blocks
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+STRATEGIES = ("equal", "size", "eigen")
+#: Strengths a link's regularisation is chosen from; the block's own unit is 1 (K(x, x) = 1).
+LINK_RIDGES = (1e-3, 1e-2, 5e-2, 0.2, 1.0)
+#: Rows held out of a link's fit, as a share of those in it.
+HELD_OUT_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class MekaOptions:
+    """Sizes of the approximation.
+
+    Attributes
+    ----------
+    rank : int
+        k of the paper: columns of each cluster's basis (their mean over the clusters unless equal).
+    landmarks : int
+        Sampled columns per cluster; 0 stands for twice the rank.
+    rho : float
+        (1 + rho) k rows of each cluster are sampled for a link.
+    eps : float
+        Links of clusters whose centres have a kernel value of at most this are zero.
+    strategy : str
+        How ranks are spread over clusters: ``equal``, by ``size``, or by the ``eigen``values of the blocks.
+    links : bool
+        False leaves out all links: the block-diagonal approximation at the same rank.
+    seed : int
+    """
+
+    rank: int = 128
+    landmarks: int = 0
+    rho: float = 4.0
+    eps: float = 0.0
+    strategy: str = "equal"
+    links: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        bounds = (
+            ("rank", self.rank, self.rank >= 1, "at least 1"),
+            (
+                "landmarks",
+                self.landmarks,
+                self.landmarks == 0 or self.landmarks >= self.rank,
+                "at least the rank",
+            ),
+            ("rho", self.rho, self.rho >= 0, "at least 0"),
+            ("eps", self.eps, 0 <= self.eps < 1, "from 0 to below 1, a kernel value"),
+        )
+        for name, value, holds, expected in bounds:
+            if not holds:
+                raise OptionError(f"{name} is {value:g}; it must be {expected}")
+        if self.strategy not in STRATEGIES:
+            raise OptionError(f"strategy is '{self.strategy}'; it must be one of {', '.join(STRATEGIES)}")
+
+    @property
+    def columns(self) -> int:
+        """Sampled columns per cluster."""
+        return self.landmarks or 2 * self.rank
+
+
+@dataclass(frozen=True, eq=False)
+class Meka:
+    """G ~ Q L Q^T over the ordered rows of a partition.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    partition : Partition
+    landmarks : list of Rows
+    projections : list of (m_s, k_s) float64
+        A row's features in cluster s are K(row, landmarks) @ projection.
+    bases : list of (n_s, k_s) float64
+        Orthonormal columns.
+    diagonal : list of (k_s,) float64
+        L_ss is diagonal.
+    links : dict of (s, t), s < t, to (k_s, k_t) float64
+        Missing blocks are zero; L_ts = L_st^T.
+    seconds : dict of str to float
+        Of the stages: blocks, links.
+    """
+
+    kernel: Kernel
+    partition: Partition
+    landmarks: list[Rows]
+    projections: list[FloatArray]
+    bases: list[FloatArray]
+    diagonal: list[FloatArray]
+    links: dict[tuple[int, int], FloatArray]
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def ranks(self) -> IntArray:
+        """k_s of each cluster."""
+        return np.array([len(d) for d in self.diagonal], dtype=np.int64)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the approximation: bases, diagonals and one triangle of links."""
+        parts = [*self.bases, *self.diagonal, *self.links.values()]
+        return sum(part.nbytes for part in parts)
+
+    def slices(self) -> list[slice]:
+        """Return where each cluster's part lies in a vector of all basis columns."""
+        ends = np.cumsum(self.ranks)
+        return [slice(int(e - k), int(e)) for e, k in zip(ends, self.ranks, strict=True)]
+
+    def forward(self, z: FloatArray) -> FloatArray:
+        """Return Q @ z, ``(n, p)``, in the partition's order."""
+        return np.concatenate([q @ z[at] for q, at in zip(self.bases, self.slices(), strict=True)])
+
+    def backward(self, v: FloatArray) -> FloatArray:
+        """Return Q^T @ v, ``(sum k, p)``, for v in the partition's order."""
+        start = self.partition.start
+        return np.concatenate([q.T @ v[start[s] : start[s + 1]] for s, q in enumerate(self.bases)])
+
+    def link_product(self, z: FloatArray) -> FloatArray:
+        """Return L @ z, by blocks."""
+        at = self.slices()
+        out = np.concatenate(self.diagonal).reshape(-1, *[1] * (z.ndim - 1)) * z
+        for (s, t), block in self.links.items():
+            out[at[s]] += block @ z[at[t]]
+            out[at[t]] += block.T @ z[at[s]]
+        return out
+
+    def link_matrix(self) -> FloatArray:
+        """Return L, dense."""
+        at = self.slices()
+        dense = np.diag(np.concatenate(self.diagonal))
+        for (s, t), block in self.links.items():
+            dense[at[s], at[t]] = block
+            dense[at[t], at[s]] = block.T
+        return dense
+
+
+def approximate_kernel(
+    kernel: Kernel,
+    partition: Partition,
+    options: MekaOptions,
+    *,
+    threads: int = 1,
+    progress: Progress = silent,
+) -> Meka:
+    """Build the approximation of the kernel matrix of the partition's rows (paper, algorithm 1).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        rbf or laplacian.
+    partition : Partition
+    options : MekaOptions
+    threads : int
+        Blocks are built side by side; the result is the same for any number.
+    """
+    begin = time.perf_counter()
+    c = len(partition.sizes)
+    samples = map_blocks(lambda s: _sample_block(kernel, partition, options, s), range(c), threads)
+    ranks = _spread_ranks(partition.sizes, samples, options)
+    progress(0, c, "blocks")
+    built = map_blocks(lambda s: _basis(kernel, partition, samples[s], int(ranks[s]), s), range(c), threads)
+    meka = Meka(
+        kernel,
+        partition,
+        [rows for rows, _, _ in samples],
+        [b.projection for b in built],
+        [b.basis for b in built],
+        [b.root**2 for b in built],
+        {},
+    )
+    progress(c, c, "blocks")
+    meka.seconds["blocks"] = time.perf_counter() - begin
+    begin = time.perf_counter()
+    if options.links and c > 1:
+        ends = map_blocks(lambda s: _LinkEnd.sample(partition, built[s], options, s), range(c), threads)
+        pairs = list(_linked_pairs(kernel, partition.centers, options.eps))
+        fit = map_blocks(lambda pair: _link(kernel, ends[pair[0]], ends[pair[1]]), pairs, threads)
+        for (s, t), block in zip(pairs, fit, strict=True):
+            if block is not None:
+                # From the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.
+                r_s, r_t = (built[i].root[:, None] * built[i].rotation.T for i in (s, t))
+                meka.links[s, t] = r_s @ block @ r_t.T
+    meka.seconds["links"] = time.perf_counter() - begin
+    return meka
+
+
+def _sample_block(
+    kernel: Kernel, partition: Partition, options: MekaOptions, s: int
+) -> tuple[Rows, FloatArray, FloatArray]:
+    """Sample a cluster's landmarks; return them with the eigenvalues and -vectors of their kernel matrix."""
+    rows = partition.cluster(s)
+    columns = options.columns
+    if options.strategy == "size":
+        columns = 2 * _size_ranks(partition.sizes, options.rank)[s] if not options.landmarks else columns
+    rng = np.random.default_rng([options.seed, 1, s])
+    chosen = np.sort(rng.choice(len(rows), min(int(columns), len(rows)), replace=False))
+    landmarks = rows.take(chosen)
+    dense = landmarks.to_dense()
+    return (landmarks, *eigen_descending(kernel.matrix(dense, dense)))
+
+
+def _size_ranks(sizes: IntArray, rank: int) -> IntArray:
+    """Ranks in proportion to the clusters' sizes, with the given mean."""
+    ranks: IntArray = np.maximum(1, np.round(rank * len(sizes) * sizes / sizes.sum())).astype(np.int64)
+    return ranks
+
+
+def _spread_ranks(
+    sizes: IntArray, samples: list[tuple[Rows, FloatArray, FloatArray]], options: MekaOptions
+) -> IntArray:
+    c = len(sizes)
+    if options.strategy == "equal":
+        return np.full(c, options.rank)
+    if options.strategy == "size":
+        return _size_ranks(sizes, options.rank)
+    # Eigenvalues of a sample grow with the sample: scaled, they estimate those of the whole block.
+    scaled = [values * (n / len(values)) for n, (_, values, _) in zip(sizes, samples, strict=True)]
+    owner = np.repeat(np.arange(c), [len(v) for v in scaled])
+    largest = np.argsort(-np.concatenate(scaled), kind="stable")[: c * options.rank]
+    return np.maximum(1, np.bincount(owner[largest], minlength=c))
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """W = basis @ diag(root) @ rotation^T with orthonormal basis; projection leads to the basis."""
+
+    projection: FloatArray
+    basis: FloatArray
+    root: FloatArray
+    rotation: FloatArray
+
+
+def _basis(
+    kernel: Kernel, partition: Partition, sample: tuple[Rows, FloatArray, FloatArray], rank: int, s: int
+) -> _Block:
+    landmarks, values, vectors = sample
+    projection = inverse_root(values, vectors, rank)
+    w = kernel_features(kernel, partition.cluster(s), landmarks.to_dense(), projection)
+    gram, rotation = eigen_descending(w.T @ w)
+    # Columns of W without weight on any row cannot matter.
+    kept = gram > 1e-13 * gram[0]
+    root, rotation = np.sqrt(gram[kept]), np.ascontiguousarray(rotation[:, kept])
+    turn = rotation / root
+    return _Block(projection @ turn, w @ turn, root, rotation)
+
+
+@dataclass(frozen=True, eq=False)
+class _LinkEnd:
+    """A cluster's sampled rows and their Nystrom features W, in the eigenbasis of the fitted rows' W^T W."""
+
+    rows: FloatArray
+    held: FloatArray
+    features: FloatArray
+    held_features: FloatArray
+    eigenvalues: FloatArray
+    vectors: FloatArray
+
+    @classmethod
+    def sample(cls, partition: Partition, block: _Block, options: MekaOptions, s: int) -> _LinkEnd:
+        rows, n, k = partition.cluster(s), len(block.basis), block.rotation.shape[0]
+        fitted = max(1, min(int((1 + options.rho) * k), int(0.8 * n)))
+        held = max(1, min(int(HELD_OUT_SHARE * fitted), n - fitted))
+        rng = np.random.default_rng([options.seed, 2, s])
+        chosen = rng.choice(n, min(n, fitted + held), replace=False)
+        a, b = np.sort(chosen[:fitted]), np.sort(chosen[-held:])
+        back = block.root[:, None] * block.rotation.T
+        w, w_held = block.basis[a] @ back, block.basis[b] @ back
+        values, vectors = eigen_descending(w.T @ w)
+        return cls(
+            rows.take(a).to_dense(),
+            rows.take(b).to_dense(),
+            w @ vectors,
+            w_held @ vectors,
+            np.maximum(values, 0),
+            vectors,
+        )
+
+
+def _linked_pairs(kernel: Kernel, centers: FloatArray, eps: float) -> Iterator[tuple[int, int]]:
+    near = kernel.matrix(centers, centers) > eps
+    for s in range(len(centers)):
+        for t in range(s + 1, len(centers)):
+            if near[s, t]:
+                yield s, t
+
+
+def _link(kernel: Kernel, a: _LinkEnd, b: _LinkEnd) -> FloatArray | None:
+    """Fit one link in the Nystrom basis; None where leaving it out is better on the held-out rows."""
+    right = a.features.T @ kernel.matrix(a.rows, b.rows) @ b.features
+    truth = kernel.matrix(a.held, b.held)
+    best, least = None, float(np.einsum("ij,ij->", truth, truth))
+    for ridge in LINK_RIDGES:
+        candidate = right / np.multiply.outer(a.eigenvalues + ridge, b.eigenvalues + ridge)
+        miss = truth - a.held_features @ candidate @ b.held_features.T
+        error = float(np.einsum("ij,ij->", miss, miss))
+        if error < least:
+            best, least = candidate, error
+    return None if best is None else a.vectors @ best @ b.vectors.T

@@ -1,0 +1,39 @@
+"""The Nystrom method: a kernel matrix from some of its columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.kernels import Kernel
+from svmfast.rows import Rows
+
+FloatArray = NDArray[np.float64]
+
+#: Eigenvalues below this share of the largest count as zero: their inverse roots would blow up rounding.
+EIGENVALUE_CUTOFF = 1e-10
+#: Rows made dense at a time.
+CHUNK_ROWS = 2048
+
+
+def eigen_descending(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues from large to small, and the eigenvectors as columns."""
+    values, vectors = np.linalg.eigh(symmetric)
+    return values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1])
+
+
+def inverse_root(values: FloatArray, vectors: FloatArray, rank: int) -> FloatArray:
+    """Return P = U_k S_k^(-1/2), (m, r): P P^T is the rank-k pseudo-inverse. r <= k leaves out zeros."""
+    kept = min(rank, int(np.count_nonzero(values > EIGENVALUE_CUTOFF * max(float(values[0]), 0.0))))
+    root: FloatArray = vectors[:, :kept] / np.sqrt(values[:kept])
+    return root
+
+
+def kernel_features(kernel: Kernel, rows: Rows, landmarks: FloatArray, projection: FloatArray) -> FloatArray:
+    """Return K(rows, landmarks) @ projection, ``(n, r)``, a chunk of dense rows at a time."""
+    out = np.empty((len(rows), projection.shape[1]))
+    width = landmarks.shape[1]
+    for start in range(0, len(rows), CHUNK_ROWS):
+        x = rows[start : start + CHUNK_ROWS].to_dense(width)
+        np.matmul(kernel.matrix(x, landmarks), projection, out=out[start : start + CHUNK_ROWS])
+    return out

@@ -1,0 +1,31 @@
+"""Blocks of work on several threads, with the same bytes for any number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Keep BLAS and OpenMP to one thread: how they split a product would otherwise decide its last bits.
+
+    Work inside is spread over threads by whole blocks instead (:func:`map_blocks`).
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
+def map_blocks(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
+    """Return ``[work(item) for item in items]``, worked on by `threads` threads; results keep their order."""
+    if threads <= 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
