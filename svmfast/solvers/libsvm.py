@@ -177,7 +177,8 @@ class Problem:
                 except BaseException as failure:  # ctypes would only print it
                     failures.append(failure)
 
-        printer = self._api.PRINT_STRING_FUN(forward)
+        # LIBSVM has one printer for all threads: without a log it must be one that outlives this call.
+        printer = self._api.ctypes_print_null if log is None else self._api.PRINT_STRING_FUN(forward)
         kept = (self, printer, keep)
 
         def work() -> None:
