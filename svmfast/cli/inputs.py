@@ -6,12 +6,13 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
+from svmfast.errors import DataFormatError, TrainingRowError
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -101,3 +102,15 @@ def _is_regular(path: str) -> bool:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
         return True  # opening it will say what is wrong
+
+
+@contextmanager
+def naming_lines(dataset: Dataset) -> Iterator[None]:
+    """Turn a row's number into a line of the file."""
+    try:
+        yield
+    except TrainingRowError as error:
+        skipped = dataset.notes.comment_lines or dataset.notes.blank_lines
+        line = None if skipped else dataset.first_line + error.row - 1
+        what = f"row {error.row}: {error.what}" if skipped else error.what
+        raise DataFormatError(dataset.path, line, what, error.token, f"expected {error.expected}") from error

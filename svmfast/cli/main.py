@@ -23,6 +23,7 @@ from svmfast.errors import InputError, SvmfastError
 COMMANDS: dict[str, tuple[str, str]] = {
     "approximate": ("svmfast.cli.approximate:command", "Replace support vectors by a truncated expansion."),
     "bound-check": ("svmfast.cli.bound_check:command", "Tell whether data is safe to approximate on."),
+    "meka": ("svmfast.cli.meka:command", "Train on a block-wise low-rank kernel; kernel error."),
     "predict": ("svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
     "compare": ("svmfast.cli.compare:command", "Show what models lost and gained against the exact one."),
     "info": ("svmfast.cli.info:command", "Tell what a model or data file is."),

@@ -6,15 +6,16 @@ import contextlib
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from svmfast.cli.inputs import naming_lines
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cores import usable_cores
-from svmfast.errors import DataFormatError, OptionError, TrainingRowError
+from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
@@ -186,7 +187,7 @@ def command(
             click.echo(message, nl=False, err=target == "-" and not folds)
 
     said = None if quiet else log
-    with _naming_lines(dataset):
+    with naming_lines(dataset):
         if folds:
             targets = cross_validate(
                 dataset.rows, dataset.labels, folds, options, truncate_labels=compat, log=said
@@ -216,15 +217,3 @@ def _score(options: TrainOptions, targets: FloatArray, dataset: Dataset) -> list
         ]
     # In svm-train's order of operations, which differs from svm-predict's.
     return [f"Cross Validation Accuracy = {100.0 * score.correct / score.total:g}%"]
-
-
-@contextlib.contextmanager
-def _naming_lines(dataset: Dataset) -> Iterator[None]:
-    """Turn a row's number into a line of the file."""
-    try:
-        yield
-    except TrainingRowError as error:
-        skipped = dataset.notes.comment_lines or dataset.notes.blank_lines
-        line = None if skipped else dataset.first_line + error.row - 1
-        what = f"row {error.row}: {error.what}" if skipped else error.what
-        raise DataFormatError(dataset.path, line, what, error.token, f"expected {error.expected}") from error

@@ -15,7 +15,7 @@ from svmfast.methods._meka_plan import MekaSettings, plan_bytes
 from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_baselines import BASELINES, baselines_for
-from svmfast.solvers.kernel_clusters import kmeans_centers, partition
+from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans, partition
 from svmfast.solvers.kernel_error import BlockOf, Sample, relative_error, sample_rows
 from svmfast.solvers.meka import Meka, approximate_kernel
 from svmfast.solvers.meka_systems import positive_spectrum, smallest_eigenvalue
@@ -83,6 +83,7 @@ def kernel_error(
     planned = plan_bytes(rows, settings, "error", 1, threads=threads, sample=sample, compare=compare)
     settings.check_memory(planned)
     kernel = Kernel(settings.kernel, settings.gammas[0])
+    load_kmeans()
     with single_threaded_blas():
         begin = time.perf_counter()
         centers = kmeans_centers(rows, settings.clusters, seed=settings.seed)

@@ -13,7 +13,7 @@ from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import KMEANS_ROWS
 from svmfast.solvers.kernel_error import BLOCK
 from svmfast.solvers.meka import HELD_OUT_SHARE, MekaOptions
-from svmfast.solvers.meka_systems import PSD_REPAIRS
+from svmfast.solvers.meka_systems import DENSE_SIZE, PSD_REPAIRS
 from svmfast.solvers.nystrom import CHUNK_ROWS
 
 #: LIBSVM's kernel cache for a local model.
@@ -137,7 +137,7 @@ def plan_bytes(
         side = int((1 + a.rho) * rank * (1 + HELD_OUT_SHARE))
         total += c * 8 * side * (d + rank) + threads * 16 * side**2
         total += 8 * c * (c - 1) // 2 * rank**2 * 2
-    if settings.psd == "clip" or task == "svc":
+    if settings.psd == "clip" or task == "svc" or inner <= DENSE_SIZE:
         total += 4 * 8 * inner**2
     if task == "svc":
         total += 8 * 6 * n * functions

@@ -24,7 +24,7 @@ from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
-from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, partition
+from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, load_kmeans, partition
 from svmfast.solvers.meka import approximate_kernel
 from svmfast.solvers.pool import single_threaded_blas
 
@@ -213,6 +213,7 @@ def _fit(
     planned = plan_bytes(rows, settings, task, targets.shape[1], threads=threads)
     settings.check_memory(planned)
     seconds: dict[str, float] = {}
+    load_kmeans()
     scores: tuple[CrossValidation, ...] = ()
     held_out: Mapping[str, float] | None = None
     gamma, strength = settings.gammas[0], settings.strengths[0]

@@ -50,6 +50,11 @@ class Partition:
         return self.rows[int(self.start[s]) : int(self.start[s + 1])]
 
 
+def load_kmeans() -> None:
+    """Import scikit-learn, so that who measures k-means does not measure the import."""
+    import sklearn.cluster  # noqa: F401
+
+
 def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = KMEANS_ROWS) -> FloatArray:
     """Return centres of the rows by k-means (scikit-learn's, from one k-means++ start).
 

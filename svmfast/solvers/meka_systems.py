@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from svmfast.solvers.nystrom import eigen_descending
 
 FloatArray = NDArray[np.float64]
 
+#: Up to this size all eigenvalues are computed.
+DENSE_SIZE = 2048
 PSD_REPAIRS = ("clip", "shift", "none")
 
 
@@ -47,15 +50,22 @@ def positive_spectrum(meka: Meka, repair: str) -> Spectrum:
 
 
 def smallest_eigenvalue(meka: Meka) -> float:
-    """Return the smallest eigenvalue of L, by Lanczos on its blocks."""
+    """Return the smallest eigenvalue of L; of a large one by Lanczos on its blocks."""
     size = int(meka.ranks.sum())
-    if size < 64:
+    if size <= DENSE_SIZE:
         return float(np.linalg.eigvalsh(meka.link_matrix())[0])
+    # The smallest eigenvalues crowd about zero, where Lanczos would never end; as the largest of
+    # largest - L they are asked for to a precision that it can reach.
+    largest = _largest_eigenvalue(size, meka.link_product)
+    return largest - _largest_eigenvalue(size, lambda z: largest * z - meka.link_product(z))
+
+
+def _largest_eigenvalue(size: int, product: Callable[[FloatArray], FloatArray]) -> float:
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    operator = LinearOperator((size, size), matvec=lambda z: meka.link_product(z.ravel()), dtype=np.float64)
+    operator = LinearOperator((size, size), matvec=lambda z: product(z.ravel()), dtype=np.float64)
     start = np.random.default_rng(0).normal(size=size)
-    return float(eigsh(operator, k=1, which="SA", v0=start, tol=1e-4, return_eigenvectors=False)[0])
+    return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-6, return_eigenvectors=False)[0])
 
 
 def ridge_by_cg(meka: Meka, targets: FloatArray, strength: float) -> FloatArray:

@@ -81,9 +81,8 @@ def solve_squared_hinge(
         active = (slack[:, going] > 0).astype(np.float64)
         step = _newton_step(forward, backward, gradient[:, going], active, cost, squared_features)
         moved = forward(step)
-        scale = _line_search(
-            w[:, going], f[:, going], step, moved, targets[:, going], cost, gradient[:, going]
-        )
+        slope = np.einsum("ij,ij->j", gradient[:, going], step)
+        scale = _line_search(w[:, going], f[:, going], step, moved, targets[:, going], cost, slope)
         w[:, going] += scale * step
         f[:, going] += scale * moved
     return SquaredHinge(w, f, steps, gradient_ratio)

@@ -1,0 +1,123 @@
+"""What ``svmfast meka`` tells of its work."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from svmfast.methods.meka import CrossValidation, ErrorReport, MekaReport
+    from svmfast.models.routed import RoutedModel
+    from svmfast.rows import Rows
+
+#: Rows on which the cost of a prediction is measured.
+_COST_ROWS = 100_000
+
+
+def show_fit(
+    report: MekaReport,
+    made: RoutedModel,
+    rows: Rows,
+    model: str,
+    size: int,
+    *,
+    as_json: bool,
+    quiet: bool,
+    jobs: int,
+) -> None:
+    """Tell of a training run: JSON on stdout, lines on stderr, with the measured cost of a prediction."""
+    from svmfast.evaluation.linear import linear_seconds
+    from svmfast.evaluation.timing import measure
+
+    rows = rows[: min(len(rows), _COST_ROWS)]
+    predict = measure(lambda: made.head.predict(made.decision_values(rows, threads=jobs)), limit_seconds=5)[1]
+    linear = linear_seconds(made.head, rows, threads=jobs)
+    cost = {
+        "seconds": predict.seconds,
+        "linear_seconds": linear.seconds,
+        "linear_cost": predict.seconds / linear.seconds,
+        "counted_cost": report.multiply_adds / report.linear_multiply_adds,
+        "rows": len(rows),
+    }
+    if as_json:
+        values = {"model": model, "model_bytes": size, **asdict(report), "prediction": cost}
+        click.echo(json.dumps(values, indent=2, allow_nan=False))
+    if not quiet:
+        for line in _lines(report, model, size, cost):
+            click.echo(line, err=True)
+
+
+def _lines(report: MekaReport, model: str, size: int, cost: dict[str, float]) -> list[str]:
+    name = "C" if report.task == "svc" else "lambda"
+    number = f"{report.train_score:.6g}"
+    score = f"accuracy {number}%" if report.task == "svc" else f"RMSE {number}"
+    lines = _score_lines(report.task, report.cross_validation)
+    ranks = f"{min(report.ranks)} to {max(report.ranks)}"
+    lines += [
+        f"data        {report.rows:,} rows, {report.features:,} features, {report.clusters} clusters",
+        f"kernel      {report.kernel}, gamma {report.gamma:.6g}, {name} {report.strength:.6g}",
+        f"blocks      ranks {ranks}, {report.links} links, {report.bytes / 2**20:.1f} MiB",
+        f"training    {score} on the training rows",
+    ]
+    if report.held_out:
+        h = report.held_out
+        line = f"held out    |error| median {h['q50']:.3g}, 90 % {h['q90']:.3g}, 99 % {h['q99']:.3g}"
+        if "labels_differing" in h:
+            line += f"; {h['labels_differing']:.0f} of {h['rows']:.0f} labels differ"
+        lines.append(line)
+    lines += [
+        f"prediction  {cost['linear_cost']:.3g} times a linear model's time, "
+        f"{cost['counted_cost']:.3g} times its multiply-adds",
+        f"model       {model}: {report.landmarks:,} landmarks, {size:,} bytes",
+        "time        " + ", ".join(f"{what} {seconds:.2f} s" for what, seconds in report.seconds.items()),
+    ]
+    return lines
+
+
+def _score_lines(task: str, scores: tuple[CrossValidation, ...]) -> list[str]:
+    name = "C" if task == "svc" else "lambda"
+    unit = "accuracy {:.4f}%" if task == "svc" else "RMSE {:.6g}"
+    return [
+        f"cross       gamma {s.gamma:.6g}, {name} {s.strength:.6g}: {unit.format(s.score)}" for s in scores
+    ]
+
+
+def show_scores(task: str, scores: tuple[CrossValidation, ...], folds: int, as_json: bool) -> None:
+    """Print the scores of a grid on stdout; the last line as svm-train's."""
+    best = (max if task == "svc" else min)(scores, key=lambda s: s.score)
+    if as_json:
+        values = {
+            "task": task,
+            "folds": folds,
+            "cross_validation": [asdict(s) for s in scores],
+            "best": asdict(best),
+        }
+        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        return
+    for line in _score_lines(task, scores):
+        click.echo(line)
+    name = "Accuracy" if task == "svc" else "RMSE"
+    click.echo(f"Cross Validation {name} = {best.score:g}{'%' if task == 'svc' else ''}")
+
+
+def show_error(report: ErrorReport, as_json: bool) -> None:
+    """Print kernel errors on stdout."""
+    if as_json:
+        click.echo(json.dumps(asdict(report), indent=2, allow_nan=False))
+        return
+    rows = f"{report.rows:,} rows, compared on {report.sampled_rows:,}"
+    click.echo(f"{report.kernel} kernel, gamma {report.gamma:.6g}; {rows}; {report.clusters} clusters")
+    click.echo(f"{'method':<20} {'rank':>6} {'relative error':>15} {'seconds':>9} {'MiB':>9}")
+    ranks = report.ranks
+    rank = str(ranks[0]) if min(ranks) == max(ranks) else f"<={max(ranks)}"
+    name = "exact blocks" if report.links == 0 and report.smallest_eigenvalue is None else "meka"
+    lines: list[tuple[str, str, float, float, float]] = [
+        (name, rank, report.relative_error, report.seconds, report.bytes)
+    ]
+    lines += [(b.name, str(b.rank), b.relative_error, b.seconds, b.bytes) for b in report.baselines]
+    for what, of_rank, error, seconds, size in lines:
+        click.echo(f"{what:<20} {of_rank:>6} {error:>15.6f} {seconds:>9.2f} {size / 2**20:>9.1f}")
+    click.echo(f"without links between clusters: {report.block_diagonal_error:.6f}")

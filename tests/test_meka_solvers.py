@@ -1,0 +1,263 @@
+"""The approximation of meka and what it is built from, against dense linear algebra and scikit-learn."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.linalg import hadamard
+from sklearn.svm import LinearSVC
+
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.kernels import Kernel
+from svmfast.rows import Rows
+from svmfast.solvers.kernel_baselines import BASELINES, baselines_for, fastfood, walsh_hadamard
+from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, partition
+from svmfast.solvers.kernel_error import relative_error, sample_rows
+from svmfast.solvers.meka import Meka, MekaOptions, approximate_kernel
+from svmfast.solvers.meka_systems import positive_spectrum, ridge_by_cg, smallest_eigenvalue
+from svmfast.solvers.squared_hinge import solve_squared_hinge
+
+FloatArray = NDArray[np.float64]
+GAUSS, LAPLACE = Kernel("rbf", 0.5), Kernel("laplacian", 0.3)
+
+
+def blobs(n: int = 400, d: int = 5, seed: int = 0) -> Rows:
+    rng = np.random.default_rng(seed)
+    return Rows.from_dense(
+        rng.normal(size=(4, d))[rng.integers(4, size=n)] * 2 + rng.normal(size=(n, d)) * 0.6
+    )
+
+
+def parted(rows: Rows, clusters: int = 4) -> Partition:
+    return partition(rows, kmeans_centers(rows, clusters))
+
+
+def dense(meka: Meka) -> FloatArray:
+    q = meka.forward(np.eye(int(meka.ranks.sum())))
+    return np.asarray(q @ meka.link_matrix() @ q.T)
+
+
+def gram(kernel: Kernel, part: Partition) -> FloatArray:
+    x = part.rows.to_dense()
+    return kernel.matrix(x, x)
+
+
+def error(a: FloatArray, b: FloatArray) -> float:
+    return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+@pytest.mark.parametrize("kernel", [GAUSS, LAPLACE], ids=lambda k: k.kind)
+def test_full_rank_is_the_kernel_matrix_in_the_blocks(kernel: Kernel) -> None:
+    """With every row a landmark, blocks within clusters are exact."""
+    part = parted(blobs(160))
+    meka = approximate_kernel(kernel, part, MekaOptions(rank=160, links=False))
+    exact = gram(kernel, part)
+    for a, b in pairwise(part.start):
+        np.testing.assert_allclose(dense(meka)[a:b, a:b], exact[a:b, a:b], atol=1e-8)
+    assert dense(meka)[: part.start[1], part.start[1] :].max() == 0
+
+
+@pytest.mark.parametrize("kernel", [Kernel("rbf", 0.05), Kernel("laplacian", 0.05)], ids=lambda k: k.kind)
+def test_links_lower_the_error_of_blocks_alone(kernel: Kernel) -> None:
+    part = parted(blobs())
+    exact = gram(kernel, part)
+    whole = error(dense(approximate_kernel(kernel, part, MekaOptions(rank=40))), exact)
+    blocks = error(dense(approximate_kernel(kernel, part, MekaOptions(rank=40, links=False))), exact)
+    assert whole < 0.1 * blocks
+
+
+@pytest.mark.parametrize("gamma", [2.0**e for e in range(-6, 7, 2)])
+@pytest.mark.parametrize("scale", [0.2, 1.0, 5.0])
+def test_links_never_hurt(gamma: float, scale: float) -> None:
+    """Where the paper's least squares blows up, too: never worse than no links by more than 1 %."""
+    x = blobs(300).to_dense() * scale
+    part = parted(Rows.from_dense(x), 5)
+    exact = gram(Kernel("rbf", gamma), part)
+    options = MekaOptions(rank=20)
+    whole = error(dense(approximate_kernel(Kernel("rbf", gamma), part, options)), exact)
+    blocks = error(
+        dense(approximate_kernel(Kernel("rbf", gamma), part, MekaOptions(rank=20, links=False))), exact
+    )
+    assert whole <= 1.01 * blocks
+
+
+def test_bases_are_orthonormal_and_rows_find_them_again() -> None:
+    part = parted(blobs())
+    meka = approximate_kernel(GAUSS, part, MekaOptions(rank=25))
+    for s, basis in enumerate(meka.bases):
+        np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-6)
+        x, landmarks = part.cluster(s).to_dense(), meka.landmarks[s].to_dense()
+        np.testing.assert_allclose(GAUSS.matrix(x, landmarks) @ meka.projections[s], basis, atol=1e-6)
+
+
+def test_the_same_for_any_number_of_threads() -> None:
+    part = parted(blobs())
+    one, three = (approximate_kernel(GAUSS, part, MekaOptions(rank=30), threads=t) for t in (1, 3))
+    assert np.array_equal(dense(one), dense(three))
+
+
+def test_strategies_spread_the_ranks() -> None:
+    rng = np.random.default_rng(3)
+    sizes = [40, 120, 240]
+    spread = [0.01, 1, 1]
+    x = [rng.normal(size=(n, 4)) * s + 20 * i for i, (n, s) in enumerate(zip(sizes, spread, strict=True))]
+    part = parted(Rows.from_dense(np.concatenate(x)), 3)
+    by_centre = np.argsort(part.centers[:, 0])
+    ranks = {
+        name: approximate_kernel(GAUSS, part, MekaOptions(rank=30, strategy=name)).ranks[by_centre]
+        for name in ("equal", "size", "eigen")
+    }
+    assert ranks["equal"][1:].tolist() == [30, 30]
+    assert np.abs(ranks["size"][1:] - np.array([27, 54])).max() <= 1
+    # A cluster that is nearly a point needs next to nothing.
+    assert ranks["eigen"][0] <= 3
+    assert ranks["eigen"].sum() <= 90
+    assert ranks["eigen"][2] > ranks["eigen"][1] > 25
+
+
+def test_eps_drops_links_of_distant_clusters() -> None:
+    x = np.concatenate([blobs(100).to_dense(), blobs(100, seed=1).to_dense() + 50])
+    part = parted(Rows.from_dense(x), 6)
+    every = approximate_kernel(GAUSS, part, MekaOptions(rank=10))
+    near = approximate_kernel(GAUSS, part, MekaOptions(rank=10, eps=1e-6))
+    values = GAUSS.matrix(part.centers, part.centers)
+    assert set(near.links) == {(s, t) for s, t in every.links if values[s, t] > 1e-6}
+    assert 0 < len(near.links) < 15
+
+
+def test_clipping_cannot_raise_the_error() -> None:
+    """The nearest positive semidefinite matrix, and G is one: a projection onto a convex set."""
+    part = parted(blobs(250), 8)
+    for gamma in (0.05, 0.5, 2.0):
+        kernel = Kernel("rbf", gamma)
+        meka = approximate_kernel(kernel, part, MekaOptions(rank=8, rho=0.0))
+        spectrum = positive_spectrum(meka, "clip")
+        eigenvalues = np.linalg.eigvalsh(dense(meka))
+        assert spectrum.smallest == pytest.approx(eigenvalues[0], abs=1e-8) or eigenvalues[0] > -1e-8
+        q = meka.forward(spectrum.vectors)
+        clipped = (q * spectrum.values) @ q.T
+        exact = gram(kernel, part)
+        assert np.linalg.eigvalsh(clipped)[0] > -1e-8
+        assert error(clipped, exact) <= error(dense(meka), exact) * (1 + 1e-9)
+
+
+def test_smallest_eigenvalue_by_lanczos(monkeypatch: pytest.MonkeyPatch) -> None:
+    meka = approximate_kernel(GAUSS, parted(blobs(250), 8), MekaOptions(rank=8, rho=0.0))
+    exact = np.linalg.eigvalsh(meka.link_matrix())[0]
+    assert exact < -1e-3
+    assert smallest_eigenvalue(meka) == exact
+    monkeypatch.setattr("svmfast.solvers.meka_systems.DENSE_SIZE", 10)
+    assert smallest_eigenvalue(meka) == pytest.approx(exact, abs=1e-4)
+
+
+def test_conjugate_gradients_solve_the_whole_system() -> None:
+    part = parted(blobs())
+    meka = approximate_kernel(GAUSS, part, MekaOptions(rank=40))
+    y = np.random.default_rng(0).normal(size=(400, 2))
+    alpha = np.linalg.solve(dense(meka) + 0.5 * np.eye(400), y)
+    np.testing.assert_allclose(meka.forward(ridge_by_cg(meka, y, 0.5)), dense(meka) @ alpha, atol=1e-6)
+
+
+def test_conjugate_gradients_refuse_an_indefinite_system() -> None:
+    meka = approximate_kernel(GAUSS, parted(blobs(250), 8), MekaOptions(rank=8, rho=0.0))
+    assert smallest_eigenvalue(meka) < -1e-3
+    with pytest.raises(
+        UnsupportedError, match=r"plus lambda 1e-06 is not positive; use --psd clip or --psd shift"
+    ):
+        ridge_by_cg(meka, np.ones((250, 1)), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 0}, "rank is 0; it must be at least 1"),
+        ({"landmarks": 5, "rank": 6}, "landmarks is 5; it must be at least the rank"),
+        ({"rho": -1.0}, "rho is -1; it must be at least 0"),
+        ({"eps": 1.0}, "eps is 1; it must be from 0 to below 1, a kernel value"),
+        ({"strategy": "best"}, "strategy is 'best'; it must be one of equal, size, eigen"),
+    ],
+)
+def test_options_out_of_range(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        MekaOptions(**options)  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+def test_clusters_of_few_distinct_rows() -> None:
+    rows = Rows.from_dense(np.repeat([[1.0, 2], [3, 4], [0, 0]], 20, axis=0))
+    part = partition(rows, kmeans_centers(rows, 7))
+    assert sorted(part.sizes.tolist()) == [20, 20, 20]
+    assert np.array_equal(part.rows.to_dense(), rows.to_dense()[part.order])
+
+
+def test_empty_clusters_are_dropped() -> None:
+    rows = blobs(50, d=2)
+    part = partition(rows, np.array([[0.0, 0], [1e6, 1e6], [3, 3]]))
+    assert len(part.centers) == len(part.sizes) <= 2
+    assert part.sizes.min() > 0
+
+
+def test_sampled_error_estimates_the_whole() -> None:
+    rows = blobs(1500)
+    x = rows.to_dense()
+    exact = GAUSS.matrix(x, x)
+    features = BASELINES["nystrom"](GAUSS, rows, 20, 0).transform(rows)
+    true = error(features @ features.T, exact)
+    whole = sample_rows([rows], 1500, 0)
+    product = features @ features.T
+    assert relative_error(GAUSS, whole, lambda g, a, h, b: product[a, b]) == pytest.approx(true, rel=1e-9)
+    estimates = []
+    for seed in range(5):
+        some = sample_rows([rows], 500, seed)
+        f = features[some.positions[0]]
+        estimates.append(relative_error(GAUSS, some, lambda g, a, h, b, f=f: f[a] @ f[b].T, threads=2))  # type: ignore[misc]
+    assert np.mean(estimates) == pytest.approx(true, rel=0.1)
+
+
+@pytest.mark.parametrize("name", sorted(BASELINES))
+def test_baselines_approximate_the_kernel(name: str) -> None:
+    rows = blobs(300)
+    x = rows.to_dense()
+    kernels = [k for k in (GAUSS, LAPLACE) if name in baselines_for(k)]
+    for kernel in kernels:
+        few, many = (
+            error(f @ f.T, kernel.matrix(x, x))
+            for f in (BASELINES[name](kernel, rows, rank, 0).transform(rows) for rank in (24, 1536))
+        )
+        # Nystrom becomes exact with all columns; random features only like 1 / sqrt(rank).
+        assert many < (0.15 if "random-f" in name or name == "fastfood" else 1e-4)
+        assert many < 0.5 * few
+
+
+def test_walsh_hadamard_transform() -> None:
+    x = np.random.default_rng(0).normal(size=(3, 2, 16))
+    np.testing.assert_allclose(walsh_hadamard(x), x @ hadamard(16), atol=1e-12)
+
+
+def test_fastfood_needs_a_gaussian_kernel() -> None:
+    with pytest.raises(UnsupportedError, match="fastfood is for the Gaussian kernel only"):
+        fastfood(LAPLACE, blobs(10), 4, 0)
+
+
+@pytest.mark.parametrize("cost", [0.01, 1.0, 30.0])
+def test_squared_hinge_against_liblinear(cost: float) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(200, 12)) * np.geomspace(0.1, 3, 12)
+    noise = rng.normal(size=(200, 3))
+    y = np.where(x @ rng.normal(size=(12, 3)) + noise > 0, 1.0, -1.0)
+    found = solve_squared_hinge(
+        lambda w: x @ w, lambda v: x.T @ v, y, cost, (x * x).sum(axis=0), tolerance=1e-8
+    )
+    for k in range(3):
+        other = LinearSVC(C=cost, loss="squared_hinge", dual=False, fit_intercept=False, tol=1e-10).fit(
+            x, y[:, k]
+        )
+        np.testing.assert_allclose(found.weights[:, k], other.coef_[0], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.decisions, x @ found.weights, atol=1e-9)
+    again = solve_squared_hinge(
+        lambda w: x @ w, lambda v: x.T @ v, y, cost, (x * x).sum(axis=0), start=found.weights
+    )
+    assert again.steps == 0
