@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "svmlight_plain.hpp"
+
 namespace svmfast::svmlight {
 namespace {
 
@@ -38,11 +40,13 @@ inline const char *token_end(const char *p) noexcept {
 class Parser {
   public:
     Parser(const char *begin, const char *end, const Options &options, Block &block)
-        : p_(begin), end_(end), options_(options), block_(block),
-          least_(options.zero_based || options.precomputed ? 0 : 1) {}
+        : end_(end), options_(options), block_(block),
+          least_(options.zero_based || options.precomputed ? 0 : 1) {
+        at_.p = begin;
+    }
 
     void run() {
-        const auto bytes = static_cast<std::size_t>(end_ - p_);
+        const auto bytes = static_cast<std::size_t>(end_ - at_.p);
         // Room for the shortest rows and entries there are ("1\n", "1:1 ", with --dense "1 "), so that the loops never
         // ask. Memory that is not written is not used.
         block_.labels.reserve_more(bytes / 2 + 1);
@@ -53,25 +57,39 @@ class Parser {
         }
         block_.indices.reserve_more(bytes / (options_.dense ? 2 : 4) + 2);
         block_.values.reserve_more(bytes / (options_.dense ? 2 : 4) + 2);
-        label_ = block_.labels.end();
-        row_end_ = block_.indptr.end();
-        index_ = block_.indices.end();
-        value_ = block_.values.end();
-        while (p_ != end_) {
-            ++block_.lines;
-            line_ = p_;
-            row_index_ = index_, row_value_ = value_;
+        at_.label = block_.labels.end();
+        at_.row_end = block_.indptr.end();
+        at_.index = block_.indices.end();
+        at_.value = block_.values.end();
+        at_.lines = block_.lines;
+        at_.width = block_.width;
+        const bool plain = options_.labelled && !options_.dense && !options_.precomputed;
+        PlainReader plain_reader(at_.p, end_, least_);
+        while (at_.p != end_) {
+            if (plain) {
+                const double *const label = at_.label;
+                const std::int64_t line = at_.lines + 1;
+                plain_reader.read(at_, block_.values.data());
+                if (at_.label != label && block_.first_row == 0) block_.first_row = line;
+                if (at_.p == end_) break;
+            }
+            ++at_.lines;
+            line_ = p_ = at_.p;
+            row_index_ = at_.index, row_value_ = at_.value;
             if (!read_line()) {
-                index_ = row_index_, value_ = row_value_;  // nothing of a bad line stays
-                block_.fault.line = block_.lines;
+                at_.index = row_index_, at_.value = row_value_;  // nothing of a bad line stays
+                block_.fault.line = at_.lines;
                 block_.fault.line_begin = line_;
                 break;
             }
+            at_.p = p_;
         }
-        block_.labels.set_end(label_);
-        block_.indptr.set_end(row_end_);
-        block_.indices.set_end(index_);
-        block_.values.set_end(value_);
+        block_.labels.set_end(at_.label);
+        block_.indptr.set_end(at_.row_end);
+        block_.indices.set_end(at_.index);
+        block_.values.set_end(at_.value);
+        block_.lines = at_.lines;
+        block_.width = at_.width;
     }
 
   private:
@@ -101,10 +119,10 @@ class Parser {
         if (options_.labelled && !read_label(label)) return false;
         if (!(options_.dense ? read_dense_row() : read_sparse_row())) return false;
         if (!finish_line(block_.notes.line_comments)) return false;
-        if (block_.first_row == 0) block_.first_row = block_.lines;
-        block_.width = std::max(block_.width, line_width_);
-        *label_++ = label;
-        *row_end_++ = value_ - block_.values.data();
+        if (block_.first_row == 0) block_.first_row = at_.lines;
+        at_.width = std::max(at_.width, line_width_);
+        *at_.label++ = label;
+        *at_.row_end++ = at_.value - block_.values.data();
         return true;
     }
 
@@ -139,48 +157,16 @@ class Parser {
     // --- index:value --------------------------------------------------------------------------------------------------
 
     bool read_sparse_row() {
-        // Unlabelled rows start with an entry; elsewhere p_ stands on the blank behind the label.
-        const std::int64_t least = least_;
-        std::int64_t last = least - 1;
+        std::int64_t last = least_ - 1;
         sorted_ = true;
-        const char *p = p_;
-        std::int32_t *index_out = index_;
-        double *value_out = value_;
         bool first = true;
-        for (;;) {
-            // The common entry: one blank, 1 to 8 digits, a colon, a short decimal number, in order.
-            const char *token = p + (kind(*p) == blank);
-            const std::uint64_t word = text::load8(token);
-            const unsigned digits = text::leading_digits(word);
-            if (__builtin_expect(digits - 1 < 8 && token[digits] == ':', 1)) {
-                const auto index = static_cast<std::int64_t>(text::digits_value(word, digits));
-                const char *q = text::fast_double(token + digits + 1, *value_out);
-                if (__builtin_expect(q && kind(*q) != other && index > last, 1)) {
-                    *index_out++ = static_cast<std::int32_t>(index - least);
-                    ++value_out;
-                    last = index;
-                    p = q;
-                    first = false;
-                    continue;
-                }
-            }
-            p = skip_blanks(p);
-            if (kind(*p) == line_over) break;
-            p_ = p;
-            index_ = index_out, value_ = value_out;
+        for (p_ = skip_blanks(p_); kind(*p_) != line_over; p_ = skip_blanks(p_), first = false)
             if (!read_entry(last, first)) return false;
-            p = p_;
-            index_out = index_, value_out = value_;
-            first = false;
-        }
-        p_ = p;
-        index_ = index_out, value_ = value_out;
         if (!sorted_) {
             ++block_.notes.sorted_rows;
             if (!sort_row()) return false;
-            last = index_[-1] + least;
         }
-        line_width_ = last - least + 1;
+        line_width_ = last - least_ + 1;
         return !options_.precomputed || check_precomputed_row();
     }
 
@@ -215,22 +201,23 @@ class Parser {
             return fault("value", begin, end, text::name(got));
         }
         if (index <= last) {
-            if (index == last) return fault("duplicate", begin, end);
             if (!options_.lenient) {
-                block_.fault.wanted = last;
+                const auto column = static_cast<std::int32_t>(index - least_);
+                if (std::find(row_index_, at_.index, column) != at_.index) return fault("duplicate", begin, end);
+                block_.fault.found = index, block_.fault.wanted = last;
                 return fault("unsorted", begin, end);
             }
             sorted_ = false;
         } else {
             last = index;
         }
-        *index_++ = static_cast<std::int32_t>(index - least_);
-        *value_++ = value;
+        *at_.index++ = static_cast<std::int32_t>(index - least_);
+        *at_.value++ = value;
         return true;
     }
 
     bool sort_row() {
-        const auto count = static_cast<std::size_t>(index_ - row_index_);
+        const auto count = static_cast<std::size_t>(at_.index - row_index_);
         std::vector<std::pair<std::int32_t, double>> entries(count);
         for (std::size_t i = 0; i < count; ++i) entries[i] = {row_index_[i], row_value_[i]};
         std::stable_sort(entries.begin(), entries.end(),
@@ -259,9 +246,9 @@ class Parser {
     }
 
     bool check_precomputed_row() {
-        const std::int64_t count = index_ - row_index_;
+        const std::int64_t count = at_.index - row_index_;
         if (count == 0 || row_index_[0] != 0) return fault("no_serial", nullptr, nullptr);
-        if (index_[-1] != count - 1) {
+        if (at_.index[-1] != count - 1) {
             std::int64_t expected = 0;
             while (row_index_[expected] == expected) ++expected;
             return fault("gap", row_index_[expected], expected);
@@ -297,8 +284,8 @@ class Parser {
                 if (status != Scan::ok) return fault("field", begin, end, text::name(status));
             }
             if (value != 0.0) {
-                *index_++ = static_cast<std::int32_t>(columns);
-                *value_++ = value;
+                *at_.index++ = static_cast<std::int32_t>(columns);
+                *at_.value++ = value;
             }
             if (++columns > max_index) return fault("large_index", begin, end);
             p_ = end;
@@ -323,16 +310,16 @@ class Parser {
         return found_comma == comma || fault("mixed_separators", begin, field_end(p_));
     }
 
-    const char *p_, *const end_;
+    const char *p_ = nullptr, *const end_;  // where the line at hand is read
     const Options &options_;
     Block &block_;
     const std::int64_t least_;
+    Cursor at_;
     const char *line_ = nullptr;
     bool sorted_ = true;
     std::int64_t line_width_ = 0;
-    double *label_ = nullptr, *value_ = nullptr, *row_value_ = nullptr;
-    std::int64_t *row_end_ = nullptr;
-    std::int32_t *index_ = nullptr, *row_index_ = nullptr;
+    std::int32_t *row_index_ = nullptr;
+    double *row_value_ = nullptr;
 };
 
 }  // namespace

@@ -97,6 +97,8 @@ class _Raw:
         self._read = _reader_of(file, name)
         self._descriptor: int | None = None  # set where reading may wait and select() can tell
         self._never_waits = isinstance(file, io.BytesIO)
+        if isinstance(file, io.BytesIO):
+            self.size = file.getbuffer().nbytes
         with contextlib.suppress(OSError, AttributeError, ValueError):
             descriptor = file.fileno()
             status = os.fstat(descriptor)
@@ -178,28 +180,34 @@ class Source:
     ----------
     name : str
         What messages call it: the path as given, ``-``, ``<bytes>`` or the file object's name.
-    packing : str or None
-        ``gzip``, ``bzip2``, ``xz`` or None, found by content.
     size : int or None
         Stored (packed) bytes where they are known beforehand, for progress bars.
     """
 
     def __init__(self, file: Any, name: str, owned: bool) -> None:
         self.name = name
-        self.packing: str | None = None
         self._raw = _Raw(file, name, owned)
         self.size = self._raw.size
-        try:
-            self._head = self._read_head()
-        except BaseException:
-            self._raw.close()
-            raise
-        self._decoder: _Decoder | None = _new_decoder(self.packing) if self.packing else None
+        self._packing: str | None = None
+        self._decoder: _Decoder | None = None
+        self._head: bytes | None = None  # not read yet: opening a pipe must not wait for what it brings
 
     @property
     def consumed(self) -> int:
         """Stored (packed) bytes read so far."""
         return self._raw.consumed
+
+    @property
+    def packing(self) -> str | None:
+        """``gzip``, ``bzip2``, ``xz`` or None, by content; waits for the first bytes."""
+        self._start()
+        return self._packing
+
+    def _start(self) -> bytes:
+        if self._head is None:
+            self._head = self._read_head()
+            self._decoder = _new_decoder(self._packing) if self._packing else None
+        return self._head
 
     def _read_head(self) -> bytes:
         """Read until the first bytes tell what this is: one byte of a plain text, six of an xz file."""
@@ -216,11 +224,11 @@ class Source:
                 raise UnsupportedCompressionError(
                     self.name,
                     None,
-                    f"is packed with {packing}",
+                    f"packed with {packing}",
                     None,
-                    "unpack it first; gzip, bzip2 and xz are read",
+                    "expected plain text, gzip, bzip2 or xz",
                 )
-        self.packing = next((p for p, magic in _MAGIC.items() if head.startswith(magic)), None)
+        self._packing = next((p for p, magic in _MAGIC.items() if head.startswith(magic)), None)
         return head
 
     def readinto(self, view: memoryview, wait: bool = True) -> int | None:
@@ -233,12 +241,13 @@ class Source:
 
         Raises
         ------
-        FileAccessError, CompressedDataError
+        FileAccessError, CompressedDataError, UnsupportedCompressionError
         """
+        head = self._start()
         if self._decoder is None:
-            if self._head:
-                count = min(len(self._head), len(view))
-                view[:count], self._head = self._head[:count], self._head[count:]
+            if head:
+                count = min(len(head), len(view))
+                view[:count], self._head = head[:count], head[count:]
                 return count
             return self._raw.readinto(view, wait)
         data = self._unpack(len(view), wait)
@@ -269,7 +278,7 @@ class Source:
                     return None
                 if not packed:
                     raise CompressedDataError(
-                        self.name, None, f"the {self.packing} data ends early", None, "the file is cut short"
+                        self.name, None, f"the {self._packing} data ends early", None, "expected a whole file"
                     )
                 data = packed
             else:
@@ -278,7 +287,7 @@ class Source:
                 out = self._decoder.decompress(data, room)
             except Exception as error:  # zlib.error, lzma.LZMAError, OSError of bz2: no common base
                 raise CompressedDataError(
-                    self.name, None, f"the {self.packing} data is damaged", None, str(error)
+                    self.name, None, f"the {self._packing} data is damaged", None, "expected a whole file"
                 ) from error
             if out:
                 return out
@@ -286,8 +295,8 @@ class Source:
     def _next_member(self, wait: bool) -> bytes | None:
         """Return the start of the next member behind zero padding; b"" at the end, None: not there yet."""
         assert self._decoder is not None
-        assert self.packing is not None
-        magic = _MAGIC[self.packing]
+        assert self._packing is not None
+        magic = _MAGIC[self._packing]
         rest = self._decoder.unused_data.lstrip(b"\0")
         while len(rest) < len(magic):
             more = self._packed(wait)
@@ -304,10 +313,24 @@ class Source:
             return b""
         if not rest.startswith(magic):
             raise CompressedDataError(
-                self.name, None, f"other bytes follow the {self.packing} data", None, "the file is damaged"
+                self.name,
+                None,
+                f"other bytes behind the {self._packing} data",
+                None,
+                "expected nothing there",
             )
-        self._decoder = _new_decoder(self.packing)
+        self._decoder = _new_decoder(self._packing)
         return rest
+
+    def verify(self) -> None:
+        """Read a packed file to its end, where its check sum stands; raises CompressedDataError.
+
+        Does nothing for plain files, nor where the end may never come.
+        """
+        if self.packing and self.size is not None:
+            scratch = memoryview(bytearray(_PACKED_BYTES))
+            while self.readinto(scratch):
+                pass
 
     def close(self) -> None:
         """Close what was opened here; a file object that was handed in stays open."""
@@ -346,8 +369,6 @@ def open_source(source: SourceLike) -> Source:
     ------
     FileAccessError
         The path cannot be opened.
-    UnsupportedCompressionError
-        The content is packed with zip, zstd, lz4 or compress.
     """
     if isinstance(source, Source):
         return source

@@ -1,7 +1,7 @@
 """LIBSVM data text: ``label index:value ...``, read whole or as a stream, and written.
 
 The grammar is native (``_core/svmlight.cpp``); this module feeds it blocks of whole lines in bounded memory.
-What it finds wrong becomes an error for people in ``svmlight_errors``.
+What it finds wrong becomes an error for people in ``_svmlight_errors``.
 """
 
 from __future__ import annotations
@@ -14,17 +14,23 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_svmlight_rows
-from svmfast.errors import DataFormatError, EmptyDataError, EncodingError, LineTooLongError, OptionError
+from svmfast._core import SvmlightTokenizer, write_svmlight_rows
+from svmfast.errors import (
+    DataFormatError,
+    EmptyDataError,
+    EncodingError,
+    LineTooLongError,
+    NulByteError,
+    OptionError,
+)
+from svmfast.formats._lines import MAX_LINE_BYTES, Lines
+from svmfast.formats._svmlight_errors import Dialect, explain
 from svmfast.formats.source import Source, SourceLike, open_source
-from svmfast.formats.svmlight_errors import Dialect, explain
 from svmfast.formats.target import Writer, write_atomic
 from svmfast.rows import Rows
 
 #: Text handed to the tokenizer at a time; what it becomes is of the same size.
 CHUNK_BYTES = 4 << 20
-#: A longer line is refused: what it holds is not data, or needs another machine.
-MAX_LINE_BYTES = 1 << 30
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _WRITE_ENTRIES = 1 << 18
@@ -105,59 +111,6 @@ class Dataset:
         return len(self.rows)
 
 
-class _Lines:
-    """Whole lines of a source, block by block, in one buffer that is used again."""
-
-    def __init__(self, source: Source, chunk_bytes: int) -> None:
-        self.source = source
-        self.chunk_bytes = max(1, chunk_bytes)
-        self.buffer = bytearray(self.chunk_bytes + TEXT_PADDING)
-        self.begin = self.end = 0  # the block: whole lines
-        self.filled = 0  # text behind the block is the start of the next
-        self.ended = False
-        self.line_too_long = False
-
-    def next(self) -> bool:
-        """Move to the next block: all lines that are there now, at most about `chunk_bytes`, at least one."""
-        if self.ended:
-            return False
-        rest = self.filled - self.end
-        self.buffer[:rest] = self.buffer[self.end : self.filled]
-        self.begin = self.end = 0
-        self.filled = rest
-        while True:
-            capacity = len(self.buffer) - TEXT_PADDING
-            if self.filled == capacity:
-                if self.end:
-                    return True
-                if self._is_hopeless():
-                    break
-                self.buffer.extend(bytes(min(capacity, MAX_LINE_BYTES)))
-                continue
-            with memoryview(self.buffer) as view, view[self.filled : capacity] as room:
-                count = self.source.readinto(room, wait=not self.end)
-            if count is None:
-                return True
-            if count == 0:
-                break
-            newline = self.buffer.rfind(b"\n", self.filled, self.filled + count)
-            self.filled += count
-            if newline >= 0:
-                self.end = newline + 1
-        self.ended = True
-        self.end = self.filled
-        if self.filled and self.buffer[self.filled - 1] != 0x0A:
-            self.buffer[self.filled] = 0x0A  # there is room: the padding
-            self.end += 1
-        return self.end > 0
-
-    def _is_hopeless(self) -> bool:
-        """Whether a line that fills the buffer cannot be right; then its start is parsed for the reason."""
-        self.line_too_long = self.filled >= MAX_LINE_BYTES
-        cr = self.buffer.find(b"\r", 0, self.filled - 1)
-        return self.line_too_long or cr >= 0 or self.buffer.find(b"\0", 0, self.filled) >= 0
-
-
 class DataStream(Iterator[Dataset]):
     """The datasets of one input, in order; made by :func:`stream_svmlight`. A context manager.
 
@@ -179,7 +132,7 @@ class DataStream(Iterator[Dataset]):
         self.rows_read = 0
         self._dialect = dialect
         self._threads = threads
-        self._lines = _Lines(self._source, chunk_bytes)
+        self._lines = Lines(self._source, chunk_bytes)
         self._tokenizer = SvmlightTokenizer(
             dialect.zero_based, dialect.precomputed, dialect.dense, dialect.lenient, dialect.labelled
         )
@@ -224,13 +177,16 @@ class DataStream(Iterator[Dataset]):
         fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads)
         if fault is not None:
             self._error = explain(self.path, fault, self._dialect)
+            self._source.verify()  # a damaged file is the better reason for a faulty line
+        elif lines.binary:
+            self._error = NulByteError(self.path, None, "NUL bytes in a line", None, "expected text")
         if lines.line_too_long:
             self._error = LineTooLongError(
                 self.path,
                 fault[2] if fault else None,
                 f"the line is longer than {MAX_LINE_BYTES:,} bytes",
                 None,
-                "one row a line",
+                "expected one row a line",
             )
         return True
 
@@ -238,9 +194,11 @@ class DataStream(Iterator[Dataset]):
         start = bytes(self._lines.buffer[: min(4, self._lines.end)])
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
             self._lines.end = 0
-            self._error = EncodingError(self.path, 1, "the text is UTF-16", None, "convert it to UTF-8")
+            self._error = EncodingError(self.path, 1, "UTF-16 text", None, "expected ASCII or UTF-8")
         elif start.startswith(_BYTE_ORDER_MARK):
             self._pending_mark = 1
+            if self._lines.filled == len(_BYTE_ORDER_MARK):
+                self._lines.end = self._lines.filled  # not even a blank line stands behind it
             return len(_BYTE_ORDER_MARK)
         return 0
 
@@ -261,7 +219,7 @@ class DataStream(Iterator[Dataset]):
             raise self._error
         if self.rows_read == 0:
             raise EmptyDataError(
-                self.path, None, "there are no rows", None, "one 'label index:value ...' a line"
+                self.path, None, "there are no rows", None, "expected 'label index:value ...' a line"
             )
         raise StopIteration
 

@@ -1,0 +1,222 @@
+#include "svmlight_plain.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "text.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace svmfast::svmlight {
+namespace {
+
+using text::every_byte;
+using text::load8;
+
+// Bit i: whether p[i] is a colon or not above a blank.
+inline std::uint64_t marks(const char *p) noexcept {
+#if defined(__SSE2__) && !defined(SVMFAST_PORTABLE)
+    const __m128i blank = _mm_set1_epi8(' '), colon = _mm_set1_epi8(':');
+    std::uint64_t bits = 0;
+    for (int i = 0; i < 4; ++i) {
+        const __m128i c = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + 16 * i));
+        const __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(c, blank), c), _mm_cmpeq_epi8(c, colon));
+        bits |= static_cast<std::uint64_t>(_mm_movemask_epi8(hit)) << (16 * i);
+    }
+    return bits;
+#else
+    constexpr std::uint64_t low = 0x7F * every_byte, top = 0x80 * every_byte;
+    std::uint64_t bits = 0;
+    for (int i = 0; i < 8; ++i) {
+        const std::uint64_t c = load8(p + 8 * i), d = c ^ (':' * every_byte);
+        const std::uint64_t above_blank = ((c & low) + 0x5F * every_byte) | c;
+        const std::uint64_t no_colon = ((d & low) + low) | d;
+        const std::uint64_t hit = (~(above_blank & no_colon) & top) >> 7;
+        bits |= (hit * 0x0102040810204080u >> 56) << (8 * i);
+    }
+    return bits;
+#endif
+}
+
+// The instruction is not part of the x86-64 every machine has; once in 64 characters this is as good.
+inline unsigned count_bits(std::uint64_t x) noexcept {
+    x -= (x >> 1) & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
+    return static_cast<unsigned>((((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * every_byte) >> 56);
+}
+
+inline std::uint32_t lowest(std::uint64_t bits) noexcept {
+    return static_cast<std::uint32_t>(__builtin_ctzll(bits | std::uint64_t{1} << 63));
+}
+
+// The top `n` bytes of a word.
+constexpr std::uint64_t keep[] = {0,
+                                  0xFF00000000000000u,
+                                  0xFFFF000000000000u,
+                                  0xFFFFFF0000000000u,
+                                  0xFFFFFFFF00000000u,
+                                  0xFFFFFFFFFF000000u,
+                                  0xFFFFFFFFFFFF0000u,
+                                  0xFFFFFFFFFFFFFF00u,
+                                  0xFFFFFFFFFFFFFFFFu};
+
+// Powers of ten; a negative divisor costs less than a change of sign, and is as exact.
+constexpr double divisor[2][9] = {{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8},
+                                  {-1e0, -1e1, -1e2, -1e3, -1e4, -1e5, -1e6, -1e7, -1e8}};
+
+struct TwoNumbers {
+    std::uint32_t first, second;
+    bool valid;
+};
+
+// The numbers that the last n1 characters before end1 and the last n2 before end2 spell (0 to 8 each); not valid if one
+// of them is no digit. Reading backwards puts the last digit where it belongs, a mask makes leading zeros of what is
+// before; then neighbours are joined: pairs, fours, eights.
+inline TwoNumbers two_numbers(const char *end1, std::size_t n1, const char *end2, std::size_t n2) noexcept {
+#if defined(__SSE2__) && !defined(SVMFAST_PORTABLE)
+    const __m128i text = _mm_set_epi64x(static_cast<long long>(load8(end2 - 8)), static_cast<long long>(load8(end1 - 8)));
+    const __m128i mask = _mm_set_epi64x(static_cast<long long>(keep[n2]), static_cast<long long>(keep[n1]));
+    const __m128i v = _mm_and_si128(_mm_sub_epi8(text, _mm_set1_epi8('0')), mask);
+    const bool valid = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(9)), v)) == 0xFFFF;
+    const __m128i tens = _mm_mullo_epi16(_mm_and_si128(v, _mm_set1_epi16(0xFF)), _mm_set1_epi16(10));
+    const __m128i pairs = _mm_add_epi16(tens, _mm_srli_epi16(v, 8));
+    const __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(100 | 1 << 16));
+    const __m128i eights = _mm_madd_epi16(_mm_packs_epi32(fours, fours), _mm_set1_epi32(10000 | 1 << 16));
+    const auto both = static_cast<std::uint64_t>(_mm_cvtsi128_si64(eights));
+    return {static_cast<std::uint32_t>(both), static_cast<std::uint32_t>(both >> 32), valid};
+#else
+    std::uint64_t bad = 0;
+    const auto one = [&bad](const char *end, std::size_t n) {
+        const std::uint64_t v = (load8(end - 8) ^ (0x30 * every_byte)) & keep[n];
+        bad |= (v + 0x76 * every_byte) | v;
+        const std::uint64_t pairs = v * 10 + (v >> 8);
+        return static_cast<std::uint32_t>((((pairs & 0x000000FF000000FFu) * 0x000F424000000064u) +
+                                           (((pairs >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u)) >>
+                                          32);
+    };
+    const std::uint32_t first = one(end1, n1), second = one(end2, n2);
+    return {first, second, (bad & (0x80 * every_byte)) == 0};
+#endif
+}
+
+// Any other number than the loop below expects.
+[[gnu::noinline]] bool number(const char *p, const char *end, double &value) noexcept {
+    return text::fast_double(p, value) == end || text::scan_double(p, end, value) == text::Scan::ok;
+}
+
+}  // namespace
+
+// Makes three places from next_ on known, unless the text ends before: a token looks two ahead.
+void PlainReader::look_ahead() {
+    while (count_ - next_ < 3 && indexed_ != end_) {
+        const std::size_t left = count_ - next_;
+        const char *const base = left ? base_ + place_[next_] : indexed_;
+        const auto shift = static_cast<std::uint32_t>(base - base_);
+        for (std::size_t i = 0; i < left; ++i) place_[i] = place_[next_ + i] - shift;
+        base_ = base;
+        next_ = 0;
+        count_ = left;
+        index_stretch();
+    }
+    last_safe_ = count_ - 3;
+    if (indexed_ == end_) {  // there are none behind the last '\n', and none are needed
+        place_[count_] = place_[count_ + 1] = static_cast<std::uint32_t>(end_ - 1 - base_);
+        last_safe_ = count_ - 1;
+    }
+}
+
+void PlainReader::index_stretch() {
+    std::uint32_t *out = place_.get() + count_;
+    const char *const stop = indexed_ + std::min(stretch, end_ - indexed_);
+    while (indexed_ < stop) {
+        std::uint64_t bits = marks(indexed_);
+        const std::ptrdiff_t rest = stop - indexed_;
+        if (rest < 64) bits &= (std::uint64_t{1} << rest) - 1;
+        const auto at = static_cast<std::uint32_t>(indexed_ - base_);
+        const unsigned found = count_bits(bits);
+        // Writing what is not there costs less than a loop whose end is a guess.
+        for (unsigned i = 0; i < 8; ++i, bits &= bits - 1) out[i] = at + lowest(bits);
+        if (found > 8)
+            for (unsigned i = 8; i < 16; ++i, bits &= bits - 1) out[i] = at + lowest(bits);
+        if (found > 16)
+            for (unsigned i = 16; i < 24; ++i, bits &= bits - 1) out[i] = at + lowest(bits);
+        if (found > 24)
+            for (unsigned i = 24; i < 32; ++i, bits &= bits - 1) out[i] = at + lowest(bits);
+        for (unsigned i = 32; i < found; ++i, bits &= bits - 1) out[i] = at + lowest(bits);
+        out += found;
+        indexed_ += std::min<std::ptrdiff_t>(64, rest);
+    }
+    count_ = static_cast<std::size_t>(out - place_.get());
+}
+
+// Reads the line at cursor.p, whose places begin at next_. False: it is not plain, and only unused room has changed.
+bool PlainReader::read_row(Cursor &cursor) {
+    look_ahead();
+    std::int32_t *index_out = cursor.index;
+    double *value_out = cursor.value;
+    std::int64_t last = least_ - 1;
+    const char *base = base_;
+    const std::uint32_t *place = place_.get() + next_, *last_safe = place_.get() + last_safe_;
+    const char *mark = base + *place;
+    if (mark == cursor.p || cursor.p < begin_ + 8 || !number(cursor.p, mark, *cursor.label)) return false;
+    while (*mark == ' ' || *mark == '\t') {
+        if (__builtin_expect(place > last_safe, 0)) {
+            next_ = static_cast<std::size_t>(place - place_.get());
+            look_ahead();
+            base = base_, place = place_.get() + next_, last_safe = place_.get() + last_safe_;
+            mark = base + *place;
+        }
+        const char *const colon = base + place[1], *const end = base + place[2];
+        if (__builtin_expect(*colon != ':', 0)) {
+            if (colon != mark + 1) return false;
+            mark = colon, ++place;  // svm-scale ends its lines with a blank
+            break;
+        }
+        const auto length = static_cast<std::size_t>(colon - mark) - 1;
+        if (__builtin_expect(length - 1 >= 8, 0)) return false;
+        const auto negative = static_cast<std::size_t>(colon[1] == '-');
+        const char *const digit = colon + 1 + negative;
+        const auto size = static_cast<std::size_t>(end - digit);
+        const std::uint64_t whole = static_cast<unsigned char>(*digit) - std::uint64_t{'0'};
+        TwoNumbers numbers{0, 0, false};
+        if (__builtin_expect((size - 1 <= 9) & (size == 1 || digit[1] == '.') & (whole <= 9), 1)) {
+            const std::size_t decimals = size == 1 ? 0 : size - 2;
+            numbers = two_numbers(colon, length, end, decimals);
+            const auto mantissa = static_cast<std::int64_t>(whole * text::power_of_ten[decimals] + numbers.second);
+            *value_out = static_cast<double>(mantissa) / divisor[negative][decimals];
+        }
+        if (__builtin_expect(!numbers.valid, 0)) {
+            numbers = two_numbers(colon, length, colon, length);
+            if (!numbers.valid || !number(colon + 1, end, *value_out)) return false;
+        }
+        const std::int64_t index = numbers.first;
+        if (__builtin_expect(index <= last, 0)) return false;
+        *index_out++ = static_cast<std::int32_t>(index - least_);
+        ++value_out;
+        last = index;
+        mark = end, place += 2;
+    }
+    if (*mark == '\r') ++mark, ++place;
+    if (*mark != '\n') return false;
+    next_ = static_cast<std::size_t>(place + 1 - place_.get());
+    if (next_ > count_) next_ = count_, ++indexed_;  // "\r\n" across two stretches
+    cursor.p = mark + 1;
+    cursor.index = index_out, cursor.value = value_out;
+    cursor.width = std::max(cursor.width, last - least_ + 1);
+    return true;
+}
+
+void PlainReader::read(Cursor &cursor, const double *first_value) {
+    // Other lines have been read since: their places are of no use.
+    if (cursor.p > indexed_) next_ = count_ = 0, indexed_ = base_ = cursor.p;
+    while (next_ < count_ && base_ + place_[next_] < cursor.p) ++next_;
+    while (cursor.p != end_ && read_row(cursor)) {
+        ++cursor.lines;
+        ++cursor.label;
+        *cursor.row_end++ = cursor.value - first_value;
+    }
+}
+
+}  // namespace svmfast::svmlight

@@ -1,0 +1,67 @@
+"""Whole lines of an input, block by block, for tokenizers that need no line in two pieces."""
+
+from __future__ import annotations
+
+from svmfast._core import TEXT_PADDING
+from svmfast.formats.source import Source
+
+#: A longer line is refused: what it holds is not data, or needs another machine.
+MAX_LINE_BYTES = 1 << 30
+#: Lines from here on are looked at for signs of a binary file before more memory is spent on them.
+_SUSPICIOUS_LINE = 1 << 20
+_BEHIND = TEXT_PADDING + 1  # behind the text: a line end that the last line may lack, and what is read ahead
+
+
+class Lines:
+    """Whole lines of a source, block by block, in one buffer that is used again."""
+
+    def __init__(self, source: Source, chunk_bytes: int) -> None:
+        self.source = source
+        self.chunk_bytes = max(1, chunk_bytes)
+        self.buffer = bytearray(self.chunk_bytes + _BEHIND)
+        self.begin = self.end = 0  # the block: whole lines
+        self.filled = 0  # text behind the block is the start of the next
+        self.ended = False
+        self.line_too_long = self.binary = False  # why the input is given up
+
+    def next(self) -> bool:
+        """Move to the next block: all lines that are there now, at most about `chunk_bytes`, at least one."""
+        if self.ended:
+            return False
+        rest = self.filled - self.end
+        self.buffer[:rest] = self.buffer[self.end : self.filled]
+        self.begin = self.end = 0
+        self.filled = rest
+        while True:
+            capacity = len(self.buffer) - _BEHIND
+            if self.filled == capacity:
+                if self.end:
+                    return True
+                if self._is_hopeless():
+                    break
+                self.buffer.extend(bytes(min(capacity, MAX_LINE_BYTES)))
+                continue
+            with memoryview(self.buffer) as view, view[self.filled : capacity] as room:
+                count = self.source.readinto(room, wait=not self.end)
+            if count is None:
+                return True
+            if count == 0:
+                break
+            newline = self.buffer.rfind(b"\n", self.filled, self.filled + count)
+            self.filled += count
+            if newline >= 0:
+                self.end = newline + 1
+        self.ended = True
+        self.end = self.filled
+        if self.filled and self.buffer[self.filled - 1] != 0x0A:
+            self.buffer[self.filled] = 0x0A
+            self.end += 1
+        return self.end > 0
+
+    def _is_hopeless(self) -> bool:
+        """Whether a line that fills the buffer cannot be right; then its start is parsed for the reason."""
+        if self.filled < _SUSPICIOUS_LINE:
+            return False
+        self.line_too_long = self.filled >= MAX_LINE_BYTES
+        self.binary = self.buffer.find(b"\0", 0, self.filled) >= 0
+        return self.line_too_long or self.binary or self.buffer.find(b"\r", 0, self.filled - 1) >= 0

@@ -1,0 +1,161 @@
+"""What the tokenizer finds wrong, said to people: the rule, the line, the token, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from svmfast import errors as e
+from svmfast.errors import DataFormatError
+
+#: rule, status of the number, line, text of the line, token, found, wanted (``_core/svmlight.hpp``: Fault)
+Fault = tuple[str, str, int, bytes, bytes | None, int, int]
+
+_MAX_INDEX = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The options of the reader."""
+
+    zero_based: bool = False
+    precomputed: bool = False
+    dense: bool = False
+    lenient: bool = False
+    labelled: bool = True
+
+
+_NUMBER_RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
+    "overflow": (e.NumberOverflowError, "{what} is beyond float64", "expected a magnitude below 1.8e308"),
+    "not_finite": (e.NonFiniteError, "{what} is not finite", "expected a finite number"),
+    "hexadecimal": (e.HexadecimalError, "{what} is hexadecimal", "expected a decimal number"),
+}
+
+# rule: class, what is wrong, what is expected
+_RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
+    "blank": (e.BlankLineError, "blank line", "expected a label on every line; --lenient skips blank lines"),
+    "carriage_return": (
+        e.CarriageReturnError,
+        "carriage return inside a line",
+        r"expected \n or \r\n at line ends; mend with tr '\r' '\n'",
+    ),
+    "nul": (e.NulByteError, "NUL byte", "expected text, not a binary file"),
+    "no_index": (e.MissingIndexError, "no index before ':'", "expected index:value without blanks"),
+    "no_value": (e.MissingValueError, "no value after ':'", "expected index:value without blanks"),
+    "index": (e.BadIndexError, "the index is not an integer", "expected index:value with an integer from 1"),
+    "negative_index": (e.NegativeIndexError, "negative index", "expected integers from 1"),
+    "zero_index": (
+        e.ZeroIndexError,
+        "index 0",
+        "expected integers from 1; for indices from 0 use --zero-based",
+    ),
+    "large_index": (e.IndexTooLargeError, "index too large", f"expected at most {_MAX_INDEX}"),
+    "duplicate": (e.DuplicateIndexError, "index twice in the row", "expected every index once"),
+    "qid": (e.QidError, "the qid is not an integer", "expected qid:number"),
+    "qid_place": (e.QidError, "qid: behind an entry", "expected it right behind the label"),
+    "no_serial": (
+        e.PrecomputedRowError,
+        "no 0:serial at the start of the row",
+        "expected 0:serial 1:value 2:value ...",
+    ),
+    "value": (e.BadValueError, "the value is not a number", "expected a decimal number"),
+    "field": (e.BadValueError, "the value is not a number", "expected a decimal number"),
+    "no_values": (e.EmptyFieldError, "no values behind the label", "expected label value value ..."),
+    "empty_field": (
+        e.EmptyFieldError,
+        "empty field",
+        "expected a number between any two separators, 0 for zero",
+    ),
+    "mixed_separators": (
+        e.MixedSeparatorsError,
+        "commas and blanks both separate fields",
+        "expected one of them, and a point in decimals",
+    ),
+}
+
+
+def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
+    """Return the error for what the tokenizer found."""
+    rule, why, line, text, raw_token, found, wanted = fault
+    raw = raw_token or b""
+    token = None if raw_token is None else _printable(raw_token)
+
+    def error(kind: type[DataFormatError], what: str, expected: str) -> DataFormatError:
+        return kind(path, line, what, token, expected)
+
+    if rule == "label":
+        return error(*_label_rule(why, raw, text, dialect))
+    if why in _NUMBER_RULES:
+        kind, what, expected = _NUMBER_RULES[why]
+        if rule in ("value", "field"):
+            return error(kind, what.format(what="the value"), expected)
+        if rule == "index" and why == "hexadecimal":
+            return error(kind, what.format(what="the index"), expected)
+    if rule == "value" and why == "comma":
+        fixed = _printable(raw.replace(b",", b"."))
+        return error(e.DecimalCommaError, "decimal comma", f"expected a point: {fixed}")
+    if rule == "field" and b":" in raw:
+        return error(
+            e.SparseLookingError, "index:value in a dense row", "expected label value value ...; drop --dense"
+        )
+    if rule == "field" and b";" in raw:
+        return error(
+            e.CommaSeparatedError, "fields separated by ';'", "expected blanks or commas between fields"
+        )
+    if rule == "no_colon":
+        return error(*_colon_rule(text, dialect))
+    if rule == "unsorted":
+        return error(
+            e.UnsortedIndexError,
+            f"index {found} behind {wanted}",
+            "expected ascending indices; --lenient sorts",
+        )
+    if rule == "gap":
+        return error(
+            e.PrecomputedRowError, f"index {found} in the row", f"expected {wanted} there, without gaps"
+        )
+    if rule == "row_width":
+        kind = e.PrecomputedRowError if dialect.precomputed else e.RowWidthError
+        values = "1 value" if found == 1 else f"{found} values"
+        return error(kind, f"{values} in the row", f"expected {wanted} as in the first row")
+    return error(*_RULES[rule])
+
+
+def _label_rule(
+    why: str, token: bytes, text: bytes, dialect: Dialect
+) -> tuple[type[DataFormatError], str, str]:
+    if token == b"":
+        return _RULES["empty_field"]
+    if why in _NUMBER_RULES:
+        kind, what, expected = _NUMBER_RULES[why]
+        return kind, what.format(what="the label"), expected
+    if b":" in token:
+        return e.MissingLabelError, "no label before the first entry", "expected label index:value ..."
+    if why == "comma" and re.search(rb"[ \t][^ \t#]+:", text):
+        return e.DecimalCommaError, "comma in the label", "expected one number, decimals with a point"
+    for separator in (";", ","):
+        if separator.encode() in token:
+            return (
+                e.CommaSeparatedError,
+                f"fields separated by '{separator}'",
+                "expected label index:value ...; for dense rows use --dense",
+            )
+    if token == b"?":
+        return (
+            e.BadLabelError,
+            "unknown label",
+            "expected a number; any will do in a row that is only predicted",
+        )
+    return e.BadLabelError, "the label is not a number", "expected a number; map text labels to numbers first"
+
+
+def _colon_rule(text: bytes, dialect: Dialect) -> tuple[type[DataFormatError], str, str]:
+    tokens = text.split(b"#")[0].split()[1 if dialect.labelled else 0 :]
+    if not any(b":" in token for token in tokens):
+        return e.DenseLookingError, "no ':' in the row", "expected index:value; it looks dense: use --dense"
+    return e.EntryColonError, "no ':' in the entry", "expected index:value"
+
+
+def _printable(token: bytes) -> str:
+    text = token.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
