@@ -73,7 +73,7 @@ decimal = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(decimal, min_size=1, max_size=50))
 @example(
     ["9007199254740993", "9007199254740992.5", "0.30000000000000004", "5e-324", "2.4703282292062328e-324"]
@@ -207,7 +207,7 @@ options = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from(ROWS), max_size=8),
     st.lists(st.sampled_from(FRAGMENTS), max_size=12),
@@ -221,7 +221,7 @@ def test_any_text_reads_as_the_twin_reads_it(
     assert outcome(lambda: [read_svmlight(text, **how)]) == twin_outcome(text, **how)
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(DENSE + FRAGMENTS), max_size=12), st.booleans(), st.booleans())
 @example([b"\xef\xbb\xbf"], False, False)
 def test_dense_text_reads_as_the_twin_reads_it(parts: list[bytes], lenient: bool, labelled: bool) -> None:
@@ -247,7 +247,7 @@ def plain_text(seed: int, size: int) -> bytes:
     return "".join(lines).encode()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.integers(0, 5),
     st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=2), st.integers(0, 2)), max_size=3),
@@ -280,7 +280,7 @@ def test_seams_between_stretches_do_not_show() -> None:
 # --- pieces, threads, round trips
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from([*ROWS, b"# c\n", b"\n"]), max_size=12),
     st.lists(st.sampled_from(FRAGMENTS), max_size=4),
@@ -353,6 +353,7 @@ def test_threads_keep_the_row_width() -> None:
 entries = st.dictionaries(st.integers(0, 2**31 - 2), finite, max_size=6)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(finite, entries), min_size=1, max_size=8))
 def test_written_and_read_back_bit_for_bit(data: list[tuple[float, dict[int, float]]]) -> None:
     labels, rows = [label for label, _ in data], [sorted(r.items()) for _, r in data]
