@@ -13,14 +13,15 @@ def read_whole(source: SourceLike) -> tuple[bytes, str]:
 
 def read_up_to(opened: Source, limit: int | None) -> bytes:
     """Return the next `limit` unpacked bytes, or all that are left; fewer at the end of the input."""
-    parts: list[bytes] = []
-    total = 0
-    room = max(1 << 16, (opened.size or 0) + 1)
-    while limit is None or total < limit:
-        buffer = bytearray(room if limit is None else limit - total)
-        count = opened.readinto(memoryview(buffer))
+    buffer = bytearray(max(1 << 16, (opened.size or 0) + 1) if limit is None else limit)
+    used = 0
+    while limit is None or used < limit:
+        if used == len(buffer):
+            buffer.extend(bytes(len(buffer)))
+        with memoryview(buffer) as view:
+            count = opened.readinto(view[used:])
         if not count:
             break
-        parts.append(bytes(memoryview(buffer)[:count]))
-        total += count
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+        used += count
+    with memoryview(buffer) as view:
+        return bytes(view[:used])
