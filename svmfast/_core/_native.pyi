@@ -151,3 +151,75 @@ def nearest_centres(
     indptr: Longs, indices: Ints, values: Floats, position: Ints, centres: Floats, threads: int
 ) -> Ints: ...
 def monomials_up_to(d: int, order: int) -> int: ...
+
+class MergeLookup:
+    def __init__(self, wd: NDArray[np.float64], h: NDArray[np.float64]) -> None: ...
+
+class BudgetedSgd:
+    def __init__(
+        self,
+        columns: int,
+        budget: int,
+        gamma: float,
+        lambda_: float,
+        maintenance: int,
+        loss: int,
+        epsilon: float,
+        weight_negative: float,
+        weight_positive: float,
+        bias: bool,
+        audit: bool,
+        lookup: MergeLookup,
+    ) -> None: ...
+    def steps(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        norms: NDArray[np.float64],
+        targets: NDArray[np.float64],
+        order: NDArray[np.int64],
+    ) -> None: ...
+    def expansion(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float]: ...
+    def save(
+        self,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+    def restore(
+        self,
+        vectors: NDArray[np.float64],
+        slots: NDArray[np.float64],
+        inverse: NDArray[np.float64],
+        counters: NDArray[np.float64],
+    ) -> None: ...
+    def counters(self) -> NDArray[np.float64]: ...
+    def seconds(self) -> tuple[float, float]: ...
+    def audit_numbers(self) -> NDArray[np.float64]: ...
+
+class Refit:
+    def __init__(
+        self,
+        vectors: NDArray[np.float64],
+        gamma: float,
+        loss: int,
+        epsilon: float,
+        weight_negative: float,
+        weight_positive: float,
+        bias: bool,
+    ) -> None: ...
+    def sums(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        norms: NDArray[np.float64],
+        targets: NDArray[np.float64],
+        order: NDArray[np.int64],
+        theta: NDArray[np.float64],
+        hessian: bool,
+        threads: int,
+    ) -> tuple[float, int, NDArray[np.float64], NDArray[np.float64]]: ...
+    def gram(self) -> NDArray[np.float64]: ...
+
+def solve_symmetric(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def random_order(count: int, key: NDArray[np.uint64]) -> NDArray[np.int64]: ...
+def merge_tables(n: int, eps: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...

@@ -3,6 +3,8 @@
 
 namespace nb = nanobind;
 
+void register_budget(nb::module_ &m);  // budget.cpp: budgeted SGD with merging
+void register_refit(nb::module_ &m);  // refit.cpp: coefficients for fixed vectors
 void register_decision(nb::module_ &m);  // decision.cpp: exact kernel decision values
 void register_model_text(nb::module_ &m);  // model_text.cpp: numbers of model files
 void register_routed(nb::module_ &m);  // routed.cpp: nearest cells, Laplacian kernel
@@ -11,6 +13,8 @@ void register_svmlight(nb::module_ &m);  // svmlight_module.cpp: LIBSVM data tex
 
 NB_MODULE(_native, m) {
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
+    register_budget(m);
+    register_refit(m);
     register_decision(m);
     register_model_text(m);
     register_routed(m);

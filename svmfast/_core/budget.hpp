@@ -1,0 +1,107 @@
+// Budgeted SGD: the state that budget.cpp owns and simd/budget.cpp advances.
+//
+// Support vectors lie feature-major: `vectors[column * stride + slot]`, so a sparse row meets nnz contiguous runs of
+// `budget` numbers. Everything that depends on a slot is padded to octets (eight slots), which every instruction set
+// walks in the same order: AVX2 and AVX-512 give the same bits.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "aligned.hpp"
+#include "dispatch.hpp"
+
+namespace svmfast {
+
+enum class Maintenance : int { lookup_wd = 0, lookup_h = 1, gss = 2, gss_precise = 3, remove = 4, project = 5 };
+enum class Loss : int { hinge = 0, epsilon_insensitive = 1 };
+
+// The merging problem's precomputed solutions. The smaller coefficient's share m is at most 1/2, and beyond it
+// h(m, kappa) = 1 - h(1-m, kappa), so the grid is m in [0, 1/2] times kappa in [0, 1] (running fastest): for n points
+// a side of the full square, n/2 + 1 times n. float: half the cache, and a pair is fetched at once.
+//
+// What is interpolated to decide is not wd but the angle asin(sqrt(wd) / m), sqrt(wd) / m being the weight degradation's
+// length in units of the smaller vector. wd vanishes like (1 - kappa)^2 near kappa = 1 and like m^2 near m = 0, and it is
+// flat where kappa is small: interpolated bilinearly, it is far off in relative terms there; the angle is nearly linear.
+struct MergeTable {
+    const float *angle, *h;
+    // reach[c]: with a candidate of kappa in cell c, one of a smaller kappa than reach[c] cannot be the best.
+    const float *reach;
+    std::size_t n;
+};
+
+// What the maintenance methods decide, beside what gss-precise decides on the same candidates.
+struct MergeAudit {
+    static constexpr std::size_t METHODS = 3;  // gss, lookup-h, lookup-wd
+    double events, measured;      // merges looked at; those whose optimal weight degradation is not rounding
+    double agree[METHODS];        // the partner of gss-precise, or one as good
+    double factor[METHODS];       // sum over `measured` of (weight degradation / optimum)
+    double degradation[METHODS];  // sum of relative weight degradations
+    double optimum;
+    double same_as_gss;  // lookup-wd and gss chose the same partner
+};
+
+struct SlotEntries {
+    std::vector<std::int32_t> columns;
+    std::vector<double> values;
+    bool current = false;
+};
+
+struct BudgetState {
+    std::size_t columns, budget, stride;
+    double gamma, lambda, epsilon;
+    double weight[2];  // loss weight of negative and positive rows
+    bool bias, audit;
+    Maintenance maintenance;
+    Loss loss;
+    MergeTable table;
+
+    // Coefficients carry the common factor 1 / (lambda t): a new point has the coefficient +-1 (times its class weight)
+    // and the shrinking by 1 - 1/t of every step is exact and free. A slot with coefficient 0 is empty and its vector
+    // is 0.
+    Aligned<double> vectors;  // [columns][stride], times scale[slot]
+    Aligned<double> scale, coef, norm;
+    // log2 of a kernel value = row's inner product * gain + offset - gamma log2(e) ||row||^2
+    Aligned<double> gain, offset;
+    Aligned<double> born;     // the step a slot was last written: ties go to the oldest
+    Aligned<double> inverse;  // [stride][stride] of the kernel matrix; projection only
+    std::size_t occupied, free_slot;
+    double bias_sum;
+    std::int64_t steps, since_inverse;  // since_inverse < 0: there is none yet
+
+    std::int64_t violations, maintained, merged;
+    double degradation;  // sum of ||weight change||^2
+    double maintenance_ticks;
+    MergeAudit tally;
+
+    // Scratch of one step.
+    Aligned<double> raw, log_kernel, kernel, work;
+    Aligned<std::int64_t> candidates;
+    // The entries of every slot that was never merged, so that its vector need not be searched for them.
+    std::vector<SlotEntries> entries;
+    SlotEntries found;  // entries found by searching a merged slot
+
+    static constexpr double LOG2_E = 1.4426950408889634;
+    void place(std::size_t slot, double slot_scale, double slot_norm) {
+        scale[slot] = slot_scale;
+        norm[slot] = slot_norm;
+        gain[slot] = 2.0 * gamma * LOG2_E * slot_scale;
+        offset[slot] = -gamma * LOG2_E * slot_norm;
+    }
+    std::size_t octets() const { return stride / 8; }
+};
+
+struct TrainingRows {
+    const std::int64_t *indptr;
+    const std::int32_t *indices;
+    const double *values;
+    const double *norms;    // ||x||^2
+    const double *targets;  // +-1, or the value
+};
+
+}  // namespace svmfast
+
+// One step for each row order[first..last).
+SVMFAST_DECLARE(void budget_steps(BudgetState &, const TrainingRows &, const std::int64_t *order, std::size_t count))
+// wd and h on the grid of MergeTable, [n/2 + 1][n], by golden section search to precision eps.
+SVMFAST_DECLARE(void make_merge_table(std::size_t n, double eps, double *wd, double *h))

@@ -1,0 +1,143 @@
+// Loss, gradient and Hessian of the squared hinge over a fixed set of vectors; see refit.hpp. Every sum runs in one
+// order, whatever the machine's width or number of threads.
+#include "refit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/kernel_row.hpp"
+
+namespace svmfast::SVMFAST_ISA {
+namespace {
+
+// Active rows collected before they are added to the Hessian: the panel stays in the second-level cache.
+constexpr std::size_t PANEL_ROWS = 32;
+
+double dot_octets(const double *a, const double *b, std::size_t stride) {
+    vd sum[PER_OCTET] = {};
+    for (std::size_t j = 0; j < stride; j += 8)
+        for (std::size_t i = 0; i < PER_OCTET; ++i) sum[i] = fma(load(a + j + i * W), load(b + j + i * W), sum[i]);
+    return octet_sum(sum);
+}
+
+// hessian[i][j] += sum_p weight_p panel[p][i] panel[p][j] for j up to the octet of i.
+void add_panel(const double *panel, const double *weights, std::size_t rows, std::size_t stride, double *hessian) {
+    constexpr std::size_t N = 2 * PER_OCTET;  // vectors of a tile of 4 x 16 values
+    for (std::size_t i = 0; i < stride; i += 4) {
+        const std::size_t end = i / 8 * 8 + 8;
+        for (std::size_t j = 0; j < end; j += 16) {
+            const std::size_t width = std::min<std::size_t>(N, (end - j) / W);
+            vd sum[4][N];
+            for (auto &line : sum)
+                for (vd &v : line) v = vd{};
+            for (std::size_t p = 0; p < rows; ++p) {
+                const double *row = panel + p * stride;
+                vd right[N];
+                SVMFAST_UNROLL
+                for (std::size_t v = 0; v < N; ++v) right[v] = v < width ? load(row + j + v * W) : vd{};
+                SVMFAST_UNROLL
+                for (std::size_t l = 0; l < 4; ++l) {
+                    const vd left = broadcast(row[i + l] * weights[p]);
+                    SVMFAST_UNROLL
+                    for (std::size_t v = 0; v < N; ++v) sum[l][v] = fma(left, right[v], sum[l][v]);
+                }
+            }
+            for (std::size_t l = 0; l < 4; ++l)
+                for (std::size_t v = 0; v < width; ++v) {
+                    double *at = hessian + (i + l) * stride + j + v * W;
+                    store(at, load(at) + sum[l][v]);
+                }
+        }
+    }
+}
+
+}  // namespace
+
+void refit_kernel_row(const RefitBasis &basis, const std::int32_t *columns, const double *values, std::size_t nnz,
+                      double norm, double *kernel) {
+    dot_row(basis.stride / 8, basis.values.data(), basis.stride, columns, values, nnz, kernel);
+    const vd row_offset = broadcast(basis.gamma * BudgetState::LOG2_E * norm);
+    for (std::size_t j = 0; j < basis.stride; j += W) {
+        const vd log_kernel = fma(load(kernel + j), load(&basis.gain[j]), load(&basis.offset[j]) - row_offset);
+        store(kernel + j, exp2(minimum(log_kernel, vd{})));
+    }
+    for (std::size_t j = basis.vectors; j < basis.stride; ++j) kernel[j] = 0.0;
+    if (basis.bias) kernel[basis.vectors] = 1.0;
+}
+
+void refit_rows(const RefitBasis &basis, const TrainingRows &rows, const std::int64_t *order, std::size_t count,
+                const double *theta, RefitSums &sums) {
+    const std::size_t stride = basis.stride;
+    const bool second_order = !sums.hessian.empty();
+    Aligned<double> panel(PANEL_ROWS * stride), padded(stride, 0.0);
+    std::copy_n(theta, basis.size(), padded.begin());
+    double weights[PANEL_ROWS];
+    std::size_t filled = 0;
+    for (std::size_t n = 0; n < count; ++n) {
+        const std::int64_t row = order[n], begin = rows.indptr[row];
+        double *kernel = panel.data() + filled * stride;
+        refit_kernel_row(basis, rows.indices + begin, rows.values + begin,
+                         static_cast<std::size_t>(rows.indptr[row + 1] - begin), rows.norms[row], kernel);
+        const double f = dot_octets(kernel, padded.data(), stride), y = rows.targets[row];
+        double slack, direction, weight = 1.0;
+        if (basis.loss == Loss::hinge) {
+            slack = 1.0 - y * f;
+            direction = -y;
+            weight = basis.weight[y > 0];
+        } else {
+            slack = std::fabs(f - y) - basis.epsilon;
+            direction = f > y ? 1.0 : -1.0;
+        }
+        if (!(slack > 0)) continue;
+        sums.loss += 0.5 * weight * slack * slack;
+        ++sums.active;
+        const double slope = direction * weight * slack;
+        for (std::size_t j = 0; j < stride; j += W)
+            store(&sums.gradient[j], fma(broadcast(slope), load(kernel + j), load(&sums.gradient[j])));
+        if (!second_order) continue;
+        weights[filled] = weight;
+        if (++filled == PANEL_ROWS) {
+            add_panel(panel.data(), weights, filled, stride, sums.hessian.data());
+            filled = 0;
+        }
+    }
+    if (filled) add_panel(panel.data(), weights, filled, stride, sums.hessian.data());
+}
+
+bool cholesky_solve(double *a, std::size_t size, std::size_t stride, double *b) {
+    // Row by row: l_ij = (a_ij - l_i . l_j) / l_jj. What lies beyond the diagonal of a row is zeroed first, so that the
+    // products may run over whole octets.
+    for (std::size_t i = 0; i < size; ++i) {
+        double *row = a + i * stride;
+        std::fill(row + i + 1, row + stride, 0.0);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+        double *row = a + i * stride;
+        for (std::size_t j = 0; j <= i; ++j) {
+            const double *other = a + j * stride;
+            // Columns from j on are zero or not yet final: the octet that holds j is summed apart.
+            const std::size_t whole = j / 8 * 8;
+            double sum = dot_octets(row, other, whole);
+            for (std::size_t k = whole; k < j; ++k) sum += row[k] * other[k];
+            if (j < i) {
+                row[j] = (row[j] - sum) / other[j];
+            } else {
+                const double pivot = row[i] - sum;
+                if (!(pivot > 0.0)) return false;
+                row[i] = std::sqrt(pivot);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+        double sum = b[i];
+        for (std::size_t k = 0; k < i; ++k) sum -= a[i * stride + k] * b[k];
+        b[i] = sum / a[i * stride + i];
+    }
+    for (std::size_t i = size; i-- > 0;) {
+        b[i] /= a[i * stride + i];
+        for (std::size_t k = 0; k < i; ++k) b[k] -= a[i * stride + k] * b[i];
+    }
+    return true;
+}
+
+}  // namespace svmfast::SVMFAST_ISA

@@ -1,0 +1,83 @@
+"""Platt's sigmoid by Newton's method: Lin, Lin and Weng, "A Note on Platt's Probabilistic Outputs" (2007).
+
+The same parameters, stopping rule and limits as LIBSVM's ``sigmoid_train``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmfast.errors import OptionError
+from svmfast.rows import FloatArray
+
+_MAX_ITERATIONS = 100
+_SHORTEST_STEP = 1e-10
+_RIDGE = 1e-12
+_GRADIENT = 1e-5
+
+
+def fit_sigmoid(decisions: FloatArray, positive: FloatArray) -> tuple[float, float]:
+    """Return A and B of P(positive | f) = 1 / (1 + exp(A f + B)).
+
+    Parameters
+    ----------
+    decisions : (n,) float64
+        Decision values of rows that were not trained on.
+    positive : (n,) bool
+        Which rows are of the first class.
+    """
+    wanted = np.asarray(positive, dtype=bool)
+    if wanted.shape != decisions.shape:
+        raise OptionError(f"{len(decisions)} decision values need as many classes, got {wanted.shape}")
+    n_positive = int(np.count_nonzero(wanted))
+    n_negative = len(wanted) - n_positive
+    target = np.where(wanted, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
+    a, b = 0.0, float(np.log((n_negative + 1.0) / (n_positive + 1.0)))
+    value = _cost(a * decisions + b, target)
+    for _ in range(_MAX_ITERATIONS):
+        z = a * decisions + b
+        small = np.exp(-np.abs(z))
+        p = np.where(z >= 0, small, 1.0) / (1.0 + small)
+        variance = small / (1.0 + small) ** 2
+        h11 = float(np.sum(decisions * decisions * variance)) + _RIDGE
+        h22 = float(np.sum(variance)) + _RIDGE
+        h21 = float(np.sum(decisions * variance))
+        slope = target - p
+        g1, g2 = float(np.sum(decisions * slope)), float(np.sum(slope))
+        if abs(g1) < _GRADIENT and abs(g2) < _GRADIENT:
+            break
+        determinant = h11 * h22 - h21 * h21
+        da = -(h22 * g1 - h21 * g2) / determinant
+        db = -(-h21 * g1 + h11 * g2) / determinant
+        descent = g1 * da + g2 * db
+        step = 1.0
+        while step >= _SHORTEST_STEP:
+            trial = _cost((a + step * da) * decisions + b + step * db, target)
+            if trial < value + 0.0001 * step * descent:
+                a, b, value = a + step * da, b + step * db, trial
+                break
+            step /= 2
+        else:
+            break
+    return a, b
+
+
+def _cost(z: FloatArray, target: FloatArray) -> float:
+    """Cross entropy, without overflow."""
+    return float(np.sum(np.where(z >= 0, target * z, (target - 1.0) * z) + np.log1p(np.exp(-np.abs(z)))))
+
+
+def laplace_scale(residuals: FloatArray) -> float:
+    """Return sigma of a Laplace density of regression residuals, as LIBSVM's ``svm_svr_probability`` does.
+
+    Residuals beyond five standard deviations of a first estimate are left out of the second.
+
+    Parameters
+    ----------
+    residuals : (n,) float64
+        Target minus prediction of rows that were not trained on; n > 0.
+    """
+    sizes = np.abs(residuals)
+    limit = 5.0 * np.sqrt(2.0 * float(np.mean(sizes)) ** 2)
+    kept = sizes[sizes <= limit]
+    return float(np.mean(kept))
