@@ -1,3 +1,78 @@
-"""svmfast: make slow, fat LIBSVM models fast and small, and prove how much was lost."""
+"""svmfast: make slow, fat LIBSVM models fast and small, and prove how much was lost.
+
+The verbs of the command line on arrays, CSR matrices and models::
+
+    import svmfast
+
+    test = svmfast.read_svmlight("test.txt")
+    exact = svmfast.load_model("model.txt")
+    fast, report = svmfast.approximate(exact)
+    answer = svmfast.predict(fast, test)  # answer.predicted, answer.decisions
+    print(svmfast.compare({"exact": exact, "fast": fast}, test))
+    svmfast.save_model(fast, "model.approx.txt")
+
+Names are imported when they are first used, so ``import svmfast`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from svmfast.api import bound_check as bound_check
+    from svmfast.api import compare as compare
+    from svmfast.api import predict as predict
+    from svmfast.errors import SvmfastError as SvmfastError
+    from svmfast.evaluation.bound_check import BoundReport as BoundReport
+    from svmfast.evaluation.compare import Comparison as Comparison
+    from svmfast.formats.detect import load_model as load_model
+    from svmfast.formats.detect import save_model as save_model
+    from svmfast.formats.svmlight import Dataset as Dataset
+    from svmfast.formats.svmlight import read_svmlight as read_svmlight
+    from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
+    from svmfast.formats.svmlight import write_svmlight as write_svmlight
+    from svmfast.methods.approximate import approximate as approximate
+    from svmfast.methods.train import TrainOptions as TrainOptions
+    from svmfast.methods.train import train as train
+    from svmfast.models.answer import Answer as Answer
+    from svmfast.rows import Rows as Rows
+    from svmfast.rows import as_rows as as_rows
 
 __version__ = "0.1.0"
+
+#: public name -> the module that defines it
+_PUBLIC = {
+    "Answer": "svmfast.models.answer",
+    "BoundReport": "svmfast.evaluation.bound_check",
+    "Comparison": "svmfast.evaluation.compare",
+    "Dataset": "svmfast.formats.svmlight",
+    "Rows": "svmfast.rows",
+    "SvmfastError": "svmfast.errors",
+    "TrainOptions": "svmfast.methods.train",
+    "approximate": "svmfast.methods.approximate",
+    "as_rows": "svmfast.rows",
+    "bound_check": "svmfast.api",
+    "compare": "svmfast.api",
+    "load_model": "svmfast.formats.detect",
+    "predict": "svmfast.api",
+    "read_svmlight": "svmfast.formats.svmlight",
+    "save_model": "svmfast.formats.detect",
+    "stream_svmlight": "svmfast.formats.svmlight",
+    "train": "svmfast.methods.train",
+    "write_svmlight": "svmfast.formats.svmlight",
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'svmfast' has no attribute '{name}'")
+    value: object = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,18 +60,19 @@ def predict(
 
 
 def compare(
-    exact: Model | str | os.PathLike[str],
-    *candidates: Model | str | os.PathLike[str],
+    models: Mapping[str, Model | str | os.PathLike[str]] | Sequence[str | os.PathLike[str]],
     data: Any,
     labels: ArrayLike | None = None,
+    *,
     threads: int | None = None,
     repeats: int = 5,
 ) -> Comparison:
-    """Compare models with the exact one on the same rows.
+    """Compare models with the first one, the exact one, on the same rows.
 
     Parameters
     ----------
-    exact, *candidates : Model or path
+    models : mapping of name to Model or path, or sequence of paths
+        The exact model first.
     data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
     labels : (n,) array_like, optional
         True labels or values; a Dataset has its own.
@@ -83,11 +84,14 @@ def compare(
     Returns
     -------
     Comparison
-        The exact model first; :func:`svmfast.evaluation.report.as_dict` gives the form of ``--json``.
+        ``str()`` gives a table, :func:`svmfast.evaluation.report.as_dict` the form of ``--json``.
     """
     from svmfast.evaluation.compare import Entrant
     from svmfast.evaluation.compare import compare as compare_entrants
 
+    named = models if isinstance(models, Mapping) else {os.fspath(path): path for path in models}
+    if not named:
+        raise OptionError("there is no model to compare")
     if labels is None:
         labels = getattr(data, "labels", None)
         if labels is None:
@@ -97,16 +101,21 @@ def compare(
     if targets.shape != (len(rows),):
         raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {targets.shape}")
     entrants = []
-    for number, given in enumerate((exact, *candidates)):
+    for name, given in named.items():
         start = time.perf_counter()
         model = _model(given)
         taken = time.perf_counter() - start
         if isinstance(given, str | os.PathLike):
-            entrants.append(Entrant(os.fspath(given), model, os.path.getsize(given), taken))
+            entrants.append(Entrant(name, model, os.path.getsize(given), taken))
         else:
-            entrants.append(Entrant(f"candidate {number}" if number else "exact", model))
+            entrants.append(Entrant(name, model))
     return compare_entrants(
-        entrants, rows, targets, threads=threads or usable_cores(), repeats=repeats, data_path=None
+        entrants,
+        rows,
+        targets,
+        threads=threads or usable_cores(),
+        repeats=repeats,
+        data_path=getattr(data, "path", None),
     )
 
 

@@ -123,19 +123,8 @@ def test_a_terminal_gets_a_table(approximated: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["COLUMNS"] = "200"
-        os.execv(
-            PROGRAM,
-            [
-                "svmfast",
-                "compare",
-                "--repeats",
-                "1",
-                str(model("photos_c_rbf")),
-                str(approximated),
-                "--data",
-                str(data("photos.test")),
-            ],
-        )
+        files = [str(model("photos_c_rbf")), str(approximated), "--data", str(data("photos.test"))]
+        os.execv(PROGRAM, ["svmfast", "compare", "--repeats", "1", *files])
     shown = b""
     try:
         while piece := os.read(terminal, 65536):

@@ -54,8 +54,9 @@ def command(
 
     With --decision-values or --bound the first line names the columns: 'label', then for each pair of
     labels, in the order of the model's labels (1,2), (1,3), .., (2,3), .., a name like '1/-1': a positive
-    value votes for the label before the stroke. Regression and one-class have one column, 'decision'. The
-    bound's column is 'bound'. With -b 1 they follow the probabilities.
+    value votes for the label before the stroke. One-vs-rest models have a column for each label, '1/rest';
+    regression and one-class have one, 'decision'. The bound's column is 'bound'. With -b 1 they follow the
+    probabilities.
     """
     if data == "-" and model == "-":
         raise OptionError("DATA and MODEL cannot both be standard input")

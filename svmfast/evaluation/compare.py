@@ -108,6 +108,12 @@ class Comparison:
     linear_seconds: float
     models: tuple[Row, ...]
 
+    def __str__(self) -> str:
+        """Return the table of ``svmfast compare``."""
+        from svmfast.evaluation.report import as_text
+
+        return as_text(self)
+
 
 def compare(
     entrants: Sequence[Entrant],

@@ -14,11 +14,14 @@ from svmfast.rows import FloatArray
 def pair_names(head: Head) -> list[str]:
     """Return a name for each decision function: ``1/-1`` (positive means 1), else ``decision``.
 
-    The order is LIBSVM's: (1,2), (1,3), ..., (2,3), ... over the model's labels.
+    The order is LIBSVM's: (1,2), (1,3), ..., (2,3), ... over the model's labels. One-vs-rest models have a
+    function for each label instead: ``1/rest``.
     """
     if head.labels is None:
         return ["decision"]
     labels = [str(int(label)) for label in head.labels]
+    if head.one_vs_rest:
+        return [f"{label}/rest" for label in labels]
     return [f"{a}/{b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
 
 
@@ -33,12 +36,13 @@ def header(head: Head, *, probability: bool, decision_values: bool, bound: bool)
         names = ["labels", *(str(int(label)) for label in head.labels)]
     elif probability and not head.is_regression:
         names += ["normal", "outlier"]
-    plain = len(names) == 1
+    if len(names) == 1 and not decision_values and not bound:
+        return b""
     if decision_values:
         names += pair_names(head)
     if bound:
         names.append("bound")
-    return b"" if plain and len(names) == 1 else (" ".join(names) + "\n").encode()
+    return (" ".join(names) + "\n").encode()
 
 
 def lines(

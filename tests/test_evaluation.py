@@ -1,0 +1,138 @@
+"""Timing, the bound over blocks, and comparisons from Python."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from program import data, model
+
+import svmfast
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.evaluation import bound_check, linear, report, timing
+from svmfast.evaluation.timing import Timing, measure
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+
+class Clock:
+    """A clock that a call under test moves on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now)
+
+
+def test_the_median_of_the_repeats_counts_and_the_warm_up_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    durations = iter([9.0, 1.0, 4.0, 2.0])
+    results = itertools.count()
+
+    def call() -> int:
+        clock.now += next(durations)
+        return next(results)
+
+    result, found = measure(call, repeats=3)
+    assert found.samples == (1.0, 4.0, 2.0)
+    assert (found.seconds, found.fastest, found.slowest, result) == (2.0, 1.0, 4.0, 3)
+
+
+def test_a_slow_call_is_its_own_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+
+    def call() -> None:
+        clock.now += 30
+
+    assert measure(call, repeats=5, limit_seconds=20)[1] == Timing((30.0,))
+    assert measure(call, repeats=5, limit_seconds=100)[1] == Timing((30.0, 30.0, 30.0))
+
+
+@pytest.mark.parametrize("size", [1, 13, 4000])
+def test_the_extent_does_not_depend_on_the_blocks(size: int) -> None:
+    rows = svmfast.read_svmlight(data("photos.test")).rows
+    found = bound_check.extent(rows.chunks(size))
+    dense = rows.to_dense()
+    assert (found.rows, found.features, found.values) == (4000, 15, rows.nnz)
+    assert found.max_squared_norm == pytest.approx((dense**2).sum(axis=1).max(), rel=1e-14)
+    assert found.mean is not None
+    assert np.array_equal(found.mean, np.cumsum(dense, axis=0)[-1] / 4000)  # added in the order of the rows
+
+
+def test_wide_data_has_no_mean_and_still_a_bound() -> None:
+    wide = Rows(np.array([0, 1]), np.array([2**31 - 2], np.int32), np.array([2.0]), 2**31 - 1)
+    found = bound_check.check_data(lambda: [wide], 0.01)
+    assert found.centred is None
+    assert found.paper is not None
+    assert (found.paper.gamma_max, found.features, found.inside()) == (1 / 16, 2**31 - 1, True)
+
+
+def test_rows_of_zeros_allow_any_gamma() -> None:
+    found = svmfast.bound_check(np.zeros((3, 2)), gamma=1e9)
+    assert found.paper is not None
+    assert (found.paper.gamma_max, found.inside()) == (math.inf, True)
+    assert found.inside("mean") is True
+
+
+def test_a_linear_model_has_a_weight_vector_a_class() -> None:
+    for labels, expected in ((2, 1), (3, 3), (26, 26)):
+        assert linear.weight_vectors(Head("c_svc", np.arange(labels))) == expected
+    assert linear.weight_vectors(Head("epsilon_svr")) == 1
+    rows = Rows.from_dense(np.eye(50))
+    assert linear.linear_seconds(Head("c_svc", np.arange(4)), rows, repeats=2).seconds > 0
+
+
+def test_predict_from_arrays_matrices_and_files() -> None:
+    given = svmfast.read_svmlight(data("breast.test"))
+    expected = np.loadtxt(str(model("breast_c_rbf")).replace("models", "golden").replace(".model", ".out"))
+    loaded = svmfast.load_model(model("breast_c_rbf"))
+    for rows in (given, given.rows, given.rows.to_dense(), given.rows.to_scipy()):
+        assert np.array_equal(svmfast.predict(loaded, rows, threads=1).predicted, expected)
+    assert np.array_equal(svmfast.predict(model("breast_c_rbf"), given).predicted, expected)
+    with pytest.raises(UnsupportedError, match="probability"):
+        svmfast.predict(loaded, given, probability=True)
+    said = svmfast.predict(model("breast_c_rbf_prob"), given, probability=True)
+    assert said.probabilities is not None
+    assert said.probabilities.shape == (189, 2)
+
+
+def test_compare_from_python() -> None:
+    exact = svmfast.load_model(model("photos_c_rbf"))
+    given = svmfast.read_svmlight(data("photos.test"))
+    fast, _ = svmfast.approximate(exact)
+    named = svmfast.compare({"exact": exact, "fast": fast}, given, repeats=1)
+    assert [row.path for row in named.models] == ["exact", "fast"]
+    apart = svmfast.compare(
+        {"e": model("photos_c_rbf"), "f": fast}, given.rows.to_dense(), given.labels, repeats=1
+    )
+    assert [row.labels_differing for row in apart.models] == [row.labels_differing for row in named.models]
+    assert apart.models[0].n_bytes == model("photos_c_rbf").stat().st_size
+    assert apart.data_path is None
+    lines = str(named).splitlines()
+    assert lines[0].split()[:2] == ["model", "accuracy"]
+    assert len(lines) == 3
+    assert json.loads(report.as_json(named))["models"][1]["bytes"] is None
+    with pytest.raises(OptionError, match="labels are missing"):
+        svmfast.compare({"exact": exact}, given.rows)
+    with pytest.raises(OptionError, match="need as many labels"):
+        svmfast.compare({"exact": exact}, given.rows, [1, 2])
+    with pytest.raises(OptionError, match="no model"):
+        svmfast.compare({}, given)
+
+
+def test_public_names_are_all_there_and_lazy() -> None:
+    for name in svmfast.__all__:
+        assert getattr(svmfast, name) is not None
+    assert set(svmfast.__all__) <= set(dir(svmfast))
+    with pytest.raises(AttributeError, match="frobnicate"):
+        _ = svmfast.frobnicate  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (2.5, "2.5 s"), (0.0123, "12.3 ms"), (4.5e-6, "4.5 µs"), (1e-9, "0.001 µs")],
+)
+def test_times_are_shown_in_a_unit_that_suits(value: float | None, text: str) -> None:
+    assert report.seconds(value) == text

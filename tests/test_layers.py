@@ -1,0 +1,108 @@
+"""Who may import whom: the layers of docs/design.md, read from the syntax trees."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "svmfast"
+
+#: group -> the groups below it that it may import, its own always included
+BELOW = {
+    "errors": set[str](),
+    "progress": set[str](),
+    "cores": set[str](),
+    "rows": {"errors"},
+    "_core": set[str](),
+    "kernels": {"_core", "rows", "errors"},
+    "certificate": {"_core", "rows", "errors"},
+    "routing": {"_core", "rows", "errors"},
+}
+BELOW["models"] = {*BELOW}
+BELOW["solvers"] = {*BELOW} - {"models"}
+for upper in ("formats", "methods", "evaluation"):
+    BELOW[upper] = {*BELOW} - {"formats", "methods", "evaluation"}
+BELOW["api"] = {*BELOW}
+BELOW["cli"] = {*BELOW} - {"api"}
+BELOW["__init__"] = {*BELOW} - {"cli"}
+BELOW["__main__"] = {"cli"}
+
+#: only these touch the native core
+NATIVE = {"kernels.py", "certificate.py", "routing.py", "models/polynomial.py"}
+NATIVE_FOLDERS = {"solvers", "formats", "_core"}
+
+#: what only the command line knows
+TERMINAL = {"click", "rich"}
+
+
+def files() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "_core" not in path.parts)
+
+
+def group(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def imports(path: Path) -> list[str]:
+    """Every module the file imports anywhere, ``from a import b`` as ``a.b``."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
+
+
+def ids(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def test_every_group_has_its_place() -> None:
+    assert {group(path) for path in files()} | {"_core"} == set(BELOW)
+
+
+@pytest.mark.parametrize("path", files(), ids=ids)
+def test_imports_point_downwards(path: Path) -> None:
+    own = group(path)
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] != "svmfast" or parts[1].startswith("__version"):
+            continue
+        assert parts[1] == own or parts[1] in BELOW[own], f"{ids(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", files(), ids=ids)
+def test_only_the_command_line_knows_the_terminal(path: Path) -> None:
+    if group(path) == "cli":
+        return
+    tree = ast.parse(path.read_text())
+    assert not TERMINAL & {name.split(".")[0] for name in imports(path)}
+    for node in ast.walk(tree):
+        assert not (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        ), f"{ids(path)}:{node.lineno} prints"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
+            allowed = {"stdin", "stdout"} if group(path) == "formats" else set()
+            assert node.attr in allowed | {"byteorder", "maxsize", "float_info"}, f"{ids(path)}:{node.lineno}"
+
+
+@pytest.mark.parametrize("path", files(), ids=ids)
+def test_only_the_engine_rooms_touch_the_native_core(path: Path) -> None:
+    if group(path) in NATIVE_FOLDERS or ids(path) in NATIVE:
+        return
+    assert not [name for name in imports(path) if name.startswith("svmfast._core")]
+
+
+@pytest.mark.parametrize("path", files(), ids=ids)
+def test_methods_open_no_file(path: Path) -> None:
+    if group(path) not in ("methods", "models", "solvers", "evaluation"):
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            assert name not in ("open", "read_text", "read_bytes", "write_text", "write_bytes"), ids(path)
