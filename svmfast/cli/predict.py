@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.models.answer import Answer
     from svmfast.models.base import Model
-    from svmfast.rows import Rows
+    from svmfast.rows import FloatArray, Rows
+
+#: Numbers worked on at a time beside the data itself: memory stays bounded with many classes and short rows.
+CELLS = 1 << 20
 
 
 @click.command("predict")
@@ -97,7 +101,9 @@ def _run(
     from svmfast.formats.svmlight import stream_svmlight
     from svmfast.formats.target import write_atomic
 
-    with stream_svmlight(data, threads=jobs, **how.reading()) as stream, progress_bar(quiet) as progress:
+    # A bar would get between predictions on the same terminal.
+    no_bar = quiet or (_is_stdout(output) and sys.stdout.isatty())
+    with stream_svmlight(data, threads=jobs, **how.reading()) as stream, progress_bar(no_bar) as progress:
         lines = _lines(model, wanted, tally, ahead(stream), jobs)
         # The first block is read and answered before the output is touched.
         first = next(lines, b"")
@@ -131,16 +137,21 @@ def _lines(
     head = model.head
     # The few values a label can have; regression has no such list.
     labels = None if head.is_regression else (1.0, -1.0) if head.labels is None else head.labels.tolist()
+    # Coupling probabilities takes a k x k matrix a row.
+    cells_a_row = 1 + head.n_functions + (head.n_classes**2 if wanted.probability else 0)
+    size = max(1, CELLS // cells_a_row)
     for block in blocks:
-        said = answer(model, block.rows, probability=wanted.probability, bound=wanted.bound, threads=jobs)
-        tally.add(block, said)
-        yield predictions.lines(
-            said.predicted,
-            labels=labels,
-            probabilities=said.probabilities,
-            decisions=said.decisions if wanted.decision_values else None,
-            inside=said.inside,
-        )
+        for start in range(0, len(block), size):
+            rows, targets = block.rows[start : start + size], block.labels[start : start + size]
+            said = answer(model, rows, probability=wanted.probability, bound=wanted.bound, threads=jobs)
+            tally.add(rows, targets, said)
+            yield predictions.lines(
+                said.predicted,
+                labels=labels,
+                probabilities=said.probabilities,
+                decisions=said.decisions if wanted.decision_values else None,
+                inside=said.inside,
+            )
 
 
 def _preamble(model: Model, probability: bool) -> list[str]:
@@ -171,12 +182,12 @@ class _Tally:
         self.largest_column = -1
         self.notes: list[str] = []
 
-    def add(self, block: Dataset, said: Answer) -> None:
-        self.score.add(said.predicted, block.labels, regression=self.model.head.is_regression)
+    def add(self, rows: Rows, targets: FloatArray, said: Answer) -> None:
+        self.score.add(said.predicted, targets, regression=self.model.head.is_regression)
         self.differing_from_vote += said.differing_from_vote
         if said.inside is not None:
             self.outside += len(said) - int(said.inside.sum())
-        self._count_unknown(block.rows)
+        self._count_unknown(rows)
 
     def _count_unknown(self, rows: Rows) -> None:
         known = self.model.n_features
