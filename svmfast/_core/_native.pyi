@@ -223,3 +223,42 @@ class Refit:
 def solve_symmetric(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def random_order(count: int, key: NDArray[np.uint64]) -> NDArray[np.int64]: ...
 def merge_tables(n: int, eps: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+class ReducedSetObjective:
+    def __init__(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        n_columns: int,
+        winner: NDArray[np.int64],
+        target: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> None: ...
+    def evaluate(
+        self,
+        kind: int,
+        gamma: float,
+        coef0: float,
+        degree: int,
+        vectors: NDArray[np.float64],
+        coef: NDArray[np.float64],
+        rho: NDArray[np.float64],
+        sizes: NDArray[np.int64],
+        shares: int,
+        threads: int,
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+    def decisions(
+        self,
+        kind: int,
+        gamma: float,
+        coef0: float,
+        degree: int,
+        vectors: NDArray[np.float64],
+        coef: NDArray[np.float64],
+        rho: NDArray[np.float64],
+        sizes: NDArray[np.int64],
+        threads: int,
+    ) -> NDArray[np.float64]: ...
+    @property
+    def dense(self) -> bool: ...

@@ -22,6 +22,7 @@ from svmfast.errors import InputError, SvmfastError
 #: name -> (where its click command lives, one line for ``svmfast --help``), in the order of the help text.
 COMMANDS: dict[str, tuple[str, str]] = {
     "approximate": ("svmfast.cli.approximate:command", "Replace support vectors by a truncated expansion."),
+    "compress": ("svmfast.cli.compress:command", "Move a few support vectors to stand for all of them."),
     "bound-check": ("svmfast.cli.bound_check:command", "Tell whether data is safe to approximate on."),
     "meka": ("svmfast.cli.meka:command", "Train on a block-wise low-rank kernel; kernel error."),
     "predict": ("svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),

@@ -1,0 +1,76 @@
+// The objective of a reduced set and its gradient: what the code that packs a problem (reduced_set.cpp) shares with the
+// code that runs over its rows (simd/reduced_set.cpp, one variant per instruction set).
+//
+//   E = 1/2 sum_rows sum_p weight_p (ftilde_p(x) - target_p(x))^2,   ftilde_p(x) = sum_j c_pj K(u_j, x) - rho_p
+//
+// Of a model of several classes a row meets only the functions (pairs) of one class, its winner: with k classes k - 1
+// functions a row, where the winner's vectors serve all of them and every other class's vectors one. A single function is
+// the case of one class and width 1. Rows are sorted by winner, and a tile of rows has one winner.
+//
+// Vectors u_j lie in panels of `lanes` vectors, feature-major. Every class starts at a whole vector register; what is left
+// over are zero vectors with zero coefficients.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "aligned.hpp"
+#include "decision.hpp"
+#include "dispatch.hpp"
+
+namespace svmfast {
+
+struct ReducedTile {
+    std::size_t first, count, winner;
+};
+
+// Rows with their targets: fixed over all evaluations.
+struct ReducedRows {
+    std::size_t n, d, width;
+    std::vector<ReducedTile> tiles;
+    bool dense;                 // tiles of packed rows, or compressed rows
+    std::size_t tile_rows;      // most rows per tile
+    Aligned<double> packed;     // [tile][feature][tile_rows]
+    std::vector<std::int64_t> start;
+    std::vector<std::int32_t> index;
+    std::vector<double> value;
+    std::vector<double> squared_norm;
+    std::vector<double> target;  // [n][width]
+    std::vector<double> weight;  // [n][width]
+};
+
+// The reduced set of one evaluation.
+struct ReducedSet {
+    KernelKind kind;
+    double gamma, coef0;
+    int degree;
+    std::size_t groups, width, functions, d;
+    std::size_t lanes, padded;             // vectors in a panel; slots in all panels
+    std::vector<std::size_t> group_start;  // [groups + 1] slots
+    std::vector<std::size_t> group_size;   // true sizes
+    Aligned<double> vectors;               // [panel][feature][lanes], times the factor of the dot product
+    Aligned<double> init;                  // [padded]: rbf: -gamma log2(e) ||u||^2
+    Aligned<double> coef;                  // [width][padded]
+    std::vector<double> rho;
+};
+
+// What one share of the rows adds to the value and the gradient.
+struct ReducedSums {
+    double value = 0;
+    Aligned<double> vectors;    // [panel][feature][lanes]: sum of q x
+    Aligned<double> pull;       // [padded]: sum of q
+    Aligned<double> coef;       // [width][padded]
+    std::vector<double> rho;
+
+    explicit ReducedSums(const ReducedSet &s)
+        : vectors(s.vectors.size(), 0.0), pull(s.padded, 0.0), coef(s.coef.size(), 0.0), rho(s.functions, 0.0) {}
+};
+
+}  // namespace svmfast
+
+// Tiles [first, last): adds to `sums`, or (sums == nullptr) writes ftilde to out[n][width].
+SVMFAST_DECLARE(void reduced_rows(const ReducedRows &, const ReducedSet &, std::size_t first, std::size_t last,
+                                  ReducedSums *sums, double *out))
+SVMFAST_DECLARE(std::size_t reduced_lanes())
+SVMFAST_DECLARE(std::size_t reduced_register())
+// Rows per tile, packed or compressed.
+SVMFAST_DECLARE(std::size_t reduced_tile_rows(bool dense))

@@ -1,0 +1,300 @@
+// Kernel values of a reduced set, its residuals and its gradient, a tile of rows at a time: kernel values stay in the
+// cache between the three passes that need them. Compiled once per instruction set; see reduced_set.hpp.
+#include "reduced_set.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/vec.hpp"
+
+namespace svmfast::SVMFAST_ISA {
+namespace {
+
+constexpr std::size_t NV = 3;
+constexpr std::size_t ROWS = W == 8 ? 8 : 4;  // rows per register tile, as in the decision sums
+constexpr std::size_t LANES = NV * W;
+constexpr std::size_t SPARSE_ROWS = 4 * ROWS;  // rows that share one walk over the panels
+constexpr double LOG2E = 1.4426950408889634;
+
+vd powi(vd base, int times) {
+    vd result = broadcast(1.0);
+    for (vd square = base; times > 0; times /= 2, square *= square)
+        if (times % 2 == 1) result *= square;
+    return result;
+}
+
+// One tile's scratch: kernel values (later: q = weight on x in the gradient) and what their derivative needs.
+struct Scratch {
+    Aligned<double> kernel, slope;  // [row][padded]; slope: dK / d(u.x), which rbf has no need of
+    std::vector<double> residual;   // [row][width], weighted
+
+    Scratch(const ReducedSet &s, std::size_t rows)
+        : kernel(rows * s.padded), slope(s.kind == KernelKind::rbf ? 0 : rows * s.padded), residual(rows * s.width) {}
+};
+
+// From the dot product's sum to the kernel value and its slope.
+template <KernelKind kind>
+inline void finish(const ReducedSet &s, vd sum, Scratch &t, std::size_t at) {
+    double *kernel = t.kernel.data() + at;
+    if constexpr (kind == KernelKind::rbf) {
+        store(kernel, exp2(sum));
+    } else if constexpr (kind == KernelKind::polynomial) {
+        const vd below = s.degree > 0 ? powi(sum, s.degree - 1) : vd{};
+        store(kernel, s.degree > 0 ? below * sum : broadcast(1.0));
+        store(t.slope.data() + at, below * (s.gamma * s.degree));
+    } else if constexpr (kind == KernelKind::sigmoid) {
+        double lane[W];
+        store(lane, sum);
+        for (double &x : lane) x = std::tanh(x);
+        const vd k = load(lane);
+        store(kernel, k);
+        store(t.slope.data() + at, (1.0 - k * k) * s.gamma);
+    } else {
+        store(kernel, sum);
+        store(t.slope.data() + at, broadcast(1.0));
+    }
+}
+
+template <KernelKind kind>
+inline vd start_value(const ReducedSet &s, std::size_t slot, double offset) {
+    if constexpr (kind == KernelKind::rbf) return load(s.init.data() + slot) + offset;
+    if constexpr (kind == KernelKind::linear) return vd{};
+    return broadcast(offset);
+}
+
+inline double offset_of(const ReducedRows &rows, const ReducedSet &s, std::size_t row) {
+    return s.kind == KernelKind::rbf ? -s.gamma * LOG2E * rows.squared_norm[row] : s.coef0;
+}
+
+template <KernelKind kind>
+void dense_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t tile, Scratch &t) {
+    const double *z = rows.packed.data() + tile * s.d * ROWS;
+    double offset[ROWS] = {};
+    for (std::size_t r = 0; r < rows.tiles[tile].count; ++r) offset[r] = offset_of(rows, s, rows.tiles[tile].first + r);
+    for (std::size_t slot = 0; slot < s.padded; slot += LANES) {
+        const double *u = s.vectors.data() + slot * s.d;
+        vd k[ROWS][NV];
+        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = start_value<kind>(s, slot + v * W, offset[r]);
+        for (std::size_t f = 0; f < s.d; ++f) {
+            vd uv[NV];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) uv[v] = load(u + f * LANES + v * W);
+            SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
+                const vd zr = broadcast(z[f * ROWS + r]);
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = fma(zr, uv[v], k[r][v]);
+            }
+        }
+        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
+                const std::size_t at = r * s.padded + slot + v * W;
+                finish<kind>(s, k[r][v], t, at);
+            }
+    }
+}
+
+template <KernelKind kind>
+void sparse_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t count, Scratch &t) {
+    for (std::size_t slot = 0; slot < s.padded; slot += LANES) {
+        const double *u = s.vectors.data() + slot * s.d;
+        for (std::size_t r = 0; r < count; ++r) {
+            const double offset = offset_of(rows, s, first + r);
+            vd k[NV], other[NV] = {};
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[v] = start_value<kind>(s, slot + v * W, offset);
+            std::int64_t i = rows.start[first + r];
+            const std::int64_t end = rows.start[first + r + 1];
+            for (; i + 1 < end; i += 2) {
+                const double *a = u + rows.index[i] * LANES, *b = u + rows.index[i + 1] * LANES;
+                const vd za = broadcast(rows.value[i]), zb = broadcast(rows.value[i + 1]);
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
+                    k[v] = fma(za, load(a + v * W), k[v]);
+                    other[v] = fma(zb, load(b + v * W), other[v]);
+                }
+            }
+            if (i < end) {
+                const double *a = u + rows.index[i] * LANES;
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
+                    k[v] = fma(broadcast(rows.value[i]), load(a + v * W), k[v]);
+            }
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
+                const std::size_t at = r * s.padded + slot + v * W;
+                finish<kind>(s, k[v] + other[v], t, at);
+            }
+        }
+    }
+}
+
+// Where the pair of classes t and g stands: the coefficient row of g's vectors for it, and its number among all pairs.
+inline std::size_t row_for(std::size_t g, std::size_t t) { return t < g ? t : t - 1; }
+inline std::size_t pair_number(const ReducedSet &s, std::size_t t, std::size_t g) {
+    const std::size_t i = std::min(t, g), j = std::max(t, g);
+    return i * (2 * s.groups - i - 1) / 2 + j - i - 1;
+}
+
+inline double dot(const ReducedSet &s, std::size_t group, std::size_t q, const double *kernel) {
+    const double *c = s.coef.data() + q * s.padded;
+    vd sum = {};
+    for (std::size_t j = s.group_start[group]; j < s.group_start[group + 1]; j += W)
+        sum = fma(load(c + j), load(kernel + j), sum);
+    return horizontal_sum(sum);
+}
+
+// The winner's decision values of one row.
+void decide(const ReducedSet &s, std::size_t winner, const double *kernel, double *out) {
+    for (std::size_t q = 0; q < s.width; ++q) out[q] = dot(s, winner, q, kernel);
+    if (s.groups == 1) {
+        out[0] -= s.rho[0];
+        return;
+    }
+    for (std::size_t g = 0; g < s.groups; ++g)
+        if (g != winner)
+            out[row_for(winner, g)] += dot(s, g, row_for(g, winner), kernel) - s.rho[pair_number(s, winner, g)];
+}
+
+// Weighted residuals of the tile's rows.
+void residuals(const ReducedRows &rows, const ReducedSet &s, const ReducedTile &tile, Scratch &t, ReducedSums &sums) {
+    for (std::size_t r = 0; r < tile.count; ++r) {
+        double *residual = t.residual.data() + r * s.width;
+        decide(s, tile.winner, t.kernel.data() + r * s.padded, residual);
+        const double *target = rows.target.data() + (tile.first + r) * s.width;
+        const double *weight = rows.weight.data() + (tile.first + r) * s.width;
+        double value = 0;
+        for (std::size_t q = 0; q < s.width; ++q) {
+            const double difference = residual[q] - target[q];
+            residual[q] = weight[q] * difference;
+            value += residual[q] * difference;
+        }
+        sums.value += 0.5 * value;
+        if (s.groups == 1) {
+            sums.rho[0] -= residual[0];
+            continue;
+        }
+        for (std::size_t g = 0; g < s.groups; ++g)
+            if (g != tile.winner) sums.rho[pair_number(s, tile.winner, g)] -= residual[row_for(tile.winner, g)];
+    }
+    std::fill(t.residual.begin() + tile.count * s.width, t.residual.end(), 0.0);
+}
+
+// Gradient of the coefficients of one class, rows [first_q, last_q), met by the residuals from `residual` on; the kernel
+// values become q = (sum residual c) dK/d(u.x).
+template <KernelKind kind>
+inline void back_group(const ReducedSet &s, std::size_t r0, std::size_t g, std::size_t first_q, std::size_t last_q,
+                       const double *residual, Scratch &t, ReducedSums &sums) {
+    const vd slope_factor = broadcast(2 * s.gamma);
+    for (std::size_t j = s.group_start[g]; j < s.group_start[g + 1]; j += W) {
+        vd k[ROWS], weight[ROWS] = {};
+        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) k[r] = load(t.kernel.data() + (r0 + r) * s.padded + j);
+        for (std::size_t q = first_q; q < last_q; ++q) {
+            const vd c = load(s.coef.data() + q * s.padded + j);
+            vd grad = load(sums.coef.data() + q * s.padded + j);
+            SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
+                const vd here = broadcast(residual[r * s.width + q - first_q]);
+                weight[r] = fma(here, c, weight[r]);
+                grad = fma(here, k[r], grad);
+            }
+            store(sums.coef.data() + q * s.padded + j, grad);
+        }
+        vd pull = load(sums.pull.data() + j);
+        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
+            vd q;
+            if constexpr (kind == KernelKind::rbf)
+                q = weight[r] * k[r] * slope_factor;
+            else
+                q = weight[r] * load(t.slope.data() + (r0 + r) * s.padded + j);
+            pull += q;
+            store(t.kernel.data() + (r0 + r) * s.padded + j, q);
+        }
+        store(sums.pull.data() + j, pull);
+    }
+}
+
+template <KernelKind kind>
+void back(const ReducedSet &s, std::size_t winner, std::size_t rows, Scratch &t, ReducedSums &sums) {
+    for (std::size_t r0 = 0; r0 < rows; r0 += ROWS) {
+        const double *residual = t.residual.data() + r0 * s.width;
+        back_group<kind>(s, r0, winner, 0, s.width, residual, t, sums);
+        for (std::size_t g = 0; g < s.groups; ++g) {
+            if (g == winner) continue;
+            const std::size_t q = row_for(g, winner);
+            back_group<kind>(s, r0, g, q, q + 1, residual + row_for(winner, g), t, sums);
+        }
+    }
+}
+
+void dense_gradient(const ReducedRows &rows, const ReducedSet &s, std::size_t tile, const Scratch &t,
+                    ReducedSums &sums) {
+    const double *z = rows.packed.data() + tile * s.d * ROWS;
+    for (std::size_t slot = 0; slot < s.padded; slot += LANES) {
+        double *grad = sums.vectors.data() + slot * s.d;
+        vd q[ROWS][NV];
+        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) q[r][v] = load(t.kernel.data() + r * s.padded + slot + v * W);
+        for (std::size_t f = 0; f < s.d; ++f) {
+            vd sum[NV];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) sum[v] = load(grad + f * LANES + v * W);
+            SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
+                const vd zr = broadcast(z[f * ROWS + r]);
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) sum[v] = fma(zr, q[r][v], sum[v]);
+            }
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(grad + f * LANES + v * W, sum[v]);
+        }
+    }
+}
+
+void sparse_gradient(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t count,
+                     const Scratch &t, ReducedSums &sums) {
+    for (std::size_t slot = 0; slot < s.padded; slot += LANES) {
+        double *grad = sums.vectors.data() + slot * s.d;
+        for (std::size_t r = 0; r < count; ++r) {
+            vd q[NV];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) q[v] = load(t.kernel.data() + r * s.padded + slot + v * W);
+            for (std::int64_t i = rows.start[first + r]; i < rows.start[first + r + 1]; ++i) {
+                double *at = grad + rows.index[i] * LANES;
+                const vd z = broadcast(rows.value[i]);
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(at + v * W, fma(z, q[v], load(at + v * W)));
+            }
+        }
+    }
+}
+
+template <KernelKind kind>
+void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums *sums,
+         double *out) {
+    Scratch t(s, rows.tile_rows);
+    for (std::size_t i = first; i < last; ++i) {
+        const ReducedTile &tile = rows.tiles[i];
+        if (rows.dense)
+            dense_kernel<kind>(rows, s, i, t);
+        else
+            sparse_kernel<kind>(rows, s, tile.first, tile.count, t);
+        if (!sums) {
+            for (std::size_t r = 0; r < tile.count; ++r)
+                decide(s, tile.winner, t.kernel.data() + r * s.padded, out + (tile.first + r) * s.width);
+            continue;
+        }
+        residuals(rows, s, tile, t, *sums);
+        // Whole register tiles: what stands beyond the last row has no residual.
+        back<kind>(s, tile.winner, (tile.count + ROWS - 1) / ROWS * ROWS, t, *sums);
+        if (rows.dense)
+            dense_gradient(rows, s, i, t, *sums);
+        else
+            sparse_gradient(rows, s, tile.first, tile.count, t, *sums);
+    }
+}
+
+}  // namespace
+
+std::size_t reduced_lanes() { return LANES; }
+std::size_t reduced_register() { return W; }
+std::size_t reduced_tile_rows(bool dense) { return dense ? ROWS : SPARSE_ROWS; }
+
+void reduced_rows(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums *sums,
+                  double *out) {
+    switch (s.kind) {
+        case KernelKind::linear: return run<KernelKind::linear>(rows, s, first, last, sums, out);
+        case KernelKind::polynomial: return run<KernelKind::polynomial>(rows, s, first, last, sums, out);
+        case KernelKind::rbf: return run<KernelKind::rbf>(rows, s, first, last, sums, out);
+        case KernelKind::sigmoid: return run<KernelKind::sigmoid>(rows, s, first, last, sums, out);
+    }
+}
+
+}  // namespace svmfast::SVMFAST_ISA

@@ -1,0 +1,331 @@
+"""``svmfast compress``: thousands of support vectors become a few, in a file svm-predict loads."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from svmfast.cli import options
+from svmfast.cli.messages import remark, remarks
+from svmfast.cli.options import DataFormat
+from svmfast.errors import OptionError, UnsupportedError
+
+if TYPE_CHECKING:
+    from svmfast.methods.compress import Compressor, CompressReport
+    from svmfast.methods.compress_search import Found
+    from svmfast.models.expansion import KernelExpansion
+    from svmfast.progress import Progress
+    from svmfast.rows import FloatArray, Rows
+
+    _FloatType = click.ParamType[float]
+    _IntType = click.ParamType[int]
+else:
+    _FloatType = _IntType = click.ParamType  # older click has no parameter there
+
+_NEGATIVE = 1
+_COMPRESSED = (".gz", ".bz2", ".xz")
+
+
+class Share(_FloatType):
+    """``5%`` or ``0.05``: a share above 0 and below 1."""
+
+    name = "share"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            share = float(value[:-1]) / 100 if value.endswith("%") else float(value)
+        except ValueError:
+            self.fail(f"'{value}' is no share; write 5% or 0.05", param, ctx)
+        if not 0 < share < 1:
+            self.fail(f"'{value}' is not between 0 and 100%; write 5% or 0.05", param, ctx)
+        return share
+
+
+class Bytes(_IntType):
+    """``32k``, ``2M``, ``1G`` or a plain number; k is 1024."""
+
+    name = "bytes"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)(?:i?[bB])?", value)
+        if not found or not float(found[1]):
+            self.fail(f"'{value}' is no size; write 32k, 2M, 1G or a number of bytes", param, ctx)
+        return int(float(found[1]) * 1024 ** " kmg".index(found[2].lower() or " "))
+
+
+def default_output(model: str) -> str:
+    """Return where the result goes when nobody says: ``name.compressed.model`` beside ``name.model``."""
+    root, ending = os.path.splitext(model)
+    if ending in _COMPRESSED:
+        model = root
+        root, ending = os.path.splitext(model)
+    return f"{root}.compressed.model" if ending == ".model" else f"{model}.compressed.model"
+
+
+@click.command("compress")
+@click.argument("model")
+@click.option("-o", "--output", metavar="OUT", help="Where to write (default: name.compressed.model).")
+@click.option("--sv", type=click.IntRange(min=1), metavar="N", help="How many support vectors to keep.")
+@click.option("--ratio", type=Share(), metavar="5%", help="The same as a share of the model's own.")
+@click.option(
+    "--max-diff",
+    type=Share(),
+    metavar="0.5%",
+    help="Find the fewest for which at most this share of held-out rows gets another label (regression: "
+    "root mean square difference over the spread of the values).",
+)
+@click.option("--max-bytes", type=Bytes(), metavar="32k", help="Find the most whose file is this small.")
+@click.option(
+    "--data",
+    "data",
+    multiple=True,
+    metavar="FILE",
+    help="Rows to stay close on; labels only serve probabilities. May be given several times.",
+)
+@click.option(
+    "--rows",
+    "max_rows",
+    type=click.IntRange(min=1),
+    default=60000,
+    show_default=True,
+    metavar="N",
+    help="Use at most this many rows of --data, drawn at random.",
+)
+@click.option(
+    "--start",
+    type=click.Choice(["auto", "kmeans", "lars", "greedy", "random"]),
+    default="auto",
+    show_default=True,
+    help="Where the vectors start; auto tries kmeans and lars and keeps the better on held-out rows.",
+)
+@click.option("--select-only", is_flag=True, help="Keep the start's vectors where they are (the baseline).")
+@click.option(
+    "--sparse-tolerance",
+    type=click.FloatRange(min=0, max=1),
+    default=0.0,
+    metavar="T",
+    help="Drop entries below T times the largest value, and let the others make up for them.",
+)
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=0),
+    default=800,
+    show_default=True,
+    metavar="N",
+    help="Most steps of L-BFGS.",
+)
+@click.option(
+    "--memory",
+    type=Bytes(),
+    default="2G",
+    show_default=True,
+    metavar="SIZE",
+    help="Memory the matrices may take.",
+)
+@options.seed
+@options.as_json
+@options.quiet
+@options.data_format
+@options.jobs
+def command(
+    model: str,
+    output: str | None,
+    sv: int | None,
+    ratio: float | None,
+    max_diff: float | None,
+    max_bytes: int | None,
+    data: tuple[str, ...],
+    max_rows: int,
+    start: str,
+    select_only: bool,
+    sparse_tolerance: float,
+    iterations: int,
+    memory: int,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
+    how: DataFormat,
+    jobs: int,
+) -> int:
+    """Compress MODEL to a few support vectors that are moved to where they say the most.
+
+    The result is a LIBSVM model. The report, on stderr, tells how far it is from MODEL on rows held out.
+    Exit status 1: compression does not pay, and nothing was written.
+    """
+    wishes = {"--sv": sv, "--ratio": ratio, "--max-diff": max_diff, "--max-bytes": max_bytes}
+    given = [name for name, value in wishes.items() if value is not None]
+    if len(given) != 1:
+        raise OptionError(
+            "say how small in one way: --sv, --ratio, --max-diff or --max-bytes; "
+            f"got {' and '.join(given) or 'none'}"
+        )
+    if output is None:
+        if model == "-":
+            raise OptionError("the model comes from standard input: say with -o where to write")
+        output = default_output(model)
+    if as_json and output == "-":
+        raise OptionError("the model and --json cannot both go to standard output")
+    if [model, *data].count("-") > 1:
+        raise OptionError("standard input can be read only once: '-' stands for one of MODEL and --data")
+    if sparse_tolerance and select_only:
+        raise OptionError("--sparse-tolerance thins moved vectors; --select-only moves none")
+
+    from svmfast.cli.inputs import open_model
+    from svmfast.cli.progress import progress_bar
+    from svmfast.formats.detect import save_model
+    from svmfast.methods.compress import Settings, prepare
+    from svmfast.models.expansion import KernelExpansion
+
+    began = time.perf_counter()
+    loaded = open_model(model, quiet)
+    if not isinstance(loaded.model, KernelExpansion):
+        raise UnsupportedError(f"{model} is a {loaded.model.kind} model", "give the LIBSVM model")
+    settings = Settings(start, select_only, sparse_tolerance, iterations, seed, jobs, memory)
+    with progress_bar(quiet) as progress:
+        rows, labels = _read(data, max_rows, seed, how, jobs, quiet, progress)
+        compressor = prepare(loaded.model, rows, labels, settings)
+        found = _compress(compressor, sv, ratio, max_diff, max_bytes, progress)
+    own = len(loaded.text)
+    verdict = _verdict(found, loaded.model, own)
+    written = None
+    if verdict is None:
+        assert found.model is not None
+        written = save_model(found.model, output)
+    report = None if found.report is None else replace(found.report, bytes=written, source_bytes=own)
+    if as_json:
+        values = {
+            "model": model,
+            "output": None if written is None else output,
+            "verdict": verdict or "compressed",
+            "seconds": time.perf_counter() - began,
+            **({} if report is None else asdict(report)),
+        }
+        click.echo(json.dumps(values, indent=2, allow_nan=False))
+    if not quiet:
+        if report is not None:
+            for line in _lines(report):
+                click.echo(line, err=True)
+            remarks(report.notes)
+        if written is not None:
+            click.echo(f"written      {output} in {time.perf_counter() - began:.1f} s", err=True)
+    if verdict is not None:
+        remark(verdict)
+        return _NEGATIVE
+    return 0
+
+
+def _read(
+    paths: tuple[str, ...],
+    limit: int,
+    seed: int,
+    how: DataFormat,
+    jobs: int,
+    quiet: bool,
+    progress: Progress,
+) -> tuple[Rows | None, FloatArray | None]:
+    if not paths:
+        return None, None
+    from svmfast.cli.inputs import read_through
+    from svmfast.methods._compress_rows import RowSample
+
+    sample = RowSample(limit, seed)
+    for path in paths:
+        for block in read_through(path, how, jobs, progress):
+            remarks((f"{path}: {text}" for text in block.notes.messages()), quiet)
+            sample.add(block.rows, block.labels)
+    if sample.seen > limit:
+        remarks([f"{limit:,} of {sample.seen:,} rows of --data are used (--rows)"], quiet)
+    return sample.result()
+
+
+def _compress(
+    compressor: Compressor,
+    sv: int | None,
+    ratio: float | None,
+    max_diff: float | None,
+    max_bytes: int | None,
+    progress: Progress,
+) -> Found:
+    from svmfast.formats.libsvm_model import libsvm_model_bytes
+    from svmfast.methods.compress_search import Found, search_bytes, search_difference
+
+    def size_of(model: KernelExpansion) -> int:
+        return len(libsvm_model_bytes(model))
+
+    n = len(compressor.model.sv)
+    if max_diff is not None:
+        return search_difference(compressor, max_diff, size_of, progress=progress)
+    if max_bytes is not None:
+        if size_of(compressor.model) <= max_bytes:
+            return Found(compressor.model, None)
+        return search_bytes(compressor, max_bytes, size_of, progress=progress)
+    count = sv if sv is not None else max(compressor.smallest, round((ratio or 0) * n))
+    if count >= n:
+        return Found(compressor.model, None)
+    return Found(*compressor.compress(count, progress=progress))
+
+
+def _verdict(found: Found, exact: KernelExpansion, own: int) -> str | None:
+    """Say why nothing is written, or None."""
+    from svmfast.formats.libsvm_model import libsvm_model_bytes
+
+    made, n = found.model, len(exact.sv)
+    if made is None:
+        tried = "" if found.report is None else f"; tried {_tries(found.report)}"
+        return f"compression does not pay: nothing smaller than the model meets the wish{tried}"
+    if found.report is None:
+        return f"nothing to do: the model's {n:,} support vectors and {own:,} bytes meet the wish already"
+    size = len(libsvm_model_bytes(made))
+    if size >= own:
+        return (
+            f"compression does not pay: {len(made.sv):,} dense support vectors take {size:,} bytes, the "
+            f"model {own:,}; ask for fewer, or thin them out by --sparse-tolerance"
+        )
+    return None
+
+
+def _tries(report: CompressReport) -> str:
+    return ", ".join(f"{n:,}: {value:.2%}" for n, value in report.sizes_tried)
+
+
+def _lines(report: CompressReport) -> list[str]:
+    said, n = report.statement, report.source_support_vectors
+    lines = [f"vectors      {n:,} -> {report.support_vectors:,} ({report.support_vectors / n:.2%})"]
+    if report.bytes is not None and report.source_bytes is not None:
+        factor = report.source_bytes / report.bytes
+        lines.append(f"bytes        {report.source_bytes:,} -> {report.bytes:,} ({factor:.1f}x smaller)")
+    lines.append(f"rows         {report.rows_fitted:,} fitted, {report.rows_choosing:,} to choose by")
+    for start in report.starts:
+        agreement = "" if start.label_agreement is None else f"labels agree {start.label_agreement:.2%}, "
+        lines.append(f"start        {start.name}: {agreement}median difference {start.median_difference:.3g}")
+    if report.method == "reduced set":
+        lines.append(
+            f"moved        from {report.start}, {report.iterations:,} iterations "
+            f"({report.evaluations:,} evaluations), stopped by: {report.stopped}"
+        )
+    elif report.method == "collapse":
+        lines.append("collapsed    a linear kernel needs one vector a function and class: nothing is lost")
+    lines.append(
+        f"difference   of decision values on {said.rows:,} held-out rows ({said.rows_from}): half below "
+        f"{said.median:.3g}, 99% below {said.quantile_99:.3g}, 99.9% below {said.quantile_999:.3g}"
+    )
+    if said.label_agreement is not None:
+        lines.append(
+            f"labels       agree on {said.label_agreement:.2%} of them; "
+            f"95% confidence: {said.agreement_low:.2%} to {said.agreement_high:.2%}"
+        )
+    else:
+        lines.append(f"relative     root mean square difference over their spread: {said.relative_rms:.2%}")
+    if report.sizes_tried:
+        lines.append(f"sizes tried  {_tries(report)}")
+    return lines

@@ -1,0 +1,92 @@
+"""How far a compressed model is from the exact one, on rows nothing was chosen by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmfast.methods._compress_rows import Material
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import Rows
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class ErrorStatement:
+    """A statistical statement: what held-out rows show, with no promise for any single row.
+
+    Attributes
+    ----------
+    rows : int
+        Distinct rows held out.
+    rows_from : str
+        ``data`` or ``support vectors``.
+    median, quantile_99, quantile_999, largest : float
+        Of |difference of decision values|, over all rows and decision functions.
+    relative_rms : float
+        Root mean square difference over the standard deviation of the exact decision values.
+    label_agreement : float or None
+        Share of rows with the exact model's label; None for regression.
+    agreement_low, agreement_high : float or None
+        Its Clopper-Pearson interval at 95 % confidence.
+    """
+
+    rows: int
+    rows_from: str
+    median: float
+    quantile_99: float
+    quantile_999: float
+    largest: float
+    relative_rms: float
+    label_agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
+
+
+def error_statement(
+    exact: KernelExpansion, compressed: KernelExpansion, material: Material, *, threads: int
+) -> ErrorStatement:
+    """Compare the models on the stating rows of `material`."""
+    part, columns = material.state, material.columns
+    rows = Rows(
+        part.rows.indptr,
+        columns[part.rows.indices].astype(np.int32),
+        part.rows.values,
+        int(columns[-1]) + 1 if len(columns) else 0,
+    )
+    decisions = compressed.decision_values(rows, threads=threads)
+    source = "data" if material.from_data else "support vectors"
+    if not decisions.size:
+        return ErrorStatement(0, source, 0.0, 0.0, 0.0, 0.0, 0.0, None, None, None)
+    difference = np.abs(decisions - part.exact)
+    median, q99, q999 = np.quantile(difference, [0.5, 0.99, 0.999], method="higher")
+    spread = float(part.exact.std()) or 1.0
+    agreement = low = high = None
+    if not exact.head.is_regression:
+        same = int(np.count_nonzero(exact.head.predict(part.exact) == exact.head.predict(decisions)))
+        agreement = same / len(rows)
+        low, high = clopper_pearson(same, len(rows))
+    return ErrorStatement(
+        rows=len(rows),
+        rows_from=source,
+        median=float(median),
+        quantile_99=float(q99),
+        quantile_999=float(q999),
+        largest=float(difference.max()),
+        relative_rms=float(np.sqrt(np.mean(difference**2))) / spread,
+        label_agreement=agreement,
+        agreement_low=low,
+        agreement_high=high,
+    )
+
+
+def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the exact binomial confidence interval of a share (Clopper and Pearson, Biometrika 26, 1934)."""
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    low = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
+    high = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
+    return low, high

@@ -1,0 +1,218 @@
+"""Where a reduced set may start: a few vectors that stand for many support vectors.
+
+``kmeans``  centroids, every support vector weighted by the size of its coefficients (moved vectors);
+``lars``    the first support vectors that least-angle regression of the L2-SVM objective takes up (Xu et al.,
+            Compressed Support Vector Machines, equations 5 to 9, in Gram form, which needs no eigenvectors);
+``greedy``  orthogonal matching pursuit in the kernel's feature space: always the support vector where the
+            expansion is worst so far; needs no Gram matrix;
+``random``  a random subset, the baseline.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError
+from svmfast.kernels import Kernel
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.reduced_set import one_blas_thread
+
+STARTS = ("kmeans", "lars", "greedy", "random")
+#: Selecting starts take support vectors as they are.
+SELECTING = ("lars", "greedy", "random")
+
+IntArray = NDArray[np.int64]
+
+#: Rows of a Gram matrix computed at a time.
+_BLOCK = 1024
+
+
+def lars_bytes(n: int) -> int:
+    """Return what :func:`start_vectors` needs for ``lars`` on `n` vectors: K, H and LARS's copy of H."""
+    return 3 * 8 * n * n
+
+
+def start_vectors(
+    how: str,
+    kernel: Kernel,
+    sv: Rows,
+    coef: FloatArray,
+    count: int,
+    *,
+    n_columns: int,
+    seed: int,
+    memory: int,
+) -> tuple[FloatArray, list[str]]:
+    """Return `count` vectors that may stand for the support vectors of one class.
+
+    Parameters
+    ----------
+    how : str
+        One of :data:`STARTS`.
+    kernel : Kernel
+    sv : Rows of n support vectors
+    coef : (width, n) float64
+    count : int
+        From 0 to n.
+    n_columns : int
+        Width of the result.
+    seed : int
+    memory : int
+        Bytes; ``lars`` takes a subsample when its Gram matrices would need more.
+
+    Returns
+    -------
+    vectors : (count, n_columns) float64
+    notes : list of str
+        What was done differently than asked.
+    """
+    if how not in STARTS:
+        raise OptionError(f"unknown start '{how}'; expected one of {' '.join(STARTS)}")
+    notes: list[str] = []
+    if count >= len(sv):
+        return sv.to_dense(n_columns), notes
+    if count == 0:
+        return np.zeros((0, n_columns)), notes
+    rng = np.random.default_rng([seed, len(sv), count])
+    with one_blas_thread():
+        if how == "kmeans":
+            return _centroids(sv, coef, count, n_columns, int(rng.integers(2**31))), notes
+        if how == "random":
+            chosen = rng.choice(len(sv), count, replace=False)
+        elif how == "greedy":
+            chosen = _pursuit(kernel, sv, coef, count, n_columns)
+        else:
+            chosen, notes = _least_angle(kernel, sv, coef, count, n_columns, memory, rng)
+    return sv.take(np.sort(chosen)).to_dense(n_columns), notes
+
+
+def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int) -> FloatArray:
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    weight = np.sqrt((coef * coef).sum(axis=0))
+    weight = np.maximum(weight, 1e-12 * weight.max() if weight.max() > 0 else 1.0)
+    # Dense arithmetic is several times faster where it fits.
+    dense = sv.density > 0.05 or len(sv) * n_columns < 1 << 24
+    data = sv.to_dense(n_columns) if dense else _widened(sv, n_columns).to_scipy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct vectors than asked for
+        kmeans = KMeans(count, n_init=1, max_iter=50, random_state=seed).fit(data, sample_weight=weight)
+    return np.ascontiguousarray(kmeans.cluster_centers_, dtype=np.float64)
+
+
+def _widened(rows: Rows, n_columns: int) -> Rows:
+    return Rows(rows.indptr, rows.indices, rows.values, n_columns)
+
+
+def _pursuit(kernel: Kernel, sv: Rows, coef: FloatArray, count: int, n_columns: int) -> IntArray:
+    """Orthogonal matching pursuit: the residual's inner product with K(x_j, .) is its value at x_j.
+
+    An incremental Cholesky factorisation of the chosen columns keeps a step at O(n (count + d)).
+    """
+    x = sv.to_dense(n_columns)
+    n = len(x)
+    residual = _gram_times(kernel, x, coef.T)  # (n, width)
+    diagonal = np.array([kernel.matrix(x[i : i + 1], x[i : i + 1])[0, 0] for i in range(n)])
+    floor = 1e-9 * max(float(np.abs(diagonal).max()), 1e-300)
+    factor = np.empty((n, count))
+    chosen: list[int] = []
+    free = np.ones(n, dtype=bool)
+    for step in range(count):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.where(free & (diagonal > floor), (residual * residual).sum(axis=1) / diagonal, -np.inf)
+        j = int(np.argmax(score))
+        if score[j] == -np.inf:  # the rest lies in the span: any of them is as good
+            chosen += list(np.flatnonzero(free)[: count - step])
+            break
+        chosen.append(j)
+        free[j] = False
+        column = kernel.matrix(x, x[j : j + 1])[:, 0] - factor[:, :step] @ factor[j, :step]
+        column /= np.sqrt(diagonal[j])
+        factor[:, step] = column
+        residual = residual - np.outer(column, residual[j] / column[j])
+        diagonal = diagonal - column * column
+    return np.array(chosen, dtype=np.int64)
+
+
+def _gram_times(kernel: Kernel, x: FloatArray, right: FloatArray) -> FloatArray:
+    return np.vstack([kernel.matrix(x[i : i + _BLOCK], x) @ right for i in range(0, len(x), _BLOCK)])
+
+
+def _least_angle(
+    kernel: Kernel,
+    sv: Rows,
+    coef: FloatArray,
+    count: int,
+    n_columns: int,
+    memory: int,
+    rng: np.random.Generator,
+) -> tuple[IntArray, list[str]]:
+    notes: list[str] = []
+    pool = np.arange(len(sv))
+    if lars_bytes(len(sv)) > memory:
+        size = max(count, int(np.sqrt(memory / lars_bytes(1))))
+        pool = np.sort(rng.choice(len(sv), size, replace=False))
+        notes.append(f"lars chose among {size:,} of {len(sv):,} support vectors (--memory)")
+    x = sv.take(pool).to_dense(n_columns)
+    gram = kernel.matrix(x, x)
+    if len(pool) == len(sv):
+        target = gram @ coef.T
+    else:
+        everything = sv.to_dense(n_columns)
+        target = np.vstack(
+            [kernel.matrix(x[i : i + _BLOCK], everything) @ coef.T for i in range(0, len(x), _BLOCK)]
+        )
+    # H = K/2 + C K^2 and C K yt. Bounded support vectors sit at C, which the file does not name.
+    c = float(np.abs(coef).max()) or 1.0
+    right = c * (gram @ target)
+    hessian = gram @ gram
+    hessian *= c
+    gram *= 0.5
+    hessian += gram
+    del gram
+    # LARS compares correlations: columns of length 1 (Omega's columns have squared length H_jj).
+    length = np.sqrt(np.maximum(np.diag(hessian), np.finfo(float).tiny))
+    hessian /= length
+    hessian /= length[:, None]
+    right /= length[:, None]
+    taken = [_path(hessian, np.ascontiguousarray(right[:, f]), count) for f in range(right.shape[1])]
+    # A class of a multiclass model has one target a pair: take turns, first steps first.
+    chosen: list[int] = []
+    seen: set[int] = set()
+    for step in range(max(len(t) for t in taken)):
+        for order in taken:
+            if step < len(order) and order[step] not in seen and len(chosen) < count:
+                seen.add(order[step])
+                chosen.append(order[step])
+    if len(chosen) < count:
+        rest = np.setdiff1d(np.arange(len(pool)), chosen)
+        notes.append(f"lars ended after {len(chosen):,} vectors; {count - len(chosen):,} are random")
+        chosen += list(rng.choice(rest, count - len(chosen), replace=False))
+    return pool[np.array(chosen, dtype=np.int64)], notes
+
+
+def _path(hessian: FloatArray, right: FloatArray, count: int) -> list[int]:
+    """Return vectors in the order LARS takes them up, going on until `count` are active or it ends."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import lars_path_gram
+
+    steps = count
+    while True:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            _, active, _, done = lars_path_gram(
+                Xy=right,
+                Gram=hessian,
+                n_samples=len(right),
+                max_iter=steps,
+                method="lar",
+                return_path=False,
+                return_n_iter=True,
+            )
+        if len(active) >= count or done < steps or steps >= 4 * count + 16:
+            return [int(a) for a in active[:count]]
+        steps += count - len(active) + 1

@@ -1,0 +1,356 @@
+"""compress: models LIBSVM loads, an honest report, and a refusal where it does not pay."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from libsvm import svmutil
+from libsvm.svm import gen_svm_nodearray, libsvm
+from program import data, model, svmfast
+
+from svmfast.cli.compress import command, default_output
+from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods._compress_rows import RowSample, gather
+from svmfast.methods._compress_statement import clopper_pearson
+from svmfast.methods.compress import Settings, allocate, prepare
+from svmfast.methods.refit_probabilities import fit_sigmoid
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import FloatArray, Rows
+
+
+def exact(name: str) -> KernelExpansion:
+    loaded = load_model(model(name))
+    assert isinstance(loaded, KernelExpansion)
+    return loaded
+
+
+def rows(name: str) -> tuple[Rows, FloatArray]:
+    read = read_svmlight(data(name))
+    return read.rows, read.labels
+
+
+def dictionaries(z: Rows) -> Iterator[dict[int, float]]:
+    """Rows as libsvm-official wants them: its own svm_predict crashes on nu-SVC with several classes."""
+    for i in range(len(z)):
+        cut = slice(z.indptr[i], z.indptr[i + 1])
+        yield dict(zip((z.indices[cut] + 1).tolist(), z.values[cut].tolist(), strict=True))
+
+
+QUICK = Settings(start="kmeans", iterations=60)
+#: Model, data to fit on, test file, support vectors, most that labels may differ (regression: relative RMS).
+CASES = [
+    ("breast_c_rbf", "breast.train", "breast.test", 8, 0.03),
+    ("breast_nu_rbf_prob", "breast.train", "breast.test", 8, 0.03),
+    ("breast_c_poly3_prob", "breast.train", "breast.test", 10, 0.05),
+    ("breast_c_sigmoid", "breast.train", "breast.test", 8, 0.03),
+    ("onehot_c_rbf", "onehot.train", "onehot.test", 8, 0.05),
+    ("digits_c_rbf_prob", "digits.train", "digits.test", 60, 0.05),
+    ("digits_nu_rbf", "digits.train", "digits.test", 60, 0.05),
+    ("iris_c_linear", "iris.train", "iris.test", 6, 0.0),
+    ("wine_nu_sigmoid", "wine.train", "wine.test", 12, 0.05),
+    ("diabetes_eps_rbf", "diabetes.train", "diabetes.test", 20, 0.1),
+    ("diabetes_nu_poly3", "diabetes.train", "diabetes.test", 20, 0.1),
+    ("diabetes_eps_linear", "diabetes.train", "diabetes.test", 1, 1e-6),
+    ("normal_one_rbf_prob", "normal.train", "normal.test", 3, 0.05),
+    ("minus_first_prob", "minus_first.train", "minus_first.test", 3, 0.05),
+]
+
+
+@pytest.mark.parametrize(("name", "train", "test", "count", "most"), CASES, ids=[c[0] for c in CASES])
+def test_libsvm_loads_it_and_answers_as_we_do(
+    name: str, train: str, test: str, count: int, most: float, tmp_path: Path
+) -> None:
+    before = exact(name)
+    made, report = prepare(before, *rows(train), QUICK).compress(count)
+    assert len(made.sv) == report.support_vectors == count
+    path = tmp_path / "small.model"
+    path.write_bytes(model_bytes(made))
+    # What is in memory is what is in the file.
+    assert model_bytes(load_model(path)) == path.read_bytes()
+    z, _ = rows(test)
+    theirs = svmutil.svm_load_model(str(path))
+    answers = [
+        libsvm.svm_predict(theirs, gen_svm_nodearray(row, isKernel=False)[0]) for row in dictionaries(z)
+    ]
+    ours = made.head.predict(made.decision_values(z))
+    old = before.head.predict(before.decision_values(z))
+    if before.head.is_regression:
+        np.testing.assert_allclose(ours, answers, rtol=1e-9)
+        assert np.sqrt(np.mean((ours - old) ** 2)) <= most * old.std()
+    else:
+        np.testing.assert_array_equal(ours, answers)
+        assert np.mean(ours != old) <= most
+
+
+def test_svm_predict_agrees(tmp_path: Path) -> None:
+    """The program itself, where it is installed; its library is asked above."""
+    made, _ = prepare(exact("digits_c_rbf_prob"), *rows("digits.train"), QUICK).compress(40)
+    (tmp_path / "small.model").write_bytes(model_bytes(made))
+    done = svmfast("predict", "-b", "1", data("digits.test"), tmp_path / "small.model", tmp_path / "ours")
+    assert done.returncode == 0
+    try:
+        subprocess.run(
+            ["svm-predict", "-b", "1", data("digits.test"), tmp_path / "small.model", tmp_path / "theirs"],
+            check=True,
+            capture_output=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("svm-predict is not installed")
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+
+
+def test_moving_beats_selecting() -> None:
+    z, labels = rows("photos.train")
+    before = exact("photos_c_rbf")
+    selected, _ = prepare(before, z, labels, Settings(start="lars", select_only=True)).compress(12)
+    moved, report = prepare(before, z, labels, Settings(start="lars", iterations=200)).compress(12)
+    test, _ = rows("photos.test")
+    old = before.head.predict(before.decision_values(test))
+    differing = [np.mean(m.head.predict(m.decision_values(test)) != old) for m in (selected, moved)]
+    assert differing[1] < 0.5 * differing[0]
+    assert differing[1] < 0.06
+    assert [start.name for start in report.starts] == ["lars"]
+    # Selected vectors are the model's own.
+    own = {row.tobytes() for row in before.sv.to_dense(15)}
+    assert all(row.tobytes() in own for row in selected.sv.to_dense(15))
+
+
+def test_the_statement_holds_on_rows_never_seen() -> None:
+    before = exact("photos_c_rbf")
+    made, report = prepare(before, *rows("photos.train"), Settings(start="kmeans", iterations=200)).compress(
+        20
+    )
+    said = report.statement
+    assert (said.rows_from, said.median < said.quantile_99 < said.largest) == ("data", True)
+    test, _ = rows("photos.test")
+    new, old = made.decision_values(test), before.decision_values(test)
+    # 4000 fresh rows against quantiles from about 250: half of them within a factor of the median.
+    assert np.quantile(np.abs(new - old), 0.5) == pytest.approx(said.median, rel=0.5)
+    agreement = np.mean(before.head.predict(old) == made.head.predict(new))
+    assert said.agreement_low is not None
+    assert said.agreement_high is not None
+    assert said.agreement_low <= agreement <= said.agreement_high
+
+
+def test_auto_takes_the_better_start() -> None:
+    settings = Settings(iterations=80)
+    _, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
+    assert [start.name for start in report.starts] == ["kmeans", "lars"]
+    assert report.start in ("kmeans", "lars")
+    only = replace(settings, select_only=True)
+    _, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), only).compress(6)
+    best = min(report.starts, key=lambda start: start.choosing_error)
+    assert (report.start, report.method) == (best.name, "selection")
+
+
+def test_sparse_tolerance_shrinks_the_file() -> None:
+    before = exact("onehot_c_rbf")
+    z, labels = rows("onehot.train")
+    dense, _ = prepare(before, z, labels, QUICK).compress(8)
+    thin, _ = prepare(before, z, labels, replace(QUICK, sparse_tolerance=0.1)).compress(8)
+    assert thin.sv.nnz < 0.8 * dense.sv.nnz
+    test, _ = rows("onehot.test")
+    old = before.head.predict(before.decision_values(test))
+    assert np.mean(thin.head.predict(thin.decision_values(test)) != old) <= 0.05
+
+
+def test_parts_share_no_row() -> None:
+    before = exact("breast_c_rbf")
+    z, _ = rows("breast.train")
+    material = gather(before, Rows.concatenate([z, z[:50]]), seed=0, threads=1)
+    parts = [
+        {row.tobytes() for row in part.rows.to_dense(material.width)}
+        for part in (material.fit, material.choose, material.state)
+    ]
+    assert sum(map(len, parts)) == len(set.union(*parts))
+    assert sum(map(len, parts)) == len(np.unique(z.to_dense(), axis=0))
+    assert material.fit.times.sum() + material.choose.times.sum() + material.state.times.sum() == len(z) + 50
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_sample_does_not_depend_on_blocks(block: int) -> None:
+    z = Rows.from_dense(np.arange(1, 501.0)[:, None])
+    sample = RowSample(40, seed=3)
+    for part in z.chunks(block):
+        sample.add(part, part.values)
+    kept, labels = sample.result()
+    whole = RowSample(40, seed=3)
+    whole.add(z, z.values)
+    np.testing.assert_array_equal(kept.values, whole.result()[0].values)
+    np.testing.assert_array_equal(kept.values, labels)
+    assert (len(kept), sample.seen) == (40, 500)
+
+
+def test_probabilities_are_refitted_where_labels_are() -> None:
+    before = exact("digits_c_rbf_prob")
+    z, labels = rows("digits.train")
+    refitted, report = prepare(before, z, labels, QUICK).compress(40)
+    assert report.probabilities == "refitted"
+    assert refitted.head.prob_a is not None
+    assert not np.array_equal(refitted.head.prob_a, before.head.prob_a)  # type: ignore[arg-type]
+    test, truth = rows("digits.test")
+    answers, _ = refitted.head.predict_with_probabilities(refitted.decision_values(test))
+    assert np.mean(answers == truth) > 0.9
+    kept, report = prepare(before, z, np.zeros(len(z)), QUICK).compress(40)
+    assert report.probabilities == "kept"
+    assert any("were kept" in note for note in report.notes)
+    np.testing.assert_array_equal(kept.head.prob_a, before.head.prob_a)  # type: ignore[arg-type]
+
+
+def test_sigmoid_is_platts() -> None:
+    """At the optimum the derivatives of the regularised likelihood vanish."""
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=400)
+    positive = rng.random(400) < 1 / (1 + np.exp(-2 * f + 0.5))
+    a, b = fit_sigmoid(f, positive)
+    n, m = positive.sum(), (~positive).sum()
+    goal = np.where(positive, (n + 1) / (n + 2), 1 / (m + 2))
+    error = goal - 1 / (1 + np.exp(a * f + b))
+    assert (abs(error.sum()), abs((error * f).sum())) < (1e-4, 1e-4)
+    assert (a, b) == (pytest.approx(-2, abs=0.5), pytest.approx(0.5, abs=0.4))
+
+
+def test_interval_is_clopper_and_pearsons() -> None:
+    # Against the defining tail probabilities of the binomial distribution.
+    from scipy.stats import binom
+
+    low, high = clopper_pearson(93, 100)
+    assert binom.sf(92, 100, low) == pytest.approx(0.025)
+    assert binom.cdf(93, 100, high) == pytest.approx(0.025)
+    assert clopper_pearson(5, 5)[1] == 1
+    assert clopper_pearson(0, 5)[0] == 0
+
+
+@pytest.mark.parametrize("count", [3, 4, 10, 99, 120])
+def test_shares_of_classes(count: int) -> None:
+    groups = np.array([100, 0, 1, 20])
+    sizes = allocate(count, groups)
+    assert sizes.sum() == count
+    assert ((sizes >= (groups > 0)) & (sizes <= groups)).all()
+
+
+def test_refusals() -> None:
+    with pytest.raises(UnsupportedError, match="a precomputed kernel has no function of vectors"):
+        prepare(exact("iris_precomputed"))
+    with pytest.raises(UnsupportedError, match="no support vectors"):
+        prepare(exact("single_class"))
+    with pytest.raises(OptionError, match="2 support vectors are too few for 10 classes"):
+        prepare(exact("digits_c_rbf_prob"), settings=QUICK).compress(2)
+    with pytest.raises(OptionError, match="unknown start"):
+        prepare(exact("breast_c_rbf"), settings=Settings(start="best"))
+    with pytest.raises(MemoryLimitError, match="moving 20 vectors of 30 features"):
+        prepare(exact("breast_c_rbf"), settings=Settings(memory=1000)).compress(20)
+
+
+# --- the command ---
+
+
+def run(*args: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(command, [str(a) for a in args], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result.return_value, result.stdout, result.stderr
+
+
+def test_command_and_report(tmp_path: Path) -> None:
+    out = tmp_path / "small.model"
+    arguments = [model("odd_c_rbf"), "-o", out, "--ratio", "10%", "--iterations", "60", "--json"]
+    done = svmfast("compress", *map(str, arguments), "--data", str(data("odd.train")))
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["support_vectors"] == 23
+    assert report["bytes"] == out.stat().st_size
+    assert report["source_support_vectors"] == 234
+    assert 0.9 < report["statement"]["label_agreement"] <= 1
+    assert b"95% confidence" in done.stderr
+
+
+def test_bytes_do_not_depend_on_threads(tmp_path: Path) -> None:
+    texts = set()
+    for jobs in (1, 2, 5):
+        out = tmp_path / f"{jobs}.model"
+        arguments = ("--sv", "30", "--iterations", "40", "--data", data("digits.train"))
+        assert run(model("digits_c_rbf_prob"), "-o", out, *arguments, "-j", jobs, "-q")[0] == 0
+        texts.add(out.read_bytes())
+    assert len(texts) == 1
+
+
+def test_max_bytes(tmp_path: Path) -> None:
+    out = tmp_path / "small.model"
+    arguments = ("--max-bytes", "6k", "--iterations", "30", "--start", "kmeans", "--data", data("odd.train"))
+    assert run(model("odd_c_rbf"), "-o", out, *arguments, "-q")[0] == 0
+    assert 0.7 * 6144 < out.stat().st_size <= 6144
+
+
+def test_max_diff(tmp_path: Path) -> None:
+    out = tmp_path / "small.model"
+    arguments = (
+        "--max-diff",
+        "2%",
+        "--iterations",
+        "60",
+        "--start",
+        "kmeans",
+        "--data",
+        data("photos.train"),
+    )
+    status, said, _ = run(model("photos_c_rbf"), "-o", out, *arguments, "--json")
+    report = json.loads(said)
+    assert status == 0
+    assert 1 - report["statement"]["label_agreement"] <= 0.02
+    assert dict(report["sizes_tried"])[report["support_vectors"]] <= 0.02
+    assert report["support_vectors"] < 60
+
+
+@pytest.mark.parametrize(
+    ("name", "wish", "message"),
+    [
+        ("breast_c_rbf", ("--sv", 60), "nothing to do: the model's 51 support vectors"),
+        ("breast_c_rbf", ("--max-bytes", "1M"), "nothing to do"),
+        ("onehot_c_rbf", ("--sv", 60), "compression does not pay: 60 dense support vectors take"),
+    ],
+)
+def test_it_says_when_it_does_not_pay(
+    name: str, wish: tuple[object, ...], message: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "small.model"
+    status, _, said = run(model(name), "-o", out, *wish, "--iterations", "5", "--start", "kmeans")
+    assert status == 1
+    assert message in said
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "say how small in one way: --sv, --ratio, --max-diff or --max-bytes; got none"),
+        (("--sv", "3", "--ratio", "5%"), "got --sv and --ratio"),
+        (("--ratio", "5"), "'5' is not between 0 and 100%"),
+        (("--ratio", "a%"), "'a%' is no share"),
+        (("--max-bytes", "32q"), "'32q' is no size"),
+        (("--sv", "3", "--json", "-o", "-"), "cannot both go to standard output"),
+        (("--sv", "3", "--data", "-", "--data", "-"), "standard input can be read only once"),
+        (("--sv", "3", "--select-only", "--sparse-tolerance", "0.1"), "--select-only moves none"),
+        (("--max-bytes", "300"), "dense support vector takes"),
+    ],
+)
+def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = svmfast("compress", model("breast_c_rbf"), "-o", tmp_path / "x", "--iterations", "5", *args)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert not (tmp_path / "x").exists()
+
+
+def test_default_output() -> None:
+    assert default_output("a/b.model") == "a/b.compressed.model"
+    assert default_output("a/b.model.xz") == "a/b.compressed.model"
+    assert default_output("a/b") == "a/b.compressed.model"
