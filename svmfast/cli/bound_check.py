@@ -30,6 +30,12 @@ OUTSIDE = 1
     show_default=True,
     help="The expansion to judge: the paper's about the origin, one about the mean, or either.",
 )
+@click.option(
+    "--require-certified",
+    metavar="SHARE%",
+    callback=options.percentage,
+    help="The verdict is instead: are so many labels certified? For example 99%.",
+)
 @options.as_json
 @options.quiet
 @options.data_format
@@ -39,6 +45,7 @@ def command(
     model: str | None,
     gamma: float | None,
     center: str,
+    require_certified: float | None,
     as_json: bool,
     quiet: bool,
     how: DataFormat,
@@ -52,7 +59,8 @@ def command(
     may do too.
 
     With --model or --gamma the exit status is the verdict: 0 when every row is inside, else 1. A model that
-    is approximated already is held to its own bound.
+    is approximated already is held to its own bound; if it carries a certificate, the share of rows whose
+    label is provably the exact model's is shown too, and --require-certified makes that the verdict.
     """
     if model is not None and gamma is not None:
         raise OptionError("--model and --gamma exclude each other: a model has a gamma of its own")
@@ -60,11 +68,17 @@ def command(
         raise OptionError("DATA and MODEL cannot both be standard input")
     if gamma is not None and not 0 < gamma < math.inf:
         raise OptionError(f"--gamma {gamma:g} is not a positive number")
+    if require_certified is not None and model is None:
+        raise OptionError("--require-certified needs --model")
     report = _check(data, model, gamma, how, quiet, jobs)
+    if require_certified is not None and report.certified_percent is None:
+        raise OptionError("--require-certified: the model carries no certificate of its labels")
     if as_json:
         click.echo(json.dumps(_as_dict(report, data, model, center), indent=2, allow_nan=False))
     else:
         click.echo(_as_text(report, data, model, center))
+    if require_certified is not None and report.certified_percent is not None:
+        return OUTSIDE if report.certified_percent < require_certified else 0
     return OUTSIDE if report.inside(center) is False else 0
 
 
@@ -80,7 +94,9 @@ def _check(
             return check_data(lambda: (block.rows for block in again.datasets(how, jobs, progress)), gamma)
     loaded = open_model(model, quiet).model
     with progress_bar(quiet) as progress:
-        return check_model((block.rows for block in read_through(data, how, jobs, progress)), loaded)
+        return check_model(
+            (block.rows for block in read_through(data, how, jobs, progress)), loaded, threads=jobs
+        )
 
 
 def _as_dict(report: BoundReport, data: str, model: str | None, center: str) -> dict[str, object]:
@@ -90,6 +106,8 @@ def _as_dict(report: BoundReport, data: str, model: str | None, center: str) -> 
         "gamma": report.gamma,
         "exact": report.exact,
         "inside": report.inside(center),
+        "certified": report.certified,
+        "certified_percent": report.certified_percent,
         **{name: _bound_dict(getattr(report, name)) for name in ("paper", "centred", "own")},
     }
 
@@ -117,6 +135,9 @@ def _as_text(report: BoundReport, data: str, model: str | None, center: str) -> 
     ):
         if bound is not None:
             lines.append(f"{name:<11} {_bound_text(bound, about, report.rows)}")
+    if report.certified_percent is not None:
+        share = f"{report.certified:,} of {report.rows:,} labels"
+        lines.append(f"certified   {share} are provably the exact model's ({report.certified_percent:.2f}%)")
     if report.paper is not None and report.centred is None:
         lines.append("centred     not computed: the data is too wide to keep a mean")
     verdict = report.inside(center)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,15 +23,6 @@ OVER_THE_LIMIT = 1
 READ_REPEATS, READ_SECONDS = 3, 2.0
 
 
-def _percentage(_ctx: click.Context, _param: click.Parameter, text: str | None) -> float | None:
-    if text is None:
-        return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*", text)
-    if not found:
-        raise click.BadParameter(f"'{text}' is not a percentage such as 0.5%")
-    return float(found[1])
-
-
 @click.command("compare")
 @click.argument("exact")
 @click.argument("candidates", metavar="CANDIDATE...", nargs=-1, required=True)
@@ -43,7 +33,7 @@ def _percentage(_ctx: click.Context, _param: click.Parameter, text: str | None) 
 @click.option(
     "--max-diff",
     metavar="SHARE%",
-    callback=_percentage,
+    callback=options.percentage,
     help="Exit with 1 if more labels of a candidate differ from EXACT's, for example 0.5%.",
 )
 @click.option(

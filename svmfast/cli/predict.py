@@ -37,6 +37,27 @@ CELLS = 1 << 20
 @options.quiet
 @click.option("--decision-values", is_flag=True, help="Add the decision values, in LIBSVM's pair order.")
 @click.option("--bound", is_flag=True, help="Add a column: inside or outside the model's validity bound.")
+@click.option(
+    "--certify",
+    is_flag=True,
+    help="Add two columns: is the label provably the exact model's, and the bound on the values' error.",
+)
+@click.option(
+    "--exact",
+    metavar="MODEL",
+    help="Rows that are not certified are answered by this exact model, the one that was approximated.",
+)
+@click.option(
+    "--fallback/--no-fallback",
+    default=None,
+    help="Do so with the exact model embedded in MODEL (default: if there is one).",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    metavar="ERROR",
+    help="A row is certified only if its error bound is at most this; regression needs it for --exact.",
+)
 @options.data_format
 @options.jobs
 def command(
@@ -47,6 +68,10 @@ def command(
     quiet: bool,
     decision_values: bool,
     bound: bool,
+    certify: bool,
+    exact: str | None,
+    fallback: bool | None,
+    tolerance: float | None,
     how: DataFormat,
     jobs: int,
 ) -> None:
@@ -60,16 +85,25 @@ def command(
     labels, in the order of the model's labels (1,2), (1,3), .., (2,3), .., a name like '1/-1': a positive
     value votes for the label before the stroke. One-vs-rest models have a column for each label, '1/rest';
     regression and one-class have one, 'decision'. The bound's column is 'bound'. With -b 1 they follow the
-    probabilities.
+    probabilities. --certify adds 'certified' (yes, no; for regression without --tolerance '-') and
+    'error_bound', the largest over the row's decision values.
+
+    With --exact (or an embedded exact model) every label is the exact model's: proven by the certificate, or
+    its own answer. The values printed beside a certified label are the approximation's.
     """
-    if data == "-" and model == "-":
-        raise OptionError("DATA and MODEL cannot both be standard input")
+    if [data, model, exact].count("-") > 1:
+        raise OptionError("only one of DATA, MODEL and --exact can be standard input")
     from svmfast.cli.inputs import open_model
     from svmfast.models.answer import require
 
     loaded = open_model(model, quiet).model
-    wanted = _Wanted(probability == "1", decision_values, bound)
-    require(loaded, probability=wanted.probability, bound=bound)
+    wanted = _Wanted(probability == "1", decision_values, bound, certify, tolerance)
+    wanted.exact = _exact_model(loaded, exact, fallback, quiet)
+    if wanted.exact is not None and loaded.head.is_regression and tolerance is None:
+        raise OptionError("regression has no label to certify; give --tolerance, the largest error to accept")
+    if tolerance is not None and not certify and wanted.exact is None:
+        raise OptionError("--tolerance goes with --certify or --exact")
+    require(loaded, probability=wanted.probability, bound=bound, certify=wanted.needs_certificate)
     tally = _Tally(loaded)
     _run(loaded, wanted, tally, data, output, how, quiet, jobs)
     if not quiet:
@@ -79,10 +113,34 @@ def command(
 
 
 class _Wanted:
-    """The columns that were asked for."""
+    """What was asked for: columns, and who answers."""
 
-    def __init__(self, probability: bool, decision_values: bool, bound: bool) -> None:
+    def __init__(
+        self, probability: bool, decision_values: bool, bound: bool, certify: bool, tolerance: float | None
+    ) -> None:
         self.probability, self.decision_values, self.bound = probability, decision_values, bound
+        self.certify, self.tolerance = certify, tolerance
+        self.exact: Model | None = None
+
+    @property
+    def needs_certificate(self) -> bool:
+        return self.certify or self.exact is not None
+
+
+def _exact_model(model: Model, path: str | None, fallback: bool | None, quiet: bool) -> Model | None:
+    from svmfast.cli.inputs import open_model
+    from svmfast.models.certified import CertifiedModel, check_exact
+
+    embedded = model.embedded_exact if isinstance(model, CertifiedModel) else None
+    if path is not None:
+        if fallback is False:
+            raise OptionError("--exact and --no-fallback exclude each other")
+        exact = open_model(path, quiet).model
+        check_exact(model, exact)
+        return exact
+    if fallback and embedded is None:
+        raise OptionError("--fallback: MODEL has no exact model embedded; name one with --exact")
+    return None if fallback is False else embedded
 
 
 def _run(
@@ -117,6 +175,7 @@ def _run(
                     probability=wanted.probability,
                     decision_values=wanted.decision_values,
                     bound=wanted.bound,
+                    certify=wanted.certify,
                 )
             )
             out.write(first)
@@ -143,7 +202,16 @@ def _lines(
     for block in blocks:
         for start in range(0, len(block), size):
             rows, targets = block.rows[start : start + size], block.labels[start : start + size]
-            said = answer(model, rows, probability=wanted.probability, bound=wanted.bound, threads=jobs)
+            said = answer(
+                model,
+                rows,
+                probability=wanted.probability,
+                bound=wanted.bound,
+                certify=wanted.certify,
+                exact=wanted.exact,
+                tolerance=wanted.tolerance,
+                threads=jobs,
+            )
             tally.add(rows, targets, said)
             yield predictions.lines(
                 said.predicted,
@@ -151,6 +219,8 @@ def _lines(
                 probabilities=said.probabilities,
                 decisions=said.decisions if wanted.decision_values else None,
                 inside=said.inside,
+                certified=said.certified if wanted.certify else None,
+                error_bounds=said.error_bounds if wanted.certify else None,
             )
 
 
@@ -178,6 +248,7 @@ class _Tally:
         self.score = Score()
         self.differing_from_vote = 0
         self.outside = 0
+        self.certified: int | None = None
         self.rows_with_unknown = 0
         self.largest_column = -1
         self.notes: list[str] = []
@@ -187,6 +258,8 @@ class _Tally:
         self.differing_from_vote += said.differing_from_vote
         if said.inside is not None:
             self.outside += len(said) - int(said.inside.sum())
+        if said.certified is not None:
+            self.certified = (self.certified or 0) + int(said.certified.sum())
         self._count_unknown(rows)
 
     def _count_unknown(self, rows: Rows) -> None:
@@ -228,6 +301,11 @@ class _Tally:
             )
         if wanted.bound:
             yield f"{self.outside:,} of {count(rows, 'row')} outside the validity bound"
+        if self.certified is not None:
+            rest = rows - self.certified
+            tail = f"; {rest:,} answered by the exact model" if wanted.exact is not None else ""
+            share = f"{self.certified / rows * 100:.4g}%" if rows else "-"
+            yield f"{self.certified:,} of {count(rows, 'row')} certified ({share}){tail}"
 
 
 def _is_stdout(output: str) -> bool:

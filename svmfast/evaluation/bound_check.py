@@ -15,6 +15,7 @@ import numpy as np
 from svmfast.certificate import centred_squared_norms, gamma_max, inside_bound
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import BoundedModel, Model
+from svmfast.models.certified import CertifiedModel, certified_rows, certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
@@ -84,6 +85,8 @@ class BoundReport:
         an approximated model's own centre. A model that is approximated already has only its own.
     exact : bool
         The model converts exactly: there is no bound to be inside of, and every row is.
+    certified : int or None
+        Rows whose label is provably the exact model's; None where no certificate is at hand.
     """
 
     rows: int
@@ -93,6 +96,12 @@ class BoundReport:
     centred: Bound | None = None
     own: Bound | None = None
     exact: bool = False
+    certified: int | None = None
+
+    @property
+    def certified_percent(self) -> float | None:
+        """Share of the rows whose label is provably the exact model's."""
+        return None if self.certified is None else self.certified / self.rows * 100
 
     def inside(self, center: str = "auto") -> bool | None:
         """Tell whether every row is inside, about the origin, the mean, or (auto) either; None: no gamma."""
@@ -168,7 +177,7 @@ def check_data(blocks: Blocks, gamma: float | None = None) -> BoundReport:
     return BoundReport(data.rows, data.features, gamma, bounds[0], bounds[1] if len(bounds) > 1 else None)
 
 
-def check_model(blocks: Iterable[Rows], model: Model) -> BoundReport:
+def check_model(blocks: Iterable[Rows], model: Model, *, threads: int = 1) -> BoundReport:
     """Check data against a model, in one pass.
 
     Parameters
@@ -177,7 +186,8 @@ def check_model(blocks: Iterable[Rows], model: Model) -> BoundReport:
     model : Model
         An exact RBF model is checked about the origin and about the mean of its support vectors, an
         approximated one about its own centre. Linear and degree-1 and degree-2 polynomial models convert
-        exactly.
+        exactly. Where the model carries a certificate of its labels, the rows it covers are counted too.
+    threads : int
 
     Raises
     ------
@@ -202,14 +212,18 @@ def check_model(blocks: Iterable[Rows], model: Model) -> BoundReport:
             "it is for RBF models and what approximate makes of them",
         )
     rows = features = inside = 0
+    certified = 0 if certifies(model) and not model.head.is_regression else None
     for block in _filled(blocks):
         rows += len(block)
         features = max(features, _width(block))
         inside += int(np.count_nonzero(model.inside_bound(block)))
+        if certified is not None and isinstance(model, CertifiedModel):
+            values, bounds = model.certified_values(block, threads=threads)
+            certified += int(np.count_nonzero(certified_rows(model.head, values, bounds)))
     if not rows:
         raise OptionError("no rows to check")
     own = Bound(None, None, inside, inside / rows * 100)
-    return BoundReport(rows, features, getattr(model, "gamma", None), own=own)
+    return BoundReport(rows, features, getattr(model, "gamma", None), own=own, certified=certified)
 
 
 def _against(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from svmfast.evaluation.score import Score
 from svmfast.evaluation.timing import measure
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import BoundedModel, Model
+from svmfast.models.certified import CertifiedModel, certified_rows
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
@@ -66,6 +68,14 @@ class Row:
         The exact model's `predict_seconds` over this one's.
     linear_cost : float
         `predict_seconds` over that of a linear model on the same rows.
+    certified_percent : float or None
+        Rows whose label is provably the exact model's; None for a model without a certificate, and for
+        regression, whose certificate is an error bar.
+    violations : int or None
+        Rows that break the certificate: some decision value farther from the exact one than its bound.
+    labels_differing_with_fallback : int or None
+    predict_seconds_with_fallback, speedup_with_fallback : float or None
+        With the exact model answering the rows that are not certified.
     """
 
     path: str
@@ -85,6 +95,11 @@ class Row:
     predict_seconds_range: tuple[float, float]
     speedup: float
     linear_cost: float
+    certified_percent: float | None = None
+    violations: int | None = None
+    labels_differing_with_fallback: int | None = None
+    predict_seconds_with_fallback: float | None = None
+    speedup_with_fallback: float | None = None
 
 
 @dataclass(frozen=True)
@@ -184,14 +199,39 @@ def compare(
                 predict_seconds_range=(timing.fastest, timing.slowest),
                 speedup=(lines[0].predict_seconds if lines else timing.seconds) / timing.seconds,
                 linear_cost=timing.seconds / linear,
+                **_certificate(entrant.model, exact.model, rows, reference, threads, repeats),
             )
         )
     progress(len(entrants), len(entrants), "models")
+    for i, line in enumerate(lines):
+        if line.predict_seconds_with_fallback is not None:
+            ratio = lines[0].predict_seconds / line.predict_seconds_with_fallback
+            lines[i] = replace(line, speedup_with_fallback=ratio)
     return Comparison(data_path, len(rows), rows.n_columns, threads, linear, tuple(lines))
 
 
 def _prediction(model: Model, rows: Rows, threads: int) -> Callable[[], Answer]:
     return lambda: answer(model, rows, threads=threads)
+
+
+def _certificate(
+    model: Model, exact: Model, rows: Rows, reference: Answer, threads: int, repeats: int
+) -> dict[str, Any]:
+    """Return the certificate's figures, against the model that the candidate was made from."""
+    if not isinstance(model, CertifiedModel) or not model.has_certificate:
+        return {}
+    decisions, bounds = model.certified_values(rows, threads=threads)
+    violations = int(np.count_nonzero((np.abs(decisions - reference.decisions) > bounds).any(axis=1)))
+    if model.head.is_regression:
+        return {"violations": violations}
+    certified = certified_rows(model.head, decisions, bounds)
+    said, timing = measure(lambda: answer(model, rows, exact=exact, threads=threads), repeats=repeats)
+    return {
+        "certified_percent": float(np.count_nonzero(certified)) / len(rows) * 100,
+        "violations": violations,
+        "labels_differing_with_fallback": int(np.count_nonzero(said.predicted != reference.predicted)),
+        "predict_seconds_with_fallback": timing.seconds,
+    }
 
 
 def _errors(decisions: FloatArray, exact: FloatArray) -> tuple[float, float]:

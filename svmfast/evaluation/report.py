@@ -31,6 +31,11 @@ _MODEL_KEYS: dict[str, Callable[[Row], Any]] = {
     "predict_seconds_slowest": lambda row: row.predict_seconds_range[1],
     "speedup": lambda row: row.speedup,
     "linear_cost": lambda row: row.linear_cost,
+    "certified_percent": lambda row: row.certified_percent,
+    "violations": lambda row: row.violations,
+    "labels_differing_with_fallback": lambda row: row.labels_differing_with_fallback,
+    "predict_seconds_with_fallback": lambda row: row.predict_seconds_with_fallback,
+    "speedup_with_fallback": lambda row: row.speedup_with_fallback,
 }
 
 
@@ -90,9 +95,20 @@ def cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
         ("bytes", lambda row: "-" if row.n_bytes is None else f"{row.n_bytes:,}"),
         ("load", lambda row: seconds(row.load_seconds)),
         ("predict", lambda row: seconds(row.predict_seconds)),
-        ("speed-up", lambda row: f"{row.speedup:.3g}x"),
-        ("linear cost", lambda row: f"{row.linear_cost:.3g}x"),
+        ("speed-up", lambda row: times(row.speedup)),
+        ("linear cost", lambda row: times(row.linear_cost)),
     ]
+    if any(row.violations is not None for row in comparison.models):
+        columns += [
+            ("certified", lambda row: percent(row.certified_percent, 2)),
+            ("violations", lambda row: whole(row.violations)),
+        ]
+    if any(row.certified_percent is not None for row in comparison.models):
+        columns += [
+            ("differ with fallback", lambda row: whole(row.labels_differing_with_fallback)),
+            ("predict with fallback", lambda row: seconds(row.predict_seconds_with_fallback)),
+            ("speed-up", lambda row: times(row.speedup_with_fallback)),
+        ]
     return [head for head, _ in columns], [[get(row) for _, get in columns] for row in comparison.models]
 
 
@@ -121,6 +137,16 @@ def as_text(comparison: Comparison) -> str:
 def number(value: float | None) -> str:
     """Three digits, or a dash."""
     return "-" if value is None else f"{value:.3g}"
+
+
+def whole(value: int | None) -> str:
+    """A count, or a dash."""
+    return "-" if value is None else f"{value:,}"
+
+
+def times(value: float | None) -> str:
+    """A ratio, or a dash."""
+    return "-" if value is None else f"{value:.3g}x"
 
 
 def percent(value: float | None, digits: int) -> str:

@@ -25,23 +25,28 @@ def pair_names(head: Head) -> list[str]:
     return [f"{a}/{b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
 
 
-def header(head: Head, *, probability: bool, decision_values: bool, bound: bool) -> bytes:
+def header(
+    head: Head, *, probability: bool, decision_values: bool, bound: bool, certify: bool = False
+) -> bytes:
     """Return the first line of the output, or nothing where svm-predict writes none.
 
     Probabilities: ``labels 1 -1`` in the model's order, or ``label normal outlier``. Decision values add the
-    names of :func:`pair_names`, the bound adds ``bound``; without probabilities the line starts with `label`.
+    names of :func:`pair_names`, the bound adds ``bound``, the certificate ``certified error_bound``; without
+    probabilities the line starts with `label`.
     """
     names = ["label"]
     if probability and head.labels is not None:
         names = ["labels", *(str(int(label)) for label in head.labels)]
     elif probability and not head.is_regression:
         names += ["normal", "outlier"]
-    if len(names) == 1 and not decision_values and not bound:
+    if len(names) == 1 and not (decision_values or bound or certify):
         return b""
     if decision_values:
         names += pair_names(head)
     if bound:
         names.append("bound")
+    if certify:
+        names += ["certified", "error_bound"]
     return (" ".join(names) + "\n").encode()
 
 
@@ -52,6 +57,8 @@ def lines(
     probabilities: FloatArray | None = None,
     decisions: FloatArray | None = None,
     inside: NDArray[np.bool_] | None = None,
+    certified: NDArray[np.bool_] | None = None,
+    error_bounds: FloatArray | None = None,
 ) -> bytes:
     """Return the rows' lines.
 
@@ -66,12 +73,17 @@ def lines(
     probabilities : (n, k) float64, optional
     decisions : (n, p) float64, optional
     inside : (n,) bool, optional
+        Printed as ``inside`` or ``outside``.
+    certified : (n,) bool, optional
+        Printed as ``yes`` or ``no``; ``-`` where only the error bounds are given.
+    error_bounds : (n,) float64, optional
+        Printed as ``%.6g``.
     """
     n = len(predicted)
     if not n:
         return b""
     label_format = "%.17g" if probabilities is None else "%g"
-    if probabilities is None and decisions is None and inside is None:
+    if probabilities is None and decisions is None and inside is None and error_bounds is None:
         if labels is not None:
             return _label_lines(predicted, np.asarray(labels, dtype=np.float64))
         return ((label_format + "\n") * n % tuple(predicted.tolist())).encode()
@@ -81,12 +93,19 @@ def lines(
         if block is not None:
             columns.append(block)
             formats += [form] * block.shape[1]
+    tails: list[list[str]] = []
+    if inside is not None:
+        tails.append(np.where(inside, " inside", " outside").tolist())
+    if error_bounds is not None:
+        tails.append([" -"] * n if certified is None else np.where(certified, " yes", " no").tolist())
+        # Rounded up: what is printed is still a bound.
+        tails.append([f" {value:.6g}" for value in (error_bounds * (1 + 1e-5)).tolist()])
     row = " ".join(formats)
     values = np.concatenate(columns, axis=1).ravel().tolist()
-    if inside is None:
+    if not tails:
         return ((row + "\n") * n % tuple(values)).encode()
-    tails = np.where(inside, " inside\n", " outside\n").tolist()
-    return ("".join([row + tail for tail in tails]) % tuple(values)).encode()
+    text = "".join([row + "".join(tail) + "\n" for tail in zip(*tails, strict=True)])
+    return (text % tuple(values)).encode()
 
 
 def _label_lines(predicted: FloatArray, labels: FloatArray) -> bytes:

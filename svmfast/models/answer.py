@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import UnsupportedError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import BoundedModel, Model
+from svmfast.models.certified import CertifiedModel, certified_rows, certifies, fall_back
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
@@ -30,6 +31,10 @@ class Answer:
         Rows whose most probable label is not the label of the vote (what is predicted without probabilities).
     inside : (n,) bool or None
         Inside the model's validity bound. None unless asked for.
+    certified : (n,) bool or None
+        Where the approximation's own answer is provably the exact model's. None unless asked for.
+    error_bounds : (n,) float64 or None
+        Largest bound over the row's decision functions on |approximate - exact|. None unless asked for.
     """
 
     decisions: FloatArray
@@ -37,12 +42,14 @@ class Answer:
     probabilities: FloatArray | None = None
     differing_from_vote: int = 0
     inside: NDArray[np.bool_] | None = None
+    certified: NDArray[np.bool_] | None = None
+    error_bounds: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.predicted)
 
 
-def require(model: Model, *, probability: bool = False, bound: bool = False) -> None:
+def require(model: Model, *, probability: bool = False, bound: bool = False, certify: bool = False) -> None:
     """Raise UnsupportedError unless `model` can give what is asked for."""
     if isinstance(model, KernelExpansion) and model.kernel.kind == "precomputed":
         raise UnsupportedError(
@@ -57,10 +64,22 @@ def require(model: Model, *, probability: bool = False, bound: bool = False) -> 
         raise UnsupportedError(
             "the model is exact: it has no validity bound", "ask for the bound of an approximated model"
         )
+    if certify and not certifies(model):
+        raise UnsupportedError(
+            "the model carries no certificate", "make it with approximate, without --no-certificate"
+        )
 
 
 def answer(
-    model: Model, rows: Rows, *, probability: bool = False, bound: bool = False, threads: int = 1
+    model: Model,
+    rows: Rows,
+    *,
+    probability: bool = False,
+    bound: bool = False,
+    certify: bool = False,
+    exact: Model | None = None,
+    tolerance: float | None = None,
+    threads: int = 1,
 ) -> Answer:
     """Return what `model` says of `rows`, by LIBSVM's rules.
 
@@ -72,19 +91,39 @@ def answer(
         Give probabilities. Regression models have none for a row: nothing changes but the check.
     bound : bool
         Tell which rows are inside the validity bound.
+    certify : bool
+        Tell which answers are provably the exact model's.
+    exact : Model, optional
+        Answers the rows that are not certified (implies `certify`).
+    tolerance : float, optional
+        A row is certified only if its error bound is at most this; regression needs it.
     threads : int
 
     Raises
     ------
     UnsupportedError
-        The model has no probabilities, or no bound, or its kernel has no function of vectors.
+        The model has no probabilities, no bound or no certificate, or its kernel has no function of vectors.
     """
-    require(model, probability=probability, bound=bound)
+    certify = certify or exact is not None
+    require(model, probability=probability, bound=bound, certify=certify)
     head = model.head
-    decisions = model.decision_values(rows, threads=threads)
+    certified, error_bounds = None, None
+    if certify and isinstance(model, CertifiedModel):
+        decisions, bounds = model.certified_values(rows, threads=threads)
+        # A regression's error bar is worth printing even when nobody says how large it may be.
+        if not (head.is_regression and tolerance is None):
+            certified = certified_rows(head, decisions, bounds, probability=probability, tolerance=tolerance)
+        error_bounds = bounds.max(axis=1, initial=0.0)
+        if exact is not None:
+            if certified is None:
+                raise OptionError("regression has no label to certify; give a tolerance for the values")
+            decisions = fall_back(decisions, certified, exact, rows, threads=threads)
+    else:
+        decisions = model.decision_values(rows, threads=threads)
     inside = model.inside_bound(rows) if bound and isinstance(model, BoundedModel) else None
     vote = head.predict(decisions)
-    if not probability or head.is_regression:
-        return Answer(decisions, vote, inside=inside)
-    predicted, probabilities = head.predict_with_probabilities(decisions)
-    return Answer(decisions, predicted, probabilities, int(np.count_nonzero(predicted != vote)), inside)
+    predicted, probabilities, differing = vote, None, 0
+    if probability and not head.is_regression:
+        predicted, probabilities = head.predict_with_probabilities(decisions)
+        differing = int(np.count_nonzero(predicted != vote))
+    return Answer(decisions, predicted, probabilities, differing, inside, certified, error_bounds)

@@ -1,0 +1,144 @@
+"""What a bound on the decision values proves about the answer, and what the exact model must answer itself.
+
+A certified model gives, beside each decision value, a number that its distance from the exact model's value
+cannot exceed. Here these intervals become statements about labels: docs/certificate.md.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, Rows
+
+
+@runtime_checkable
+class CertifiedModel(Model, Protocol):
+    """A model that knows how far its decision values can lie from the exact model's."""
+
+    @property
+    def has_certificate(self) -> bool:
+        """Whether bounds were computed when the model was made."""
+
+    @property
+    def embedded_exact(self) -> KernelExpansion | None:
+        """The exact model, if it travels in the same file."""
+
+    def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return decision values and bounds, ``(n, p)``: ``|exact - value| <= bound``, rounding included."""
+
+
+def certifies(model: Model) -> bool:
+    """Tell whether `model` carries a certificate."""
+    return isinstance(model, CertifiedModel) and model.has_certificate
+
+
+def certified_rows(
+    head: Head,
+    decisions: FloatArray,
+    bounds: FloatArray,
+    *,
+    probability: bool = False,
+    tolerance: float | None = None,
+) -> NDArray[np.bool_]:
+    """Tell for which rows the printed answer is provably the exact model's.
+
+    Two classes and one-class: the sign cannot change, ``|value| > bound``. More classes: no uncertain pair
+    can change the winner of the vote. With probabilities: the most probable label cannot change; this is
+    decided for two classes, where the probability is monotone in the value, and left open (False) for more.
+    Regression: the bound is an error bar, and certified means that it is at most `tolerance`.
+
+    Parameters
+    ----------
+    head : Head
+    decisions, bounds : (n, p) float64
+    probability : bool
+        The printed label is the most probable one.
+    tolerance : float, optional
+        Every bound must also be at most this.
+
+    Returns
+    -------
+    (n,) bool
+    """
+    n = len(decisions)
+    within: NDArray[np.bool_] = np.ones(n, dtype=np.bool_)
+    if tolerance is not None:
+        within = np.all(bounds <= tolerance, axis=1)
+    if head.is_regression:
+        if tolerance is None:
+            raise OptionError("regression has no label to certify; give a tolerance for the values")
+        return within
+    if not head.n_functions:  # a single class: there is one answer
+        return within
+    if probability and head.is_classifier:
+        if head.n_classes > 2:
+            return np.zeros(n, dtype=np.bool_)
+        finite = np.isfinite(bounds[:, 0])
+        ends = [
+            head.predict_with_probabilities(np.where(finite[:, None], decisions + sign * bounds, 0.0))[0]
+            for sign in (-1.0, 1.0)
+        ]
+        same: NDArray[np.bool_] = ends[0] == ends[1]
+        return within & finite & same
+    sure = np.abs(decisions) > bounds
+    if head.n_functions == 1:
+        return within & sure[:, 0]
+    return within & _sure_winner(head, decisions, sure)
+
+
+def _sure_winner(head: Head, decisions: FloatArray, sure: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell where the first class with the most votes stays that, however the uncertain pairs turn out.
+
+    Against each rival the worst case is that the winner loses every uncertain pair of its own and the rival
+    wins every one of its; both can happen at once, so comparing the two counts is exact.
+    """
+    n, k = len(decisions), head.n_classes
+    least, most = np.zeros((n, k), dtype=np.int32), np.zeros((n, k), dtype=np.int32)
+    p = 0
+    for i in range(k):
+        for j in range(i + 1, k):
+            first = decisions[:, p] > 0
+            least[:, i] += sure[:, p] & first
+            least[:, j] += sure[:, p] & ~first
+            most[:, i] += ~sure[:, p] | first
+            most[:, j] += ~sure[:, p] | ~first
+            p += 1
+    winner = np.argmax(least, axis=1)
+    votes = least[np.arange(n), winner]
+    # A tie goes to the class that comes first.
+    rival_needs = np.where(np.arange(k) < winner[:, None], votes[:, None], votes[:, None] + 1)
+    beaten = most < rival_needs
+    beaten[np.arange(n), winner] = True
+    certain: NDArray[np.bool_] = np.all(beaten, axis=1)
+    return certain
+
+
+def fall_back(
+    decisions: FloatArray, certified: NDArray[np.bool_], exact: Model, rows: Rows, *, threads: int = 1
+) -> FloatArray:
+    """Return `decisions` with the exact model's values where a row is not certified."""
+    open_rows = np.flatnonzero(~certified)
+    if not len(open_rows):
+        return decisions
+    out: FloatArray = decisions.copy()
+    out[open_rows] = exact.decision_values(rows.take(open_rows), threads=threads)
+    return out
+
+
+def check_exact(model: Model, exact: Model) -> None:
+    """Raise UnsupportedError unless `exact` can answer in place of `model`."""
+    a, b = model.head, exact.head
+    same_labels = (a.labels is None and b.labels is None) or np.array_equal(
+        np.zeros(0) if a.labels is None else a.labels, np.zeros(0) if b.labels is None else b.labels
+    )
+    if not isinstance(exact, KernelExpansion) or a.svm_type != b.svm_type or not same_labels:
+        raise UnsupportedError(
+            "the exact model does not answer the same question", "give the LIBSVM model that was approximated"
+        )

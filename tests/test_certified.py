@@ -1,0 +1,140 @@
+"""From bounds on decision values to statements about labels: against brute force over all outcomes."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.kernels import Kernel
+from svmfast.models.answer import answer
+from svmfast.models.certified import certified_rows, check_exact, fall_back
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, Rows
+
+
+@st.composite
+def votes(draw: st.DrawFn) -> tuple[int, FloatArray, FloatArray]:
+    k = draw(st.integers(2, 4))
+    pairs = k * (k - 1) // 2
+    numbers = st.floats(-2, 2, allow_nan=False)
+    decisions = np.array([draw(st.lists(numbers, min_size=pairs, max_size=pairs))])
+    bounds = np.abs(np.array([draw(st.lists(numbers, min_size=pairs, max_size=pairs))]))
+    return k, decisions, bounds
+
+
+@given(votes())
+def test_certified_means_that_no_outcome_changes_the_label(case: tuple[int, FloatArray, FloatArray]) -> None:
+    """Exactly so for the vote: the corners and middles of the intervals are all the outcomes there are."""
+    k, decisions, bounds = case
+    head = Head("c_svc", labels=np.arange(10, 10 + k))
+    label = head.predict(decisions)[0]
+    # Every pair whose interval reaches 0 can go either way.
+    outcomes = [
+        (-1.0, 1.0) if abs(value) <= bound else (value,)
+        for value, bound in zip(decisions[0], bounds[0], strict=True)
+    ]
+    labels = {head.predict(np.array([outcome]))[0] for outcome in itertools.product(*outcomes)}
+    assert bool(certified_rows(head, decisions, bounds)[0]) == (labels == {label})
+
+
+@given(
+    st.floats(-3, 3),
+    st.floats(0, 3),
+    st.floats(-4, 4),
+    st.floats(-2, 2),
+    st.lists(st.floats(-1, 1), min_size=1),
+)
+def test_certified_most_probable_label(
+    value: float, bound: float, a: float, b: float, inside: list[float]
+) -> None:
+    head = Head("c_svc", labels=np.array([3, 1]), prob_a=np.array([a]), prob_b=np.array([b]))
+    certified = certified_rows(head, np.array([[value]]), np.array([[bound]]), probability=True)[0]
+    possible = np.array([[value + t * bound] for t in [*inside, -1.0, 1.0]])
+    if certified:
+        assert len(set(head.predict_with_probabilities(possible)[0])) == 1
+    elif bound == 0:
+        pytest.fail("a value without error is certain")
+
+
+def test_unknown_bounds_certify_nothing() -> None:
+    infinite = np.full((1, 3), np.inf)
+    three = Head("c_svc", labels=np.array([1, 2, 3]), prob_a=np.ones(3), prob_b=np.zeros(3))
+    assert not certified_rows(three, np.ones((1, 3)), infinite)[0]
+    assert not certified_rows(three, np.ones((1, 3)), np.zeros((1, 3)), probability=True)[0]
+    two = Head("c_svc", labels=np.array([1, 2]), prob_a=np.ones(1), prob_b=np.zeros(1))
+    assert not certified_rows(two, np.ones((1, 1)), infinite[:, :1], probability=True)[0]
+
+
+def test_tolerance() -> None:
+    regression = Head("nu_svr")
+    values, bounds = np.array([[0.0], [1.0]]), np.array([[0.1], [0.3]])
+    assert certified_rows(regression, values, bounds, tolerance=0.2).tolist() == [True, False]
+    with pytest.raises(OptionError, match="give a tolerance"):
+        certified_rows(regression, values, bounds)
+    one_class = Head("one_class")
+    assert certified_rows(one_class, values, bounds).tolist() == [False, True]
+    assert certified_rows(one_class, values, bounds, tolerance=0.2).tolist() == [False, False]
+
+
+class Tent:
+    """A certified model in one dimension: the exact value with a known error, bounded row by row."""
+
+    kind = "tent"
+    n_features = 1
+    has_certificate = True
+
+    def __init__(self, exact: KernelExpansion) -> None:
+        self.exact, self.head = exact, exact.head
+        self.embedded_exact = exact
+
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+        return self.certified_values(rows)[0]
+
+    def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        exact = self.exact.decision_values(rows)
+        bounds = 0.5 * np.abs(rows.to_dense(1))
+        return exact - 0.99 * np.sign(exact) * bounds, bounds
+
+
+def binary() -> KernelExpansion:
+    return KernelExpansion(
+        Head("c_svc", labels=np.array([1, -1])),
+        Kernel("rbf", gamma=1.0),
+        Rows.from_dense([[0.0], [1.5]]),
+        np.array([[1.0, -1.0]]),
+        np.zeros(1),
+        np.array([1, 1]),
+    )
+
+
+def test_fallback_gives_the_exact_labels() -> None:
+    exact = binary()
+    rows = Rows.from_dense(np.linspace(-2, 3, 101)[:, None])
+    plain = answer(Tent(exact), rows, certify=True)
+    assert plain.certified is not None
+    assert plain.error_bounds is not None
+    assert 0 < plain.certified.sum() < len(rows)
+    truth = exact.head.predict(exact.decision_values(rows))
+    assert (plain.predicted != truth).any()
+    assert (plain.predicted[plain.certified] == truth[plain.certified]).all()
+    with_fallback = answer(Tent(exact), rows, exact=exact)
+    assert (with_fallback.predicted == truth).all()
+    assert with_fallback.certified is not None
+    assert (with_fallback.certified == plain.certified).all()
+    untouched = fall_back(plain.decisions, np.ones(len(rows), dtype=np.bool_), exact, rows)
+    assert untouched is plain.decisions
+
+
+def test_refusals() -> None:
+    exact = binary()
+    with pytest.raises(UnsupportedError, match="the model carries no certificate"):
+        answer(exact, Rows.from_dense([[1.0]]), certify=True)
+    other = KernelExpansion(Head("nu_svr"), exact.kernel, exact.sv, exact.sv_coef, exact.rho)
+    with pytest.raises(UnsupportedError, match="does not answer the same question"):
+        check_exact(exact, other)
