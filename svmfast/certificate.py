@@ -83,3 +83,92 @@ def centred_squared_norms(rows: Rows, centre: FloatArray) -> FloatArray:
         out[filled] += np.add.reduceat(change, rows.indptr[filled])
     clipped: FloatArray = np.maximum(out, 0.0)
     return clipped
+
+
+# Beyond this exponent nothing is claimed: the Gaussian factor nears the end of the range of doubles.
+LARGEST_EXPONENT = 600.0
+# Columns of `rest`: beyond the last degree, constant, per squared distance, and relative to |fhat + rho|.
+REST = 5
+# Entries a row may have beyond the features of the model; the rounding of longer rows is not allowed for.
+SPARE_ENTRIES = 4096
+
+
+def error_bounds(
+    gamma: float,
+    degrees: FloatArray,
+    rest: FloatArray,
+    squared_distances: FloatArray,
+    sums: FloatArray,
+) -> FloatArray:
+    """Return ``|exact - approximate|`` at most, for rows of one cell or of a cell each.
+
+    ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4 s)``
+    with s the squared distance from the centre and r its root (docs/certificate.md, theorem).
+
+    Parameters
+    ----------
+    gamma : float
+    degrees : (n or 1, p, top + 1) float64
+    rest : (n or 1, p, 5) float64
+    squared_distances : (n,) float64
+    sums : (n, p) float64
+        Approximate decision values before rho is taken away.
+
+    Returns
+    -------
+    (n, p) float64
+        Infinite where nothing can be claimed.
+    """
+    s = np.asarray(squared_distances, dtype=np.float64)[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        r = np.sqrt(s)
+        top = degrees.shape[-1] - 1
+        total = degrees[..., top] + np.zeros_like(sums)
+        for j in range(top - 1, -1, -1):
+            total = total * r + degrees[..., j]
+        bound = np.exp(-gamma * s) * total + rest[..., 0] * r ** (top + 1)
+        bound += rest[..., 1] + rest[..., 2] * s + np.abs(sums) * (rest[..., 3] + rest[..., 4] * s)
+        # The bound's own arithmetic.
+        bound *= 1 + 1e-9
+        claimed = (gamma * s < LARGEST_EXPONENT) & np.isfinite(bound)
+    return np.where(claimed, bound, np.inf)
+
+
+def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
+    """Tell for each row whether no uncertain pair can change the winner of the vote.
+
+    The winner keeps only its certain votes, any other class may win all its uncertain pairs; equal counts go
+    to the class that comes first, as in LIBSVM.
+
+    Parameters
+    ----------
+    certain : (n, p) bool
+        Whether the sign of a decision value is beyond doubt.
+    decisions : (n, p) float64
+    n_classes : int
+
+    Returns
+    -------
+    (n,) bool
+    """
+    n, k = len(decisions), n_classes
+    if k < 2:
+        return np.ones(n, dtype=np.bool_)
+    least, most, votes = (np.zeros((n, k), dtype=np.int32) for _ in range(3))
+    pair = 0
+    for i in range(k):
+        for j in range(i + 1, k):
+            first, sure = decisions[:, pair] > 0, certain[:, pair]
+            for c, won in ((i, first), (j, ~first)):
+                votes[:, c] += won
+                least[:, c] += won & sure
+                most[:, c] += won | ~sure
+            pair += 1
+    row = np.arange(n)
+    winner = votes.argmax(axis=1)
+    kept = least[row, winner]
+    # Classes before the winner must stay strictly below it, classes behind it may draw level.
+    allowed = kept[:, None] - (np.arange(k)[None, :] < winner[:, None])
+    beaten = most <= allowed
+    beaten[row, winner] = True
+    return np.asarray(beaten.all(axis=1))

@@ -50,6 +50,7 @@ def default_output(model: str) -> str:
     help="Where to expand: mean of the support vectors, origin (the paper's form), or the better one.",
 )
 @click.option("--calibrate", metavar="DATA", help="Fit the terms of each degree to the exact values on DATA.")
+@click.option("--no-certificate", is_flag=True, help="Skip the bound of the error (it costs O(SVs^2)).")
 @options.as_json
 @options.quiet
 @options.data_format
@@ -60,6 +61,7 @@ def command(
     order: int,
     center: str,
     calibrate: str | None,
+    no_certificate: bool,
     as_json: bool,
     quiet: bool,
     how: DataFormat,
@@ -94,6 +96,7 @@ def command(
             order=order,
             center=center,
             calibrate=rows,
+            certificate=not no_certificate,
             threads=jobs,
             provenance={"source": f"sha256:{loaded.sha256}"},
             progress=progress,
@@ -131,6 +134,11 @@ def _lines(report: ApproximationReport, model: str, output: str, before: int, af
         lines.append(
             f"gamma       {report.gamma:.6g}; trusted at order 2, for rows no farther out than the support "
             f"vectors, below {report.gamma_max_paper:.6g} (paper), {report.gamma_max_centred:.6g} (centred)"
+        )
+    if report.certified_percent is not None:
+        lines.append(
+            f"certified   {report.certified_percent:.2f}% of the support vectors: their label is provably "
+            "the exact model's (svmfast predict --certify)"
         )
     lines.append(f"numbers     {report.numbers_before:,} -> {report.coefficients:,}")
     counts = f"{report.operations_before:,.0f} -> {report.operations:,.0f}"

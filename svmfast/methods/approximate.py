@@ -5,6 +5,7 @@ Linear and polynomial kernels are polynomials already and collapse exactly.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,15 +14,19 @@ import numpy as np
 
 from svmfast.certificate import gamma_max
 from svmfast.errors import OptionError, UnsupportedError
+from svmfast.methods.certify import gaussian_certificate, last_degree, polynomial_certificate
 from svmfast.methods.cost import exact_operations, polynomial_operations, sparse_pays
 from svmfast.methods.terms import Terms, terms_of
+from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.residual import residual_tail
 from svmfast.solvers.taylor import (
     MAX_ORDER,
     check_memory,
+    coefficient_count,
     gaussian_coefficients,
     polynomial_kernel_coefficients,
     shorten,
@@ -58,6 +63,8 @@ class ApproximationReport:
         Largest gamma for which the second order is trusted when rows reach as far as the support vectors do:
         about the origin, and about their mean.
     calibrated : bool
+    certified_percent : float or None
+        Support vectors whose label (or sign) is certified; None without a certificate, and for regression.
     coefficients, numbers_before : int
         Numbers stored by the polynomials, and by the exact model (entries and coefficients).
     operations, operations_before : float
@@ -79,6 +86,7 @@ class ApproximationReport:
     gamma_max_paper: float
     gamma_max_centred: float
     calibrated: bool
+    certified_percent: float | None
     coefficients: int
     numbers_before: int
     operations: float
@@ -93,6 +101,7 @@ def approximate(
     order: int = 2,
     center: str = "auto",
     calibrate: Rows | None = None,
+    certificate: bool = True,
     memory_limit: int = MEMORY_LIMIT,
     threads: int = 1,
     provenance: Mapping[str, str] | None = None,
@@ -108,9 +117,11 @@ def approximate(
         Degree of the polynomial, 0 to 16; 2 is the paper's.
     center : {"auto", "mean", "origin"}
         Where to expand: the mean of the support vectors, the origin (the paper's form), or the one with the
-        smaller mean error on the support vectors.
+        smaller bound (without a certificate: the smaller mean error on the support vectors).
     calibrate : Rows, optional
         Unlabelled rows on which the terms of each degree are rescaled, by least squares to the exact values.
+    certificate : bool
+        Bound the model's own error, so that rows can be certified. Costs O(n^2 d) once.
     memory_limit : int
         Bytes of the largest arrays.
     threads : int
@@ -147,8 +158,10 @@ def approximate(
     d = len(terms.features)
     tried = 2 if center == "auto" and not exact else 1
     check_memory(d, order, tried * terms.n_functions, memory_limit)
-    build = _Builder(model, terms, order, threads, progress)
+    build = _Builder(model, terms, order, exact, threads, progress)
     errors: dict[str, float] = {}
+    moved: list[FloatArray] = []
+    scales: FloatArray | None = None
     if exact:
         center, made = "origin", build.collapsed()
     else:
@@ -156,13 +169,22 @@ def approximate(
         candidates = {name: build.expanded(build.centre(name)) for name in names}
         sample = build.sample()
         values = model.decision_values(sample, threads=threads)
-        for name, candidate in candidates.items():
+        for name, (candidate, _) in candidates.items():
             difference = np.abs(candidate.decision_values(sample, threads=threads) - values)
             errors[name] = float(difference.mean()) if difference.size else 0.0
-        center = min(errors, key=lambda name: errors[name])
-        made = candidates[center]
+        if len(names) == 1:
+            center = names[0]
+        elif certificate:
+            center = min(names, key=lambda name: build.leading(build.centre(name)))
+        else:
+            center = min(names, key=lambda name: errors[name])
+        made, moved = candidates[center]
         if calibrate is not None:
-            made = build.calibrated(build.centre(center), calibrate)
+            scales, rho = build.calibration(build.centre(center), calibrate)
+            made, moved = build.expanded(build.centre(center), scales)
+            made = replace(made, rho=rho)
+    if certificate:
+        made = build.certificate(made, moved, build.centre(center), scales)
     parameters = f"order={order} center={center}" + (" calibrated" if calibrate is not None else "")
     made = replace(made, provenance={**(provenance or {}), "method": "approximate", "parameters": parameters})
     return made, build.report(made, center, errors, calibrate is not None, exact, begin)
@@ -172,15 +194,16 @@ class _Builder:
     """Expansions of one model."""
 
     def __init__(
-        self, model: KernelExpansion, terms: Terms, order: int, threads: int, progress: Progress
+        self,
+        model: KernelExpansion,
+        terms: Terms,
+        order: int,
+        exact: bool,
+        threads: int,
+        progress: Progress,
     ) -> None:
-        self.model, self.terms, self.order, self.threads, self.progress = (
-            model,
-            terms,
-            order,
-            threads,
-            progress,
-        )
+        self.model, self.terms, self.order, self.exact = model, terms, order, exact
+        self.threads, self.progress = threads, progress
         self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
 
     def centre(self, name: str) -> FloatArray:
@@ -190,6 +213,14 @@ class _Builder:
         n = len(self.model.sv)
         return self.model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
 
+    def certified_percent(self, made: PolynomialModel) -> float | None:
+        """Share of the sampled support vectors whose label is certified."""
+        rows = self.sample()
+        if not made.has_certificate or made.head.is_regression or not len(rows):
+            return None
+        values, bounds = made.certified_values(rows, threads=self.threads)
+        return 100 * float(certified_rows(made.head, values, bounds).mean())
+
     def squared_norms(self, centre: FloatArray) -> float:
         """Largest squared distance of a support vector from `centre`."""
         if not len(self.terms.points):
@@ -197,10 +228,16 @@ class _Builder:
         u = self.terms.points - centre
         return float(np.einsum("ij,ij->i", u, u).max())
 
-    def expanded(self, centre: FloatArray, scales: FloatArray | None = None) -> PolynomialModel:
-        """The expansion about `centre`; `scales` are (p, order + 1) factors of the degrees."""
+    def expanded(
+        self, centre: FloatArray, scales: FloatArray | None = None
+    ) -> tuple[PolynomialModel, list[FloatArray]]:
+        """The expansion about `centre`, and by how much shortening moved each degree of each function.
+
+        `scales` are (p, order + 1) factors of the degrees.
+        """
         about_zero = not centre.any() or self._sparse_pays()
-        parts = []
+        parts: list[FloatArray] = []
+        moved: list[FloatArray] = []
         for p in range(self.terms.n_functions):
             self.progress(p, self.terms.n_functions, "expand")
             part = gaussian_coefficients(
@@ -215,7 +252,9 @@ class _Builder:
             )
             norms = symmetric_norms(part, len(centre), self.order)
             parts.append(shorten(part, len(centre), self.order, norms * ROUNDING))
-        return self._model(self.model.kernel.gamma, centre, "zero" if about_zero else "centre", parts)
+            moved.append(symmetric_norms(parts[-1] - part, len(centre), self.order))
+        made = self._model(self.model.kernel.gamma, centre, "zero" if about_zero else "centre", parts)
+        return made, moved
 
     def collapsed(self) -> PolynomialModel:
         """The exact polynomial of a linear or polynomial kernel."""
@@ -234,8 +273,8 @@ class _Builder:
         ]
         return self._model(0.0, np.zeros_like(self.mean), "zero", parts)
 
-    def calibrated(self, centre: FloatArray, rows: Rows) -> PolynomialModel:
-        """The expansion whose degrees and constant are fitted to the exact values of `rows`."""
+    def calibration(self, centre: FloatArray, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Factors of the degrees and new rho, fitted by least squares to the exact values of `rows`."""
         if not len(rows):
             raise OptionError("no rows to calibrate on")
         values = self.model.decision_values(rows, threads=self.threads)
@@ -245,18 +284,81 @@ class _Builder:
         for m in range(k + 1):
             only = np.zeros((p, k + 1))
             only[:, m] = 1
-            columns[m] = (
-                self.expanded(centre, only).decision_values(rows, threads=self.threads) + self.model.rho
-            )
+            part, _ = self.expanded(centre, only)
+            columns[m] = part.decision_values(rows, threads=self.threads) + self.model.rho
         scales, rho = np.ones((p, k + 1)), self.model.rho.copy()
         for q in range(p):
             design = np.concatenate([columns[:, :, q].T, np.ones((len(rows), 1))], axis=1)
-            size = np.maximum(np.sqrt((design * design).mean(axis=0)), 1e-300)
-            # Small singular values would let a degree that hardly shows on these rows go anywhere.
-            solution = np.linalg.lstsq(design / size, values[:, q], rcond=1e-10)[0] / size
-            scales[q] = solution[:-1]
-            rho[q] -= solution[-1]
-        return replace(self.expanded(centre, scales), rho=rho)
+            size = np.sqrt((design * design).mean(axis=0))
+            # Corrections to 1 rather than factors: a degree that hardly shows on these rows stays as it is.
+            shows = size > 1e-6 * size.max()
+            left = values[:, q] - columns[:, :, q].sum(axis=0)
+            found = np.linalg.lstsq(design[:, shows] / size[shows], left, rcond=1e-8)[0]
+            correction = np.zeros(k + 2)
+            correction[shows] = found / size[shows]
+            scales[q] += correction[:-1]
+            rho[q] -= correction[-1]
+        return scales, rho
+
+    def leading(self, centre: FloatArray) -> float:
+        """The bound's first term at the distance of the mean support vector, over all functions."""
+        gamma, k = self.model.kernel.gamma, self.order
+        worst = 0.0
+        for p in range(self.terms.n_functions):
+            # Every so many support vectors: enough to choose by, at a fraction of the certificate's cost.
+            step = max(1, -(-len(self.terms.beta[p]) // SAMPLE))
+            points, beta = self.terms.points[self.terms.support[p][::step]], self.terms.beta[p][::step]
+            u = points - centre
+            s = float(np.einsum("ij,ij->i", u, u).mean()) if len(u) else 0.0
+            tail = residual_tail(points, beta, gamma, centre, k, top=k + 1, threads=self.threads)
+            worst = max(worst, math.exp(-gamma * s) * float(tail.degrees[k + 1]) * s ** ((k + 1) / 2))
+        return worst
+
+    def certificate(
+        self,
+        made: PolynomialModel,
+        moved: list[FloatArray],
+        centre: FloatArray,
+        scales: FloatArray | None = None,
+    ) -> PolynomialModel:
+        """The same model with the bound of its own error."""
+        kernel, terms = self.model.kernel, self.terms
+        size = coefficient_count(len(centre), self.order)
+        rows = []
+        if not self.exact:
+            top = last_degree(terms, kernel.gamma, centre, self.order)
+        for p in range(terms.n_functions):
+            self.progress(p, terms.n_functions, "certify")
+            own = made.coefficients[p * size : (p + 1) * size]
+            rho = float(made.rho[p])
+            if self.exact:
+                gamma, coef0 = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
+                rows.append(polynomial_certificate(terms, p, gamma, coef0, self.order, own, rho))
+                continue
+            rows.append(
+                gaussian_certificate(
+                    terms,
+                    p,
+                    kernel.gamma,
+                    centre,
+                    own,
+                    moved[p],
+                    rho,
+                    order=self.order,
+                    top=top,
+                    about_zero=made.about == "zero",
+                    scales=None if scales is None else scales[p],
+                    shift=rho - float(self.model.rho[p]),
+                    threads=self.threads,
+                )
+            )
+        if not rows:
+            return made
+        degrees = np.stack([degrees for degrees, _ in rows])[None]
+        rest = np.stack([rest for _, rest in rows])[None]
+        if not (np.isfinite(degrees).all() and np.isfinite(rest).all()):
+            return made
+        return replace(made, bound_degrees=degrees, bound_rest=rest)
 
     def report(
         self,
@@ -300,6 +402,7 @@ class _Builder:
             gamma_max_paper=gamma_max(origin),
             gamma_max_centred=gamma_max(mean),
             calibrated=calibrated,
+            certified_percent=self.certified_percent(made),
             coefficients=len(made.coefficients),
             numbers_before=numbers,
             operations=operations,

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.certificate import vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -90,34 +91,8 @@ def certified_rows(
     sure = np.abs(decisions) > bounds
     if head.n_functions == 1:
         return within & sure[:, 0]
-    return within & _sure_winner(head, decisions, sure)
-
-
-def _sure_winner(head: Head, decisions: FloatArray, sure: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell where the first class with the most votes stays that, however the uncertain pairs turn out.
-
-    Against each rival the worst case is that the winner loses every uncertain pair of its own and the rival
-    wins every one of its; both can happen at once, so comparing the two counts is exact.
-    """
-    n, k = len(decisions), head.n_classes
-    least, most = np.zeros((n, k), dtype=np.int32), np.zeros((n, k), dtype=np.int32)
-    p = 0
-    for i in range(k):
-        for j in range(i + 1, k):
-            first = decisions[:, p] > 0
-            least[:, i] += sure[:, p] & first
-            least[:, j] += sure[:, p] & ~first
-            most[:, i] += ~sure[:, p] | first
-            most[:, j] += ~sure[:, p] | ~first
-            p += 1
-    winner = np.argmax(least, axis=1)
-    votes = least[np.arange(n), winner]
-    # A tie goes to the class that comes first.
-    rival_needs = np.where(np.arange(k) < winner[:, None], votes[:, None], votes[:, None] + 1)
-    beaten = most < rival_needs
-    beaten[np.arange(n), winner] = True
-    certain: NDArray[np.bool_] = np.all(beaten, axis=1)
-    return certain
+    certain: NDArray[np.bool_] = vote_is_certain(sure, decisions, head.n_classes)
+    return within & certain
 
 
 def fall_back(

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast import _core
-from svmfast.certificate import centred_squared_norms, inside_bound
-from svmfast.errors import ModelContentError
+from svmfast.certificate import REST, SPARE_ENTRIES, centred_squared_norms, error_bounds, inside_bound
+from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
@@ -61,6 +61,9 @@ class PolynomialModel:
     sv_squared_norms : (cells,) float64
         Largest ``||x - mu||^2`` over the support vectors, for every centre.
     provenance : mapping of str to str
+    bound_degrees : (cells, p, top + 1) float64 or None
+    bound_rest : (cells, p, 5) float64 or None
+        The certificate's numbers, see :func:`svmfast.certificate.error_bounds`; None without a certificate.
     """
 
     head: Head
@@ -75,6 +78,8 @@ class PolynomialModel:
     sv_squared_norm: float
     sv_squared_norms: FloatArray
     provenance: Mapping[str, str] = field(default_factory=dict)
+    bound_degrees: FloatArray | None = None
+    bound_rest: FloatArray | None = None
 
     kind: ClassVar[str] = "polynomial"
     schema: ClassVar[Schema] = Schema(
@@ -93,6 +98,8 @@ class PolynomialModel:
             ArrayField("sv_squared_norms", "float64", 1),
             ArrayField("orders", "int32", 2),
             ArrayField("coefficients", "float64", 1),
+            ArrayField("bound_degrees", "float64", 3, optional=True),
+            ArrayField("bound_rest", "float64", 3, optional=True),
         ),
     )
 
@@ -123,6 +130,59 @@ class PolynomialModel:
             f"{self.coefficients.size} values",
             f"{needed}",
         )
+
+        both = (self.bound_degrees is None) == (self.bound_rest is None)
+        _expect("bound_degrees", both, "a certificate in half", "bound_degrees and bound_rest, or neither")
+        if self.bound_degrees is not None and self.bound_rest is not None:
+            shape, rest = self.bound_degrees.shape, self.bound_rest.shape
+            holds = shape[:2] == (cells, p) and shape[2] >= 1
+            _expect("bound_degrees", holds, f"shape {shape}", f"({cells}, {p}, at least 1)")
+            _expect("bound_rest", rest == (cells, p, REST), f"shape {rest}", f"({cells}, {p}, {REST})")
+            # A negative number would claim more than was proved.
+            for name in ("bound_degrees", "bound_rest"):
+                numbers = getattr(self, name)
+                _expect(name, bool((numbers >= 0).all()), "a negative number", "numbers of at least 0")
+
+    @property
+    def has_certificate(self) -> bool:
+        """Whether the model can bound its own error."""
+        return self.bound_degrees is not None
+
+    @property
+    def embedded_exact(self) -> None:
+        """No exact model travels with this one."""
+        return None
+
+    def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return decision values and how far from them the exact model's can be, both ``(n, p)``."""
+        decisions, squared_distances, cells = self.evaluate(rows, threads=threads)
+        if not self.head.n_functions:
+            return decisions, decisions
+        return decisions, self.error_bounds(rows, decisions, squared_distances, cells)
+
+    def error_bounds(
+        self, rows: Rows, decisions: FloatArray, squared_distances: FloatArray, cells: NDArray[np.int32]
+    ) -> FloatArray:
+        """Return how far the exact model's decision values can be from what :meth:`evaluate` returned.
+
+        Both the exact value of the sum and what the exact engine or LIBSVM make of it in floating point are
+        within the bound; infinite where nothing is claimed.
+
+        Returns
+        -------
+        (n, p) float64
+        """
+        if self.bound_degrees is None or self.bound_rest is None:
+            raise UnsupportedError("the model has no certificate", "convert again without --no-certificate")
+        degrees, rest = self.bound_degrees, self.bound_rest
+        if self.n_cells > 1:
+            degrees, rest = degrees[cells], rest[cells]
+        bounds = error_bounds(self.gamma, degrees, rest, squared_distances, decisions + self.rho)
+        # The count of operations that the slack allows for.
+        long = np.diff(rows.indptr) > len(self.features) + SPARE_ENTRIES
+        if long.any():
+            bounds[long] = np.inf
+        return bounds
 
     @property
     def n_cells(self) -> int:
@@ -250,6 +310,11 @@ class PolynomialModel:
                 "sv_squared_norms": self.sv_squared_norms,
                 "orders": self.orders,
                 "coefficients": self.coefficients,
+                **(
+                    {}
+                    if self.bound_degrees is None or self.bound_rest is None
+                    else {"bound_degrees": self.bound_degrees, "bound_rest": self.bound_rest}
+                ),
             },
         )
 
@@ -270,6 +335,8 @@ class PolynomialModel:
             sv_squared_norm=float(scalars["sv_squared_norm"]),
             sv_squared_norms=arrays["sv_squared_norms"],
             provenance=dict(record.provenance),
+            bound_degrees=arrays.get("bound_degrees"),
+            bound_rest=arrays.get("bound_rest"),
         )
 
 

@@ -8,6 +8,7 @@ inner products, ``sum_m sum_i w_mi (u_i . z)^m``, so one native contraction buil
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -118,6 +119,7 @@ def polynomial_kernel_coefficients(
     return _core.power_sum_coefficients(np.ascontiguousarray(points), weights, threads)
 
 
+@lru_cache(maxsize=16)
 def multiplicities(d: int, degree: int) -> FloatArray:
     """Return, for every monomial of exactly `degree`, in how many orders its variables can be multiplied.
 
@@ -128,6 +130,7 @@ def multiplicities(d: int, degree: int) -> FloatArray:
     weights[degree] = 1
     all_degrees: FloatArray = _core.power_sum_coefficients(np.ones((1, d)), weights, 1)
     of_degree: FloatArray = all_degrees[coefficient_count(d, degree - 1) if degree else 0 :].copy()
+    of_degree.flags.writeable = False  # shared by all callers
     return of_degree
 
 

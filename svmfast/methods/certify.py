@@ -1,0 +1,104 @@
+"""The certificate of an expansion: truncation and rounding together, as the numbers a model file stores."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from svmfast.certificate import REST
+from svmfast.methods.terms import Terms
+from svmfast.rows import FloatArray
+from svmfast.solvers.residual import SPECTRAL, residual_tail
+from svmfast.solvers.slack import Slack, gaussian_slack, polynomial_slack
+from svmfast.solvers.taylor import gaussian_coefficients, symmetric_norms
+
+# Degrees above the last one counted may add this much at the distance of most support vectors.
+NEGLIGIBLE = 1e-4
+MOST_DEGREES = 30
+
+
+def last_degree(terms: Terms, gamma: float, centre: FloatArray, order: int) -> int:
+    """Return the degree up to which the residual deserves numbers of its own."""
+    if not len(terms.points):
+        return order + 1
+    u = terms.points - centre
+    reach = 2 * gamma * 1.2 * float(np.quantile(np.einsum("ij,ij->i", u, u), 0.9))
+    total = max((float(np.abs(beta).sum()) for beta in terms.beta), default=0.0)
+    top = order + SPECTRAL
+    while top < order + MOST_DEGREES:
+        size = 0.5 * ((top + 1) * math.log(max(reach, 1e-300)) - math.lgamma(top + 2))
+        if math.log(max(total, 1e-300)) + size <= math.log(NEGLIGIBLE):
+            break
+        top += 1
+    return top
+
+
+def gaussian_certificate(
+    terms: Terms,
+    p: int,
+    gamma: float,
+    centre: FloatArray,
+    coefficients: FloatArray,
+    moved: FloatArray,
+    rho: float,
+    *,
+    order: int,
+    top: int,
+    about_zero: bool,
+    scales: FloatArray | None = None,
+    shift: float = 0.0,
+    threads: int = 1,
+) -> tuple[FloatArray, FloatArray]:
+    """Return one function's ``(top + 1,)`` degrees and ``(5,)`` rest for :func:`certificate.error_bounds`.
+
+    Parameters
+    ----------
+    coefficients, moved
+        The packed polynomial as stored, and the symmetric norms of what shortening changed.
+    scales, shift
+        What calibration did to each degree and to rho: it counts as error.
+    """
+    points, beta = terms.points[terms.support[p]], terms.beta[p]
+    tail = residual_tail(points, beta, gamma, centre, order, top=top, threads=threads)
+    factors = np.ones(order + 1) if scales is None else scales
+    slack = gaussian_slack(
+        points,
+        beta,
+        gamma,
+        centre,
+        coefficients,
+        moved,
+        rho,
+        order=order,
+        about_zero=about_zero,
+        scales=factors,
+    )
+    degrees = tail.degrees.copy()
+    degrees[: order + 1] += slack.degrees
+    if scales is not None:
+        plain = gaussian_coefficients(points, beta, gamma, centre, order, about_zero=False, threads=threads)
+        degrees[: order + 1] += np.abs(1 - scales) * symmetric_norms(plain, len(centre), order) * (1 + 1e-9)
+    rest = _rest(slack, tail.beyond)
+    rest[1] += abs(shift) * (1 + 1e-9)
+    return rounded_up(degrees), rounded_up(rest)
+
+
+def polynomial_certificate(
+    terms: Terms, p: int, gamma: float, coef0: float, degree: int, coefficients: FloatArray, rho: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same for an exactly converted kernel: rounding only."""
+    points, beta = terms.points[terms.support[p]], terms.beta[p]
+    slack = polynomial_slack(points, beta, gamma, coef0, degree, coefficients, rho)
+    return rounded_up(slack.degrees), rounded_up(_rest(slack, 0.0))
+
+
+def _rest(slack: Slack, beyond: float) -> FloatArray:
+    rest = np.zeros(REST)
+    rest[:] = beyond, slack.constant, slack.per_square, slack.relative, slack.relative_per_square
+    return rest
+
+
+def rounded_up(values: FloatArray) -> FloatArray:
+    """Return values no smaller, with few digits: a bound may be written short, never small."""
+    return np.array([float(f"{value * (1 + 1e-5):.6g}") if value > 0 else 0.0 for value in values])

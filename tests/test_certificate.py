@@ -1,0 +1,291 @@
+"""The certificate: never violated, by random rows, by rows searched for, or by 50 digits; and not vacuous."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from svmfast.certificate import vote_is_certain
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.kernels import Kernel
+from svmfast.methods.approximate import approximate
+from svmfast.models.answer import answer
+from svmfast.models.certified import certified_rows
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.residual import largest_eigenvalue, residual_tail
+
+mpmath.mp.dps = 50
+
+
+def random_model(
+    seed: int, n: int, d: int, classes: int, gamma: float, scale: float, size: float, kernel: str = "rbf"
+) -> KernelExpansion:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n * classes, d)) * scale + rng.normal(size=d) * scale
+    x[rng.uniform(size=x.shape) < 0.3] = 0
+    coef = rng.normal(size=(classes - 1, n * classes)) * size
+    return KernelExpansion(
+        head=Head("c_svc", np.arange(classes)),
+        kernel=Kernel(
+            kernel,
+            0.0 if kernel == "linear" else gamma,
+            0.7 if kernel == "polynomial" else 0.0,
+            3 if kernel == "polynomial" else 0,
+        ),
+        sv=Rows.from_dense(x),
+        sv_coef=coef,
+        rho=rng.normal(size=classes * (classes - 1) // 2),
+        nr_sv=np.full(classes, n),
+    )
+
+
+def exact_sums(model: KernelExpansion, z: FloatArray) -> list[list[mpmath.mpf]]:
+    """Decision values with 50 digits, from the numbers of the model file."""
+    x = model.sv.to_dense(z.shape[1])
+    k, start = model.head.n_classes, np.concatenate(([0], np.cumsum(model.nr_sv)))
+    out = []
+    for row in z:
+        values = []
+        for vector in x:
+            if model.kernel.kind == "rbf":
+                square = sum(
+                    (mpmath.mpf(float(p)) - mpmath.mpf(float(q))) ** 2
+                    for p, q in zip(vector, row, strict=True)
+                )
+                values.append(mpmath.exp(-mpmath.mpf(model.kernel.gamma) * square))
+            else:
+                dot = sum(
+                    mpmath.mpf(float(p)) * mpmath.mpf(float(q)) for p, q in zip(vector, row, strict=True)
+                )
+                values.append(
+                    (mpmath.mpf(model.kernel.gamma) * dot + mpmath.mpf(model.kernel.coef0))
+                    ** model.kernel.degree
+                )
+        sums, pair = [], 0
+        for i in range(k):
+            for j in range(i + 1, k):
+                total = -mpmath.mpf(float(model.rho[pair]))
+                for at in range(start[i], start[i + 1]):
+                    total += mpmath.mpf(float(model.sv_coef[j - 1, at])) * values[at]
+                for at in range(start[j], start[j + 1]):
+                    total += mpmath.mpf(float(model.sv_coef[i, at])) * values[at]
+                sums.append(total)
+                pair += 1
+        out.append(sums)
+    return out
+
+
+def assert_never_violated(model: KernelExpansion, made: PolynomialModel, z: FloatArray, oracle: int) -> None:
+    rows = Rows.from_dense(z)
+    decisions, bounds = made.certified_values(rows)
+    certified, label = certified_rows(made.head, decisions, bounds), made.head.predict(decisions)
+    for exact in (model.decision_values(rows), libsvm_order(model, rows)):
+        assert (np.abs(decisions - exact) <= bounds).all()
+        predicted = model.head.predict(exact)
+        assert (predicted[certified] == label[certified]).all()
+    for row, sums in enumerate(exact_sums(model, z[:oracle])):
+        for p, true in enumerate(sums):
+            assert abs(mpmath.mpf(float(decisions[row, p])) - true) <= mpmath.mpf(float(bounds[row, p]))
+
+
+def libsvm_order(model: KernelExpansion, rows: Rows) -> FloatArray:
+    from svmfast.kernels import DecisionEngine
+
+    engine = DecisionEngine(model.kernel, model.sv, model.sv_coef, model.rho, model.nr_sv)
+    return engine.decision_values(rows, libsvm_order=True)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**31),
+    d=st.integers(1, 6),
+    classes=st.integers(2, 4),
+    order=st.integers(0, 6),
+    gamma=st.floats(1e-4, 20),
+    scale=st.floats(1e-3, 30),
+    size=st.floats(1e-6, 1e5),
+    center=st.sampled_from(["auto", "mean", "origin"]),
+    calibrated=st.booleans(),
+)
+def test_random_models_and_rows(
+    seed: int,
+    d: int,
+    classes: int,
+    order: int,
+    gamma: float,
+    scale: float,
+    size: float,
+    center: str,
+    calibrated: bool,
+) -> None:
+    model = random_model(seed, 8, d, classes, gamma, scale, size)
+    rng = np.random.default_rng(seed + 1)
+    reach = rng.choice([0.0, 0.1, 1.0, 3.0, 30.0], size=(40, 1))
+    z = rng.normal(size=(40, d + 1)) * reach * scale
+    z[:, d] *= rng.uniform(size=40) < 0.3
+    z[:8, :d] = model.sv.to_dense(d)[:8]
+    calibration = Rows.from_dense(z) if calibrated else None
+    made, _ = approximate(model, order=order, center=center, calibrate=calibration)
+    if made.has_certificate:
+        assert_never_violated(model, made, z, oracle=2)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 2**31),
+    d=st.integers(1, 6),
+    scale=st.floats(1e-2, 10),
+    kernel=st.sampled_from(["linear", "polynomial"]),
+)
+def test_converted_kernels_within_rounding(seed: int, d: int, scale: float, kernel: str) -> None:
+    model = random_model(seed, 8, d, 3, 0.5, scale, 1.0, kernel)
+    z = np.random.default_rng(seed + 1).normal(size=(20, d)) * scale
+    made, _ = approximate(model)
+    rows = Rows.from_dense(z)
+    decisions, bounds = made.certified_values(rows)
+    assert (np.abs(decisions - model.decision_values(rows)) <= bounds).all()
+    if kernel == "polynomial":
+        assert_never_violated(model, made, z, oracle=3)
+    # A bound of rounding only: it leaves nearly nothing open.
+    assert bounds.max() <= 1e-8 * max(1.0, float(np.abs(decisions).max()))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("center", ["mean", "origin"])
+def test_rows_searched_for_do_not_violate(order: int, center: str) -> None:
+    """Gradient ascent on error / bound from many starts: the bound holds where it is most in danger."""
+    model = random_model(7, 6, 3, 2, 0.4, 0.8, 2.0)
+    made, _ = approximate(model, order=order, center=center)
+    rng = np.random.default_rng(order)
+    z = rng.normal(size=(200, 3))
+
+    def danger(at: FloatArray) -> FloatArray:
+        rows = Rows.from_dense(at)
+        decisions, bounds = made.certified_values(rows)
+        return np.abs(decisions - model.decision_values(rows))[:, 0] / bounds[:, 0]
+
+    best, step = danger(z), np.full(len(z), 0.3)
+    for _ in range(150):
+        gradient = np.stack([(danger(z + 1e-5 * e) - danger(z - 1e-5 * e)) / 2e-5 for e in np.eye(3)], axis=1)
+        length = np.linalg.norm(gradient, axis=1, keepdims=True)
+        moved = z + step[:, None] * gradient / np.maximum(length, 1e-300)
+        value = danger(moved)
+        better = value > best
+        z[better], best[better] = moved[better], value[better]
+        step = np.where(better, step * 1.3, step * 0.5)
+    assert best.max() <= 1
+    # The search got close: the bound is not merely large.
+    assert best.max() > 0.2
+
+
+def test_degree_bound_is_between_error_and_rkhs_norm() -> None:
+    rng = np.random.default_rng(3)
+    x, beta, gamma, order = rng.normal(size=(80, 5)) * 0.5, rng.normal(size=80), 0.3, 2
+    centre = x.mean(axis=0)
+    tail = residual_tail(x, beta, gamma, centre, order, top=14)
+    u, w = x - centre, rng.normal(size=(500, 5))
+    s = (w * w).sum(axis=1)
+    r = np.sqrt(s)
+    bound = np.exp(-gamma * s) * np.polyval(tail.degrees[::-1], r) + tail.beyond * r**15
+    t = 2 * gamma * w @ u.T
+    a = beta * np.exp(-gamma * (u * u).sum(axis=1))
+    error = np.abs(np.exp(-gamma * s) * ((np.exp(t) - 1 - t - t * t / 2) @ a))
+    assert (error <= bound).all()
+    # METHODS: N sqrt(R(2 gamma r^2)) and the table of row norms; neither may be smaller.
+    gram = 2 * gamma * u @ u.T
+    norm = np.sqrt(a @ (np.exp(gram) - 1 - gram - gram**2 / 2) @ a)
+    v = 2 * gamma * s
+    rkhs = norm * np.exp(-gamma * s) * np.sqrt(np.exp(v) - 1 - v - v * v / 2)
+    rows = 2 * gamma * np.outer(r, np.sqrt((u * u).sum(axis=1)))
+    table = np.exp(-gamma * s) * ((np.exp(rows) - 1 - rows - rows**2 / 2) @ np.abs(a))
+    near = s < 2
+    assert (bound[near] <= np.minimum(rkhs, table)[near] * (1 + 1e-6)).all()
+
+
+def test_tail_does_not_depend_on_threads() -> None:
+    rng = np.random.default_rng(4)
+    x, beta = rng.normal(size=(3000, 6)), rng.normal(size=3000)
+    one, three = (residual_tail(x, beta, 0.1, np.zeros(6), 2, top=10, threads=t) for t in (1, 3))
+    assert np.array_equal(one.degrees, three.degrees)
+
+
+def test_largest_eigenvalue_is_never_below() -> None:
+    rng = np.random.default_rng(5)
+    for d in (1, 2, 7, 40):
+        values = np.abs(rng.normal(size=d)) * 10.0 ** rng.integers(-8, 8)
+        basis = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        matrix = (basis * values) @ basis.T
+        found = largest_eigenvalue(matrix)
+        assert values.max() * (1 - 1e-13) <= found <= values.max() * (1 + 1e-10)
+
+
+def slow_vote(certain: FloatArray, decisions: FloatArray, k: int) -> bool:
+    """Every outcome of the uncertain pairs, one by one."""
+    from itertools import product
+
+    pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
+    winners = set()
+    doubtful = [p for p in range(len(pairs)) if not certain[p]]
+    for outcome in product([True, False], repeat=len(doubtful)):
+        votes = [0] * k
+        for p, (i, j) in enumerate(pairs):
+            first = outcome[doubtful.index(p)] if p in doubtful else decisions[p] > 0
+            votes[i if first else j] += 1
+        winners.add(votes.index(max(votes)))
+    return len(winners) == 1
+
+
+def test_vote_is_certain_exactly_when_no_outcome_changes_it() -> None:
+    rng = np.random.default_rng(6)
+    for k in (2, 3, 4, 5):
+        p = k * (k - 1) // 2
+        decisions = rng.normal(size=(150, p))
+        certain = rng.uniform(size=(150, p)) < rng.uniform(0.2, 1, size=(150, 1))
+        got = vote_is_certain(certain, decisions, k)
+        expected = [slow_vote(certain[i], decisions[i], k) for i in range(150)]
+        assert got.tolist() == expected
+        assert 0 < sum(expected) < 150
+
+
+def test_fallback_gives_every_label_of_the_exact_model() -> None:
+    model = random_model(11, 30, 4, 4, 0.5, 0.8, 1.0)
+    rows = Rows.from_dense(np.random.default_rng(12).normal(size=(500, 4)))
+    made, report = approximate(model, order=3)
+    said = answer(made, rows, exact=model, threads=2)
+    assert said.certified is not None
+    assert np.array_equal(said.predicted, model.head.predict(model.decision_values(rows)))
+    assert 0 < said.certified.sum() < 500
+    assert report.certified_percent is not None
+
+
+def test_regression_is_certified_within_a_tolerance() -> None:
+    rng = np.random.default_rng(13)
+    x = rng.normal(size=(60, 3))
+    model = KernelExpansion(
+        Head("epsilon_svr"), Kernel("rbf", 0.1), Rows.from_dense(x), rng.normal(size=(1, 60)), np.array([0.3])
+    )
+    made, report = approximate(model, order=4)
+    rows = Rows.from_dense(rng.normal(size=(300, 3)) * 1.5)
+    said = answer(made, rows, exact=model, tolerance=1e-3)
+    assert said.certified is not None
+    assert np.abs(said.predicted - model.decision_values(rows)[:, 0]).max() <= 1e-3
+    assert 0 < said.certified.sum() < 300
+    assert report.certified_percent is None
+    with pytest.raises(OptionError, match="give a tolerance"):
+        answer(made, rows, exact=model)
+
+
+def test_without_a_certificate_nothing_is_claimed() -> None:
+    model = random_model(14, 10, 3, 2, 0.5, 0.5, 1.0)
+    made, _ = approximate(model, certificate=False)
+    assert not made.has_certificate
+    with pytest.raises(UnsupportedError, match="the model has no certificate; convert again"):
+        made.certified_values(model.sv)
+    with pytest.raises(UnsupportedError, match="the model carries no certificate"):
+        answer(made, model.sv, certify=True)
