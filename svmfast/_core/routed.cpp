@@ -28,7 +28,6 @@ class Router {
         const std::size_t n = children.shape(0);
         if (n == 0 || centers.shape(0) != n - 1) throw std::invalid_argument("one centre for each node but the root");
         tree.columns = centers.shape(1);
-        tree.widest = 0;
         std::size_t next = 1, values = 0, norms = 0;
         for (std::size_t i = 0; i < n; ++i) {
             const std::int64_t count = children.data()[i];
@@ -44,7 +43,6 @@ class Router {
             next += count;
             values += node.padded * tree.columns;
             norms += node.padded;
-            tree.widest = std::max(tree.widest, node.padded);
             tree.nodes.push_back(node);
         }
         if (next != n) throw std::invalid_argument("the counts of children are not those of a tree");

@@ -12,14 +12,13 @@ namespace svmfast {
 // A tree of centres in breadth-first order; node 0 is the root and has no centre. The children of a node lie
 // feature-major and padded to `WIDTH`, so that one vector holds one feature of several centres.
 struct CentreTree {
-    static constexpr std::size_t WIDTH = 8;
+    static constexpr std::size_t WIDTH = 16;
     struct Node {
         std::size_t children, first_child;  // count, number of the first
         std::size_t padded, values, norms;  // padded count, offsets of the blocks
         std::int32_t cell;                  // of a leaf, else -1
     };
     std::size_t columns;
-    std::size_t widest;  // largest padded count
     std::vector<Node> nodes;
     Aligned<double> values;  // [node][column][padded]
     Aligned<double> norms;   // [node][padded]: ||centre||^2, infinite in the padding

@@ -3,15 +3,20 @@
 // routes a row to the same cell.
 #include "routed.hpp"
 
-#include <algorithm>
+#include <limits>
+
+#include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
+namespace {
+
+constexpr std::size_t CHUNK = CentreTree::WIDTH;  // centres whose sums stay in registers
+constexpr std::size_t VECTORS = CHUNK / W;
+
+}  // namespace
 
 void nearest_cells(const CentreTree &tree, const SparseRows &rows, std::size_t first, std::size_t last,
                    std::int32_t *out) {
-    constexpr std::size_t W = CentreTree::WIDTH;
-    Aligned<double> distance(tree.widest);
-    double *acc = distance.data();
     for (std::size_t row = first; row < last; ++row) {
         const std::int64_t begin = rows.indptr[row];
         std::int64_t end = rows.indptr[row + 1];
@@ -19,22 +24,27 @@ void nearest_cells(const CentreTree &tree, const SparseRows &rows, std::size_t f
         while (end > begin && static_cast<std::size_t>(rows.indices[end - 1]) >= tree.columns) --end;
         const CentreTree::Node *node = &tree.nodes[0];
         while (node->children) {
-            const std::size_t padded = node->padded;
-            if (node->children > 1) {
-                const double *norms = tree.norms.data() + node->norms;
-                std::copy(norms, norms + padded, acc);
-                const double *values = tree.values.data() + node->values;
+            std::size_t best = 0;
+            double nearest = std::numeric_limits<double>::infinity();
+            for (std::size_t j = 0; node->children > 1 && j < node->padded; j += CHUNK) {
+                const double *norms = tree.norms.data() + node->norms + j;
+                const double *values = tree.values.data() + node->values + j;
+                vd sum[VECTORS];
+                SVMFAST_UNROLL for (std::size_t v = 0; v < VECTORS; ++v) sum[v] = load(norms + v * W);
                 for (std::int64_t k = begin; k < end; ++k) {
-                    const double v = -2.0 * rows.values[k];
-                    const double *c = values + static_cast<std::size_t>(rows.indices[k]) * padded;
-                    for (std::size_t j = 0; j < padded; j += W)
-                        for (std::size_t l = 0; l < W; ++l) acc[j + l] += v * c[j + l];
+                    const vd x = broadcast(-2.0 * rows.values[k]);
+                    const double *c = values + static_cast<std::size_t>(rows.indices[k]) * node->padded;
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < VECTORS; ++v) sum[v] += x * load(c + v * W);
                 }
-                const std::size_t best = std::min_element(acc, acc + node->children) - acc;
-                node = &tree.nodes[node->first_child + best];
-            } else {
-                node = &tree.nodes[node->first_child];
+                double distance[CHUNK];
+                SVMFAST_UNROLL for (std::size_t v = 0; v < VECTORS; ++v) store(distance + v * W, sum[v]);
+                SVMFAST_UNROLL for (std::size_t i = 0; i < CHUNK; ++i) {
+                    const bool nearer = distance[i] < nearest;  // the padding is infinitely far
+                    best = nearer ? j + i : best;
+                    nearest = nearer ? distance[i] : nearest;
+                }
             }
+            node = &tree.nodes[node->first_child + best];
         }
         out[row] = node->cell;
     }
