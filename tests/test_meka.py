@@ -383,6 +383,17 @@ def test_a_label_that_is_no_class_names_its_line(tmp_path: Path, capsys: pytest.
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize("text", ["1\n2\n1\n", "1 1:1\n2 1:1\n1 1:1\n2 1:1\n", "2 3:1\n1 1:2\n"])
+def test_next_to_nothing_is_data_too(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No features, one point only, fewer rows than clusters."""
+    file, model = tmp_path / "d", tmp_path / "m"
+    file.write_text(text)
+    for words in (["--task", "svc"], ["--task", "svc", "--block-only"], ["--task", "ridge"]):
+        assert call(capsys, file, model, *words, "-q")[0] == 0
+        assert np.isfinite(load_model(model).decision_values(read_svmlight(file).rows)).all()
+    assert call(capsys, file, "--task", "error", "--compare", "-q")[0] == 0
+
+
 def test_data_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "d"
     file.write_text("1 1:1\n2 1:2\n")

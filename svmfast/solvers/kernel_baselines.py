@@ -78,7 +78,7 @@ def random_fourier(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureM
 
     Gaussian: scikit-learn's RBFSampler. Laplacian: the same with Cauchy distributed w.
     """
-    width = rows.n_columns
+    width = max(1, rows.n_columns)  # rows without features are all the same point
     if kernel.kind != LAPLACIAN:
         from sklearn.kernel_approximation import RBFSampler
 
@@ -107,7 +107,7 @@ def fastfood(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureMap:
     """
     if kernel.kind == LAPLACIAN:
         raise UnsupportedError("fastfood is for the Gaussian kernel only", "use random Fourier features")
-    width = rows.n_columns
+    width = max(1, rows.n_columns)
     padded = 1 << max(0, (width - 1).bit_length())
     blocks = -(-rank // padded)
     rng = np.random.default_rng([seed, 5])

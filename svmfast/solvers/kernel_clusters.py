@@ -80,7 +80,7 @@ def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = 
         rows = rows.take(np.sort(rng.choice(len(rows), max_rows, replace=False)))
     dense = len(rows) * rows.n_columns * 8 <= _DENSE_BYTES
     x = rows.to_dense() if dense else rows.to_scipy()
-    if clusters == 1:
+    if clusters == 1 or not rows.n_columns:
         return np.asarray(x.mean(axis=0), dtype=np.float64).reshape(1, -1)
     clusters = min(clusters, _distinct_rows(rows, clusters))
     from sklearn.cluster import KMeans
