@@ -105,6 +105,22 @@ def test_short_decimals_are_exact() -> None:
     assert bits(data.rows.values) == bits(np.repeat(expected, 2))
 
 
+def test_long_numbers_of_every_magnitude() -> None:
+    rng = np.random.default_rng(2)
+    numbers = []
+    for exponent in range(-345, 309):
+        for digits in (1, 2, 8, 15, 16, 17, 18, 19, 20, 25):
+            mantissa = "".join(map(str, rng.integers(0, 10, digits)))
+            point = int(rng.integers(0, digits + 1))
+            numbers.append(f"{mantissa[:point]}.{mantissa[point:]}e{exponent - point}")
+            numbers.append(f"0.{'0' * int(rng.integers(0, 8))}{mantissa}")
+    numbers = [n for n in numbers if not math.isinf(float(n))]
+    text = "".join(f"{n} 5:-{n}\n" for n in numbers)
+    data = read_svmlight(text.encode())
+    assert bits(data.labels) == bits(np.array([float(n) for n in numbers]))
+    assert bits(data.rows.values) == bits(np.array([-float(n) for n in numbers]))
+
+
 def test_halfway_numbers_round_to_even() -> None:
     # Decimals exactly between two doubles, and a hair to either side: the hard cases of rounding.
     rng = np.random.default_rng(1)

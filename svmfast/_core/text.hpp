@@ -71,21 +71,30 @@ inline constexpr std::uint64_t power_of_ten[] = {
     10000000u,   100000000u,   1000000000u,   10000000000u,   100000000000u,   1000000000000u,   10000000000000u,
     100000000000000u, 1000000000000000u, 10000000000000000u};
 
-inline constexpr double exact_power_of_ten[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16};
+inline constexpr double exact_power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 inline constexpr std::uint64_t largest_exact = std::uint64_t{1} << 53;
 
-// Reads [+-]digits[.digits] with at most 8 digits before the point and 16 behind it. Returns the first character behind
-// the number, or nullptr to decline. A quotient of two integers that are both exact in float64 is rounded once, hence
-// correctly (Clinger 1990). What follows the number ('e', a further digit) is for the caller to look at.
+// A mantissa below the n-th of these takes n more digits: there is room for nineteen.
+inline constexpr std::uint64_t room_for[] = {10000000000000000000u, 1000000000000000000u, 100000000000000000u,
+                                             10000000000000000u,    1000000000000000u,    100000000000000u,
+                                             10000000000000u,       1000000000000u,       100000000000u};
+
+// mantissa * 10^exponent, rounded to nearest, ties to even; false where the answer is not certain.
+bool nearest(std::uint64_t mantissa, std::int64_t exponent, double &value) noexcept;
+
+// Reads [+-]digits[.digits] with at most 8 digits before the point and 23 behind it, 19 in all without leading zeros.
+// Returns the first character behind the number, or nullptr to decline. What follows the number ('e', a further digit)
+// is for the caller to look at.
 inline const char *fast_double(const char *p, double &value) noexcept {
     const bool negative = *p == '-';
     p += negative | (*p == '+');
     std::uint64_t word = load8(p);
     unsigned count = leading_digits(word);
     if (__builtin_expect(count == 0, 0)) return nullptr;
-    std::uint64_t mantissa = static_cast<unsigned char>(*p) - '0';
+    std::uint64_t mantissa = static_cast<unsigned char>(*p) - std::uint64_t{'0'};
     if (count != 1) mantissa = digits_value(word, count);
     p += count;
     double number;
@@ -95,18 +104,21 @@ inline const char *fast_double(const char *p, double &value) noexcept {
         if (__builtin_expect(count == 0, 0)) return nullptr;
         mantissa = mantissa * power_of_ten[count] + digits_value(word, count);
         p += count;
-        if (__builtin_expect(count == 8, 0)) {
+        for (unsigned blocks = 1; count == 8 * blocks && blocks < 3; ++blocks) {
             word = load8(p);
             const unsigned more = leading_digits(word);
-            if (more != 0) {
-                if (mantissa > largest_exact / power_of_ten[more]) return nullptr;
-                mantissa = mantissa * power_of_ten[more] + digits_value(word, more);
-                p += more;
-                count += more;
-            }
+            if (more == 0) break;
+            if (__builtin_expect(mantissa >= room_for[more], 0)) return nullptr;
+            mantissa = mantissa * power_of_ten[more] + digits_value(word, more);
+            p += more;
+            count += more;
         }
-        if (__builtin_expect(mantissa > largest_exact, 0)) return nullptr;
-        number = static_cast<double>(static_cast<std::int64_t>(mantissa)) / exact_power_of_ten[count];
+        if (__builtin_expect(mantissa <= largest_exact && count <= 22, 1)) {
+            // A quotient of two integers that are both exact is rounded once, hence correctly (Clinger 1990).
+            number = static_cast<double>(static_cast<std::int64_t>(mantissa)) / exact_power_of_ten[count];
+        } else if (!nearest(mantissa, -static_cast<std::int64_t>(count), number)) {
+            return nullptr;
+        }
     } else {
         number = static_cast<double>(static_cast<std::int64_t>(mantissa));
     }
