@@ -296,6 +296,8 @@ def draw(sweep: list[dict], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "meka"  # equal results, equal figure
+    matplotlib.rcParams["svg.fonttype"] = "none"
     from matplotlib import pyplot
 
     data, scalings = ("pendigits", "ijcnn1", "covtype"), ("[0,1]", "[-1,1]", "standard")
@@ -309,11 +311,12 @@ def draw(sweep: list[dict], path: Path) -> None:
                 )
             axes[i][j].set_title(f"{name} {how}")
             axes[i][j].set_yscale("log")
+            axes[i][j].set_ylim(1e-6, 2)
     axes[0][0].legend()
     figure.supxlabel("log2 gamma")
     figure.supylabel("relative error")
     figure.tight_layout()
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def main() -> None:
