@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from svmfast.errors import UnsupportedError
-from svmfast.evaluation.linear import linear_seconds
+from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds
 from svmfast.evaluation.score import Score
 from svmfast.evaluation.timing import measure
 from svmfast.models.answer import Answer, answer
-from svmfast.models.base import BoundedModel, Model
+from svmfast.models.base import BoundedModel, CountedModel, Model
 from svmfast.models.certified import CertifiedModel, certified_rows
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
@@ -68,6 +68,8 @@ class Row:
         The exact model's `predict_seconds` over this one's.
     linear_cost : float
         `predict_seconds` over that of a linear model on the same rows.
+    multiply_adds, linear_cost_counted : float or None
+        Counted for a dense row, and over the linear model's; None where a kind does not count them.
     certified_percent : float or None
         Rows whose label is provably the exact model's; None for a model without a certificate, and for
         regression, whose certificate is an error bar.
@@ -95,6 +97,8 @@ class Row:
     predict_seconds_range: tuple[float, float]
     speedup: float
     linear_cost: float
+    multiply_adds: float | None
+    linear_cost_counted: float | None
     certified_percent: float | None = None
     violations: int | None = None
     labels_differing_with_fallback: int | None = None
@@ -166,6 +170,7 @@ def compare(
     for other in entrants[1:]:
         _same_question(exact, other)
     linear = linear_seconds(exact.model.head, rows, threads=threads, repeats=repeats).seconds
+    unit = linear_multiply_adds(exact.model.head, rows)
     lines: list[Row] = []
     reference: Answer | None = None
     for done, entrant in enumerate(entrants):
@@ -180,6 +185,7 @@ def compare(
         max_error: float | None = None
         if entrant.model.head.one_vs_rest == exact.model.head.one_vs_rest:
             mean_error, max_error = _errors(said.decisions, reference.decisions)
+        counted = entrant.model.multiply_adds(rows) if isinstance(entrant.model, CountedModel) else None
         lines.append(
             Row(
                 path=entrant.path,
@@ -199,6 +205,8 @@ def compare(
                 predict_seconds_range=(timing.fastest, timing.slowest),
                 speedup=(lines[0].predict_seconds if lines else timing.seconds) / timing.seconds,
                 linear_cost=timing.seconds / linear,
+                multiply_adds=counted,
+                linear_cost_counted=None if counted is None or not unit else counted / unit,
                 **_certificate(entrant.model, exact.model, rows, reference, threads, repeats),
             )
         )

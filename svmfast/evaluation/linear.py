@@ -20,6 +20,11 @@ def weight_vectors(head: Head) -> int:
     return head.n_classes if head.is_classifier and head.n_classes > 2 else 1
 
 
+def linear_multiply_adds(head: Head, rows: Rows) -> int:
+    """Return the multiply-adds of that linear model for a row with all its columns in use."""
+    return weight_vectors(head) * rows.n_columns
+
+
 def linear_seconds(head: Head, rows: Rows, *, threads: int = 1, repeats: int = 5) -> Timing:
     """Return the time of a linear prediction of `rows`: weights times rows, by the faster of two good ways.
 

@@ -31,6 +31,8 @@ _MODEL_KEYS: dict[str, Callable[[Row], Any]] = {
     "predict_seconds_slowest": lambda row: row.predict_seconds_range[1],
     "speedup": lambda row: row.speedup,
     "linear_cost": lambda row: row.linear_cost,
+    "multiply_adds": lambda row: row.multiply_adds,
+    "linear_cost_counted": lambda row: row.linear_cost_counted,
     "certified_percent": lambda row: row.certified_percent,
     "violations": lambda row: row.violations,
     "labels_differing_with_fallback": lambda row: row.labels_differing_with_fallback,

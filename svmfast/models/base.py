@@ -45,6 +45,14 @@ class Model(Protocol):
 
 
 @runtime_checkable
+class CountedModel(Model, Protocol):
+    """A model whose cost can be counted."""
+
+    def multiply_adds(self, rows: Rows) -> float:
+        """Return the mean count of multiply-adds a row costs when all its columns are in use."""
+
+
+@runtime_checkable
 class BoundedModel(Model, Protocol):
     """A model that holds only near what it was made from, and can tell where that is."""
 

@@ -91,6 +91,10 @@ class KernelExpansion:
         # Regression prints the value itself, so it is summed in LIBSVM's order to give LIBSVM's digits.
         return self._engine.decision_values(rows, threads=threads, libsvm_order=self.head.is_regression)
 
+    def multiply_adds(self, rows: Rows) -> float:
+        """Return the count of multiply-adds a dense row costs: distances to the support vectors, and sums."""
+        return float(len(self.sv) * (self.n_features + len(self.sv_coef)))
+
     @cached_property
     def _engine(self) -> DecisionEngine:
         return DecisionEngine(self.kernel, self.sv, self.sv_coef, self.rho, self.nr_sv)

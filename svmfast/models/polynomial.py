@@ -281,6 +281,13 @@ class PolynomialModel:
             out[mine] = inside_bound(self.gamma, float(self.sv_squared_norms[cell]), squared)
         return out
 
+    def multiply_adds(self, rows: Rows) -> float:
+        """Return the mean count of multiply-adds a dense row costs: distances to the centres, and terms."""
+        d, cells = self.centres.shape[1], self.n_cells
+        terms = np.array([sum(math.comb(d + int(order), int(order)) for order in row) for row in self.orders])
+        share = np.bincount(self.cells(rows), minlength=cells) / max(1, len(rows))
+        return float(share @ terms) + (cells * d if cells > 1 else 0)
+
     def full_centre(self, cell: int) -> FloatArray:
         """Return a centre over all columns up to the last variable's."""
         width = int(self.features[-1]) + 1 if len(self.features) else 0
