@@ -39,39 +39,79 @@ inline const char *token_end(const char *p) noexcept {
 
 class Parser {
   public:
-    Parser(const char *begin, const char *end, const Options &options, Block &block)
-        : end_(end), options_(options), block_(block),
-          least_(options.zero_based || options.precomputed ? 0 : 1) {
+    Parser(const char *begin, const char *end, const Options &options, Block &block, std::size_t to_come)
+        : begin_(begin), end_(end), options_(options), block_(block),
+          least_(options.zero_based || options.precomputed ? 0 : 1), to_come_(static_cast<double>(to_come)), plain_(begin, least_) {
         at_.p = begin;
+        at_.lines = block.lines;
+        at_.width = block.width;
     }
 
+    // Part by part, so that room for the worst that a part can hold is no waste of memory: pages that are asked for and
+    // given back cost more than the reading.
     void run() {
-        const auto bytes = static_cast<std::size_t>(end_ - at_.p);
-        // Room for the shortest rows and entries there are ("1\n", "1:1 ", with --dense "1 "), so that the loops never
-        // ask. Memory that is not written is not used.
-        block_.labels.reserve_more(bytes / 2 + 1);
-        block_.indptr.reserve_more(bytes / 2 + 2);
+        const auto rows = block_.labels.size(), entries = block_.values.size();
+        while (at_.p != end_ && !block_.fault.rule) {
+            const char *const part_end = end_of_part();
+            reserve(static_cast<std::size_t>(part_end - at_.p));
+            if (at_.p != begin_) {  // expect more of the same
+                const double left = static_cast<double>(end_ - at_.p) + to_come_;
+                const double more = 1.02 * left / static_cast<double>(at_.p - begin_);
+                const auto expected = [more](std::size_t n) { return static_cast<std::size_t>(static_cast<double>(n) * more); };
+                reserve_rows(expected(block_.labels.size() - rows));
+                reserve_entries(expected(block_.values.size() - entries));
+            }
+            read_part(part_end);
+        }
+        block_.lines = at_.lines;
+        block_.width = at_.width;
+    }
+
+  private:
+    static constexpr std::ptrdiff_t part_bytes = 1 << 16;
+
+    const char *end_of_part() const noexcept {
+        if (end_ - at_.p <= 2 * part_bytes) return end_;
+        const void *line_end = std::memchr(at_.p + part_bytes, '\n', static_cast<std::size_t>(end_ - at_.p - part_bytes));
+        return static_cast<const char *>(line_end) + 1;
+    }
+
+    void reserve_rows(std::size_t rows) {
+        block_.labels.reserve_more(rows);
+        block_.indptr.reserve_more(rows + 1);
         if (block_.indptr.size() == 0) {
             *block_.indptr.data() = 0;
             block_.indptr.set_end(block_.indptr.data() + 1);
         }
-        block_.indices.reserve_more(bytes / (options_.dense ? 2 : 4) + 2);
-        block_.values.reserve_more(bytes / (options_.dense ? 2 : 4) + 2);
+    }
+
+    void reserve_entries(std::size_t entries) {
+        block_.indices.reserve_more(entries);
+        block_.values.reserve_more(entries);
+    }
+
+    // Room for the shortest rows and entries there are ("1\n", "1:1 ", with --dense "1 "), and for one that is tried, so
+    // that the loops never ask.
+    void reserve(std::size_t bytes) {
+        reserve_rows(bytes / 2 + 1);
+        reserve_entries(bytes / (options_.dense ? 2 : 4) + 2);
+    }
+
+    void read_part(const char *part_end) {
         at_.label = block_.labels.end();
         at_.row_end = block_.indptr.end();
         at_.index = block_.indices.end();
         at_.value = block_.values.end();
-        at_.lines = block_.lines;
-        at_.width = block_.width;
+        part_end_ = part_end;
         const bool plain = options_.labelled && !options_.dense && !options_.precomputed;
-        PlainReader plain_reader(at_.p, end_, least_);
-        while (at_.p != end_) {
+        plain_.set_end(part_end);
+        while (at_.p != part_end) {
             if (plain) {
                 const double *const label = at_.label;
                 const std::int64_t line = at_.lines + 1;
-                plain_reader.read(at_, block_.values.data());
+                plain_.read(at_, block_.values.data());
                 if (at_.label != label && block_.first_row == 0) block_.first_row = line;
-                if (at_.p == end_) break;
+                if (at_.p == part_end) break;
             }
             ++at_.lines;
             line_ = p_ = at_.p;
@@ -88,11 +128,8 @@ class Parser {
         block_.indptr.set_end(at_.row_end);
         block_.indices.set_end(at_.index);
         block_.values.set_end(at_.value);
-        block_.lines = at_.lines;
-        block_.width = at_.width;
     }
 
-  private:
     bool fault(const char *rule, const char *begin, const char *end, const char *why = "") {
         if (begin && std::memchr(begin, 0, static_cast<std::size_t>(end - begin))) rule = "nul";
         block_.fault.rule = rule;
@@ -130,7 +167,7 @@ class Parser {
     bool finish_line(std::int64_t &comments) {
         if (*p_ == '#') {
             ++comments;
-            const char *next = static_cast<const char *>(std::memchr(p_, '\n', static_cast<std::size_t>(end_ - p_)));
+            const char *next = static_cast<const char *>(std::memchr(p_, '\n', static_cast<std::size_t>(part_end_ - p_)));
             const void *cr = std::memchr(p_, '\r', static_cast<std::size_t>(next - p_));
             p_ = cr ? static_cast<const char *>(cr) : next;
         }
@@ -310,10 +347,13 @@ class Parser {
         return found_comma == comma || fault("mixed_separators", begin, field_end(p_));
     }
 
-    const char *p_ = nullptr, *const end_;  // where the line at hand is read
+    const char *p_ = nullptr;  // where the line at hand is read
+    const char *const begin_, *const end_, *part_end_ = nullptr;
     const Options &options_;
     Block &block_;
     const std::int64_t least_;
+    const double to_come_;
+    PlainReader plain_;
     Cursor at_;
     const char *line_ = nullptr;
     bool sorted_ = true;
@@ -324,8 +364,8 @@ class Parser {
 
 }  // namespace
 
-void parse(const char *begin, const char *end, const Options &options, Block &block) {
-    Parser(begin, end, options, block).run();
+void parse(const char *begin, const char *end, const Options &options, Block &block, std::size_t to_come) {
+    Parser(begin, end, options, block, to_come).run();
 }
 
 }  // namespace svmfast::svmlight

@@ -45,10 +45,19 @@ struct Block {
     std::int64_t row_width = -1;  // values in every row where all rows must have the same (dense, precomputed)
     Notes notes;
     Fault fault;
+
+    // Keeps the memory.
+    void clear() noexcept {
+        labels.clear(), values.clear(), indptr.clear(), indices.clear();
+        lines = first_row = width = 0;
+        row_width = -1;
+        notes = Notes{};
+        fault = Fault{};
+    }
 };
 
 // Appends the lines of [begin, end) to `block` up to the first fault. The last character is '\n' and text::padding
-// bytes behind `end` are readable.
-void parse(const char *begin, const char *end, const Options &options, Block &block);
+// bytes behind `end` are readable. `to_come` bytes of text are expected to follow later for the same block.
+void parse(const char *begin, const char *end, const Options &options, Block &block, std::size_t to_come);
 
 }  // namespace svmfast::svmlight

@@ -20,15 +20,15 @@ nb::bytes cut(const char *begin, const char *end, std::size_t most) {
     return nb::bytes(begin, std::min(static_cast<std::size_t>(end - begin), most));
 }
 
-// Appends the rows of `piece`, whose lines follow those of `whole`. False: stop, whole.fault is set.
-bool merge(Block &whole, const Block &piece) {
+// Appends the rows of `piece`, whose lines follow those of `whole`, and its fault.
+void merge(Block &whole, const Block &piece) {
     if (piece.first_row && whole.row_width >= 0 && piece.row_width != whole.row_width) {
         whole.fault = Fault{};
         whole.fault.rule = "row_width";
         whole.fault.line = whole.lines + piece.first_row;
         whole.fault.found = piece.row_width, whole.fault.wanted = whole.row_width;
         whole.lines = whole.fault.line;
-        return false;
+        return;
     }
     const auto rows = piece.labels.size(), entries = whole.values.size();
     whole.labels.append(piece.labels.data(), rows);
@@ -47,7 +47,6 @@ bool merge(Block &whole, const Block &piece) {
         whole.fault.line += whole.lines;
     }
     whole.lines += piece.lines;
-    return !piece.fault.rule;
 }
 
 // Lines go in block by block, rows are taken out at any time between blocks.
@@ -56,16 +55,16 @@ class Tokenizer {
     Tokenizer(bool zero_based, bool precomputed, bool dense, bool lenient, bool labelled)
         : options_{zero_based, precomputed, dense, lenient, labelled} {}
 
-    // Parses text[begin, end), whole lines. Returns None, or the first fault as
+    // Parses text[begin, end), whole lines; about `to_come` more bytes will follow before take(). Returns None, or the first fault as
     // (rule, why, line, text of the line, token or None, found, wanted).
-    nb::object feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, int threads) {
+    nb::object feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, int threads, std::size_t to_come) {
         const auto *data = reinterpret_cast<const char *>(text.data());
         if (begin > end || end + text::padding > text.shape(0)) throw nb::index_error("no padding behind the text");
         if (begin == end) return nb::none();
         if (data[end - 1] != '\n') throw nb::value_error("the last line has no end");
         {
             nb::gil_scoped_release unlocked;
-            parse_pieces(data + begin, data + end, threads);
+            parse_pieces(data + begin, data + end, threads, to_come);
         }
         const Fault &fault = whole_.fault;
         if (!fault.rule) return nb::none();
@@ -97,34 +96,34 @@ class Tokenizer {
     std::size_t rows() const { return whole_.labels.size(); }
 
   private:
-    void parse_pieces(const char *begin, const char *end, int threads) {
+    void parse_pieces(const char *begin, const char *end, int threads, std::size_t to_come) {
         // Below this a thread costs more than it saves.
         constexpr std::ptrdiff_t least_piece = 1 << 18;
         const auto most = static_cast<int>(std::min<std::ptrdiff_t>((end - begin) / least_piece, 1 << 10));
         const int pieces = std::max(1, std::min(threads, most));
-        if (pieces == 1) return parse(begin, end, options_, whole_);
+        if (pieces == 1) return parse(begin, end, options_, whole_, to_come);
         std::vector<const char *> cuts{begin};
-        for (int i = 1; i < pieces; ++i) {
+        for (int i = 1; i < pieces && cuts.back() != end; ++i) {
             const char *guess = std::max(cuts.back(), begin + (end - begin) / pieces * i);
             const void *line_end = std::memchr(guess, '\n', static_cast<std::size_t>(end - guess));
             cuts.push_back(static_cast<const char *>(line_end) + 1);
-            if (cuts.back() == end) break;
         }
         if (cuts.back() != end) cuts.push_back(end);
-        std::vector<Block> parts(cuts.size() - 1);
-        for (Block &part : parts) part.row_width = whole_.row_width;
-        parallel_for(parts.size(), pieces,
-                     [&](std::size_t i, std::size_t) { parse(cuts[i], cuts[i + 1], options_, parts[i]); });
-        if (whole_.indptr.size() == 0) {
-            const std::int64_t zero = 0;
-            whole_.indptr.append(&zero, 1);
+        // The first piece goes where it belongs, the others are appended to it.
+        rest_.resize(cuts.size() - 2);
+        for (Block &piece : rest_) {
+            piece.clear();
+            piece.row_width = whole_.row_width;
         }
-        for (const Block &part : parts)
-            if (!merge(whole_, part)) break;
+        parallel_for(cuts.size() - 1, pieces, [&](std::size_t i, std::size_t) {
+            parse(cuts[i], cuts[i + 1], options_, i ? rest_[i - 1] : whole_, 0);
+        });
+        for (std::size_t i = 0; i < rest_.size() && !whole_.fault.rule; ++i) merge(whole_, rest_[i]);
     }
 
     Options options_;
     Block whole_;
+    std::vector<Block> rest_;
 };
 
 // Rows [first, last) as text, "label index:value ...\n"; columns are written as column + base.
@@ -165,7 +164,7 @@ void register_svmlight(nanobind::module_ &m) {
     nb::class_<Tokenizer>(m, "SvmlightTokenizer")
         .def(nb::init<bool, bool, bool, bool, bool>(), "zero_based"_a, "precomputed"_a, "dense"_a, "lenient"_a,
              "labelled"_a)
-        .def("feed", &Tokenizer::feed, "text"_a.noconvert(), "begin"_a, "end"_a, "threads"_a)
+        .def("feed", &Tokenizer::feed, "text"_a.noconvert(), "begin"_a, "end"_a, "threads"_a, "to_come"_a)
         .def("take", &Tokenizer::take)
         .def_prop_ro("rows", &Tokenizer::rows);
     m.attr("TEXT_PADDING") = text::padding;

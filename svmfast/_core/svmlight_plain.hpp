@@ -21,8 +21,11 @@ struct Cursor {
 // then, so that the processor works on several at once instead of searching the end of one to find the next.
 class PlainReader {
   public:
-    PlainReader(const char *begin, const char *end, std::int64_t least_index)
-        : begin_(begin), end_(end), indexed_(begin), base_(begin), least_(least_index), place_(new std::uint32_t[room]) {}
+    PlainReader(const char *begin, std::int64_t least_index)
+        : begin_(begin), end_(begin), indexed_(begin), base_(begin), least_(least_index), place_(new std::uint32_t[room]) {}
+
+    // How far the text may be read: to behind a line end.
+    void set_end(const char *end) noexcept { end_ = end; }
 
     // Reads lines from cursor.p on as long as they are plain: labelled, single blanks, ascending indices of at most eight
     // digits, finite numbers. Stops in front of the first other line, or at the end. (The first line of the text counts as
@@ -38,7 +41,8 @@ class PlainReader {
     void index_stretch();
     bool read_row(Cursor &cursor);
 
-    const char *const begin_, *const end_;
+    const char *const begin_;
+    const char *end_;
     const char *indexed_;  // places up to here are known
     const char *base_;     // places count from here
     const std::int64_t least_;

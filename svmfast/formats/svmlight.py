@@ -30,7 +30,7 @@ from svmfast.formats.target import Writer, write_atomic
 from svmfast.rows import Rows
 
 #: Text handed to the tokenizer at a time; what it becomes is of the same size.
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 2 << 20
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _WRITE_ENTRIES = 1 << 18
@@ -159,7 +159,7 @@ class DataStream(Iterator[Dataset]):
 
     def read_all(self) -> Dataset:
         """Return all remaining rows as one dataset."""
-        while self._error is None and self._feed():
+        while self._error is None and self._feed(all_at_once=True):
             pass
         if self._error is None and self._tokenizer.rows:
             return self._take()
@@ -168,13 +168,14 @@ class DataStream(Iterator[Dataset]):
         except StopIteration:
             raise OptionError(f"{self.path}: already read to its end") from None
 
-    def _feed(self) -> bool:
+    def _feed(self, all_at_once: bool = False) -> bool:
         if not self._lines.next():
             return False
         lines = self._lines
         begin = 0 if self._started else self._check_start()
         self._started = True
-        fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads)
+        to_come = (self._source.size or 0) - self._source.consumed if all_at_once else 0
+        fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads, max(0, to_come))
         if fault is not None:
             self._error = explain(self.path, fault, self._dialect)
             self._source.verify()  # a damaged file is the better reason for a faulty line
