@@ -198,13 +198,28 @@ class Parser {
         sorted_ = true;
         bool first = true;
         for (p_ = skip_blanks(p_); kind(*p_) != line_over; p_ = skip_blanks(p_), first = false)
-            if (!read_entry(last, first)) return false;
+            if (!read_common_entry(last) && !read_entry(last, first)) return false;
         if (!sorted_) {
             ++block_.notes.sorted_rows;
             if (!sort_row()) return false;
         }
         line_width_ = last - least_ + 1;
         return !options_.precomputed || check_precomputed_row();
+    }
+
+    // One to eight digits, a colon, a short decimal number, in order; everything else is left to read_entry().
+    bool read_common_entry(std::int64_t &last) {
+        const std::uint64_t word = text::load8(p_);
+        const unsigned digits = text::leading_digits(word);
+        if (digits == 0 || p_[digits] != ':') return false;
+        const auto index = static_cast<std::int64_t>(text::digits_value(word, digits));
+        const char *const end = text::fast_double(p_ + digits + 1, *at_.value);
+        if (!end || kind(*end) == other || index <= last) return false;
+        *at_.index++ = static_cast<std::int32_t>(index - least_);
+        ++at_.value;
+        last = index;
+        p_ = end;
+        return true;
     }
 
     // One token behind the label, whatever it is. `last` is the highest index so far in the row.
