@@ -55,9 +55,11 @@ def inside_bound(gamma: float, sv_max_squared_norm: float, row_squared_norms: Fl
     -------
     (n,) bool
     """
-    with np.errstate(over="ignore"):
-        product = sv_max_squared_norm * np.asarray(row_squared_norms, dtype=np.float64)
-        return np.asarray(product * (16 * gamma * gamma) < 1)
+    # Roots, as in gamma_max, and gamma once: an extreme gamma's square would overflow or vanish.
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = math.sqrt(sv_max_squared_norm) * np.sqrt(np.asarray(row_squared_norms, dtype=np.float64))
+        # nan is zero times infinity: beside a zero vector every row is inside.
+        return np.asarray(~(product * gamma * 4 >= 1))
 
 
 def centred_squared_norms(rows: Rows, centre: FloatArray) -> FloatArray:

@@ -45,3 +45,12 @@ def test_centred_norms() -> None:
     full = np.concatenate([centre, np.zeros(2)])
     expected = ((dense - full) ** 2).sum(axis=1)
     assert centred_squared_norms(Rows.from_dense(dense), centre) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("gamma", [1e-300, 1e300, 1.7e308])
+def test_an_extreme_gamma_neither_overflows_nor_vanishes(gamma: float) -> None:
+    # Beside a zero vector, and at half and at twice the norm of the bound.
+    norm = 0.25 / gamma
+    norms = np.array([0.0, norm / 2, norm * 2])
+    assert inside_bound(gamma, norm, norms).tolist() == [True, True, False]
+    assert inside_bound(gamma, 0.0, np.array([0.0, 1.0, np.inf])).all()
