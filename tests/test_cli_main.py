@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -136,6 +139,61 @@ def test_output_that_cannot_be_flushed_is_an_error() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (2, b"svmfast: No space left on device\n")
+
+
+@pytest.mark.parametrize("output", ["-", "out"])
+def test_closed_standard_output_is_an_error_and_reaches_no_file(tmp_path: Path, output: str) -> None:
+    target = tmp_path / output
+    arguments = [data("iris.test"), model("iris_c_linear"), "-" if output == "-" else target]
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", PROGRAM, "predict", *arguments], stderr=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("Bad file descriptor\n")
+    assert done.stderr.count("\n") == 1
+    if output != "-":
+        assert target.read_bytes() == svmfast("predict", "-q", *arguments[:2]).stdout
+
+
+def test_closed_standard_error_is_no_error() -> None:
+    arguments = ["predict", data("iris.test"), model("iris_c_linear")]
+    done = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", PROGRAM, *arguments], stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (0, svmfast(*arguments).stdout)
+
+
+def test_names_of_any_bytes_are_printed_as_they_are(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff\xe9.txt"
+    with open(name, "wb") as file:
+        file.write(data("iris.test").read_bytes())
+    # As in a locale such as de_DE.UTF-8.
+    strict = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run([PROGRAM, "bound-check", name], env=strict, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert name in done.stdout
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["predict", "DATA", "MODEL", "DATA"], "svmfast: OUTPUT is DATA itself, '{}'; it would be lost"),
+        (["predict", "DATA", "MODEL", "MODEL"], "svmfast: OUTPUT is MODEL itself, '{}'; it would be lost"),
+        (["approximate", "MODEL", "-o", "MODEL"], "svmfast: OUT is MODEL itself, '{}'; it would be lost"),
+        (["train", "-q", "DATA", "DATA"], "svmfast: MODEL is DATA itself, '{}'; it would be lost"),
+    ],
+)
+def test_an_input_is_never_overwritten(
+    tmp_path: Path, link: Callable[[Path, Path], None], words: list[str], message: str
+) -> None:
+    files = {"DATA": tmp_path / "d", "MODEL": tmp_path / "m"}
+    shutil.copy(data("iris.test"), files["DATA"])
+    shutil.copy(model("iris_c_poly3"), files["MODEL"])
+    before = {name: path.read_bytes() for name, path in files.items()}
+    other = tmp_path / "other"
+    link(files[words[-1]], other)
+    done = svmfast(*(files.get(word, word) for word in words[:-1]), other)
+    assert (done.returncode, done.stderr.decode()) == (2, message.format(other) + "\n")
+    assert {name: path.read_bytes() for name, path in files.items()} == before
 
 
 def test_shell_completion() -> None:

@@ -80,6 +80,9 @@ def command(
         raise OptionError("the model and --json cannot both go to standard output")
     if model == "-" and calibrate == "-":
         raise OptionError("MODEL and --calibrate cannot both be standard input")
+    from svmfast.cli.inputs import keep_inputs
+
+    keep_inputs("OUT", output, MODEL=model, DATA=calibrate)
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import open_model, save_model
     from svmfast.formats.svmlight import read_svmlight

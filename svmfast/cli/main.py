@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -151,12 +152,37 @@ def console() -> NoReturn:
     It ends without Python's teardown: a thread that still waits for input would hang it, and taking NumPy
     apart takes longer than many predictions.
     """
+    _prepare_standard_streams()
     status = run()
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
     os._exit(status)
+
+
+def _prepare_standard_streams() -> None:
+    """Let closed descriptors answer with an error, and names of any bytes be printed as they are.
+
+    A file opened later would otherwise get a closed stream's descriptor, and with it what LIBSVM or a
+    message writes there.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # Standard input and output in the wrong direction, so that using them fails; remarks that nobody
+            # can hear are no failure.
+            null = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_WRONLY)
+            if null != descriptor:
+                os.dup2(null, descriptor)
+                os.close(null)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 (stays open)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")
 
 
 def _flushed(status: int) -> int:

@@ -93,7 +93,9 @@ def command(
     """
     if [data, model, exact].count("-") > 1:
         raise OptionError("only one of DATA, MODEL and --exact can be standard input")
-    from svmfast.cli.inputs import open_model
+    from svmfast.cli.inputs import keep_inputs, open_model
+
+    keep_inputs("OUTPUT", output, DATA=data, MODEL=model, EXACT=exact)
     from svmfast.models.answer import require
 
     loaded = open_model(model, quiet).model

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from svmfast.cli.inputs import naming_lines
+from svmfast.cli.inputs import keep_inputs, naming_lines
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cores import usable_cores
@@ -163,9 +163,7 @@ def command(
     if data == "-" and not (folds or model):
         raise OptionError("DATA is standard input, so the model needs a name; give MODEL")
     target = model or f"{os.path.basename(data)}.model"
-    with contextlib.suppress(OSError):
-        if os.path.samefile(data, target):
-            raise OptionError(f"MODEL is DATA itself, '{target}'; it would be lost")
+    keep_inputs("MODEL", target, DATA=data)
 
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.svmlight import read_svmlight
