@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from svmfast.api import bound_check as bound_check
+    from svmfast.api import budget_train as budget_train
     from svmfast.api import compare as compare
     from svmfast.api import predict as predict
     from svmfast.errors import SvmfastError as SvmfastError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
     from svmfast.formats.svmlight import write_svmlight as write_svmlight
     from svmfast.methods.approximate import approximate as approximate
+    from svmfast.methods.budget_options import BudgetTrainOptions as BudgetTrainOptions
     from svmfast.methods.train import TrainOptions as TrainOptions
     from svmfast.methods.train import train as train
     from svmfast.models.answer import Answer as Answer
@@ -45,6 +47,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Answer": "svmfast.models.answer",
     "BoundReport": "svmfast.evaluation.bound_check",
+    "BudgetTrainOptions": "svmfast.methods.budget_options",
     "Comparison": "svmfast.evaluation.compare",
     "Dataset": "svmfast.formats.svmlight",
     "Rows": "svmfast.rows",
@@ -53,6 +56,7 @@ _PUBLIC = {
     "approximate": "svmfast.methods.approximate",
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api",
+    "budget_train": "svmfast.api",
     "compare": "svmfast.api",
     "load_model": "svmfast.formats.detect",
     "predict": "svmfast.api",

@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike
 from svmfast.cores import usable_cores
 from svmfast.errors import OptionError
 from svmfast.models.answer import Answer, answer
-from svmfast.rows import Rows, as_rows
+from svmfast.rows import FloatArray, Rows, as_rows
 
 if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import BoundReport
     from svmfast.evaluation.compare import Comparison
+    from svmfast.methods.budget_options import BudgetTrainOptions, BudgetTrainReport
     from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
 
 
 def predict(
@@ -143,6 +145,59 @@ def bound_check(
         raise OptionError("model and gamma exclude each other: a model has a gamma of its own")
     blocks: Iterable[Rows] = [_rows(data)]
     return check_data(lambda: blocks, gamma) if model is None else check_model(blocks, _model(model))
+
+
+def budget_train(
+    data: Any,
+    labels: ArrayLike | None = None,
+    options: BudgetTrainOptions | None = None,
+    *,
+    validate: Any = None,
+    validate_labels: ArrayLike | None = None,
+    threads: int | None = None,
+) -> tuple[KernelExpansion, BudgetTrainReport]:
+    """Train an RBF model of at most ``options.budget`` support vectors a decision function.
+
+    Parameters
+    ----------
+    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    labels : (n,) array_like, optional
+        Classes (integers) or values; a Dataset has its own.
+    options : BudgetTrainOptions, optional
+    validate, validate_labels
+        Held-out rows in the same forms: candidates are compared on them and the report has their score.
+    threads : int, optional
+        Default: the cores this process may use. The model is the same for every number.
+
+    Returns
+    -------
+    KernelExpansion, BudgetTrainReport
+
+    Notes
+    -----
+    ``svmfast.methods.budget_train`` has the form for data larger than memory, checkpoints and progress.
+    """
+    from svmfast.methods.budget_options import BudgetTrainOptions
+    from svmfast.methods.budget_train import budget_train as train_source
+    from svmfast.solvers.training_data import MemorySource
+
+    source = MemorySource(_rows(data), _labels(data, labels))
+    held = None if validate is None else (_rows(validate), _labels(validate, validate_labels))
+    return train_source(
+        source, options or BudgetTrainOptions(), validate=held, threads=threads or usable_cores()
+    )
+
+
+def _labels(data: Any, labels: ArrayLike | None) -> FloatArray:
+    given = getattr(data, "labels", None) if labels is None else labels
+    if given is None:
+        raise OptionError("labels are missing: give them beside the data, or a Dataset")
+    values = np.ascontiguousarray(given, dtype=np.float64)
+    if values.shape != (len(_rows(data)),):
+        raise OptionError(
+            f"{len(_rows(data))} rows need as many labels, got an array of shape {values.shape}"
+        )
+    return values
 
 
 def _model(model: Model | str | os.PathLike[str]) -> Model:

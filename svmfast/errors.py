@@ -158,6 +158,10 @@ class FileAccessError(InputError):
     """A file cannot be opened or read."""
 
 
+class CheckpointError(InputError):
+    """A checkpoint file is damaged, or was written by another run."""
+
+
 class CompressedDataError(InputError):
     """A compressed file is damaged or cut short."""
 

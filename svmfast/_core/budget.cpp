@@ -16,7 +16,7 @@
 namespace svmfast {
 namespace {
 
-constexpr std::size_t COUNTERS = 10;
+constexpr std::size_t COUNTERS = 11;
 constexpr std::size_t AUDIT_NUMBERS = sizeof(MergeAudit) / sizeof(double);
 
 template <class Container>
@@ -169,17 +169,19 @@ class BudgetedSgd {
         s.maintained = static_cast<std::int64_t>(c[6]);
         s.merged = static_cast<std::int64_t>(c[7]);
         s.degradation = c[8];
-        if (c[9] != s.lambda) throw std::invalid_argument("the saved state belongs to another problem");
+        if (c[9] != s.lambda || c[10] != static_cast<double>(s.budget)) throw std::invalid_argument("the saved state belongs to another problem");
         for (SlotEntries &entries : s.entries) entries.current = false;
     }
 
-    // occupied, free slot, bias sum, steps, changes of the inverse, violations, maintained, merged, degradation, lambda
+    // occupied, free slot, bias sum, steps, changes of the inverse, violations, maintained, merged, degradation, lambda,
+    // budget
     Out<double> counters() const {
         const std::vector<double> values{static_cast<double>(s.occupied),   static_cast<double>(s.free_slot),
                                          s.bias_sum,                        static_cast<double>(s.steps),
                                          static_cast<double>(s.since_inverse), static_cast<double>(s.violations),
                                          static_cast<double>(s.maintained), static_cast<double>(s.merged),
-                                         s.degradation,                     s.lambda};
+                                         s.degradation,                     s.lambda,
+                                         static_cast<double>(s.budget)};
         return copied(values, {values.size()});
     }
 

@@ -24,6 +24,7 @@ from svmfast.errors import InputError, SvmfastError
 COMMANDS: dict[str, tuple[str, str]] = {
     "approximate": ("svmfast.cli.approximate:command", "Replace support vectors by a truncated expansion."),
     "compress": ("svmfast.cli.compress:command", "Move a few support vectors to stand for all of them."),
+    "budget-train": ("svmfast.cli.budget_train:command", "Train an SVM of a fixed size in a few passes."),
     "bound-check": ("svmfast.cli.bound_check:command", "Tell whether data is safe to approximate on."),
     "meka": ("svmfast.cli.meka:command", "Train on a block-wise low-rank kernel; kernel error."),
     "predict": ("svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),

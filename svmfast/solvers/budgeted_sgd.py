@@ -265,3 +265,11 @@ def random_order(count: int, *key: int) -> NDArray[np.int64]:
         Not negative; for example seed, pass and block.
     """
     return _core.random_order(count, np.array(key, dtype=np.uint64))
+
+
+def arithmetic() -> str:
+    """Return ``fused`` or ``plain``: machines of the same kind take the same steps to the bit.
+
+    AVX2 and AVX-512 round alike; a processor without fused multiply-add does not.
+    """
+    return "plain" if _core.isa() == "baseline" else "fused"

@@ -57,6 +57,116 @@ class RefitReport:
     seconds: float
 
 
+class Refit:
+    """One refit, driven from outside: several can share each reading of the rows.
+
+    Until :attr:`done`: give every training row to :meth:`add`, always in the same order, then call
+    :meth:`advance`.
+
+    Parameters
+    ----------
+    start : BudgetExpansion
+        Vectors, and the coefficients to begin with.
+    count : int
+        Number of training rows n.
+    options : StepOptions
+        Gamma, lambda, loss, epsilon and weights are taken from it.
+    bias : bool
+        Fit a bias, which is not regularised; without it the bias stays 0.
+    """
+
+    def __init__(
+        self, start: BudgetExpansion, count: int, options: StepOptions, *, bias: bool = True
+    ) -> None:
+        self._vectors, self._count, self._bias = np.ascontiguousarray(start.vectors), count, bias
+        m = len(start.coef)
+        self._size = m + bias
+        self._native = _core.Refit(
+            self._vectors, options.gamma, LOSSES[options.loss], options.epsilon, *options.weights, bias
+        )
+        self._penalty = np.zeros((self._size, self._size))
+        self._penalty[:m, :m] = options.lambda_ * self._native.gram()
+        self._theta = np.append(start.coef, start.bias) if bias else start.coef.copy()
+        self._point: _Point | None = None
+        self._step, self._length = np.zeros(self._size), 0.0
+        self._objective_before = 0.0
+        self._iterations = self._passes = 0
+        self._converged = self.done = False
+        self._seconds = 0.0
+        self._restart()
+
+    def add(self, block: TrainingBlock, order: NDArray[np.int64], threads: int = 1) -> None:
+        """Take in the rows ``order`` of a block."""
+        begin = time.perf_counter()
+        indptr, indices, values, norms, targets = block.arrays()
+        trial = self._theta + self._length * self._step
+        loss, _, gradient, hessian = self._native.sums(
+            indptr, indices, values, norms, targets, order, trial, True, threads
+        )
+        self._loss += loss
+        self._gradient += gradient
+        self._hessian += hessian
+        self._seconds += time.perf_counter() - begin
+
+    def advance(self) -> None:
+        """All rows were given: accept the trial or shorten the step, and choose the next trial."""
+        begin = time.perf_counter()
+        self._passes += 1
+        trial = self._theta + self._length * self._step
+        pull = _product(self._penalty, trial)
+        value = self._loss / self._count + 0.5 * float(np.sum(pull * trial))
+        point = _Point(
+            value, self._gradient / self._count + pull, self._hessian / self._count + self._penalty
+        )
+        if self._point is None:
+            self._objective_before = value
+            self._go_from(point)
+        elif value <= self._point.value:
+            self._iterations += 1
+            self._theta = trial
+            self._converged = self._point.value - value <= TOLERANCE * self._point.value
+            self._go_from(point)
+        elif self._length > _SHORTEST_STEP:
+            self._length /= 2
+        else:
+            self._converged = self.done = True  # rounding is all that is left to gain
+        self._restart()
+        self._seconds += time.perf_counter() - begin
+
+    def _go_from(self, point: _Point) -> None:
+        self._point = point
+        self.done = self._converged or self._iterations == MAX_ITERATIONS
+        if not self.done:
+            self._step, self._length = _newton_step(point.hessian, point.gradient), 1.0
+
+    def _restart(self) -> None:
+        self._loss = 0.0
+        self._gradient, self._hessian = np.zeros(self._size), np.zeros((self._size, self._size))
+
+    def result(self) -> tuple[BudgetExpansion, RefitReport]:
+        """Return the coefficients reached."""
+        assert self._point is not None
+        m = self._size - self._bias
+        fitted = BudgetExpansion(
+            self._vectors, self._theta[:m].copy(), float(self._theta[m]) if self._bias else 0.0
+        )
+        return fitted, RefitReport(
+            self._iterations,
+            self._passes,
+            self._objective_before,
+            self._point.value,
+            self._converged,
+            self._seconds,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    value: float
+    gradient: FloatArray
+    hessian: FloatArray
+
+
 def refit(
     start: BudgetExpansion,
     blocks: Blocks,
@@ -70,73 +180,26 @@ def refit(
 
     Parameters
     ----------
-    start : BudgetExpansion
-        Vectors, and the coefficients to begin with.
+    start, count, options, bias
+        As for :class:`Refit`.
     blocks : callable
         Gives all training rows anew at each call, always in the same order.
-    count : int
-        Their number n.
-    options : StepOptions
-        Gamma, lambda, loss, epsilon and weights are taken from it.
-    bias : bool
-        Fit a bias, which is not regularised; without it the bias stays 0.
     threads : int
 
     Returns
     -------
     BudgetExpansion, RefitReport
     """
-    begin = time.perf_counter()
-    m = len(start.coef)
-    native = _core.Refit(
-        np.ascontiguousarray(start.vectors),
-        options.gamma,
-        LOSSES[options.loss],
-        options.epsilon,
-        *options.weights,
-        bias,
-    )
-    penalty = np.zeros((m + bias, m + bias))
-    penalty[:m, :m] = options.lambda_ * native.gram()
-    passes = 0
-
-    def evaluate(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        nonlocal passes
-        passes += 1
-        loss, gradient, hessian = 0.0, np.zeros(m + bias), np.zeros((m + bias, m + bias))
+    fit = Refit(start, count, options, bias=bias)
+    while not fit.done:
         for block, order in blocks():
-            part, _, slope, curvature = native.sums(*block.arrays(), order, theta, True, threads)
-            loss += part
-            gradient += slope
-            hessian += curvature
-        # Not "@": BLAS may sum in another order on a machine with another number of cores.
-        pull = _product(penalty, theta)
-        value = loss / count + 0.5 * float(np.sum(pull * theta))
-        return value, gradient / count + pull, hessian / count + penalty
-
-    theta = np.append(start.coef, start.bias) if bias else start.coef.copy()
-    value, gradient, hessian = evaluate(theta)
-    before, iterations, converged = value, 0, False
-    while not converged and iterations < MAX_ITERATIONS:
-        step = _newton_step(hessian, gradient)
-        length = 1.0
-        trial = evaluate(theta + step)
-        while not trial[0] <= value and length > _SHORTEST_STEP:
-            length /= 2
-            trial = evaluate(theta + length * step)
-        if not trial[0] <= value:
-            converged = True  # rounding is all that is left to gain
-            break
-        iterations += 1
-        theta = theta + length * step
-        converged = value - trial[0] <= TOLERANCE * value
-        value, gradient, hessian = trial
-    fitted = BudgetExpansion(start.vectors, theta[:m].copy(), float(theta[m]) if bias else 0.0)
-    seconds = time.perf_counter() - begin
-    return fitted, RefitReport(iterations, passes, before, value, converged, seconds)
+            fit.add(block, order, threads)
+        fit.advance()
+    return fit.result()
 
 
 def _product(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    # Not "@": BLAS may sum in another order on a machine with another number of cores.
     result: FloatArray = np.sum(matrix * vector, axis=1)
     return result
 

@@ -1,0 +1,399 @@
+"""``svmfast budget-train``: an SVM of a fixed size, trained in a few passes, in a file svm-predict loads."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from svmfast.cli import options
+from svmfast.cli.budget_report import report_lines, status_line
+from svmfast.cli.compress import Bytes
+from svmfast.cli.messages import count, remark, remarks
+from svmfast.cli.options import DataFormat, data_format
+from svmfast.cli.train import ClassWeight, Real, SvmTrainCommand
+from svmfast.errors import CheckpointError, DataFormatError, OptionError, TrainingRowError, UnsupportedError
+
+if TYPE_CHECKING:
+    from svmfast.formats.spool import Spool
+    from svmfast.formats.svmlight import Dataset, Notes
+    from svmfast.methods.budget_options import BudgetTrainOptions, PassStatus
+    from svmfast.methods.budget_train import Checkpointing
+    from svmfast.progress import Progress
+
+#: svm-train's numbers of the types that can be trained on a budget.
+_TYPES = {0: "c_svc", 3: "epsilon_svr"}
+_PARSED_AT_ONCE = 4 << 20
+_CHECKPOINT_VERSION = 1
+
+
+def _number(letter: str, name: str, default: float | None, text: str, **more: Any) -> Callable[..., Any]:
+    return click.option(letter, name, type=Real(), default=default, metavar="NUMBER", help=text, **more)
+
+
+@click.command(
+    "budget-train",
+    cls=SvmTrainCommand,
+    short_help="Train an SVM of at most B support vectors in a few passes.",
+    context_settings={"show_default": True},
+)
+@click.option(
+    "-s", "svm_type", type=click.Choice(["0", "3"]), default="0", metavar="TYPE",
+    help="0 C-SVC, 3 epsilon-SVR.",
+)  # fmt: skip
+@_number("-c", "cost", 1.0, "Cost C; lambda = 1/(n C) with n the rows of the decision function.")
+@_number("--lambda", "lambda_", None, "The regularisation itself, instead of C.", show_default=False)
+@_number("-g", "gamma", 0.0, "Gamma of the RBF kernel.", show_default="1/number of features")
+@_number("-p", "p", 0.1, "Epsilon of the loss (epsilon-SVR).")
+@click.option(
+    "-B", "--budget", type=click.IntRange(min=1), default=100, metavar="N",
+    help="Most support vectors of a decision function.",
+)  # fmt: skip
+@click.option(
+    "--passes", type=click.IntRange(min=1), default=10, metavar="N", help="Times every row is visited."
+)
+@click.option(
+    "--merge", "maintenance", default="lookup-wd",
+    type=click.Choice(["lookup-wd", "lookup-h", "gss", "gss-precise", "remove", "project"]),
+    help="How the budget is kept: merging decided by table (wd, or h), by golden section search (to 0.01, to "
+    "1e-10), or the baselines that remove or project the smallest support vector.",
+)  # fmt: skip
+@click.option(
+    "--keep", type=click.Choice(["refit", "best", "last"]), default="refit",
+    help="What to return: coefficients refitted for the last iterate's vectors (or that iterate, where it "
+    "does better), the best end-of-pass iterate, or the last iterate.",
+)  # fmt: skip
+@click.option(
+    "--bias/--no-bias", default=None, show_default="the refit only",
+    help="Carry a bias in every step, or have none at all.",
+)  # fmt: skip
+@click.option(
+    "-w", "weights", cls=ClassWeight, type=(click.IntRange(-(2**31), 2**31 - 1), Real()), multiple=True,
+    help="Multiply C by NUMBER for the class labelled I, as in -w1 5 -w-1 2 (C-SVC).",
+)  # fmt: skip
+@click.option(
+    "-b", "probability", type=click.IntRange(0, 1), default=0, metavar="0|1",
+    help="Hold out every fifth row (20,000 at most) and fit what probability estimates need on them.",
+)  # fmt: skip
+@click.option(
+    "-v", "folds", type=click.IntRange(min=2), metavar="N",
+    help="Cross-validate with N folds; prints the score and writes no model.",
+)  # fmt: skip
+@click.option(
+    "--validate", metavar="FILE",
+    help="Held-out rows: choose what to return on them, and print their score after every pass.",
+)  # fmt: skip
+@click.option("--checkpoint", metavar="FILE", help="Save the run's state here, and when it is interrupted.")
+@click.option(
+    "--checkpoint-every", type=click.IntRange(min=1), default=1_000_000, metavar="N", help="In rows visited."
+)
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one yet.")
+@click.option(
+    "--memory", type=Bytes(), default="2G", metavar="SIZE",
+    help="Memory to use. Rows beyond half of it go to a temporary file and come back in shuffled pieces.",
+)  # fmt: skip
+@click.option("--verbose", is_flag=True, help="Print a line on stderr for every pass.")
+@options.seed
+@options.as_json
+@options.quiet
+@data_format
+@options.jobs
+@click.argument("data")
+@click.argument("model", required=False)
+def command(
+    svm_type: str,
+    cost: float,
+    probability: int,
+    folds: int | None,
+    validate: str | None,
+    checkpoint: str | None,
+    checkpoint_every: int,
+    resume: bool,
+    memory: int,
+    verbose: bool,
+    as_json: bool,
+    quiet: bool,
+    how: DataFormat,
+    jobs: int,
+    data: str,
+    model: str | None,
+    **parameters: Any,
+) -> None:
+    """Train an RBF SVM on DATA whose size is known beforehand, and write it to MODEL, a LIBSVM model.
+
+    Stochastic gradient descent visits the rows one by one; whenever a decision function holds more than B
+    support vectors, two are merged. Several classes are trained one against one. MODEL defaults to DATA's
+    file name with .model added, in the current folder; '-' is standard output. The report goes to stderr.
+    """
+    target = model or f"{os.path.basename(data)}.model"
+    _check_files(data, model, target, validate, folds, checkpoint, resume, as_json)
+
+    from svmfast.formats.libsvm_model import libsvm_model_bytes
+    from svmfast.formats.svmlight import read_svmlight
+    from svmfast.formats.target import write_atomic
+    from svmfast.methods.budget_options import BudgetTrainOptions
+    from svmfast.methods.budget_train import budget_train
+
+    given = BudgetTrainOptions(
+        svm_type=_TYPES[int(svm_type)], C=cost, probability=bool(probability), **parameters
+    )
+    with (
+        _watched(quiet, verbose) as (progress, observe),
+        _read(data, how, memory, jobs, bool(checkpoint), progress) as (spool, notes, first_line),
+    ):
+        remarks((f"{data}: {note}" for note in notes.messages()), quiet)
+        with _naming_lines(data, notes, first_line):
+            if folds:
+                for line in _cross_validate(spool, folds, given, jobs):
+                    click.echo(line)
+                return
+            held = None if validate is None else read_svmlight(validate, threads=jobs, **how.reading())
+            validation = None if held is None else (held.rows, held.labels)
+            # Opened first: a place that cannot be written must not cost a training run.
+            with (
+                write_atomic(target) as out,
+                _safe(checkpoint, checkpoint_every, resume, given, spool, held, quiet) as checkpoints,
+            ):
+                trained, report = budget_train(
+                    spool,
+                    given,
+                    validate=validation,
+                    threads=jobs,
+                    memory=memory,
+                    progress=progress,
+                    observe=observe,
+                    checkpoints=checkpoints,
+                )
+                size = out.write(libsvm_model_bytes(trained))
+        streamed = 0 if spool.in_memory else spool.n_sets
+    if as_json:
+        values = {"model": target, "bytes": size, "working_sets": streamed, **asdict(report)}
+        values["merge_frequency"] = report.merge_frequency
+        click.echo(json.dumps(values, indent=2, allow_nan=False))
+    if not quiet:
+        for line in report_lines(report, given, target, size, streamed):
+            click.echo(line, err=True)
+
+
+def _check_files(
+    data: str,
+    model: str | None,
+    target: str,
+    validate: str | None,
+    folds: int | None,
+    checkpoint: str | None,
+    resume: bool,
+    as_json: bool,
+) -> None:
+    """Refuse combinations that would lose something or cannot work."""
+    if folds and model:
+        raise OptionError(f"cross validation (-v) writes no model; leave out '{model}'")
+    if folds and (validate or checkpoint or as_json):
+        raise OptionError(
+            "cross validation (-v) prints its score; --validate, --checkpoint and --json do nothing"
+        )
+    if data == "-" and not (folds or model):
+        raise OptionError("DATA is standard input, so the model needs a name; give MODEL")
+    if data == "-" and validate == "-":
+        raise OptionError("DATA and --validate cannot both be standard input")
+    if as_json and target == "-":
+        raise OptionError("the model and --json cannot both go to standard output")
+    if resume and not checkpoint:
+        raise OptionError("--resume needs --checkpoint FILE: the file to go on from")
+    for other, name in ((data, "DATA"), (validate, "--validate"), (checkpoint, "--checkpoint")):
+        with contextlib.suppress(OSError):
+            if other and not folds and os.path.samefile(other, target):
+                raise OptionError(f"MODEL is the file of {name} itself, '{target}'; it would be lost")
+        with contextlib.suppress(OSError):
+            if checkpoint and other is not checkpoint and other and os.path.samefile(other, checkpoint):
+                raise OptionError(
+                    f"--checkpoint is the file of {name} itself, '{checkpoint}'; it would be lost"
+                )
+
+
+@contextlib.contextmanager
+def _read(
+    data: str, how: DataFormat, memory: int, jobs: int, digest: bool, progress: Progress
+) -> Iterator[tuple[Spool, Notes, int]]:
+    """Parse DATA once, into memory or a temporary file."""
+    from svmfast.formats.spool import PARTS_PER_SET, Spool
+    from svmfast.formats.svmlight import stream_svmlight
+
+    # Parts of a fraction of a working set; a row's text is about as long as its numbers.
+    piece = max(1 << 16, min(_PARSED_AT_ONCE, memory // 2 // PARTS_PER_SET))
+    first_line = 0
+    with Spool(memory, digest=digest) as spool:
+        with stream_svmlight(data, chunk_bytes=piece, threads=jobs, **how.reading()) as stream:
+            for block in stream:
+                first_line = first_line or block.first_line
+                spool.add(block.rows, block.labels)
+                progress(stream.bytes_read, stream.bytes_total, "read")
+            notes = stream.notes
+        yield spool.finish(), notes, first_line
+
+
+def _cross_validate(spool: Spool, folds: int, given: BudgetTrainOptions, jobs: int) -> list[str]:
+    """svm-train's last lines; -q does not silence them."""
+    from svmfast.evaluation.score import Score
+    from svmfast.methods.budget_train import cross_validate
+    from svmfast.solvers.training_data import expand
+
+    if not spool.in_memory:
+        raise UnsupportedError("cross validation needs all rows in memory", "allow more with --memory")
+    whole = spool.working_set(0, 0, 0)
+    rows = expand(whole.rows, spool.columns, spool.n_features)
+    if not given.gamma:  # of the whole data, whatever features a fold lacks
+        given = replace(given, gamma=1.0 / spool.n_features if spool.n_features else 1.0)
+    predictions = cross_validate(rows, whole.labels, folds, given, threads=jobs)
+    score = Score()
+    score.add(predictions, whole.labels, regression=not given.is_classifier)
+    if not given.is_classifier:
+        return [
+            f"Cross Validation Mean squared error = {score.mean_squared_error:g}",
+            f"Cross Validation Squared correlation coefficient = {score.squared_correlation:g}",
+        ]
+    return [f"Cross Validation Accuracy = {100.0 * score.correct / score.total:g}%"]
+
+
+@contextlib.contextmanager
+def _safe(
+    path: str | None,
+    every: int,
+    resume: bool,
+    given: BudgetTrainOptions,
+    spool: Spool,
+    held: Dataset | None,
+    quiet: bool,
+) -> Iterator[Checkpointing | None]:
+    """Checkpoints for the training inside; the first Ctrl-C there asks for one, the second ends at once."""
+    if path is None:
+        yield None
+        return
+    from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
+    from svmfast.methods.budget_train import Checkpointing
+
+    run = _fingerprint(given, spool, held)
+    state = None
+    if resume and os.path.exists(path):
+        meta, arrays = read_checkpoint(path)
+        _check_same_run(path, run, meta.pop("run", None))
+        state = meta, arrays
+        if not quiet:
+            remark(f"{path}: going on after {count(int(meta.get('visited', 0)), 'row')}")
+    asked: list[bool] = []
+
+    def stop(_signal: int, _frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(True)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield Checkpointing(
+            lambda meta, arrays: write_checkpoint(path, {**meta, "run": run}, arrays),
+            every,
+            state,
+            lambda: bool(asked),
+        )
+    except KeyboardInterrupt:
+        if asked:
+            remark(f"interrupted; the state is in {path}, go on with --resume")
+        raise
+    except OptionError as error:
+        if state is None:
+            raise
+        raise CheckpointError(path, None, str(error)) from error
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _fingerprint(given: BudgetTrainOptions, spool: Spool, held: Dataset | None) -> dict[str, Any]:
+    """What must be equal for a run to go on; more passes may be asked for."""
+    import hashlib
+
+    from svmfast.solvers.budgeted_sgd import arithmetic
+
+    run: dict[str, Any] = json.loads(json.dumps(asdict(given)))
+    del run["passes"]
+    run["version"] = _CHECKPOINT_VERSION
+    run["data"] = f"{spool.n_rows} rows, {spool.digest}, {spool.n_sets} working sets"
+    run["arithmetic"] = arithmetic()
+    run["validation data"] = "none"
+    if held is not None:
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (held.labels, held.rows.indptr, held.rows.indices, held.rows.values):
+            digest.update(array.tobytes())
+        run["validation data"] = f"{len(held)} rows, {digest.hexdigest()}"
+    return run
+
+
+def _check_same_run(path: str, run: dict[str, Any], saved: Any) -> None:
+    if not isinstance(saved, dict):
+        raise CheckpointError(
+            path, None, "this is not a whole checkpoint", None, "a file that --checkpoint wrote"
+        )
+    for name, value in run.items():
+        if saved.get(name) != value:
+            raise CheckpointError(
+                path,
+                None,
+                f"the checkpoint was written with another {name.rstrip('_')}",
+                str(saved.get(name)),
+                f"this run has '{value}'; without --resume it starts anew",
+            )
+
+
+@contextlib.contextmanager
+def _naming_lines(data: str, notes: Notes, first_line: int) -> Iterator[None]:
+    """Turn a row's number into a line of the file."""
+    try:
+        yield
+    except TrainingRowError as error:
+        skipped = notes.comment_lines or notes.blank_lines
+        line = None if skipped else first_line + error.row - 1
+        what = f"row {error.row}: {error.what}" if skipped else error.what
+        raise DataFormatError(data, line, what, error.token, f"expected {error.expected}") from error
+
+
+@contextlib.contextmanager
+def _watched(quiet: bool, verbose: bool) -> Iterator[tuple[Progress, Callable[[PassStatus], None] | None]]:
+    """A progress callback and one for the ends of passes: a bar with the latter beside it on a terminal."""
+    from svmfast.progress import silent
+
+    if quiet or not sys.stderr.isatty():
+        yield silent, (lambda status: click.echo(status_line(status), err=True)) if verbose else None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[status]}"),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Bars(*columns, console=console, transient=True) as bars:
+
+        def progress(done: float, total: float | None, what: str) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total, status="")
+            bars.update(tasks[what], completed=done, total=total)
+
+        def observe(status: PassStatus) -> None:
+            if "train" in tasks:
+                bars.update(tasks["train"], status=status_line(status))
+            if verbose:
+                console.print(status_line(status), markup=False, highlight=False)
+
+        yield progress, observe

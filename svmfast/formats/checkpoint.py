@@ -1,0 +1,68 @@
+"""Checkpoints of a training run: numbers and arrays in one npz file, written beside its place and renamed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import CheckpointError, FileAccessError
+from svmfast.formats.target import write_atomic
+
+_META = "svmfast_checkpoint"
+
+Meta = Mapping[str, Any]
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def write_checkpoint(path: str | os.PathLike[str], meta: Meta, arrays: Arrays) -> None:
+    """Write a checkpoint; a run that dies while writing leaves the previous one in place.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    meta : mapping
+        What JSON can hold. Floats keep every bit.
+    arrays : mapping of str to array
+    """
+    packed = io.BytesIO()
+    text = np.frombuffer(json.dumps(dict(meta), allow_nan=False).encode(), dtype=np.uint8)
+    np.savez(packed, **{_META: text}, **dict(arrays))  # type: ignore[arg-type]
+    with write_atomic(path) as out:
+        out.write(packed.getbuffer())
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read what :func:`write_checkpoint` wrote.
+
+    Raises
+    ------
+    FileAccessError
+        The file cannot be read.
+    CheckpointError
+        It is no checkpoint, or a damaged one.
+    """
+    shown = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            packed = io.BytesIO(file.read())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileAccessError(shown, None, f"cannot be read: {reason}") from error
+    try:
+        with np.load(packed, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
+        meta = json.loads(arrays.pop(_META).tobytes())
+        if not isinstance(meta, dict):
+            raise ValueError("no object")
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise CheckpointError(
+            shown, None, "this is not a whole checkpoint", None, "a file that --checkpoint wrote"
+        ) from error
+    return meta, arrays

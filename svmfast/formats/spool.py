@@ -1,0 +1,196 @@
+"""Training data larger than memory: parsed once into a temporary file, read back in shuffled working sets.
+
+The input may be a pipe or compressed; text is parsed once, not once a pass. Every pass cuts the parts of the
+file anew into working sets by a seeded permutation, so that rows far apart in the file meet. A working set
+holds at most half of the memory allowed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError, WriteError
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.budgeted_sgd import random_order
+from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact
+
+#: Working sets of fewer parts would hardly mix the file.
+PARTS_PER_SET = 16
+_ROW_BYTES = 24  # label, pointer, number
+_ENTRY_BYTES = 12
+_SHUFFLE = 0x5E7
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some consecutive rows in the temporary file: labels, row pointers from 0, values, indices."""
+
+    offset: int
+    rows: int
+    entries: int
+    first: int
+
+
+class Spool:
+    """Training rows that go to a temporary file when they exceed half of `memory`. A context manager.
+
+    Add the rows in order, then :meth:`finish`; after that it is a
+    :class:`svmfast.solvers.training_data.TrainingSource`. What fits is one working set.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes.
+    digest : bool
+        Keep a hash of all rows and labels, in :attr:`digest`.
+    """
+
+    def __init__(self, memory: int, *, digest: bool = False) -> None:
+        if memory < 1 << 20:
+            raise OptionError(
+                f"{memory:,} bytes of memory for training rows; at least {1 << 20:,} are needed"
+            )
+        self.n_rows = self.n_features = 0
+        self.columns = np.zeros(0, np.int32)
+        self.labels = LabelOrder()
+        self._room = memory // 2
+        self._hash = hashlib.blake2b(digest_size=16) if digest else None
+        # Parts are cut by their content alone: a pipe delivers the same rows in blocks of any size.
+        self._part_bytes = self._room // PARTS_PER_SET
+        self._kept: list[tuple[Rows, FloatArray]] = []
+        self._kept_bytes = self._bytes = 0
+        self._file: IO[bytes] | None = None
+        self._parts: list[_Part] = []
+        self._whole: WorkingSet | None = None
+        self.n_sets = 1
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether everything fitted."""
+        return self._file is None
+
+    @property
+    def digest(self) -> str:
+        """Hash of the content (needs ``digest=True``)."""
+        if self._hash is None:
+            raise OptionError("no digest was asked for")
+        return self._hash.hexdigest()
+
+    def add(self, rows: Rows, labels: FloatArray) -> None:
+        """Append rows."""
+        if self._hash is not None:
+            for array in (labels, np.diff(rows.indptr), rows.indices, rows.values):
+                self._hash.update(np.ascontiguousarray(array).data)
+        self.labels.add(labels, self.n_rows)
+        # The union of sorted columns; most blocks add none.
+        new = np.setdiff1d(rows.indices, self.columns)
+        if len(new):
+            self.columns = np.union1d(self.columns, new).astype(np.int32)
+        self.n_features = max(self.n_features, rows.n_columns)
+        self.n_rows += len(rows)
+        self._kept.append((rows, labels))
+        size = _ROW_BYTES * len(rows) + _ENTRY_BYTES * rows.nnz
+        self._bytes += size
+        self._kept_bytes += size
+        if self._file is None and self._bytes > self._room:
+            self._file = TemporaryFile(prefix="svmfast-")  # noqa: SIM115 (closed by close())
+        if self._file is not None and self._kept_bytes >= self._part_bytes:
+            self._spill()
+
+    def finish(self) -> Spool:
+        """End the input; afterwards working sets can be asked for."""
+        if self._file is None:
+            rows = compact(Rows.concatenate([rows for rows, _ in self._kept]), self.columns)
+            labels = np.concatenate([labels for _, labels in self._kept]) if self._kept else np.zeros(0)
+            self._whole = WorkingSet(rows, labels, np.arange(self.n_rows, dtype=np.int64))
+            self._kept = []
+        else:
+            self._spill(everything=True)
+            self.n_sets = max(1, min(-(-self._bytes // self._room), len(self._parts)))
+        return self
+
+    def working_set(self, seed: int, epoch: int, number: int) -> WorkingSet:
+        """Return working set `number` of pass `epoch`."""
+        if self._whole is not None:
+            return self._whole
+        order = random_order(len(self._parts), seed, epoch, _SHUFFLE)
+        begin, end = (len(order) * n // self.n_sets for n in (number, number + 1))
+        return self._read([self._parts[k] for k in order[begin:end]])
+
+    def _spill(self, everything: bool = False) -> None:
+        """Write whole parts; rows that do not fill one are kept for the next."""
+        rows = Rows.concatenate([rows for rows, _ in self._kept])
+        labels = np.concatenate([labels for _, labels in self._kept])
+        ends = _ROW_BYTES * np.arange(len(rows) + 1, dtype=np.int64) + _ENTRY_BYTES * rows.indptr
+        first = 0
+        while first < len(rows):
+            last = int(np.searchsorted(ends, ends[first] + self._part_bytes))
+            if last > len(rows):
+                if not everything:
+                    break
+                last = len(rows)
+            self._write(rows[first:last], labels[first:last])
+            first = last
+        self._kept = [(rows[first:], labels[first:])] if first < len(rows) else []
+        self._kept_bytes = int(ends[-1] - ends[first])
+
+    def _write(self, rows: Rows, labels: FloatArray) -> None:
+        assert self._file is not None
+        first, last = int(rows.indptr[0]), int(rows.indptr[-1])
+        arrays = (labels, rows.indptr - first, rows.values[first:last], rows.indices[first:last])
+        try:
+            done = self._parts[-1].first + self._parts[-1].rows if self._parts else 0
+            self._parts.append(_Part(self._file.tell(), len(rows), last - first, done))
+            for array in arrays:
+                self._file.write(np.ascontiguousarray(array).data)
+        except OSError as error:
+            raise WriteError("temporary file", error.strerror or str(error)) from error
+
+    def _read(self, parts: list[_Part]) -> WorkingSet:
+        assert self._file is not None
+        n, entries = sum(p.rows for p in parts), sum(p.entries for p in parts)
+        labels, numbers = np.empty(n), np.empty(n, dtype=np.int64)
+        indptr = np.zeros(n + 1, dtype=np.int64)
+        values, indices = np.empty(entries), np.empty(entries, dtype=np.int32)
+        row = entry = 0
+        for part in parts:
+            self._file.seek(part.offset)
+            rows, cells = slice(row, row + part.rows), slice(entry, entry + part.entries)
+            pointers = np.empty(part.rows + 1, dtype=np.int64)
+            for array in (labels[rows], pointers, values[cells], indices[cells]):
+                _fill(self._file, array)
+            indptr[row + 1 : row + part.rows + 1] = pointers[1:] + entry
+            numbers[rows] = np.arange(part.first, part.first + part.rows)
+            row, entry = rows.stop, cells.stop
+        rows_read = Rows(indptr, indices, values, self.n_features)
+        return WorkingSet(compact(rows_read, self.columns), labels, numbers)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        if self._file is not None:
+            self._file.close()
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _fill(file: IO[Any], array: NDArray[Any]) -> None:
+    view = memoryview(array.view(np.uint8).data) if array.nbytes else memoryview(b"")
+    done = 0
+    while done < len(view):
+        count = file.readinto(view[done:])  # type: ignore[attr-defined]
+        if not count:
+            raise OSError("the temporary file of the training rows ended too early")
+        done += count

@@ -1,0 +1,206 @@
+"""Training rows for solvers that take them piece by piece: working sets, each of which fits in memory.
+
+Rows live in *compact* columns: only columns that occur are kept, numbered from 0, so a solver may hold dense
+vectors of that width whatever indices the file uses. ``source.columns`` leads back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from svmfast.errors import OptionError, TrainingRowError
+from svmfast.rows import FloatArray, Rows
+
+#: Above this many distinct labels data are not classes.
+MOST_CLASSES = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingSet:
+    """Rows that are in memory together.
+
+    Attributes
+    ----------
+    rows : Rows
+        In compact columns.
+    labels : (n,) float64
+    numbers : (n,) int64
+        Where each row stands in the whole input, from 0.
+    """
+
+    rows: Rows
+    labels: FloatArray
+    numbers: NDArray[np.int64]
+
+
+class TrainingSource(Protocol):
+    """All training rows, cut into working sets anew for every pass."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def n_features(self) -> int:
+        """Width of the input: LIBSVM's largest index."""
+
+    @property
+    def columns(self) -> NDArray[np.int32]:
+        """Columns of the input that occur, ascending; compact column k is ``columns[k]``."""
+
+    @property
+    def labels(self) -> LabelOrder:
+        """The labels that occur."""
+
+    @property
+    def n_sets(self) -> int:
+        """Working sets a pass."""
+
+    def working_set(self, seed: int, epoch: int, number: int) -> WorkingSet:
+        """Return working set `number` of pass `epoch`; the same for the same arguments."""
+
+
+@dataclass
+class LabelOrder:
+    """Distinct labels in order of first occurrence.
+
+    Attributes
+    ----------
+    values : list of float
+    counts : list of int
+    first : list of int
+        Number of the first row of each label.
+    overflow : bool
+        There are more than :data:`MOST_CLASSES`; the lists are cut there.
+    """
+
+    values: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    overflow: bool = False
+
+    def add(self, labels: FloatArray, start: int) -> None:
+        """Take in the labels of the rows from number `start` on."""
+        found, first, counts = np.unique(labels, return_index=True, return_counts=True)
+        known = {value: k for k, value in enumerate(self.values)}
+        for k in np.argsort(first):
+            value = float(found[k])
+            if value in known:
+                self.counts[known[value]] += int(counts[k])
+            elif len(self.values) == MOST_CLASSES:
+                self.overflow = True
+                return
+            else:
+                self.values.append(value)
+                self.counts.append(int(counts[k]))
+                self.first.append(start + int(first[k]))
+
+
+def class_labels(found: LabelOrder) -> FloatArray:
+    """Return the classes in LIBSVM's order: of first occurrence, but +1 before -1 where these two are all.
+
+    Raises
+    ------
+    TrainingRowError
+        A label is no integer of LIBSVM's.
+    OptionError
+        There are too many.
+    """
+    if found.overflow:
+        raise OptionError(
+            f"more than {len(found.values):,} distinct labels; are they values for regression (-s 3)?"
+        )
+    limits = np.iinfo(np.int32)
+    for value, first in zip(found.values, found.first, strict=True):
+        if value != np.trunc(value):
+            raise TrainingRowError(
+                first + 1,
+                "class label is not an integer",
+                f"{value:.17g}",
+                "integers for classes, or regression (-s 3) for real targets",
+            )
+        if not limits.min <= value <= limits.max:
+            raise TrainingRowError(
+                first + 1,
+                "class label out of range",
+                f"{value:.17g}",
+                f"an integer from {limits.min} to {limits.max}, LIBSVM's labels",
+            )
+    values = found.values
+    return np.array([1.0, -1.0] if values == [-1.0, 1.0] else values)
+
+
+class MemorySource:
+    """Training rows that are in memory anyway: one working set.
+
+    Parameters
+    ----------
+    rows : Rows
+    labels : (n,) array_like
+    """
+
+    n_sets = 1
+
+    def __init__(self, rows: Rows, labels: ArrayLike) -> None:
+        values = np.ascontiguousarray(labels, dtype=np.float64)
+        if values.shape != (len(rows),):
+            raise OptionError(
+                f"{len(rows)} rows and labels of shape {values.shape}; expected one label a row"
+            )
+        self.n_rows = len(rows)
+        self.n_features = rows.n_columns
+        self.columns = np.unique(rows.indices)
+        self.labels = LabelOrder()
+        self.labels.add(values, 0)
+        compacted = compact(rows, self.columns)
+        self._set = WorkingSet(compacted, values, np.arange(len(rows), dtype=np.int64))
+
+    def working_set(self, seed: int, epoch: int, number: int) -> WorkingSet:
+        """Return all rows."""
+        return self._set
+
+
+def compact(rows: Rows, columns: NDArray[np.int32]) -> Rows:
+    """Number the columns of `rows` by their place in `columns`, which must hold all of them."""
+    first = int(rows.indptr[0])
+    indptr = rows.indptr - first
+    used = slice(first, int(rows.indptr[-1]))
+    indices = rows.indices[used]
+    if len(columns) and columns[-1] != len(columns) - 1:
+        indices = np.searchsorted(columns, indices).astype(np.int32)
+    return Rows(indptr, indices, rows.values[used], len(columns))
+
+
+def expand(rows: Rows, columns: NDArray[np.int32], n_features: int) -> Rows:
+    """Give rows in compact columns their own columns back."""
+    return Rows(rows.indptr, columns[rows.indices], rows.values, n_features)
+
+
+def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bool_]:
+    """Choose about `share` of the rows by their numbers alone (SplitMix64), the same ones in every pass.
+
+    Parameters
+    ----------
+    numbers : (n,) int64
+    seed : int
+    share : float
+        0 chooses none, 1 all.
+
+    Returns
+    -------
+    (n,) bool
+    """
+    if share >= 1:
+        return np.ones(len(numbers), dtype=bool)
+    with np.errstate(over="ignore"):
+        z = numbers.astype(np.uint64) + np.uint64(seed % 2**64) * np.uint64(0xD1342543DE82EF95)
+        z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    below: NDArray[np.bool_] = (z >> np.uint64(11)).astype(np.float64) < share * 2.0**53
+    return below

@@ -1,0 +1,417 @@
+"""Budgeted training as a method: LIBSVM's arrangement, threads, pieces, continuation, held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from libsvm import svmutil
+from program import data
+from test_budgeted_sgd import kernel, two_moons
+
+from svmfast.errors import MemoryLimitError, OptionError, TrainingRowError
+from svmfast.formats.libsvm_model import libsvm_model_bytes
+from svmfast.formats.spool import Spool
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.budget_model import as_written
+from svmfast.methods.budget_options import BudgetTrainOptions
+from svmfast.methods.budget_train import Checkpointing, budget_train, cross_validate
+from svmfast.methods.train import TrainOptions, train
+from svmfast.rows import Rows
+from svmfast.solvers.training_data import MemorySource, chosen
+
+
+def fixture(name):
+    dataset = read_svmlight(data(f"{name}.train"))
+    test = read_svmlight(data(f"{name}.test"))
+    return MemorySource(dataset.rows, dataset.labels), test
+
+
+def moons(n=600, seed=21):
+    x, y = two_moons(n, seed)
+    return MemorySource(Rows.from_dense(x), y)
+
+
+def spooled(rows, labels, memory=1 << 20, pieces=7):
+    """The same rows through a spool, in blocks of uneven size."""
+    spool = Spool(memory, digest=True)
+    cuts = np.linspace(0, len(rows), pieces + 1).astype(int)
+    for first, last in pairwise(cuts):
+        spool.add(rows[first:last], labels[first:last])
+    return spool.finish()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "least"),
+    [
+        ("breast", {"C": 10, "gamma": 0.05, "budget": 20}, 0.95),
+        ("digits", {"C": 10, "gamma": 0.02, "budget": 30}, 0.93),
+        ("iris", {"C": 10, "gamma": 0.5, "budget": 10}, 0.93),
+    ],
+)
+def test_accuracy_is_near_the_exact_models(name, options, least):
+    source, test = fixture(name)
+    made, report = budget_train(source, BudgetTrainOptions(**options))
+    accuracy = np.mean(made.head.predict(made.decision_values(test.rows)) == test.labels)
+    rows = source.working_set(0, 0, 0)
+    exact = train(
+        read_svmlight(data(f"{name}.train")).rows, rows.labels, TrainOptions(C=10, gamma=options["gamma"])
+    )
+    exactly = np.mean(exact.head.predict(exact.decision_values(test.rows)) == test.labels)
+    assert accuracy >= max(least, exactly - 0.02)
+    assert report.support_vectors == len(made.sv) <= report.functions * options["budget"]
+    assert (made.head.labels == exact.head.labels).all()
+
+
+def test_libsvm_reads_the_model_and_agrees(tmp_path):
+    source, test = fixture("digits")
+    made, _ = budget_train(source, BudgetTrainOptions(C=10, gamma=0.02, budget=12, passes=3))
+    path = tmp_path / "m"
+    path.write_bytes(libsvm_model_bytes(made))
+    theirs = svmutil.svm_load_model(str(path))
+    rows = [
+        {int(c) + 1: float(v) for c, v in zip(r.indices, r.values, strict=True)}
+        for r in (test.rows[i : i + 1] for i in range(60))
+    ]
+    labels, _, values = svmutil.svm_predict(test.labels[:60].tolist(), rows, theirs, "-q")
+    ours = made.decision_values(test.rows[:60])
+    np.testing.assert_allclose(ours, np.array(values), rtol=1e-9, atol=1e-9)
+    assert made.head.predict(ours).tolist() == labels
+
+
+def test_each_pair_meets_only_its_own_vectors():
+    source, test = fixture("iris")
+    options = BudgetTrainOptions(C=10, gamma=0.5, budget=8, keep="last")
+    made, _ = budget_train(source, options)
+    whole = source.working_set(0, 0, 0)
+    values = made.decision_values(test.rows)
+    labels = made.head.labels
+    assert labels is not None
+    for p, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        # A pair trained alone visits its rows in another order, so compare with what the file holds.
+        start = np.concatenate([[0], np.cumsum(made.nr_sv)])
+        mine = np.r_[start[i] : start[i + 1], start[j] : start[j + 1]]
+        coef = np.where(mine < start[i + 1], made.sv_coef[j - 1, mine], made.sv_coef[i, mine])
+        used = coef != 0
+        assert used.sum() <= 8
+        x = made.sv.to_dense(test.rows.n_columns)[mine][used]
+        f = kernel(test.rows.to_dense(), x, 0.5) @ coef[used] - made.rho[p]
+        np.testing.assert_allclose(values[:, p], f, atol=1e-9)
+        # BSGD merges points of one sign: class i has positive coefficients, class j negative ones.
+        assert (coef[mine < start[i + 1]] >= 0).all()
+        assert (coef[mine >= start[i + 1]] <= 0).all()
+    assert whole.labels[0] == labels[0]
+
+
+@pytest.mark.parametrize("keep", ["refit", "best", "last"])
+def test_threads_and_pieces_change_no_byte(keep):
+    source, _ = fixture("digits")
+    options = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2, keep=keep, probability=True)
+    one = libsvm_model_bytes(budget_train(source, options, threads=1)[0])
+    assert one == libsvm_model_bytes(budget_train(source, options, threads=2)[0])
+    every = Checkpointing(lambda meta, arrays: None, every=77)
+    assert one == libsvm_model_bytes(budget_train(source, options, threads=2, checkpoints=every)[0])
+    whole = read_svmlight(data("digits.train"))
+    assert one == libsvm_model_bytes(budget_train(spooled(whole.rows, whole.labels), options)[0])
+    other = libsvm_model_bytes(budget_train(source, replace(options, seed=1))[0])
+    assert one != other
+
+
+class Stop:
+    """Wishes to stop after so many questions; keeps what was saved last."""
+
+    def __init__(self, after):
+        self.left, self.saved = after, None
+
+    def save(self, meta, arrays):
+        self.saved = dict(meta), {name: array.copy() for name, array in arrays.items()}
+
+    def __call__(self):
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.mark.parametrize("keep", ["refit", "best"])
+@pytest.mark.parametrize("after", [0, 3, 9, 11])
+def test_a_resumed_run_ends_at_the_same_bytes(after, keep):
+    x, y = two_moons(500, 3)
+    y = y + 2 * (x[:, 1] > 1)  # three classes
+    source = MemorySource(Rows.from_dense(x), np.rint(y))
+    options = BudgetTrainOptions(C=4, gamma=1, budget=10, passes=3, keep=keep, bias=True)
+    whole = libsvm_model_bytes(budget_train(source, options)[0])
+    stop = Stop(after)
+    with pytest.raises(KeyboardInterrupt):
+        budget_train(source, options, checkpoints=Checkpointing(stop.save, 123, should_stop=stop))
+    go_on = Checkpointing(lambda meta, arrays: None, 123, resume=stop.saved)
+    model, report = budget_train(source, options, checkpoints=go_on)
+    assert libsvm_model_bytes(model) == whole
+    assert report.steps == 3 * 2 * 500  # every row is in two of the three pairs
+
+
+def test_more_passes_may_be_asked_for_on_resuming():
+    source, options = moons(), BudgetTrainOptions(gamma=1, budget=10, passes=2)
+    stop = Stop(10**9)
+    budget_train(source, options, checkpoints=Checkpointing(stop.save, 10**6))
+    longer = replace(options, passes=5)
+    model, _ = budget_train(source, longer, checkpoints=Checkpointing(stop.save, 10**6, resume=stop.saved))
+    assert libsvm_model_bytes(model) == libsvm_model_bytes(budget_train(source, longer)[0])
+
+
+def test_a_state_of_another_run_is_refused():
+    stop = Stop(10**9)
+    budget_train(
+        moons(), BudgetTrainOptions(budget=10, passes=1), checkpoints=Checkpointing(stop.save, 10**6)
+    )
+    again = Checkpointing(stop.save, 10**6, resume=stop.saved)
+    with pytest.raises(OptionError, match="the saved state does not fit"):
+        budget_train(moons(), BudgetTrainOptions(budget=11, passes=1), checkpoints=again)
+
+
+def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
+    x, y = two_moons(30_000, 5)
+    order = np.argsort(y)  # the worst file: all of one class first
+    rows, labels = Rows.from_dense(x[order]), y[order]
+    options = BudgetTrainOptions(C=4, gamma=1, budget=20, passes=2)
+    with spooled(rows, labels, memory=1 << 20) as source:
+        assert not source.in_memory
+        assert source.n_sets > 2
+        seen = np.concatenate([source.working_set(0, 1, k).numbers for k in range(source.n_sets)])
+        assert (np.sort(seen) == np.arange(30_000)).all()
+        working = source.working_set(0, 1, 1)
+        np.testing.assert_array_equal(working.labels, labels[working.numbers])
+        np.testing.assert_array_equal(
+            working.rows.to_dense(), rows.take(working.numbers).to_dense()[:, source.columns]
+        )
+        assert working.rows.nnz * 12 + len(working.labels) * 24 < (1 << 19) * 1.2
+        assert 0.2 < np.mean(working.labels > 0) < 0.8
+        model, _ = budget_train(source, options)
+    tx, ty = two_moons(3000, 6)
+    test = Rows.from_dense(tx)
+    wrong = np.mean(model.head.predict(model.decision_values(test)) != ty)
+    whole, _ = budget_train(MemorySource(rows, labels), options)
+    assert wrong < np.mean(whole.head.predict(whole.decision_values(test)) != ty) + 0.01
+
+
+def test_how_the_input_arrives_changes_nothing():
+    x, y = two_moons(30_000, 5)
+    rows = Rows.from_dense(x)
+    made = []
+    for pieces in (3, 211):
+        with spooled(rows, y, pieces=pieces) as source:
+            digest = source.digest
+            made.append(
+                (digest, libsvm_model_bytes(budget_train(source, BudgetTrainOptions(budget=9, passes=1))[0]))
+            )
+    assert made[0][1] == made[1][1]
+
+
+def test_columns_far_apart_cost_nothing():
+    x, y = two_moons(300, 8)
+    rows = Rows.from_dense(x)
+    far = Rows(rows.indptr, rows.indices * 400_000_000, rows.values, 2_000_000_001)
+    near, _ = budget_train(MemorySource(rows, y), BudgetTrainOptions(gamma=1, budget=10))
+    wide, _ = budget_train(MemorySource(far, y), BudgetTrainOptions(gamma=1, budget=10))
+    np.testing.assert_array_equal(near.sv_coef, wide.sv_coef)
+    np.testing.assert_array_equal(near.sv.indices.astype(np.int64) * 400_000_000, wide.sv.indices)
+
+
+def test_probabilities_are_fitted_on_rows_that_were_not_trained_on():
+    source, test = fixture("digits")
+    options = BudgetTrainOptions(C=10, gamma=0.02, budget=30, probability=True)
+    made, report = budget_train(source, options)
+    assert 60 < report.held_out < 140  # a fifth of 500
+    assert report.rows + report.held_out == 500
+    chosen_rows = chosen(np.arange(500), options.seed + 2, 0.2)
+    assert report.held_out <= chosen_rows.sum()
+    estimates = made.head.probabilities(made.decision_values(test.rows))
+    np.testing.assert_allclose(estimates.sum(axis=1), 1)
+    truth = np.searchsorted(np.sort(made.head.labels), test.labels)
+    column = np.argsort(made.head.labels)[truth]
+    likelihood = np.mean(np.log(estimates[np.arange(len(truth)), column]))
+    assert likelihood > -1.0  # ten classes, about ten held-out rows of each: guessing gives -2.3
+    plain, _ = budget_train(source, replace(options, probability=False))
+    assert not plain.head.has_probability
+
+
+def test_rare_classes_are_never_held_out_whole():
+    x, y = two_moons(200, 4)
+    y[:] = 1
+    y[17] = 2
+    source = MemorySource(Rows.from_dense(x), y)
+    for seed in range(8):
+        made, report = budget_train(source, BudgetTrainOptions(probability=True, seed=seed, passes=1))
+        assert report.classes == 2
+        assert np.isfinite(made.head.prob_a).all()
+
+
+def test_regression_learns_a_curve():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (2000, 1))
+    y = np.sin(2 * x[:, 0]) + rng.normal(0, 0.1, 2000)
+    options = BudgetTrainOptions(svm_type="epsilon_svr", C=10, gamma=2, p=0.1, budget=30, probability=True)
+    made, report = budget_train(MemorySource(Rows.from_dense(x), y), options)
+    grid = np.linspace(-2.9, 2.9, 200)[:, None]
+    f = made.head.predict(made.decision_values(Rows.from_dense(grid)))
+    assert np.sqrt(np.mean((f - np.sin(2 * grid[:, 0])) ** 2)) < 0.05
+    assert made.nr_sv is None
+    # Noise of deviation 0.1 has a mean size of 0.08: the Laplace scale of held-out residuals.
+    assert 0.06 < float(made.head.prob_a[0]) < 0.11
+    assert report.classes == 0
+
+
+def test_class_weights_move_the_boundary():
+    x, y = two_moons(800, 9)
+    x[:, 1] += np.random.default_rng(1).normal(0, 0.6, 800)
+    source, rows = MemorySource(Rows.from_dense(x), y), Rows.from_dense(x)
+    shares = []
+    for weights in [((1, 0.1),), (), ((1, 10.0),)]:
+        made, _ = budget_train(source, BudgetTrainOptions(gamma=1, budget=25, weights=weights))
+        shares.append(np.mean(made.head.predict(made.decision_values(rows)) == 1))
+    assert shares[0] < shares[1] - 0.05
+    assert shares[1] < shares[2] - 0.05
+
+
+def test_bias_is_there_when_asked_for():
+    source = moons()
+    last = BudgetTrainOptions(gamma=1, budget=10, keep="last")
+    assert budget_train(source, last)[0].rho.tolist() == [0.0]
+    assert budget_train(source, replace(last, bias=True))[0].rho[0] != 0
+    refit = replace(last, keep="refit")
+    assert budget_train(source, refit)[0].rho[0] != 0
+    assert budget_train(source, replace(refit, bias=False))[0].rho.tolist() == [0.0]
+
+
+def test_a_refit_that_is_worse_is_not_returned():
+    source = moons()
+    test = two_moons(500, 22)
+    validate = Rows.from_dense(test[0]), test[1]
+    options = BudgetTrainOptions(gamma=1, budget=10, passes=3)
+    iterate, _ = budget_train(source, replace(options, keep="last"), validate=validate)
+    # Labels that are the iterate's own answers: nothing can be better.
+    own = iterate.head.predict(iterate.decision_values(validate[0]))
+    made, report = budget_train(source, options, validate=(validate[0], own))
+    assert report.refitted == 0
+    assert report.loss_returned == 0.0
+    assert report.validation_accuracy == 100.0
+    np.testing.assert_array_equal(made.sv_coef, iterate.sv_coef)
+
+
+def test_the_best_iterate_is_the_best():
+    source = moons()
+    test = two_moons(500, 22)
+    seen = []
+    options = BudgetTrainOptions(gamma=1, C=100, budget=8, passes=12, keep="best")
+    _, report = budget_train(
+        source, options, validate=(Rows.from_dense(test[0]), test[1]), observe=seen.append
+    )
+    accuracies = [status.accuracy for status in seen]
+    assert [status.epoch for status in seen] == list(range(1, 13))
+    assert report.validation_accuracy == pytest.approx(max(accuracies))
+    assert max(accuracies) > min(accuracies)
+    assert all(status.support_vectors == status.budget == 8 for status in seen[3:])
+
+
+def test_one_class_alone_gives_libsvms_empty_model():
+    made, report = budget_train(
+        MemorySource(Rows.from_dense([[1.0], [2.0]]), [7.0, 7.0]), BudgetTrainOptions()
+    )
+    assert libsvm_model_bytes(made) == (
+        b"svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 1\ntotal_sv 0\nrho\nlabel 7\nnr_sv 0\nSV\n"
+    )
+    assert report.functions == 0
+
+
+def test_minus_one_first_is_swapped_as_libsvm_does():
+    source, _ = fixture("minus_first")
+    assert source.working_set(0, 0, 0).labels[0] == -1
+    assert budget_train(source, BudgetTrainOptions())[0].head.labels.tolist() == [1, -1]
+
+
+def test_vectors_are_rounded_as_the_file_rounds_them():
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=2000) * 10.0 ** rng.integers(-30, 31, 2000)
+    values[:3] = 0.0, 1.0, -99999999.6
+    assert as_written(values).tolist() == [float(f"{v:.8g}") for v in values]
+
+
+def test_cross_validation_is_stratified_and_predicts_every_row():
+    source, _ = fixture("iris")
+    whole = source.working_set(0, 0, 0)
+    options = BudgetTrainOptions(C=10, gamma=0.5, budget=10)
+    answers = cross_validate(whole.rows, whole.labels, 5, options)
+    assert np.mean(answers == whole.labels) > 0.9
+    np.testing.assert_array_equal(answers, cross_validate(whole.rows, whole.labels, 5, options, threads=3))
+    # Two rows of a class in two folds: each is predicted without the other only.
+    labels = np.array([1.0, 2.0, 1.0, 2.0])
+    rows = Rows.from_dense([[0.0], [5.0], [0.1], [5.1]])
+    assert cross_validate(rows, labels, 2, BudgetTrainOptions(gamma=1)).tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"svm_type": "nu_svc"}, "svm_type (-s) is 'nu_svc'; expected one of c_svc, epsilon_svr"),
+        ({"C": 0}, "C (-c) is 0; it must be positive"),
+        ({"C": float("nan")}, "C (-c) is nan; it must be positive"),
+        ({"lambda_": 0.0}, "lambda (--lambda) is 0; it must be positive"),
+        ({"gamma": -1}, "gamma (-g) is -1; it must be positive, or 0 for 1/(number of features)"),
+        ({"budget": 0}, "budget (-B) is 0; it must be at least 1"),
+        ({"passes": 0}, "passes (--passes) is 0; it must be at least 1"),
+        ({"seed": -1}, "seed (--seed) is -1; it must be from 0 to 2^63 - 1"),
+        ({"p": -0.1}, "p (-p) is -0.1; it must be at least 0"),
+        ({"weights": ((3, 0.0),)}, "the weight of label 3 (-w3) is 0; it must be positive"),
+        ({"keep": "all"}, "model to keep (--keep) is 'all'; expected one of refit, best, last"),
+        (
+            {"svm_type": "epsilon_svr", "weights": ((1, 2.0),)},
+            "class weights (-wi) have no effect on regression (-s 3)",
+        ),
+    ],
+)
+def test_options_are_checked(change, message):
+    with pytest.raises(OptionError) as error:
+        BudgetTrainOptions(**change)
+    assert str(error.value) == message
+
+
+def test_data_are_checked():
+    rows = Rows.from_dense([[1.0], [2.0], [3.0]])
+    with pytest.raises(OptionError, match=r"3 rows and labels of shape \(2,\)"):
+        MemorySource(rows, [1, 2])
+    with pytest.raises(OptionError, match="no rows to train on"):
+        budget_train(MemorySource(Rows.empty(), []), BudgetTrainOptions())
+    with pytest.raises(TrainingRowError) as error:
+        budget_train(MemorySource(rows, [1, 2, 1.5]), BudgetTrainOptions())
+    assert str(error.value) == (
+        "row 3: class label is not an integer ('1.5'); expected integers for classes, "
+        "or regression (-s 3) for real targets"
+    )
+    with pytest.raises(TrainingRowError, match="row 2: class label out of range"):
+        budget_train(MemorySource(rows, [1, 3e9, 1]), BudgetTrainOptions())
+    many = Rows.from_dense(np.ones((10_001, 1)))
+    with pytest.raises(OptionError, match="more than 10,000 distinct labels; are they values"):
+        budget_train(MemorySource(many, np.arange(10_001)), BudgetTrainOptions())
+    with pytest.raises(MemoryLimitError, match="1,000,000 vectors with 3 features needs 24,000,192"):
+        budget_train(moons(), BudgetTrainOptions(budget=1_000_000), memory=1 << 20)
+
+
+def test_the_public_name_takes_arrays_and_datasets():
+    import svmfast
+
+    dataset, test = (svmfast.read_svmlight(data(f"breast.{part}")) for part in ("train", "test"))
+    options = svmfast.BudgetTrainOptions(C=10, gamma=0.05, budget=20)
+    made, report = svmfast.budget_train(dataset, options=options, validate=test)
+    again, _ = svmfast.budget_train(
+        dataset.rows.to_scipy(),
+        dataset.labels.tolist(),
+        options,
+        validate=test.rows,
+        validate_labels=test.labels,
+    )
+    assert libsvm_model_bytes(made) == libsvm_model_bytes(again)
+    assert report.validation_accuracy > 95
+    with pytest.raises(OptionError, match="labels are missing"):
+        svmfast.budget_train(np.ones((3, 2)))
+    with pytest.raises(OptionError, match=r"3 rows need as many labels, got an array of shape \(2,\)"):
+        svmfast.budget_train(np.ones((3, 2)), [1, 2])

@@ -1,0 +1,274 @@
+"""`svmfast budget-train` as a program: files, lines, interrupts, continuation, refusals."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import signal
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from program import data, started, svmfast
+
+from svmfast.cli.budget_train import command
+from svmfast.errors import CheckpointError, FileAccessError
+from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
+from svmfast.formats.detect import load_model
+from svmfast.formats.svmlight import read_svmlight, write_svmlight
+from svmfast.rows import Rows
+
+BREAST = data("breast.train")
+
+
+def said(result):
+    return result.stderr.decode()
+
+
+def accuracy(model, name="breast"):
+    test = read_svmlight(data(f"{name}.test"))
+    made = load_model(model)
+    return np.mean(made.head.predict(made.decision_values(test.rows)) == test.labels)
+
+
+def test_trains_into_the_current_folder_and_reports(tmp_path):
+    done = svmfast("budget-train", "-c", "10", "-g", "0.05", "-B", "20", BREAST, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["breast.train.model"]
+    assert accuracy(tmp_path / "breast.train.model") > 0.95
+    report = said(done)
+    for line in (
+        r"^data        380 rows, 30 features, 2 classes, 1 decision function$",
+        r"^problem     gamma 0\.05, lambda 0\.000263158$",
+        r"^steps       3,800 in 10 passes, [0-9,]+ a second and core; .* budget of 20$",
+        r"^lookup-wd   [0-9,]+ times, [0-9.]+ % of the steps; weight degradation [0-9.e+]+ in all$",
+        r"^refit       objective .* in \d+ Newton steps, [0-9.]+ s; (not )?returned",
+        r"^compared    on 380 training rows: iterate [0-9.]+, returned [0-9.]+ % wrong$",
+        r"^written     breast\.train\.model: 20 support vectors, [0-9,]+ bytes$",
+    ):
+        assert re.search(line, report, re.M), line
+
+
+def test_json_quiet_and_verbose(tmp_path):
+    model = tmp_path / "m"
+    done = svmfast(
+        "budget-train", "-g", "0.05", "-B", "9", "--passes", "3", "--verbose", "--json",
+        "--validate", data("breast.test"), BREAST, model,
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    assert report["support_vectors"] == 9
+    assert report["steps"] == 3 * 380
+    assert report["bytes"] == model.stat().st_size
+    assert report["merge_frequency"] == report["maintained"] / report["steps"]
+    assert report["validation_accuracy"] == pytest.approx(100 * accuracy(model))
+    passes = re.findall(
+        r"^pass (\d)/3, [0-9,]+ steps/s, budget 9/9, [0-9.]+% of steps merge, accuracy [0-9.]+%$",
+        said(done),
+        re.M,
+    )
+    assert passes == ["1", "2", "3"]
+    done = svmfast("budget-train", "-q", BREAST, model)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_model_may_be_standard_output_and_data_a_compressed_pipe(tmp_path):
+    arguments = ("budget-train", "-g", "0.05", "-B", "12", "-q")
+    model = tmp_path / "m"
+    svmfast(*arguments, BREAST, model)
+    piped = svmfast(*arguments, "-", "-", stdin=gzip.compress(BREAST.read_bytes()))
+    assert piped.stdout == model.read_bytes()
+    assert svmfast(*arguments, "-j", "1", BREAST, "-").stdout == model.read_bytes()
+    assert svmfast(*arguments, "--seed", "1", BREAST, "-").stdout != model.read_bytes()
+
+
+def test_cross_validation_prints_svm_trains_lines(tmp_path):
+    done = svmfast("budget-train", "-v", "5", "-g", "0.05", BREAST, cwd=tmp_path)
+    found = re.fullmatch(rb"Cross Validation Accuracy = ([0-9.]+)%\n", done.stdout)
+    assert found
+    assert float(found[1]) > 94
+    assert list(tmp_path.iterdir()) == []
+    done = svmfast("budget-train", "-s", "3", "-v", "3", data("diabetes.train"))
+    assert re.fullmatch(
+        rb"Cross Validation Mean squared error = [0-9.e+]+\n"
+        rb"Cross Validation Squared correlation coefficient = [0-9.e-]+\n",
+        done.stdout,
+    )
+
+
+@pytest.mark.parametrize("merge", ["lookup-wd", "lookup-h", "gss", "gss-precise", "remove", "project"])
+def test_every_way_to_keep_the_budget_works(merge, tmp_path):
+    model = tmp_path / "m"
+    arguments = ["-c", "10", "-g", "0.05", "-B", "15", "--merge", merge, str(BREAST), str(model)]
+    done = CliRunner(catch_exceptions=False).invoke(command, arguments)
+    assert re.search(rf"^{merge} +[1-9][0-9,]* times", done.stderr, re.M)
+    assert accuracy(model) > 0.93
+
+
+def test_options_reach_the_model(tmp_path):
+    def trained(*extra, gamma="0.05", rows=BREAST):
+        model = tmp_path / "m"
+        arguments = ["-g", gamma, "-B", "15", "-q", *extra, str(rows), str(model)]
+        CliRunner(catch_exceptions=False).invoke(command, arguments)
+        return model.read_bytes()
+
+    plain = trained()
+    for extra in (
+        ("-c", "3"), ("--lambda", "0.1"), ("--passes", "4"), ("--bias",), ("--no-bias",), ("--keep", "best"),
+        ("--keep", "last"), ("-w1", "4"), ("-b", "1"),
+    ):  # fmt: skip
+        assert trained(*extra) != plain, extra
+    n = 380
+    assert trained("-c", "2") == trained("--lambda", repr(1 / (n * 2.0)))
+    assert b"probA" in trained("-b", "1")
+    wide = trained("-s", "3", "-p", "5", "-b", "1", gamma="0", rows=data("diabetes.train"))
+    assert wide.startswith(b"svm_type epsilon_svr\n")
+    assert b"probA" in wide
+    assert wide != trained("-s", "3", "-p", "1", "-b", "1", gamma="0", rows=data("diabetes.train"))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20_000, 8)).round(3)
+    y = np.where((x**2).sum(axis=1) + rng.normal(0, 1, 20_000) > 7.5, 1, -1)
+    path = tmp_path_factory.mktemp("large") / "large.txt"
+    write_svmlight(path, Rows.from_dense(x), y)
+    return path
+
+
+def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(large, tmp_path):
+    run = ("budget-train", "-c", "10", "-g", "0.1", "-B", "300", "--passes", "12", "-q", "--keep", "best")
+    whole = svmfast(*run, large, "-").stdout
+    model, state = tmp_path / "m", tmp_path / "state"
+    safe = (*run, "--checkpoint", state, "--checkpoint-every", "30000")
+    with started(*safe, large, model) as process:
+        deadline = time.monotonic() + 30
+        while not state.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert f"interrupted; the state is in {state}, go on with --resume" in stderr.decode()
+    assert not model.exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["state"]
+    done = svmfast(*safe, "--resume", large, model)
+    assert done.returncode == 0, said(done)
+    assert model.read_bytes() == whole
+
+
+def test_resume_without_a_checkpoint_starts_and_with_one_says_so(tmp_path):
+    run = ("budget-train", "-g", "0.05", "-B", "9", "--checkpoint", "state", "--resume", BREAST, "m")
+    first = svmfast(*run, cwd=tmp_path)
+    assert "going on" not in said(first)
+    model = (tmp_path / "m").read_bytes()
+    again = svmfast(*run, cwd=tmp_path)
+    assert "svmfast: state: going on after 3,800 rows" in said(again)
+    assert (tmp_path / "m").read_bytes() == model
+
+
+def test_streamed_data_gives_the_same_bytes_however_it_arrives(large, tmp_path):
+    run = ("budget-train", "-c", "10", "-g", "0.1", "-B", "30", "--passes", "2", "--memory", "1M")
+    done = svmfast(*run, large, tmp_path / "m")
+    assert "working sets from a temporary file" in said(done)
+    piped = svmfast(*run, "-q", "-j", "1", "-", "-", stdin=large.read_bytes())
+    assert piped.stdout == (tmp_path / "m").read_bytes()
+    state = ("--checkpoint", tmp_path / "s", "--checkpoint-every", "7000")
+    assert svmfast(*run, "-q", *state, large, "-").stdout == piped.stdout
+    refused = svmfast("budget-train", "-v", "3", "--memory", "1M", large)
+    assert said(refused) == ("svmfast: cross validation needs all rows in memory; allow more with --memory\n")
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    run = ("budget-train", "-g", "0.05", "--checkpoint", "s", "--resume", "-q")
+    assert svmfast(*run, BREAST, "m", cwd=tmp_path).returncode == 0
+    kept = (tmp_path / "m").read_bytes()
+    other = svmfast(*run, "-B", "50", BREAST, "m", cwd=tmp_path)
+    assert other.returncode == 2
+    assert said(other) == (
+        "s: the checkpoint was written with another budget ('100'); this run has '50'; "
+        "without --resume it starts anew\n"
+    )
+    other = svmfast(*run, data("iris.train"), "m", cwd=tmp_path)
+    assert other.returncode == 2
+    assert said(other).startswith("s: the checkpoint was written with another data ('380 rows, ")
+    (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:-100])
+    damaged = svmfast(*run, BREAST, "m", cwd=tmp_path)
+    assert (damaged.returncode, said(damaged)) == (
+        2, "s: this is not a whole checkpoint; a file that --checkpoint wrote\n",
+    )  # fmt: skip
+    assert (tmp_path / "m").read_bytes() == kept
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-v", "3", "DATA", "m"), "svmfast: cross validation (-v) writes no model; leave out 'm'"),
+        (
+            ("-v", "3", "--validate", "x", "DATA"),
+            "svmfast: cross validation (-v) prints its score; --validate, --checkpoint and --json do nothing",
+        ),
+        (("-",), "svmfast: DATA is standard input, so the model needs a name; give MODEL"),
+        (
+            ("--validate", "-", "-", "m"),
+            "svmfast: DATA and --validate cannot both be standard input",
+        ),
+        (("--json", "DATA", "-"), "svmfast: the model and --json cannot both go to standard output"),
+        (("--resume", "DATA", "m"), "svmfast: --resume needs --checkpoint FILE: the file to go on from"),
+        (("DATA", "DATA"), "svmfast: MODEL is the file of DATA itself, 'DATA'; it would be lost"),
+        (
+            ("--checkpoint", "DATA", "DATA", "m"),
+            "svmfast: --checkpoint is the file of DATA itself, 'DATA'; it would be lost",
+        ),
+        (("-c", "-1", "DATA", "m"), "svmfast: C (-c) is -1; it must be positive"),
+        (
+            ("-w", "2", "DATA", "m"),
+            "svmfast budget-train: '-w': the label belongs to the name, as in -w1 5 -w-1 2; "
+            "see 'svmfast budget-train --help'",
+        ),
+        (
+            ("--memory", "10k", "DATA", "m"),
+            "svmfast: 10,240 bytes of memory for training rows; at least 1,048,576 are needed",
+        ),
+        (("missing", "m"), "missing: cannot be read: No such file or directory"),
+        (("HALF", "m"), "HALF:3: class label is not an integer ('1.5'); "
+         "expected integers for classes, or regression (-s 3) for real targets"),
+    ],
+)  # fmt: skip
+def test_refusals(arguments, message, tmp_path):
+    (tmp_path / "DATA").write_bytes(BREAST.read_bytes())
+    (tmp_path / "HALF").write_text("1 1:1\n2 1:2\n1.5 1:3\n")
+    before = sorted(p.name for p in tmp_path.iterdir())
+    done = svmfast("budget-train", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said(done).splitlines()[-1].startswith(message)
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_a_place_that_cannot_be_written_costs_no_training(tmp_path):
+    done = svmfast("budget-train", "--passes", "100000000", BREAST, tmp_path / "no" / "m", timeout=20)
+    assert done.returncode == 2
+    assert "cannot be written" in said(done)
+
+
+def test_checkpoint_files_keep_every_bit_and_tell_damage(tmp_path):
+    path = tmp_path / "c"
+    arrays = {"x": np.array([0.1, -0.0, np.inf, np.nan]), "empty": np.zeros((0, 3))}
+    write_checkpoint(path, {"a": 1, "b": 0.1 + 0.2}, arrays)
+    meta, back = read_checkpoint(path)
+    assert meta == {"a": 1, "b": 0.1 + 0.2}
+    for name, array in arrays.items():
+        assert back[name].tobytes() == array.tobytes()
+        assert back[name].shape == array.shape
+    whole = path.read_bytes()
+    for broken in (b"", b"not a zip", whole[: len(whole) // 2], whole[:-30]):
+        path.write_bytes(broken)
+        with pytest.raises(CheckpointError, match="this is not a whole checkpoint"):
+            read_checkpoint(path)
+    with path.open("wb") as file:
+        np.savez(file, x=np.zeros(3))
+    with pytest.raises(CheckpointError, match="this is not a whole checkpoint"):
+        read_checkpoint(path)
+    with pytest.raises(FileAccessError, match="No such file"):
+        read_checkpoint(tmp_path / "absent")
