@@ -15,8 +15,10 @@ from svmfast.cli.approximate import command, default_output
 from svmfast.errors import MemoryLimitError, OptionError, SvmfastError, UnsupportedError
 from svmfast.formats.detect import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.kernels import Kernel
 from svmfast.methods.approximate import approximate
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import Rows
 
@@ -223,3 +225,17 @@ def test_command_refuses_what_is_converted_already(tmp_path: Path) -> None:
     CliRunner().invoke(command, [str(FIXTURES / "models" / "iris_c_linear.model"), "-o", str(output), "-q"])
     with pytest.raises(UnsupportedError, match="is a polynomial model already; give the LIBSVM model"):
         CliRunner().invoke(command, [str(output)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(("gamma", "coefficient"), [(1e300, 1.0), (0.5, 1e308)])
+def test_numbers_out_of_range_are_refused(gamma: float, coefficient: float) -> None:
+    model = KernelExpansion(
+        Head("c_svc", labels=np.array([1, -1])),
+        Kernel("rbf", gamma=gamma),
+        Rows.from_dense([[1.0, 0.5], [0.25, 1.0]]),
+        np.array([[coefficient, -coefficient]]),
+        np.zeros(1),
+        np.array([1, 1]),
+    )
+    with pytest.raises(UnsupportedError, match="coefficients exceed the range of floating point"):
+        approximate(model)

@@ -158,3 +158,12 @@ def test_misuse(args: tuple[Any, ...], message: str) -> None:
     assert (done.returncode, done.stdout) == (2, b"")
     assert len(done.stderr.splitlines()) == 1
     assert message in done.stderr.decode()
+
+
+def test_a_huge_index_costs_nothing(tmp_path: Path) -> None:
+    """The linear model of the cost column has weights for the columns in use only."""
+    (tmp_path / "wide").write_text("1 1:1 2147483647:2\n-1 1:3\n")
+    done = svmfast(
+        "compare", "--repeats", "1", model("photos_c_rbf"), model("photos_c_rbf"), "--data", tmp_path / "wide"
+    )
+    assert (done.returncode, done.stderr.count(b"\n")) == (0, 0)

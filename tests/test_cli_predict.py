@@ -169,7 +169,8 @@ def test_a_closed_pipe_ends_an_endless_input_with_0() -> None:
         feeder.join()
 
 
-def test_interrupt_ends_with_130_and_leaves_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_and_leaves_no_file(sent: signal.Signals, status: int, tmp_path: Path) -> None:
     with started("predict", "-q", "-", model("iris_c_linear"), tmp_path / "out") as process:
         assert process.stdin is not None
         assert process.stderr is not None
@@ -177,8 +178,8 @@ def test_interrupt_ends_with_130_and_leaves_no_file(tmp_path: Path) -> None:
         process.stdin.flush()
         while not list(tmp_path.iterdir()) and process.poll() is None:  # until the output is open
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
+        process.send_signal(sent)
+        assert process.wait() == status
         assert process.stderr.read() == b""
     assert list(tmp_path.iterdir()) == []
 

@@ -10,6 +10,7 @@ import errno
 import importlib
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 EXIT_BAD_INPUT = 2
 EXIT_INTERNAL = 3
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 _TRY_DEBUG = "; run again with --debug for the trace"
 
@@ -139,6 +141,8 @@ def run(args: Sequence[str] | None = None) -> int:
         return _flushed(exit_.exit_code)
     except BrokenPipeError:
         return _closed_pipe()
+    except Terminated:
+        return EXIT_TERMINATED
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except Exception as error:
@@ -154,12 +158,21 @@ def console() -> NoReturn:
     apart takes longer than many predictions.
     """
     _prepare_standard_streams()
+    signal.signal(signal.SIGTERM, _terminate)
     status = run()
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
     os._exit(status)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM; ends the work as an interrupt does, so that no temporary file stays."""
+
+
+def _terminate(_signal: int, _frame: object) -> NoReturn:
+    raise Terminated
 
 
 def _prepare_standard_streams() -> None:

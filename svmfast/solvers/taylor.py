@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from svmfast import _core
-from svmfast.errors import MemoryLimitError, OptionError
+from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.rows import FloatArray
 
 MAX_ORDER = 16
@@ -44,6 +44,7 @@ def truncated_exponential(t: FloatArray, order: int) -> FloatArray:
     return total
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def gaussian_coefficients(
     points: FloatArray,
     beta: FloatArray,
@@ -85,7 +86,7 @@ def gaussian_coefficients(
     factor = np.ones(order + 1) if scales is None else np.asarray(scales, dtype=np.float64)
     weights = np.empty((order + 1, len(a)))
     for m in range(order + 1):
-        per_degree = a * ((2 * gamma) ** m / math.factorial(m))
+        per_degree = a * (np.float64(2 * gamma) ** m / math.factorial(m))
         if about_zero:
             # sum_j s_j (tau - sigma)^j / j! = sum_m tau^m / m! sum_q s_(m+q) (-sigma)^q / q!
             sigma = -2 * gamma * (u @ centre)
@@ -95,9 +96,10 @@ def gaussian_coefficients(
             weights[m] = per_degree * inner
         else:
             weights[m] = per_degree * factor[m]
-    return _core.power_sum_coefficients(u, weights, threads)
+    return _in_range(_core.power_sum_coefficients(u, weights, threads))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def polynomial_kernel_coefficients(
     points: FloatArray, beta: FloatArray, gamma: float, coef0: float, degree: int, *, threads: int = 1
 ) -> FloatArray:
@@ -116,7 +118,17 @@ def polynomial_kernel_coefficients(
     weights = np.stack(
         [beta * (math.comb(degree, m) * gamma**m * coef0 ** (degree - m)) for m in range(degree + 1)]
     )
-    return _core.power_sum_coefficients(np.ascontiguousarray(points), weights, threads)
+    return _in_range(_core.power_sum_coefficients(np.ascontiguousarray(points), weights, threads))
+
+
+def _in_range(coefficients: FloatArray) -> FloatArray:
+    """Return `coefficients`; raise UnsupportedError where their squares leave the range of doubles."""
+    if not (np.abs(coefficients) < 1e150).all():
+        raise UnsupportedError(
+            "the expansion's coefficients exceed the range of floating point",
+            "predict with the exact model; its gamma or its coefficients are out of all proportion",
+        )
+    return coefficients
 
 
 @lru_cache(maxsize=16)
