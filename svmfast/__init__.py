@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svmfast.api import bound_check as bound_check
     from svmfast.api import budget_train as budget_train
     from svmfast.api import compare as compare
+    from svmfast.api import compress as compress
     from svmfast.api import predict as predict
     from svmfast.errors import SvmfastError as SvmfastError
     from svmfast.evaluation.bound_check import BoundReport as BoundReport
@@ -58,6 +59,7 @@ _PUBLIC = {
     "bound_check": "svmfast.api",
     "budget_train": "svmfast.api",
     "compare": "svmfast.api",
+    "compress": "svmfast.api",
     "load_model": "svmfast.formats.detect",
     "predict": "svmfast.api",
     "read_svmlight": "svmfast.formats.svmlight",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.cores import usable_cores
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.answer import Answer, answer
 from svmfast.rows import FloatArray, Rows, as_rows
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import BoundReport
     from svmfast.evaluation.compare import Comparison
     from svmfast.methods.budget_options import BudgetTrainOptions, BudgetTrainReport
+    from svmfast.methods.compress import CompressReport
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
 
@@ -59,6 +60,71 @@ def predict(
     return answer(
         _model(model), _rows(data), probability=probability, bound=bound, threads=threads or usable_cores()
     )
+
+
+def compress(
+    model: Model | str | os.PathLike[str],
+    data: Any = None,
+    labels: ArrayLike | None = None,
+    *,
+    sv: int | None = None,
+    ratio: float | None = None,
+    max_diff: float | None = None,
+    max_bytes: int | None = None,
+    threads: int | None = None,
+    **settings: Any,
+) -> tuple[KernelExpansion, CompressReport]:
+    """Return a LIBSVM model of a few moved vectors that stays close to `model`, and a report.
+
+    Parameters
+    ----------
+    model : KernelExpansion or path
+    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset, optional
+        Rows like those to be predicted.
+    labels : (n,) array_like, optional
+        Only for refitting probabilities; a Dataset has its own.
+    sv, ratio, max_diff, max_bytes
+        How small, in exactly one way: support vectors; share of the model's own; largest share of held-out
+        rows with another label (regression: root mean square difference over the spread); bytes of the file.
+    threads : int, optional
+        Default: the cores this process may use. The result is the same for every number.
+    **settings
+        Fields of :class:`svmfast.methods.compress.Settings`: ``start``, ``select_only``,
+        ``sparse_tolerance``, ``iterations``, ``seed``, ``memory``.
+
+    Raises
+    ------
+    UnsupportedError
+        A precomputed kernel, no support vectors, or nothing smaller than the model meets the wish.
+    """
+    from svmfast.formats.libsvm_model import libsvm_model_bytes
+    from svmfast.methods.compress import Settings, prepare
+    from svmfast.methods.compress_search import search
+    from svmfast.models.expansion import KernelExpansion
+
+    exact = _model(model)
+    if not isinstance(exact, KernelExpansion):
+        raise UnsupportedError(f"this is a {exact.kind} model", "give the LIBSVM model")
+    if labels is None:
+        labels = getattr(data, "labels", None)
+    targets = None if labels is None else np.asarray(labels, dtype=np.float64)
+    compressor = prepare(
+        exact,
+        None if data is None else _rows(data),
+        targets,
+        Settings(threads=threads or usable_cores(), **settings),
+    )
+    found = search(
+        compressor,
+        lambda made: len(libsvm_model_bytes(made)),
+        sv=sv,
+        ratio=ratio,
+        max_diff=max_diff,
+        max_bytes=max_bytes,
+    )
+    if found.model is None or found.report is None:
+        raise UnsupportedError(found.verdict, "there is nothing smaller to return")
+    return found.model, found.report
 
 
 def compare(

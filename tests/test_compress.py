@@ -23,6 +23,7 @@ from svmfast.methods._compress_rows import RowSample, gather
 from svmfast.methods._compress_statement import clopper_pearson
 from svmfast.methods.compress import Settings, allocate, prepare
 from svmfast.methods.refit_probabilities import fit_sigmoid
+from svmfast.models.assumed import AssumedError
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
@@ -354,3 +355,43 @@ def test_default_output() -> None:
     assert default_output("a/b.model") == "a/b.compressed.model"
     assert default_output("a/b.model.xz") == "a/b.compressed.model"
     assert default_output("a/b") == "a/b.compressed.model"
+
+
+def test_assumed_error_sends_doubtful_rows_to_the_exact_model(tmp_path: Path) -> None:
+    small, out, exact_model = tmp_path / "small.model", tmp_path / "out", model("odd_c_rbf")
+    arguments = ("--sv", "5", "--iterations", "30", "--start", "kmeans", "--data", data("odd.train"))
+    assert run(exact_model, "-o", small, *arguments, "-q")[0] == 0
+    test, _ = rows("odd.test")
+    few, many = load_model(small), exact("odd_c_rbf")
+    error = float(np.quantile(np.abs(few.decision_values(test) - many.decision_values(test)), 0.9))
+    done = svmfast(
+        "predict", data("odd.test"), small, out, "--exact", exact_model, "--assume-error", repr(error)
+    )
+    assert done.returncode == 0, done.stderr
+    beyond = np.abs(few.decision_values(test)[:, 0]) > error
+    assert 0 < beyond.sum() < len(test)
+    said = f"{beyond.sum()} of 600 rows beyond an assumed error of {error:g} ("
+    assert said in done.stderr.decode()
+    assert "statistical, not proven" in done.stderr.decode()
+    expected = np.where(
+        beyond,
+        few.head.predict(few.decision_values(test)),
+        many.head.predict(many.decision_values(test)),
+    )
+    np.testing.assert_array_equal(np.loadtxt(out), expected)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--assume-error", "1"), "--assume-error decides which rows go to --exact MODEL"),
+        (("--assume-error", "1", "--certify", "--exact", "breast_c_rbf"), "proves nothing"),
+    ],
+)
+def test_assumed_errors_refused(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    named = [str(model(a)) if a == "breast_c_rbf" else a for a in args]
+    done = svmfast("predict", data("breast.test"), model("breast_c_rbf"), tmp_path / "out", *named)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    with pytest.raises(UnsupportedError, match="tells no regression values apart"):
+        AssumedError(exact("diabetes_eps_rbf"), 1.0)

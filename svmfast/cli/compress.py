@@ -17,9 +17,7 @@ from svmfast.cli.options import DataFormat
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
-    from svmfast.methods.compress import Compressor, CompressReport
-    from svmfast.methods.compress_search import Found
-    from svmfast.models.expansion import KernelExpansion
+    from svmfast.methods.compress import CompressReport
     from svmfast.progress import Progress
     from svmfast.rows import FloatArray, Rows
 
@@ -163,12 +161,9 @@ def command(
     Exit status 1: compression does not pay, and nothing was written.
     """
     wishes = {"--sv": sv, "--ratio": ratio, "--max-diff": max_diff, "--max-bytes": max_bytes}
-    given = [name for name, value in wishes.items() if value is not None]
-    if len(given) != 1:
-        raise OptionError(
-            "say how small in one way: --sv, --ratio, --max-diff or --max-bytes; "
-            f"got {' and '.join(given) or 'none'}"
-        )
+    from svmfast.methods.compress_search import check_one_wish, search
+
+    check_one_wish(wishes)
     if output is None:
         if model == "-":
             raise OptionError("the model comes from standard input: say with -o where to write")
@@ -183,6 +178,7 @@ def command(
     from svmfast.cli.inputs import open_model
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
+    from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.methods.compress import Settings, prepare
     from svmfast.models.expansion import KernelExpansion
 
@@ -194,19 +190,24 @@ def command(
     with progress_bar(quiet) as progress:
         rows, labels = _read(data, max_rows, seed, how, jobs, quiet, progress)
         compressor = prepare(loaded.model, rows, labels, settings)
-        found = _compress(compressor, sv, ratio, max_diff, max_bytes, progress)
-    own = len(loaded.text)
-    verdict = _verdict(found, loaded.model, own)
-    written = None
-    if verdict is None:
-        assert found.model is not None
-        written = save_model(found.model, output)
-    report = None if found.report is None else replace(found.report, bytes=written, source_bytes=own)
+        found = search(
+            compressor,
+            lambda made: len(libsvm_model_bytes(made)),
+            sv=sv,
+            ratio=ratio,
+            max_diff=max_diff,
+            max_bytes=max_bytes,
+            progress=progress,
+        )
+    written = None if found.model is None else save_model(found.model, output)
+    report = found.report
+    if report is not None:
+        report = replace(report, bytes=written, source_bytes=len(loaded.text))
     if as_json:
         values = {
             "model": model,
             "output": None if written is None else output,
-            "verdict": verdict or "compressed",
+            "verdict": found.verdict or "compressed",
             "seconds": time.perf_counter() - began,
             **({} if report is None else asdict(report)),
         }
@@ -217,9 +218,16 @@ def command(
                 click.echo(line, err=True)
             remarks(report.notes)
         if written is not None:
+            if report is not None and report.statement.label_agreement is not None:
+                error = f"{report.statement.quantile_999:.3g}"
+                click.echo(
+                    f"fallback     svmfast predict DATA {output} --exact {model} --assume-error {error} "
+                    "(statistical)",
+                    err=True,
+                )
             click.echo(f"written      {output} in {time.perf_counter() - began:.1f} s", err=True)
-    if verdict is not None:
-        remark(verdict)
+    if found.model is None:
+        remark(found.verdict)
         return _NEGATIVE
     return 0
 
@@ -246,56 +254,6 @@ def _read(
     if sample.seen > limit:
         remarks([f"{limit:,} of {sample.seen:,} rows of --data are used (--rows)"], quiet)
     return sample.result()
-
-
-def _compress(
-    compressor: Compressor,
-    sv: int | None,
-    ratio: float | None,
-    max_diff: float | None,
-    max_bytes: int | None,
-    progress: Progress,
-) -> Found:
-    from svmfast.formats.libsvm_model import libsvm_model_bytes
-    from svmfast.methods.compress_search import Found, search_bytes, search_difference
-
-    def size_of(model: KernelExpansion) -> int:
-        return len(libsvm_model_bytes(model))
-
-    n = len(compressor.model.sv)
-    if max_diff is not None:
-        return search_difference(compressor, max_diff, size_of, progress=progress)
-    if max_bytes is not None:
-        if size_of(compressor.model) <= max_bytes:
-            return Found(compressor.model, None)
-        return search_bytes(compressor, max_bytes, size_of, progress=progress)
-    count = sv if sv is not None else max(compressor.smallest, round((ratio or 0) * n))
-    if count >= n:
-        return Found(compressor.model, None)
-    return Found(*compressor.compress(count, progress=progress))
-
-
-def _verdict(found: Found, exact: KernelExpansion, own: int) -> str | None:
-    """Say why nothing is written, or None."""
-    from svmfast.formats.libsvm_model import libsvm_model_bytes
-
-    made, n = found.model, len(exact.sv)
-    if made is None:
-        tried = "" if found.report is None else f"; tried {_tries(found.report)}"
-        return f"compression does not pay: nothing smaller than the model meets the wish{tried}"
-    if found.report is None:
-        return f"nothing to do: the model's {n:,} support vectors and {own:,} bytes meet the wish already"
-    size = len(libsvm_model_bytes(made))
-    if size >= own:
-        return (
-            f"compression does not pay: {len(made.sv):,} dense support vectors take {size:,} bytes, the "
-            f"model {own:,}; ask for fewer, or thin them out by --sparse-tolerance"
-        )
-    return None
-
-
-def _tries(report: CompressReport) -> str:
-    return ", ".join(f"{n:,}: {value:.2%}" for n, value in report.sizes_tried)
 
 
 def _lines(report: CompressReport) -> list[str]:
@@ -327,5 +285,6 @@ def _lines(report: CompressReport) -> list[str]:
     else:
         lines.append(f"relative     root mean square difference over their spread: {said.relative_rms:.2%}")
     if report.sizes_tried:
-        lines.append(f"sizes tried  {_tries(report)}")
+        tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in report.sizes_tried)
+        lines.append(f"sizes tried  {tried}")
     return lines

@@ -58,6 +58,13 @@ CELLS = 1 << 20
     metavar="ERROR",
     help="A row is certified only if its error bound is at most this; regression needs it for --exact.",
 )
+@click.option(
+    "--assume-error",
+    type=click.FloatRange(min=0),
+    metavar="ERROR",
+    help="With --exact, for a model without a certificate: take ERROR for the bound of its values. "
+    "Statistical, not proven; compress reports such quantiles.",
+)
 @options.data_format
 @options.jobs
 def command(
@@ -72,6 +79,7 @@ def command(
     exact: str | None,
     fallback: bool | None,
     tolerance: float | None,
+    assume_error: float | None,
     how: DataFormat,
     jobs: int,
 ) -> None:
@@ -101,6 +109,8 @@ def command(
     loaded = open_model(model, quiet).model
     wanted = _Wanted(probability == "1", decision_values, bound, certify, tolerance)
     wanted.exact = _exact_model(loaded, exact, fallback, quiet)
+    if assume_error is not None:
+        loaded, wanted.assumed = _assume(loaded, wanted, assume_error), assume_error
     if wanted.exact is not None and loaded.head.is_regression and tolerance is None:
         raise OptionError("regression has no label to certify; give --tolerance, the largest error to accept")
     if tolerance is not None and not certify and wanted.exact is None:
@@ -123,6 +133,7 @@ class _Wanted:
         self.probability, self.decision_values, self.bound = probability, decision_values, bound
         self.certify, self.tolerance = certify, tolerance
         self.exact: Model | None = None
+        self.assumed: float | None = None
 
     @property
     def needs_certificate(self) -> bool:
@@ -143,6 +154,16 @@ def _exact_model(model: Model, path: str | None, fallback: bool | None, quiet: b
     if fallback and embedded is None:
         raise OptionError("--fallback: MODEL has no exact model embedded; name one with --exact")
     return None if fallback is False else embedded
+
+
+def _assume(model: Model, wanted: _Wanted, error: float) -> Model:
+    from svmfast.models.assumed import AssumedError
+
+    if wanted.exact is None:
+        raise OptionError("--assume-error decides which rows go to --exact MODEL; name that model")
+    if wanted.certify:
+        raise OptionError("--certify prints proofs; an assumed error (--assume-error) proves nothing")
+    return AssumedError(model, error)
 
 
 def _run(
@@ -307,7 +328,13 @@ class _Tally:
             rest = rows - self.certified
             tail = f"; {rest:,} answered by the exact model" if wanted.exact is not None else ""
             share = f"{self.certified / rows * 100:.4g}%" if rows else "-"
-            yield f"{self.certified:,} of {count(rows, 'row')} certified ({share}){tail}"
+            if wanted.assumed is None:
+                yield f"{self.certified:,} of {count(rows, 'row')} certified ({share}){tail}"
+            else:
+                yield (
+                    f"{self.certified:,} of {count(rows, 'row')} beyond an assumed error of "
+                    f"{wanted.assumed:g} ({share}; statistical, not proven){tail}"
+                )
 
 
 def _is_stdout(output: str) -> bool:

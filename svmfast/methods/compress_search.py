@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from svmfast.errors import SvmfastError
+from svmfast.errors import OptionError, SvmfastError
 from svmfast.methods.compress import Compressor, CompressReport
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
@@ -33,10 +33,13 @@ class Found:
         None when nothing that is smaller than the exact model meets the wish.
     report : CompressReport or None
         Of the model, or of the closest miss.
+    verdict : str
+        Why there is no model, or empty.
     """
 
     model: KernelExpansion | None
     report: CompressReport | None
+    verdict: str = ""
 
 
 class NothingFitsError(SvmfastError):
@@ -50,6 +53,66 @@ def measured(report: CompressReport) -> float:
     if statement.label_agreement is None:
         return statement.relative_rms
     return 1 - statement.label_agreement
+
+
+def search(
+    compressor: Compressor,
+    size_of: SizeOf,
+    *,
+    sv: int | None = None,
+    ratio: float | None = None,
+    max_diff: float | None = None,
+    max_bytes: int | None = None,
+    progress: Progress = silent,
+) -> Found:
+    """Make the model that meets a wish, or say why there is none that is smaller than the exact one.
+
+    Parameters
+    ----------
+    compressor : Compressor
+    size_of : callable
+        Gives the bytes of a model's file.
+    sv, ratio, max_diff, max_bytes
+        The wish: exactly one of them.
+    """
+    wishes = {"--sv": sv, "--ratio": ratio, "--max-diff": max_diff, "--max-bytes": max_bytes}
+    check_one_wish(wishes)
+    exact, n = compressor.model, len(compressor.model.sv)
+    own = size_of(exact)
+    if max_diff is not None:
+        found = search_difference(compressor, max_diff, size_of, progress=progress)
+    elif max_bytes is not None and own > max_bytes:
+        found = search_bytes(compressor, max_bytes, size_of, progress=progress)
+    else:
+        count = n if max_bytes else sv or max(compressor.smallest, round((ratio or 0) * n))
+        if count >= n:
+            met = f"nothing to do: the model's {n:,} support vectors and {own:,} bytes meet the wish already"
+            return Found(None, None, met)
+        found = Found(*compressor.compress(count, progress=progress))
+    if found.model is None:
+        assert found.report is not None
+        tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in found.report.sizes_tried)
+        verdict = f"compression does not pay: nothing smaller than the model meets the wish; tried {tried}"
+        return replace(found, verdict=verdict)
+    size = size_of(found.model)
+    if size < own:
+        return found
+    return Found(
+        None,
+        found.report,
+        f"compression does not pay: {len(found.model.sv):,} dense support vectors take {size:,} bytes, the "
+        f"model {own:,}; ask for fewer, or thin them out by --sparse-tolerance",
+    )
+
+
+def check_one_wish(wishes: Mapping[str, object]) -> None:
+    """Raise OptionError unless exactly one of the wishes is not None."""
+    given = [name for name, value in wishes.items() if value is not None]
+    if len(given) != 1:
+        raise OptionError(
+            "say how small in one way: --sv, --ratio, --max-diff or --max-bytes; "
+            f"got {' and '.join(given) or 'none'}"
+        )
 
 
 def search_difference(
