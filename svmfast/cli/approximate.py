@@ -51,6 +51,11 @@ def default_output(model: str) -> str:
 )
 @click.option("--calibrate", metavar="DATA", help="Fit the terms of each degree to the exact values on DATA.")
 @click.option("--no-certificate", is_flag=True, help="Skip the bound of the error (it costs O(SVs^2)).")
+@click.option(
+    "--embed-exact",
+    is_flag=True,
+    help="Keep MODEL inside OUT: one file then answers fast where certified and exactly elsewhere.",
+)
 @options.as_json
 @options.quiet
 @options.data_format
@@ -62,6 +67,7 @@ def command(
     center: str,
     calibrate: str | None,
     no_certificate: bool,
+    embed_exact: bool,
     as_json: bool,
     quiet: bool,
     how: DataFormat,
@@ -72,6 +78,8 @@ def command(
     A prediction then costs the same however many support vectors there were. Linear and polynomial kernels
     are polynomials already: they are converted without loss. The report goes to stderr.
     """
+    if embed_exact and no_certificate:
+        raise OptionError("--embed-exact needs the certificate, which says what the exact model must answer")
     if output is None:
         if model == "-":
             raise OptionError("the model comes from standard input: say with -o where to write")
@@ -100,6 +108,7 @@ def command(
             center=center,
             calibrate=rows,
             certificate=not no_certificate,
+            embed_exact=embed_exact,
             threads=jobs,
             provenance={"source": f"sha256:{loaded.sha256}"},
             progress=progress,

@@ -96,11 +96,12 @@ def _load(path: str, quiet: bool) -> Entrant:
     from svmfast.evaluation.timing import measure
     from svmfast.formats.detect import load_model
 
-    open_model(path, quiet)  # warms up, and says what is to be remarked
+    opened = open_model(path, quiet)  # warms up, and says what is to be remarked
     model, timing = measure(
         lambda: load_model(path), repeats=READ_REPEATS, limit_seconds=READ_SECONDS, warm_up=False
     )
-    return Entrant(path, model, os.path.getsize(path), timing.seconds)
+    size, source = os.path.getsize(path), opened.provenance.get("source")
+    return Entrant(path, model, size, timing.seconds, opened.sha256, source)
 
 
 def _read(data: str, how: DataFormat, jobs: int) -> tuple[Dataset, Timing]:

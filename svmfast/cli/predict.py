@@ -11,9 +11,10 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import count, remarks
 from svmfast.cli.options import DataFormat
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
+    from svmfast.formats.detect import LoadedModel
     from svmfast.formats.svmlight import Dataset
     from svmfast.models.answer import Answer
     from svmfast.models.base import Model
@@ -106,9 +107,10 @@ def command(
     keep_inputs("OUTPUT", output, DATA=data, MODEL=model, EXACT=exact)
     from svmfast.models.answer import require
 
-    loaded = open_model(model, quiet).model
+    opened = open_model(model, quiet)
+    loaded = opened.model
     wanted = _Wanted(probability == "1", decision_values, bound, certify, tolerance)
-    wanted.exact = _exact_model(loaded, exact, fallback, quiet)
+    wanted.exact = _exact_model(opened, exact, fallback, quiet, proven=assume_error is None)
     if assume_error is not None:
         loaded, wanted.assumed = _assume(loaded, wanted, assume_error), assume_error
     if wanted.exact is not None and loaded.head.is_regression and tolerance is None:
@@ -140,17 +142,26 @@ class _Wanted:
         return self.certify or self.exact is not None
 
 
-def _exact_model(model: Model, path: str | None, fallback: bool | None, quiet: bool) -> Model | None:
+def _exact_model(
+    opened: LoadedModel, path: str | None, fallback: bool | None, quiet: bool, *, proven: bool
+) -> Model | None:
     from svmfast.cli.inputs import open_model
     from svmfast.models.certified import CertifiedModel, check_exact
 
+    model = opened.model
     embedded = model.embedded_exact if isinstance(model, CertifiedModel) else None
     if path is not None:
         if fallback is False:
             raise OptionError("--exact and --no-fallback exclude each other")
-        exact = open_model(path, quiet).model
-        check_exact(model, exact)
-        return exact
+        exact = open_model(path, quiet)
+        check_exact(model, exact.model)
+        # An assumed error is the user's word for any pair of models; a proof is of one file.
+        if proven and opened.provenance.get("source") != f"sha256:{exact.sha256}":
+            raise UnsupportedError(
+                f"{path} is not the file that {opened.path} was converted from: its hash is another",
+                "the certificate speaks of that file only; give it, or convert this one",
+            )
+        return exact.model
     if fallback and embedded is None:
         raise OptionError("--fallback: MODEL has no exact model embedded; name one with --exact")
     return None if fallback is False else embedded

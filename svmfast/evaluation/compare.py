@@ -31,12 +31,18 @@ class Entrant:
     n_bytes : int or None
         Size of its file.
     load_seconds : float or None
+    sha256 : str or None
+        Hash of its file.
+    source : str or None
+        What its file says it was made from, ``sha256:...``.
     """
 
     path: str
     model: Model
     n_bytes: int | None = None
     load_seconds: float | None = None
+    sha256: str | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
@@ -207,7 +213,7 @@ def compare(
                 linear_cost=timing.seconds / linear,
                 multiply_adds=counted,
                 linear_cost_counted=None if counted is None or not unit else counted / unit,
-                **_certificate(entrant.model, exact.model, rows, reference, threads, repeats),
+                **_certificate(entrant, exact, rows, reference, threads, repeats),
             )
         )
     progress(len(entrants), len(entrants), "models")
@@ -223,9 +229,19 @@ def _prediction(model: Model, rows: Rows, threads: int) -> Callable[[], Answer]:
 
 
 def _certificate(
-    model: Model, exact: Model, rows: Rows, reference: Answer, threads: int, repeats: int
+    entrant: Entrant, origin: Entrant, rows: Rows, reference: Answer, threads: int, repeats: int
 ) -> dict[str, Any]:
-    """Return the certificate's figures, against the model that the candidate was made from."""
+    """Return the certificate's figures, against the model that the candidate was made from.
+
+    A certificate says nothing of another exact model: where the hashes are known they must agree.
+    """
+    model, exact = entrant.model, origin.model
+    if (
+        origin.sha256 is not None
+        and entrant.source is not None
+        and entrant.source != f"sha256:{origin.sha256}"
+    ):
+        return {}
     if not isinstance(model, CertifiedModel) or not model.has_certificate:
         return {}
     decisions, bounds = model.certified_values(rows, threads=threads)

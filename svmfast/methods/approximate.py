@@ -102,6 +102,7 @@ def approximate(
     center: str = "auto",
     calibrate: Rows | None = None,
     certificate: bool = True,
+    embed_exact: bool = False,
     memory_limit: int = MEMORY_LIMIT,
     threads: int = 1,
     provenance: Mapping[str, str] | None = None,
@@ -122,6 +123,8 @@ def approximate(
         Unlabelled rows on which the terms of each degree are rescaled, by least squares to the exact values.
     certificate : bool
         Bound the model's own error, so that rows can be certified. Costs O(n^2 d) once.
+    embed_exact : bool
+        Keep `model` inside the result, to answer rows that are not certified.
     memory_limit : int
         Bytes of the largest arrays.
     threads : int
@@ -185,6 +188,8 @@ def approximate(
             made = replace(made, rho=rho)
     if certificate:
         made = build.certificate(made, moved, build.centre(center), scales)
+    if embed_exact:
+        made = replace(made, embedded_exact=model)
     parameters = f"order={order} center={center}" + (" calibrated" if calibrate is not None else "")
     made = replace(made, provenance={**(provenance or {}), "method": "approximate", "parameters": parameters})
     return made, build.report(made, center, errors, calibrate is not None, exact, begin)

@@ -24,6 +24,7 @@ from svmfast.models.base import (
     head_fields,
     head_of,
 )
+from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 
@@ -64,6 +65,8 @@ class PolynomialModel:
     bound_degrees : (cells, p, top + 1) float64 or None
     bound_rest : (cells, p, 5) float64 or None
         The certificate's numbers, see :func:`svmfast.certificate.error_bounds`; None without a certificate.
+    embedded_exact : KernelExpansion or None
+        The model this was made from, to answer what the certificate leaves open.
     """
 
     head: Head
@@ -80,6 +83,7 @@ class PolynomialModel:
     provenance: Mapping[str, str] = field(default_factory=dict)
     bound_degrees: FloatArray | None = None
     bound_rest: FloatArray | None = None
+    embedded_exact: KernelExpansion | None = None
 
     kind: ClassVar[str] = "polynomial"
     schema: ClassVar[Schema] = Schema(
@@ -101,6 +105,7 @@ class PolynomialModel:
             ArrayField("bound_degrees", "float64", 3, optional=True),
             ArrayField("bound_rest", "float64", 3, optional=True),
         ),
+        embedded=("exact",),
     )
 
     def __post_init__(self) -> None:
@@ -147,11 +152,6 @@ class PolynomialModel:
     def has_certificate(self) -> bool:
         """Whether the model can bound its own error."""
         return self.bound_degrees is not None
-
-    @property
-    def embedded_exact(self) -> None:
-        """No exact model travels with this one."""
-        return None
 
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return decision values and how far from them the exact model's can be, both ``(n, p)``."""
@@ -323,6 +323,7 @@ class PolynomialModel:
                     else {"bound_degrees": self.bound_degrees, "bound_rest": self.bound_rest}
                 ),
             },
+            {} if self.embedded_exact is None else {"exact": self.embedded_exact},
         )
 
     @classmethod
@@ -344,6 +345,7 @@ class PolynomialModel:
             provenance=dict(record.provenance),
             bound_degrees=arrays.get("bound_degrees"),
             bound_rest=arrays.get("bound_rest"),
+            embedded_exact=record.embedded.get("exact"),
         )
 
 
