@@ -5,8 +5,8 @@ Usage: frontier_compress.py MODEL TEST [--data TRAIN] [-o NAME] [--shares 1%,5%,
 
 Writes NAME.md (a table) and, with matplotlib, NAME.svg. Methods: ``random`` (a random subset of the support
 vectors, coefficients refitted: like Reduced-SVM), ``lars`` (LARS-SVM, the paper's first stage), ``kmeans``
-(centroids, coefficients refitted) and ``compress``. Every model is written, read back and judged on TEST; with
-``--speed`` svm-predict itself, where it is installed, is timed on ROWS.
+(centroids, coefficients refitted) and ``compress``. Every model is written, read back and judged on TEST;
+with ``--speed`` svm-predict itself, where it is installed, is timed on ROWS.
 """
 
 from __future__ import annotations
