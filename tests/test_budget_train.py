@@ -1,46 +1,25 @@
-"""Budgeted training as a method: LIBSVM's arrangement, threads, pieces, continuation, held-out rows."""
+"""Budgeted training as a method: LIBSVM's arrangement, options, held-out rows."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
+from budget_problems import fixture, moons
 from libsvm import svmutil
 from program import data
 from test_budgeted_sgd import kernel, two_moons
 
 from svmfast.errors import MemoryLimitError, OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
-from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget_model import as_written
 from svmfast.methods.budget_options import BudgetTrainOptions
-from svmfast.methods.budget_train import Checkpointing, budget_train, cross_validate
+from svmfast.methods.budget_train import budget_train, cross_validate
 from svmfast.methods.train import TrainOptions, train
 from svmfast.rows import Rows
 from svmfast.solvers.training_data import MemorySource, chosen
-
-
-def fixture(name):
-    dataset = read_svmlight(data(f"{name}.train"))
-    test = read_svmlight(data(f"{name}.test"))
-    return MemorySource(dataset.rows, dataset.labels), test
-
-
-def moons(n=600, seed=21):
-    x, y = two_moons(n, seed)
-    return MemorySource(Rows.from_dense(x), y)
-
-
-def spooled(rows, labels, memory=1 << 20, pieces=7):
-    """The same rows through a spool, in blocks of uneven size."""
-    spool = Spool(memory, digest=True)
-    cuts = np.linspace(0, len(rows), pieces + 1).astype(int)
-    for first, last in pairwise(cuts):
-        spool.add(rows[first:last], labels[first:last])
-    return spool.finish()
 
 
 @pytest.mark.parametrize(
@@ -103,118 +82,6 @@ def test_each_pair_meets_only_its_own_vectors():
         assert (coef[mine < start[i + 1]] >= 0).all()
         assert (coef[mine >= start[i + 1]] <= 0).all()
     assert whole.labels[0] == labels[0]
-
-
-@pytest.mark.parametrize("keep", ["refit", "best", "last"])
-def test_threads_and_pieces_change_no_byte(keep):
-    source, _ = fixture("digits")
-    options = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2, keep=keep, probability=True)
-    one = libsvm_model_bytes(budget_train(source, options, threads=1)[0])
-    assert one == libsvm_model_bytes(budget_train(source, options, threads=2)[0])
-    every = Checkpointing(lambda meta, arrays: None, every=77)
-    assert one == libsvm_model_bytes(budget_train(source, options, threads=2, checkpoints=every)[0])
-    whole = read_svmlight(data("digits.train"))
-    assert one == libsvm_model_bytes(budget_train(spooled(whole.rows, whole.labels), options)[0])
-    other = libsvm_model_bytes(budget_train(source, replace(options, seed=1))[0])
-    assert one != other
-
-
-class Stop:
-    """Wishes to stop after so many questions; keeps what was saved last."""
-
-    def __init__(self, after):
-        self.left, self.saved = after, None
-
-    def save(self, meta, arrays):
-        self.saved = dict(meta), {name: array.copy() for name, array in arrays.items()}
-
-    def __call__(self):
-        self.left -= 1
-        return self.left < 0
-
-
-@pytest.mark.parametrize("keep", ["refit", "best"])
-@pytest.mark.parametrize("after", [0, 3, 9, 11])
-def test_a_resumed_run_ends_at_the_same_bytes(after, keep):
-    x, y = two_moons(500, 3)
-    y = y + 2 * (x[:, 1] > 1)  # three classes
-    source = MemorySource(Rows.from_dense(x), np.rint(y))
-    options = BudgetTrainOptions(C=4, gamma=1, budget=10, passes=3, keep=keep, bias=True)
-    whole = libsvm_model_bytes(budget_train(source, options)[0])
-    stop = Stop(after)
-    with pytest.raises(KeyboardInterrupt):
-        budget_train(source, options, checkpoints=Checkpointing(stop.save, 123, should_stop=stop))
-    go_on = Checkpointing(lambda meta, arrays: None, 123, resume=stop.saved)
-    model, report = budget_train(source, options, checkpoints=go_on)
-    assert libsvm_model_bytes(model) == whole
-    assert report.steps == 3 * 2 * 500  # every row is in two of the three pairs
-
-
-def test_more_passes_may_be_asked_for_on_resuming():
-    source, options = moons(), BudgetTrainOptions(gamma=1, budget=10, passes=2)
-    stop = Stop(10**9)
-    budget_train(source, options, checkpoints=Checkpointing(stop.save, 10**6))
-    longer = replace(options, passes=5)
-    model, _ = budget_train(source, longer, checkpoints=Checkpointing(stop.save, 10**6, resume=stop.saved))
-    assert libsvm_model_bytes(model) == libsvm_model_bytes(budget_train(source, longer)[0])
-
-
-def test_a_state_of_another_run_is_refused():
-    stop = Stop(10**9)
-    budget_train(
-        moons(), BudgetTrainOptions(budget=10, passes=1), checkpoints=Checkpointing(stop.save, 10**6)
-    )
-    again = Checkpointing(stop.save, 10**6, resume=stop.saved)
-    with pytest.raises(OptionError, match="the saved state does not fit"):
-        budget_train(moons(), BudgetTrainOptions(budget=11, passes=1), checkpoints=again)
-
-
-def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
-    x, y = two_moons(30_000, 5)
-    order = np.argsort(y)  # the worst file: all of one class first
-    rows, labels = Rows.from_dense(x[order]), y[order]
-    options = BudgetTrainOptions(C=4, gamma=1, budget=20, passes=2)
-    with spooled(rows, labels, memory=1 << 20) as source:
-        assert not source.in_memory
-        assert source.n_sets > 2
-        seen = np.concatenate([source.working_set(0, 1, k).numbers for k in range(source.n_sets)])
-        assert (np.sort(seen) == np.arange(30_000)).all()
-        working = source.working_set(0, 1, 1)
-        np.testing.assert_array_equal(working.labels, labels[working.numbers])
-        np.testing.assert_array_equal(
-            working.rows.to_dense(), rows.take(working.numbers).to_dense()[:, source.columns]
-        )
-        assert working.rows.nnz * 12 + len(working.labels) * 24 < (1 << 19) * 1.2
-        assert 0.2 < np.mean(working.labels > 0) < 0.8
-        model, _ = budget_train(source, options)
-    tx, ty = two_moons(3000, 6)
-    test = Rows.from_dense(tx)
-    wrong = np.mean(model.head.predict(model.decision_values(test)) != ty)
-    whole, _ = budget_train(MemorySource(rows, labels), options)
-    assert wrong < np.mean(whole.head.predict(whole.decision_values(test)) != ty) + 0.01
-
-
-def test_how_the_input_arrives_changes_nothing():
-    x, y = two_moons(30_000, 5)
-    rows = Rows.from_dense(x)
-    made = []
-    for pieces in (3, 211):
-        with spooled(rows, y, pieces=pieces) as source:
-            digest = source.digest
-            made.append(
-                (digest, libsvm_model_bytes(budget_train(source, BudgetTrainOptions(budget=9, passes=1))[0]))
-            )
-    assert made[0][1] == made[1][1]
-
-
-def test_columns_far_apart_cost_nothing():
-    x, y = two_moons(300, 8)
-    rows = Rows.from_dense(x)
-    far = Rows(rows.indptr, rows.indices * 400_000_000, rows.values, 2_000_000_001)
-    near, _ = budget_train(MemorySource(rows, y), BudgetTrainOptions(gamma=1, budget=10))
-    wide, _ = budget_train(MemorySource(far, y), BudgetTrainOptions(gamma=1, budget=10))
-    np.testing.assert_array_equal(near.sv_coef, wide.sv_coef)
-    np.testing.assert_array_equal(near.sv.indices.astype(np.int64) * 400_000_000, wide.sv.indices)
 
 
 def test_probabilities_are_fitted_on_rows_that_were_not_trained_on():

@@ -138,7 +138,8 @@ def large(tmp_path_factory):
     return path
 
 
-def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(large, tmp_path):
+@pytest.mark.parametrize(("stop", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(stop, status, large, tmp_path):
     run = ("budget-train", "-c", "10", "-g", "0.1", "-B", "300", "--passes", "12", "-q", "--keep", "best")
     whole = svmfast(*run, large, "-").stdout
     model, state = tmp_path / "m", tmp_path / "state"
@@ -147,9 +148,9 @@ def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(large
         deadline = time.monotonic() + 30
         while not state.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(stop)
         _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
+    assert process.returncode == status, stderr
     assert f"interrupted; the state is in {state}, go on with --resume" in stderr.decode()
     assert not model.exists()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["state"]
@@ -216,10 +217,21 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ),
         (("--json", "DATA", "-"), "svmfast: the model and --json cannot both go to standard output"),
         (("--resume", "DATA", "m"), "svmfast: --resume needs --checkpoint FILE: the file to go on from"),
-        (("DATA", "DATA"), "svmfast: MODEL is the file of DATA itself, 'DATA'; it would be lost"),
+        (("DATA", "DATA"), "svmfast: MODEL is DATA itself, 'DATA'; it would be lost"),
+        (("--validate", "HALF", "DATA", "HALF"), "svmfast: MODEL is --validate itself, 'HALF'"),
+        (("--checkpoint", "HALF", "DATA", "HALF"), "svmfast: MODEL is --checkpoint itself, 'HALF'"),
+        (("--checkpoint", "LINK", "DATA", "m"), "svmfast: --checkpoint is DATA itself, 'LINK'"),
         (
-            ("--checkpoint", "DATA", "DATA", "m"),
-            "svmfast: --checkpoint is the file of DATA itself, 'DATA'; it would be lost",
+            ("--checkpoint", "HALF", "--validate", "HALF", "DATA", "m"),
+            "svmfast: --checkpoint is --validate itself, 'HALF'; it would be lost",
+        ),
+        (
+            ("--checkpoint", "-", "DATA", "m"),
+            "svmfast: --checkpoint needs a file: it is replaced as a whole again and again",
+        ),
+        (
+            ("-c", "1", "--lambda", "1", "DATA", "m"),
+            "svmfast: -c and --lambda both set the regularisation; give one of them",
         ),
         (("-c", "-1", "DATA", "m"), "svmfast: C (-c) is -1; it must be positive"),
         (
@@ -238,6 +250,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 )  # fmt: skip
 def test_refusals(arguments, message, tmp_path):
     (tmp_path / "DATA").write_bytes(BREAST.read_bytes())
+    (tmp_path / "LINK").symlink_to("DATA")
     (tmp_path / "HALF").write_text("1 1:1\n2 1:2\n1.5 1:3\n")
     before = sorted(p.name for p in tmp_path.iterdir())
     done = svmfast("budget-train", *arguments, cwd=tmp_path)
@@ -247,9 +260,14 @@ def test_refusals(arguments, message, tmp_path):
 
 
 def test_a_place_that_cannot_be_written_costs_no_training(tmp_path):
-    done = svmfast("budget-train", "--passes", "100000000", BREAST, tmp_path / "no" / "m", timeout=20)
-    assert done.returncode == 2
-    assert "cannot be written" in said(done)
+    for places in (
+        (BREAST, tmp_path / "no" / "m"),
+        ("--checkpoint", tmp_path / "no" / "c", BREAST, tmp_path / "m"),
+    ):
+        done = svmfast("budget-train", "--passes", "100000000", *places, timeout=20)
+        assert done.returncode == 2
+        assert "cannot be written" in said(done)
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_checkpoint_files_keep_every_bit_and_tell_damage(tmp_path):

@@ -5,33 +5,33 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from svmfast.cli import options
+from svmfast.cli.budget_checkpoint import checkpointing
 from svmfast.cli.budget_report import report_lines, status_line
 from svmfast.cli.compress import Bytes
-from svmfast.cli.messages import count, remark, remarks
+from svmfast.cli.inputs import keep_inputs, naming_lines
+from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.train import ClassWeight, Real, SvmTrainCommand
-from svmfast.errors import CheckpointError, DataFormatError, OptionError, TrainingRowError, UnsupportedError
+from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from svmfast.formats.spool import Spool
-    from svmfast.formats.svmlight import Dataset, Notes
+    from svmfast.formats.svmlight import Notes
     from svmfast.methods.budget_options import BudgetTrainOptions, PassStatus
-    from svmfast.methods.budget_train import Checkpointing
     from svmfast.progress import Progress
 
 #: svm-train's numbers of the types that can be trained on a budget.
 _TYPES = {0: "c_svc", 3: "epsilon_svr"}
 _PARSED_AT_ONCE = 4 << 20
-_CHECKPOINT_VERSION = 1
 
 
 def _number(letter: str, name: str, default: float | None, text: str, **more: Any) -> Callable[..., Any]:
@@ -141,6 +141,9 @@ def command(
     from svmfast.methods.budget_options import BudgetTrainOptions
     from svmfast.methods.budget_train import budget_train
 
+    source = click.get_current_context().get_parameter_source("cost")
+    if parameters["lambda_"] is not None and source is not ParameterSource.DEFAULT:
+        raise OptionError("-c and --lambda both set the regularisation; give one of them")
     given = BudgetTrainOptions(
         svm_type=_TYPES[int(svm_type)], C=cost, probability=bool(probability), **parameters
     )
@@ -149,7 +152,7 @@ def command(
         _read(data, how, memory, jobs, bool(checkpoint), progress) as (spool, notes, first_line),
     ):
         remarks((f"{data}: {note}" for note in notes.messages()), quiet)
-        with _naming_lines(data, notes, first_line):
+        with naming_lines(data, notes, first_line):
             if folds:
                 for line in _cross_validate(spool, folds, given, jobs):
                     click.echo(line)
@@ -159,7 +162,7 @@ def command(
             # Opened first: a place that cannot be written must not cost a training run.
             with (
                 write_atomic(target) as out,
-                _safe(checkpoint, checkpoint_every, resume, given, spool, held, quiet) as checkpoints,
+                checkpointing(checkpoint, checkpoint_every, resume, given, spool, held, quiet) as checkpoints,
             ):
                 trained, report = budget_train(
                     spool,
@@ -205,17 +208,14 @@ def _check_files(
         raise OptionError("DATA and --validate cannot both be standard input")
     if as_json and target == "-":
         raise OptionError("the model and --json cannot both go to standard output")
+    if checkpoint == "-":
+        raise OptionError("--checkpoint needs a file: it is replaced as a whole again and again")
     if resume and not checkpoint:
         raise OptionError("--resume needs --checkpoint FILE: the file to go on from")
-    for other, name in ((data, "DATA"), (validate, "--validate"), (checkpoint, "--checkpoint")):
-        with contextlib.suppress(OSError):
-            if other and not folds and os.path.samefile(other, target):
-                raise OptionError(f"MODEL is the file of {name} itself, '{target}'; it would be lost")
-        with contextlib.suppress(OSError):
-            if checkpoint and other is not checkpoint and other and os.path.samefile(other, checkpoint):
-                raise OptionError(
-                    f"--checkpoint is the file of {name} itself, '{checkpoint}'; it would be lost"
-                )
+    if not folds:
+        keep_inputs("MODEL", target, DATA=data, **{"--validate": validate, "--checkpoint": checkpoint})
+    if checkpoint:
+        keep_inputs("--checkpoint", checkpoint, DATA=data, **{"--validate": validate})
 
 
 @contextlib.contextmanager
@@ -260,106 +260,6 @@ def _cross_validate(spool: Spool, folds: int, given: BudgetTrainOptions, jobs: i
             f"Cross Validation Squared correlation coefficient = {score.squared_correlation:g}",
         ]
     return [f"Cross Validation Accuracy = {100.0 * score.correct / score.total:g}%"]
-
-
-@contextlib.contextmanager
-def _safe(
-    path: str | None,
-    every: int,
-    resume: bool,
-    given: BudgetTrainOptions,
-    spool: Spool,
-    held: Dataset | None,
-    quiet: bool,
-) -> Iterator[Checkpointing | None]:
-    """Checkpoints for the training inside; the first Ctrl-C there asks for one, the second ends at once."""
-    if path is None:
-        yield None
-        return
-    from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
-    from svmfast.methods.budget_train import Checkpointing
-
-    run = _fingerprint(given, spool, held)
-    state = None
-    if resume and os.path.exists(path):
-        meta, arrays = read_checkpoint(path)
-        _check_same_run(path, run, meta.pop("run", None))
-        state = meta, arrays
-        if not quiet:
-            remark(f"{path}: going on after {count(int(meta.get('visited', 0)), 'row')}")
-    asked: list[bool] = []
-
-    def stop(_signal: int, _frame: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(True)
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield Checkpointing(
-            lambda meta, arrays: write_checkpoint(path, {**meta, "run": run}, arrays),
-            every,
-            state,
-            lambda: bool(asked),
-        )
-    except KeyboardInterrupt:
-        if asked:
-            remark(f"interrupted; the state is in {path}, go on with --resume")
-        raise
-    except OptionError as error:
-        if state is None:
-            raise
-        raise CheckpointError(path, None, str(error)) from error
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _fingerprint(given: BudgetTrainOptions, spool: Spool, held: Dataset | None) -> dict[str, Any]:
-    """What must be equal for a run to go on; more passes may be asked for."""
-    import hashlib
-
-    from svmfast.solvers.budgeted_sgd import arithmetic
-
-    run: dict[str, Any] = json.loads(json.dumps(asdict(given)))
-    del run["passes"]
-    run["version"] = _CHECKPOINT_VERSION
-    run["data"] = f"{spool.n_rows} rows, {spool.digest}, {spool.n_sets} working sets"
-    run["arithmetic"] = arithmetic()
-    run["validation data"] = "none"
-    if held is not None:
-        digest = hashlib.blake2b(digest_size=16)
-        for array in (held.labels, held.rows.indptr, held.rows.indices, held.rows.values):
-            digest.update(array.tobytes())
-        run["validation data"] = f"{len(held)} rows, {digest.hexdigest()}"
-    return run
-
-
-def _check_same_run(path: str, run: dict[str, Any], saved: Any) -> None:
-    if not isinstance(saved, dict):
-        raise CheckpointError(
-            path, None, "this is not a whole checkpoint", None, "a file that --checkpoint wrote"
-        )
-    for name, value in run.items():
-        if saved.get(name) != value:
-            raise CheckpointError(
-                path,
-                None,
-                f"the checkpoint was written with another {name.rstrip('_')}",
-                str(saved.get(name)),
-                f"this run has '{value}'; without --resume it starts anew",
-            )
-
-
-@contextlib.contextmanager
-def _naming_lines(data: str, notes: Notes, first_line: int) -> Iterator[None]:
-    """Turn a row's number into a line of the file."""
-    try:
-        yield
-    except TrainingRowError as error:
-        skipped = notes.comment_lines or notes.blank_lines
-        line = None if skipped else first_line + error.row - 1
-        what = f"row {error.row}: {error.what}" if skipped else error.what
-        raise DataFormatError(data, line, what, error.token, f"expected {error.expected}") from error
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
-    from svmfast.formats.svmlight import Dataset
+    from svmfast.formats.svmlight import Dataset, Notes
 
 
 def open_model(path: str, quiet: bool = False) -> LoadedModel:
@@ -127,12 +127,12 @@ def _is_regular(path: str) -> bool:
 
 
 @contextmanager
-def naming_lines(dataset: Dataset) -> Iterator[None]:
+def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
     """Turn a row's number into a line of the file."""
     try:
         yield
     except TrainingRowError as error:
-        skipped = dataset.notes.comment_lines or dataset.notes.blank_lines
-        line = None if skipped else dataset.first_line + error.row - 1
+        skipped = notes.comment_lines or notes.blank_lines
+        line = None if skipped else first_line + error.row - 1
         what = f"row {error.row}: {error.what}" if skipped else error.what
-        raise DataFormatError(dataset.path, line, what, error.token, f"expected {error.expected}") from error
+        raise DataFormatError(path, line, what, error.token, f"expected {error.expected}") from error

@@ -217,14 +217,18 @@ def command(
             )
         show_error(error, as_json)
     elif model is None:
-        with naming_lines(dataset), progress_bar(quiet) as progress:
+        with naming_lines(dataset.path, dataset.notes, dataset.first_line), progress_bar(quiet) as progress:
             scores = method.cross_validate_meka(
                 job, dataset.rows, dataset.labels, settings, threads=jobs, progress=progress
             )
         show_scores(job, scores, int(folds or 0), as_json)
     else:
         # Opened first: a place that cannot be written must not cost a training run.
-        with write_atomic(model) as out, naming_lines(dataset), progress_bar(quiet) as progress:
+        with (
+            write_atomic(model) as out,
+            naming_lines(dataset.path, dataset.notes, dataset.first_line),
+            progress_bar(quiet) as progress,
+        ):
             extra: dict[str, Any] = {"threads": jobs, "progress": progress}
             if exact is not None:
                 told = {"source": f"sha256:{exact.sha256}"}

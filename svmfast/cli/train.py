@@ -185,7 +185,7 @@ def command(
             click.echo(message, nl=False, err=target == "-" and not folds)
 
     said = None if quiet else log
-    with naming_lines(dataset):
+    with naming_lines(dataset.path, dataset.notes, dataset.first_line):
         if folds:
             targets = cross_validate(
                 dataset.rows, dataset.labels, folds, options, truncate_labels=compat, log=said

@@ -1,0 +1,130 @@
+"""Checkpoints of ``svmfast budget-train``: when they are written, and whose they are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from svmfast.cli.messages import count, remark
+from svmfast.errors import CheckpointError, OptionError
+
+if TYPE_CHECKING:
+    from svmfast.formats.spool import Spool
+    from svmfast.formats.svmlight import Dataset
+    from svmfast.methods.budget_options import BudgetTrainOptions
+    from svmfast.methods.budget_train import Checkpointing
+
+_VERSION = 1
+
+
+@contextlib.contextmanager
+def checkpointing(
+    path: str | None,
+    every: int,
+    resume: bool,
+    given: BudgetTrainOptions,
+    spool: Spool,
+    held: Dataset | None,
+    quiet: bool,
+) -> Iterator[Checkpointing | None]:
+    """Checkpoints for the training inside.
+
+    The first Ctrl-C (or SIGTERM) there asks for one and ends the work, the second ends it at once.
+    """
+    if path is None:
+        yield None
+        return
+    from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
+    from svmfast.methods.budget_train import Checkpointing
+
+    run = _fingerprint(given, spool, held)
+    state = None
+    if resume and os.path.exists(path):
+        meta, arrays = read_checkpoint(path)
+        _check_same_run(path, run, meta.pop("run", None))
+        state = meta, arrays
+        if not quiet:
+            remark(f"{path}: going on after {count(int(meta.get('visited', 0)), 'row')}")
+    _check_place(path)
+    asked: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield Checkpointing(
+            lambda meta, arrays: write_checkpoint(path, {**meta, "run": run}, arrays),
+            every,
+            state,
+            lambda: bool(asked),
+        )
+    except KeyboardInterrupt:
+        if asked:
+            remark(f"interrupted; the state is in {path}, go on with --resume")
+            usual = before[signal.Signals(asked[0])]
+            if callable(usual):
+                usual(asked[0], None)  # the exit status is that of the signal
+        raise
+    except OptionError as error:
+        if state is None:
+            raise
+        raise CheckpointError(path, None, str(error)) from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Unused(Exception):
+    """Ends the writing of a file that is not wanted yet."""
+
+
+def _check_place(path: str) -> None:
+    """Fail now where a checkpoint could not be written an hour later."""
+    from svmfast.formats.target import write_atomic
+
+    with contextlib.suppress(_Unused), write_atomic(path):
+        raise _Unused
+
+
+def _fingerprint(given: BudgetTrainOptions, spool: Spool, held: Dataset | None) -> dict[str, Any]:
+    """What must be equal for a run to go on; more passes may be asked for."""
+    import hashlib
+
+    from svmfast.solvers.budgeted_sgd import arithmetic
+
+    run: dict[str, Any] = json.loads(json.dumps(asdict(given)))
+    del run["passes"]
+    run["version"] = _VERSION
+    run["data"] = f"{spool.n_rows} rows, {spool.digest}, {spool.n_sets} working sets"
+    run["arithmetic"] = arithmetic()
+    run["validation data"] = "none"
+    if held is not None:
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (held.labels, held.rows.indptr, held.rows.indices, held.rows.values):
+            digest.update(array.tobytes())
+        run["validation data"] = f"{len(held)} rows, {digest.hexdigest()}"
+    return run
+
+
+def _check_same_run(path: str, run: dict[str, Any], saved: Any) -> None:
+    if not isinstance(saved, dict):
+        raise CheckpointError(
+            path, None, "this is not a whole checkpoint", None, "a file that --checkpoint wrote"
+        )
+    for name, value in run.items():
+        if saved.get(name) != value:
+            raise CheckpointError(
+                path,
+                None,
+                f"the checkpoint was written with another {name.rstrip('_')}",
+                str(saved.get(name)),
+                f"this run has '{value}'; without --resume it starts anew",
+            )

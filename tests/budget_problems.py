@@ -1,0 +1,34 @@
+"""Small problems for the tests of budgeted training."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from program import data
+from test_budgeted_sgd import two_moons
+
+from svmfast.formats.spool import Spool
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.rows import Rows
+from svmfast.solvers.training_data import MemorySource
+
+
+def fixture(name):
+    dataset = read_svmlight(data(f"{name}.train"))
+    test = read_svmlight(data(f"{name}.test"))
+    return MemorySource(dataset.rows, dataset.labels), test
+
+
+def moons(n=600, seed=21):
+    x, y = two_moons(n, seed)
+    return MemorySource(Rows.from_dense(x), y)
+
+
+def spooled(rows, labels, memory=1 << 20, pieces=7):
+    """The same rows through a spool, in blocks of uneven size."""
+    spool = Spool(memory, digest=True)
+    cuts = np.linspace(0, len(rows), pieces + 1).astype(int)
+    for first, last in pairwise(cuts):
+        spool.add(rows[first:last], labels[first:last])
+    return spool.finish()
