@@ -35,6 +35,8 @@ EXAMPLES: dict[str, Callable[[], Model]] = {
     "polynomial order 3": lambda: polynomial("iris_c_rbf_prob", 3),
     "polynomial exact": lambda: polynomial("breast_c_poly2", 2),
     "routed": lambda: routed(),
+    "routed poly": lambda: routed(pseudo="poly"),
+    "routed triangle": lambda: routed(pseudo="triangle"),
     "routed rule": lambda: routed(head=Head("c_svc", np.array([3, 1, 2]), one_vs_rest=True)),
 }
 NAMES = sorted(EXAMPLES)

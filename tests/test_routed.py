@@ -17,6 +17,7 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.routed import RoutedModel
 from svmfast.routing import Router, flat_tree
 from svmfast.rows import Rows
@@ -28,7 +29,13 @@ FloatArray = NDArray[np.float64]
 TREE = np.array([3, 2, 0, 3, 0, 0, 0, 0, 0])
 
 
-def routed(seed: int = 0, kernel: str = "rbf", head: Head | None = None, tree: bool = True) -> RoutedModel:
+def routed(
+    seed: int = 0,
+    kernel: str = "rbf",
+    head: Head | None = None,
+    tree: bool = True,
+    pseudo: str | None = None,
+) -> RoutedModel:
     rng = np.random.default_rng(seed)
     head = head or Head("epsilon_svr")
     children = TREE if tree else flat_tree(4)
@@ -44,7 +51,20 @@ def routed(seed: int = 0, kernel: str = "rbf", head: Head | None = None, tree: b
         sizes=sizes,
         coef=rng.normal(size=(head.n_functions, sizes.sum())),
         rho=rng.normal(size=(len(sizes), head.n_functions)),
+        pseudo=None if pseudo is None else some_pseudo(pseudo, sizes, head.n_functions),
     )
+
+
+def some_pseudo(kind: str, sizes: NDArray[np.int64], functions: int) -> PseudoLandmarks:
+    rng = np.random.default_rng(5)
+    own = np.where(sizes > 0, rng.integers(0, 9, len(sizes)), 0)
+    pairs = np.zeros((0, 2), np.int64)
+    distances = np.zeros(0)
+    if kind == "poly":
+        pairs = rng.integers(0, np.repeat(sizes, own)[:, None], (own.sum(), 2))
+    else:
+        distances = rng.uniform(0, 4, int((own * sizes).sum()))
+    return PseudoLandmarks(kind, own, rng.normal(size=(functions, own.sum())), pairs, distances)
 
 
 def slow_cell(model: RoutedModel, x: FloatArray) -> int:
@@ -67,8 +87,31 @@ def slow_values(model: RoutedModel, x: FloatArray) -> FloatArray:
         own = slice(ends[cell] - model.sizes[cell], ends[cell])
         difference = landmarks[own] - row
         power = (difference**2 if model.kernel == "rbf" else np.abs(difference)).sum(axis=1)
-        out[i] = model.coef[:, own] @ np.exp(-model.gamma[cell] * power) - model.rho[cell]
+        values = np.exp(-model.gamma[cell] * power)
+        out[i] = model.coef[:, own] @ values - model.rho[cell]
+        if model.pseudo is not None:
+            out[i] += slow_pseudo(model, cell, np.sqrt(power), values)
     return out
+
+
+def slow_pseudo(model: RoutedModel, cell: int, r: FloatArray, values: FloatArray) -> FloatArray:
+    pseudo = model.pseudo
+    assert pseudo is not None
+    end = int(pseudo.sizes[: cell + 1].sum())
+    own = range(end - int(pseudo.sizes[cell]), end)
+    at = int((pseudo.sizes * model.sizes)[:cell].sum())
+    total = np.zeros(len(pseudo.coef))
+    for t in own:
+        if pseudo.kind == "poly":
+            value = values[pseudo.pairs[t, 0]] * values[pseudo.pairs[t, 1]]
+        else:
+            distances = pseudo.distances[at : at + len(r)]
+            at += len(r)
+            value = np.exp(
+                -model.gamma[cell] * max(abs(a - b) for a, b in zip(r, distances, strict=True)) ** 2
+            )
+        total += pseudo.coef[:, t] * value
+    return total
 
 
 def data(n: int = 500, seed: int = 1, columns: int = 12) -> FloatArray:
@@ -88,6 +131,37 @@ def test_values_are_those_of_the_definition(kernel: str, tree: bool) -> None:
     np.testing.assert_allclose(
         model.decision_values(Rows.from_dense(x)), slow_values(model, x), rtol=1e-12, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("pseudo", ["poly", "triangle"])
+@pytest.mark.parametrize("share", [0.05, 0.6])
+def test_pseudo_landmarks_are_those_of_the_definition(pseudo: str, share: float) -> None:
+    """Sparse and dense rows go different ways, with the same bits alone and together."""
+    model = routed(head=Head("c_svc", np.array([1, 2, 3])), pseudo=pseudo)
+    rng = np.random.default_rng(3)
+    x = np.where(rng.random((400, 40)) < share, rng.normal(size=(400, 40)), 0)
+    wide = replace(
+        model,
+        landmarks=Rows.from_dense(np.hstack([model.landmarks.to_dense(), np.zeros((77, 31))])),
+        centers=np.hstack([model.centers, np.zeros((8, 32))]),
+    )
+    for each in (model, wide):
+        values = each.decision_values(Rows.from_dense(x), threads=2)
+        np.testing.assert_allclose(values, slow_values(each, x), rtol=1e-11, atol=1e-11)
+    assert np.array_equal(values, model.decision_values(Rows.from_dense(x)))
+
+
+def test_a_constant_function_costs_nothing() -> None:
+    model = routed(head=Head("c_svc", np.array([1, 2, 3])), tree=False)
+    rows = Rows.from_dense(np.tile(model.centers[3], (5, 1)))
+    before = model.decision_values(rows)
+    coef = model.coef.copy()
+    coef[1, 7:] = 0
+    less = replace(model, coef=coef)
+    after = less.decision_values(rows)
+    assert np.array_equal(before[:, [0, 2]], after[:, [0, 2]])
+    assert np.array_equal(after[:, 1], -model.rho[[3] * 5, 1])
+    assert model.multiply_adds(rows) - less.multiply_adds(rows) == 30
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -200,6 +274,44 @@ def test_parts_that_contradict_each_other(change: dict[str, object], message: st
     with pytest.raises(ModelContentError) as caught:
         replace(routed(tree=False), **change)  # type: ignore[arg-type]
     assert str(caught.value).startswith(f"{message}; expected")
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("poly", {"kind": "cubic"}, "pseudo_type: unknown kind ('cubic')"),
+        ("poly", {"coef": np.zeros((2, 3))}, "pseudo_coef: 2 rows"),
+        ("poly", {"sizes": np.array([1, 1, 1, 1])}, "pseudo_sizes: not the sizes of the cells"),
+        ("poly", {"pairs": np.zeros((1, 2), np.int64)}, "pseudo_pair: pairs of shape (1, 2)"),
+        ("poly", {"distances": np.zeros(3)}, "pseudo_pair: pairs of shape"),
+        ("triangle", {"distances": np.zeros(3)}, "pseudo_distance: not the distances"),
+    ],
+)
+def test_pseudo_landmarks_that_contradict_their_cells(
+    kind: str, change: dict[str, object], message: str
+) -> None:
+    model = routed(tree=False, pseudo=kind)
+    assert model.pseudo is not None
+    with pytest.raises(ModelContentError) as caught:
+        replace(model, pseudo=replace(model.pseudo, **change))  # type: ignore[arg-type]
+    assert str(caught.value).startswith(message)
+    if kind == "poly":
+        pairs = model.pseudo.pairs.copy()
+        pairs[0] = 40
+        with pytest.raises(ModelContentError, match="pseudo_pair: a landmark that its cell lacks"):
+            replace(model, pseudo=replace(model.pseudo, pairs=pairs))
+    with pytest.raises(ModelContentError, match="pseudo_type: pseudo landmarks here"):
+        replace(model, kernel="laplacian")
+
+
+def test_a_file_says_the_oldest_version_that_knows_its_parts() -> None:
+    assert model_bytes(routed()).startswith(b"svmfast-model 1.0\n")
+    text = model_bytes(routed(pseudo="poly"))
+    assert text.startswith(b"svmfast-model 1.1\n")
+    with pytest.raises(ModelContradictionError, match="pseudo landmarks without pseudo_type"):
+        load_model(text.replace(b"pseudo_type poly\n", b""))
+    with pytest.raises(ModelContradictionError, match="triangle without pseudo_distance"):
+        load_model(text.replace(b"pseudo_type poly\n", b"pseudo_type triangle\n"))
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,43 @@ class LaplacianSums:
         threads: int,
     ) -> NDArray[np.float64]: ...
 
+class CellSums:
+    def __init__(
+        self,
+        gamma: NDArray[np.float64],
+        sizes: NDArray[np.int64],
+        landmarks: NDArray[np.float64],
+        coef: NDArray[np.float64],
+        rho: NDArray[np.float64],
+        kind: int,
+        pseudo_sizes: NDArray[np.int64],
+        pairs: NDArray[np.int64],
+        distance: NDArray[np.float64],
+        pseudo_coef: NDArray[np.float64],
+    ) -> None: ...
+    def decide(
+        self,
+        cell: NDArray[np.int32],
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        threads: int,
+    ) -> NDArray[np.float64]: ...
+
+class CellFit:
+    def __init__(
+        self, x: NDArray[np.float64], target: NDArray[np.float64], weight: NDArray[np.float64], loss: int
+    ) -> None: ...
+    def evaluate(
+        self,
+        vectors: NDArray[np.float64],
+        coef: NDArray[np.float64],
+        rho: NDArray[np.float64],
+        gamma: float,
+        pairs: NDArray[np.int64],
+        threads: int,
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]: ...
+
 def laplacian_matrix(
     x: NDArray[np.float64], z: NDArray[np.float64], gamma: float, threads: int
 ) -> NDArray[np.float64]: ...

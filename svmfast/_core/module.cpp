@@ -8,6 +8,7 @@ void register_refit(nb::module_ &m);  // refit.cpp: coefficients for fixed vecto
 void register_decision(nb::module_ &m);  // decision.cpp: exact kernel decision values
 void register_model_text(nb::module_ &m);  // model_text.cpp: numbers of model files
 void register_routed(nb::module_ &m);  // routed.cpp: nearest cells, Laplacian kernel
+void register_cells(nb::module_ &m);  // cells.cpp: small expansions, one for each cell
 void register_polynomial(nb::module_ &m);  // polynomial.cpp: truncated expansions
 void register_svmlight(nb::module_ &m);  // svmlight_module.cpp: LIBSVM data text
 void register_reduced_set(nb::module_ &m);  // reduced_set.cpp: compress's objective and gradient
@@ -19,6 +20,7 @@ NB_MODULE(_native, m) {
     register_decision(m);
     register_model_text(m);
     register_routed(m);
+    register_cells(m);
     register_polynomial(m);
     register_svmlight(m);
     register_reduced_set(m);

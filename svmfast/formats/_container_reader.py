@@ -14,7 +14,7 @@ from svmfast.models.base import KINDS, PROVENANCE, Array, ArrayField, Record, Sc
 from svmfast.models.expansion import KernelExpansion
 
 MAGIC = "svmfast-model"
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _SIZE = re.compile(r"\d{1,18}", re.ASCII)

@@ -12,7 +12,7 @@ import numpy as np
 
 from svmfast import errors
 from svmfast._core import format_float64, format_int32, format_int64
-from svmfast.formats._container_reader import MAGIC, MAJOR, MINOR, Container, parse_container
+from svmfast.formats._container_reader import MAGIC, MAJOR, Container, parse_container
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.models.base import PROVENANCE, Array, ArrayField, Record, Scalar, ScalarField, model_class
 
@@ -32,7 +32,11 @@ def container_bytes(record: Record) -> bytes:
         The record does not fit the schema of its kind, or holds nan or inf.
     """
     schema = model_class(record.kind).schema
-    lines = [f"{MAGIC} {MAJOR}.{MINOR}", f"kind {record.kind}"]
+    # The oldest version that knows all parts: older readers take what they can without a warning.
+    given = {*record.scalars, *record.arrays}
+    fields: tuple[ScalarField | ArrayField, ...] = (*schema.scalars, *schema.arrays)
+    minor = max((f.since for f in fields if f.name in given), default=0)
+    lines = [f"{MAGIC} {MAJOR}.{minor}", f"kind {record.kind}"]
     _only("provenance", record.provenance, PROVENANCE)
     lines += [f"{key} {_text(key, record.provenance[key])}" for key in PROVENANCE if key in record.provenance]
     _only("scalars", record.scalars, [f.name for f in schema.scalars])

@@ -62,21 +62,23 @@ class BoundedModel(Model, Protocol):
 
 @dataclass(frozen=True)
 class ScalarField:
-    """One ``name value`` line of a container file."""
+    """One ``name value`` line of a container file; `since`: the minor format version that brought it."""
 
     name: str
     type: Literal["int", "float", "text"]
     optional: bool = False
+    since: int = 0
 
 
 @dataclass(frozen=True)
 class ArrayField:
-    """One ``array`` section of a container file; `ndim` dimensions of `dtype`."""
+    """One ``array`` section of a container file; `ndim` dimensions of `dtype`, `since` as for scalars."""
 
     name: str
     dtype: Literal["float64", "int64", "int32"]
     ndim: int
     optional: bool = False
+    since: int = 0
 
 
 @dataclass(frozen=True)

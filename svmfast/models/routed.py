@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError
-from svmfast.kernels import LAPLACIAN, DecisionEngine, Kernel
+from svmfast.kernels import LAPLACIAN, CellEngine, DecisionEngine, Kernel
 from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
@@ -24,6 +24,7 @@ from svmfast.models.base import (
     head_of,
 )
 from svmfast.models.head import Head
+from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.routing import Router
 from svmfast.rows import Rows
 
@@ -32,11 +33,15 @@ IntArray = NDArray[np.int64]
 
 #: Kernels a routed model may have.
 ROUTED_KERNELS = ("rbf", LAPLACIAN)
+#: Landmarks are held densely, and all cells met in one native call, up to so many bytes.
+_DENSE_BYTES = 512 * 2**20
+#: The minor format version that knows pseudo landmarks.
+_PSEUDO_SINCE = 1
 
 
 @dataclass(frozen=True, eq=False)
 class RoutedModel:
-    """f_p(z) = sum_i coef_pi K_c(x_i, z) - rho_cp over the landmarks of z's cell c.
+    """f_p(z) = sum_i coef_pi K_c(x_i, z) - rho_cp over the landmarks of z's cell c, pseudo ones included.
 
     Attributes
     ----------
@@ -59,6 +64,8 @@ class RoutedModel:
         Where every cell is a LIBSVM classifier: how many of its landmarks belong to each class.
     provenance : dict of str to str
         What the file shall say of the model's making.
+    pseudo : PseudoLandmarks, optional
+        With the rbf kernel and without `nr_sv` only.
     """
 
     head: Head
@@ -72,10 +79,16 @@ class RoutedModel:
     rho: FloatArray
     nr_sv: IntArray | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
+    pseudo: PseudoLandmarks | None = None
 
     kind: ClassVar[str] = "routed"
     schema: ClassVar[Schema] = Schema(
-        scalars=(*HEAD_SCALARS, ScalarField("kernel_type", "text"), ScalarField("n_features", "int")),
+        scalars=(
+            *HEAD_SCALARS,
+            ScalarField("kernel_type", "text"),
+            ScalarField("n_features", "int"),
+            ScalarField("pseudo_type", "text", optional=True, since=_PSEUDO_SINCE),
+        ),
         arrays=(
             *HEAD_ARRAYS,
             ArrayField("children", "int64", 1),
@@ -88,6 +101,10 @@ class RoutedModel:
             ArrayField("landmark_start", "int64", 1),
             ArrayField("landmark_index", "int32", 1),
             ArrayField("landmark_value", "float64", 1),
+            ArrayField("pseudo_sizes", "int64", 1, optional=True, since=_PSEUDO_SINCE),
+            ArrayField("pseudo_coef", "float64", 2, optional=True, since=_PSEUDO_SINCE),
+            ArrayField("pseudo_pair", "int64", 2, optional=True, since=_PSEUDO_SINCE),
+            ArrayField("pseudo_distance", "float64", 1, optional=True, since=_PSEUDO_SINCE),
         ),
     )
 
@@ -117,6 +134,18 @@ class RoutedModel:
             width = k - 1
         if self.coef.shape != (width, m):
             raise ModelContentError("coef", f"coef of shape {self.coef.shape}", f"({width}, {m})")
+        if self.pseudo is not None:
+            if self.kernel != "rbf" or self.nr_sv is not None:
+                raise ModelContentError(
+                    "pseudo_type", "pseudo landmarks here", "them only with kernel rbf and without nr_sv"
+                )
+            self.pseudo.check(self.sizes, p)
+            if self._dense_bytes > _DENSE_BYTES:
+                raise ModelContentError(
+                    "n_features",
+                    f"{m} landmarks of {self.landmarks.n_columns} columns beside pseudo landmarks",
+                    f"at most {_DENSE_BYTES} bytes of numbers",
+                )
 
     @property
     def n_cells(self) -> int:
@@ -141,6 +170,8 @@ class RoutedModel:
         -------
         (n, p) float64
         """
+        if self._cells is not None:
+            return self._cells.decision_values(self.route(rows, threads=threads), rows, threads=threads)
         order, start, grouped = self._router.group(rows, threads=threads)
         out = np.empty((len(rows), self.head.n_functions))
         for cell in np.flatnonzero(np.diff(start)):
@@ -158,14 +189,54 @@ class RoutedModel:
         The papers' unit is this over the d multiply-adds of a linear model's one function.
         """
         share = np.bincount(self.route(rows), minlength=self.n_cells) / max(1, len(rows))
-        d, p = self.n_features, self.head.n_functions
-        return float(share @ (_centres_on_the_way(self.children) * d + self.sizes * (d + p)))
+        d, active = self.n_features, self._active_functions()
+        cost = _centres_on_the_way(self.children) * d + self.sizes * (d + active)
+        if self.pseudo is not None:
+            cost = cost + self.pseudo.multiply_adds(self.sizes, active)
+        return float(share @ cost)
+
+    def _active_functions(self) -> IntArray:
+        """Decision functions of each cell that are not constant there: absent classes cost nothing."""
+        if self.nr_sv is not None:
+            return np.full(self.n_cells, self.head.n_functions)
+        active = np.zeros((self.head.n_functions, self.n_cells), dtype=bool)
+        ends = np.cumsum(self.sizes)
+        for cell, (end, size) in enumerate(zip(ends, self.sizes, strict=True)):
+            active[:, cell] = self.coef[:, end - size : end].any(axis=1)
+        if self.pseudo is not None:
+            ends = np.cumsum(self.pseudo.sizes)
+            for cell, (end, size) in enumerate(zip(ends, self.pseudo.sizes, strict=True)):
+                active[:, cell] |= self.pseudo.coef[:, end - size : end].any(axis=1)
+        return np.asarray(active.sum(axis=0), dtype=np.int64)
 
     def _cell_values(self, cell: int, rows: Rows, threads: int) -> FloatArray:
-        """The one place where a cell meets rows."""
+        """Where one cell meets rows: Laplacian, LIBSVM's arrangement, and landmarks too wide to be dense."""
         if self.sizes[cell] == 0:
             return np.tile(-self.rho[cell], (len(rows), 1))
         return self._engine(cell).decision_values(rows, threads=threads)
+
+    @property
+    def _dense_bytes(self) -> int:
+        return self.landmarks.n_columns * len(self.landmarks) * 8
+
+    @cached_property
+    def _cells(self) -> CellEngine | None:
+        """All cells in one native call, each row of a cell a lane of one dense product."""
+        if self.kernel != "rbf" or self.nr_sv is not None or self._dense_bytes > _DENSE_BYTES:
+            return None
+        pseudo = self.pseudo or PseudoLandmarks.none(self.n_cells, self.head.n_functions)
+        return CellEngine(
+            self.gamma,
+            self.sizes,
+            self.landmarks,
+            self.coef,
+            self.rho,
+            pseudo.kind,
+            pseudo.sizes,
+            pseudo.pairs,
+            pseudo.distances,
+            pseudo.coef,
+        )
 
     @cached_property
     def _router(self) -> Router:
@@ -206,10 +277,14 @@ class RoutedModel:
         }
         if self.nr_sv is not None:
             stored["nr_sv"] = self.nr_sv
+        scalars |= {"kernel_type": self.kernel, "n_features": self.n_features}
+        if self.pseudo is not None:
+            scalars["pseudo_type"] = self.pseudo.kind
+            stored |= self.pseudo.stored()
         return Record(
             self.kind,
             dict(self.provenance),
-            {**scalars, "kernel_type": self.kernel, "n_features": self.n_features},
+            scalars,
             {**arrays, **stored},
         )
 
@@ -234,6 +309,11 @@ class RoutedModel:
             )
         if arrays["centers"].shape[1] > d:
             raise ModelContentError("centers", f"{arrays['centers'].shape[1]} columns", f"at most {d}")
+        pseudo_type = record.scalars.get("pseudo_type")
+        if pseudo_type is None:
+            for name in arrays:
+                if name.startswith("pseudo_"):
+                    raise ModelContentError(name, "pseudo landmarks without pseudo_type", "none")
         return cls(
             head=head_of(record),
             kernel=str(record.scalars["kernel_type"]),
@@ -246,6 +326,7 @@ class RoutedModel:
             rho=arrays["rho"],
             nr_sv=arrays.get("nr_sv"),
             provenance=record.provenance,
+            pseudo=None if pseudo_type is None else PseudoLandmarks.from_stored(str(pseudo_type), arrays),
         )
 
 

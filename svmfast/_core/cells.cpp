@@ -1,0 +1,256 @@
+// Small kernel expansions by cell: packing a model and grouping rows for prediction, packing rows and points for a fit.
+#include "cells.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <tuple>
+
+#include "arrays.hpp"
+#include "threads.hpp"
+
+namespace svmfast {
+namespace {
+
+constexpr double LOG2E = 1.4426950408889634;
+// Rows grouped by cell at a time: they and their answers stay in the second-level cache.
+constexpr std::size_t MOST_ROWS = 8192, FEWEST_ROWS = 256;
+// Shares of a fit's tiles that are summed apart. Fixed, so that sums do not depend on the threads.
+constexpr std::size_t SHARES = 8;
+
+std::size_t padded(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+// [panel][k][panel width] of a matrix of rows x n numbers.
+Aligned<double> panels(const std::vector<const double *> &rows, std::size_t n, double factor) {
+    Aligned<double> out(rows.size() * n);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::size_t first = i / CELL_PANEL * CELL_PANEL, width = std::min(CELL_PANEL, rows.size() - first);
+        for (std::size_t k = 0; k < n; ++k) out[first * n + k * width + i - first] = factor * rows[i][k];
+    }
+    return out;
+}
+
+class CellSums {
+   public:
+    // coef: one row for each function, all cells' landmarks side by side; pseudo_coef likewise. `pseudo` holds the pairs of
+    // each cell's own landmarks (poly) or nothing, `distance` the distances of each pseudo landmark from them (triangle).
+    CellSums(In1<double> gamma, In1<std::int64_t> sizes, In2<double> landmarks, In2<double> coef, In2<double> rho, int kind,
+             In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef) {
+        const std::size_t n = gamma.shape(0), m = landmarks.shape(0), p = rho.shape(1), q = pseudo_coef.shape(1);
+        e.columns = landmarks.shape(1);
+        e.functions = p;
+        e.kind = static_cast<Pseudo>(kind);
+        e.widest = 0;
+        if (sizes.shape(0) != n || pseudo_sizes.shape(0) != n || rho.shape(0) != n || coef.shape(0) != p ||
+            coef.shape(1) != m || pseudo_coef.shape(0) != p || (e.kind == Pseudo::poly && pairs.shape(0) != q))
+            throw std::invalid_argument("the parts of the cells do not fit together");
+        std::size_t at = 0, pseudo_at = 0, distance_at = 0;
+        for (std::size_t c = 0; c < n; ++c) {
+            Cell cell;
+            cell.m = sizes.data()[c];
+            cell.pseudo = pseudo_sizes.data()[c];
+            if (at + cell.m > m || pseudo_at + cell.pseudo > q ||
+                (e.kind == Pseudo::triangle && distance_at + cell.m * cell.pseudo > distance.shape(0)))
+                throw std::invalid_argument("the parts of the cells do not fit together");
+            pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance, pseudo_coef);
+            at += cell.m;
+            pseudo_at += cell.pseudo;
+            if (e.kind == Pseudo::triangle) distance_at += cell.m * cell.pseudo;
+            e.widest = std::max(e.widest, cell.m + cell.pseudo);
+            e.cells.push_back(std::move(cell));
+        }
+    }
+
+    Out<double> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                       int threads) const {
+        const std::size_t n = cell.shape(0), cells = e.cells.size();
+        if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
+        for (std::size_t i = 0; i < n; ++i)
+            if (cell.data()[i] < 0 || static_cast<std::size_t>(cell.data()[i]) >= cells)
+                throw std::invalid_argument("a cell that does not exist");
+        std::unique_ptr<double[]> out(new double[n * e.functions]);
+        {
+            nb::gil_scoped_release unlocked;
+            const CellRows rows{indptr.data(), indices.data(), values.data()};
+            // Many cells need many rows for full tiles.
+            const std::size_t even = n / (std::max(1, threads)) + 1;
+            const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
+            parallel_for((n + block - 1) / block, threads, [&](std::size_t b, std::size_t) {
+                const std::size_t first = b * block, last = std::min(n, first + block);
+                std::vector<std::int64_t> start(cells + 1), order(last - first);
+                for (std::size_t i = first; i < last; ++i) ++start[cell.data()[i] + 1];
+                for (std::size_t c = 0; c < cells; ++c) start[c + 1] += start[c];
+                std::vector<std::int64_t> next(start.begin(), start.end() - 1);
+                for (std::size_t i = first; i < last; ++i) order[next[cell.data()[i]]++] = i;
+                SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get());
+            });
+        }
+        return give(std::move(out), {n, e.functions});
+    }
+
+   private:
+    void pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at, double gamma,
+              const In2<double> &landmarks, const In2<double> &coef, const In2<double> &rho,
+              const In2<std::int64_t> &pairs, const In1<double> &distance, const In2<double> &pseudo_coef) const {
+        const std::size_t d = e.columns, m = cell.m, stride = padded(m, CELL_OCTET);
+        cell.gamma = gamma;
+        const double scale = 2 * gamma * LOG2E;
+        std::vector<const double *> rows(m);
+        cell.columns.assign(d * stride, 0.0);
+        cell.init.assign(stride, 0.0);
+        for (std::size_t j = 0; j < m; ++j) {
+            const double *u = rows[j] = landmarks.data() + (at + j) * d;
+            double norm = 0;
+            for (std::size_t f = 0; f < d; ++f) {
+                norm += u[f] * u[f];
+                cell.columns[f * stride + j] = scale * u[f];
+            }
+            cell.init[j] = -gamma * LOG2E * norm;
+        }
+        cell.vectors = panels(rows, d, scale);
+        if (e.kind == Pseudo::poly) {
+            cell.pair.assign(pairs.data() + 2 * pseudo_at, pairs.data() + 2 * (pseudo_at + cell.pseudo));
+            for (const std::int64_t i : cell.pair)
+                if (i < 0 || static_cast<std::size_t>(i) >= m) throw std::invalid_argument("a pair outside its cell");
+        }
+        if (e.kind == Pseudo::triangle)
+            cell.distance.assign(distance.data() + distance_at, distance.data() + distance_at + m * cell.pseudo);
+        cell.rho.assign(rho.data() + c * e.functions, rho.data() + (c + 1) * e.functions);
+        // A function whose coefficients are all zero is constant in this cell.
+        const std::size_t width = m + cell.pseudo;
+        std::vector<double> joined(e.functions * width);
+        std::vector<const double *> active;
+        for (std::size_t p = 0; p < e.functions; ++p) {
+            double *row = joined.data() + p * width;
+            std::copy_n(coef.data() + p * coef.shape(1) + at, m, row);
+            std::copy_n(pseudo_coef.data() + p * pseudo_coef.shape(1) + pseudo_at, cell.pseudo, row + m);
+            if (std::all_of(row, row + width, [](double x) { return x == 0; })) continue;
+            active.push_back(row);
+            cell.function.push_back(p);
+        }
+        cell.active = active.size();
+        cell.coef = panels(active, width, 1.0);
+    }
+
+    Cells e;
+};
+
+using Gradient = std::tuple<double, Out<double>, Out<double>, Out<double>, double>;
+
+class CellFit {
+   public:
+    // x: dense rows of one cell; target: a column for each function; weight: what each row is worth.
+    CellFit(In2<double> x, In2<double> target, In1<double> weight, int loss) {
+        const std::size_t n = rows.n = x.shape(0), d = rows.d = x.shape(1), p = rows.functions = target.shape(1);
+        if (target.shape(0) != n || weight.shape(0) != n) throw std::invalid_argument("a target and a weight for each row");
+        rows.loss = static_cast<CellLoss>(loss);
+        const std::size_t unit = SVMFAST_DISPATCH(cell_register), tile = rows.tile_rows = SVMFAST_DISPATCH(cell_fit_rows);
+        rows.padded_d = padded(d, unit);
+        rows.padded_functions = padded(p, unit);
+        const std::size_t all = rows.tiles() * tile;
+        rows.across.assign(all * d, 0.0);
+        rows.along.assign(all * rows.padded_d, 0.0);
+        rows.norm.assign(all, 0.0);
+        rows.target.assign(all * p, 0.0);
+        rows.weight.assign(all, 0.0);
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t t = i / tile, r = i % tile;
+            rows.weight[i] = weight.data()[i];
+            for (std::size_t q = 0; q < p; ++q) rows.target[(t * p + q) * tile + r] = target.data()[i * p + q];
+            for (std::size_t f = 0; f < d; ++f) {
+                const double value = x.data()[i * d + f];
+                rows.across[(t * d + f) * tile + r] = value;
+                rows.along[i * rows.padded_d + f] = value;
+                rows.norm[i] += value * value;
+            }
+        }
+    }
+
+    // (loss, by vectors, by coefficients, by offsets, by gamma)
+    Gradient evaluate(In2<double> vectors, In2<double> coef, In1<double> rho, double gamma, In2<std::int64_t> pairs,
+                      int threads) const {
+        FitPoint s{};
+        const std::size_t m = s.m = vectors.shape(0), q = s.pseudo = pairs.shape(0), d = rows.d, p = rows.functions;
+        const std::size_t width = m + q;
+        if (vectors.shape(1) != d || coef.shape(0) != p || coef.shape(1) != width || rho.shape(0) != p)
+            throw std::invalid_argument("vectors and coefficients do not fit the rows");
+        for (std::size_t i = 0; i < 2 * q; ++i)
+            if (pairs.data()[i] < 0 || static_cast<std::size_t>(pairs.data()[i]) >= m)
+                throw std::invalid_argument("a pair of vectors that do not exist");
+        std::unique_ptr<double[]> by_vectors(new double[m * d]()), by_coef(new double[p * width]()), by_rho(new double[p]());
+        double value = 0, by_gamma = 0;
+        {
+            nb::gil_scoped_release unlocked;
+            s.gamma = gamma;
+            s.vectors = vectors.data();
+            s.coef = coef.data();
+            s.rho = rho.data();
+            s.pair = pairs.data();
+            s.scaled.resize(m * d);
+            s.init.resize(m);
+            for (std::size_t j = 0; j < m; ++j) {
+                double norm = 0;
+                for (std::size_t f = 0; f < d; ++f) {
+                    const double u = s.vectors[j * d + f];
+                    norm += u * u;
+                    s.scaled[j * d + f] = 2 * gamma * LOG2E * u;
+                }
+                s.init[j] = -gamma * LOG2E * norm;
+            }
+            s.transposed.resize(width * p);
+            for (std::size_t a = 0; a < p; ++a)
+                for (std::size_t k = 0; k < width; ++k) s.transposed[k * p + a] = s.coef[a * width + k];
+            const std::size_t tiles = rows.tiles(), shares = std::min(SHARES, tiles);
+            std::vector<FitSums> sums(shares);
+            parallel_for(shares, threads, [&](std::size_t i, std::size_t) {
+                FitSums &mine = sums[i];
+                mine.vectors.assign(m * rows.padded_d, 0.0);
+                mine.pull.assign(m, 0.0);
+                mine.coef.assign(width * rows.padded_functions, 0.0);
+                mine.rho.assign(p, 0.0);
+                SVMFAST_DISPATCH(cell_fit, rows, s, i * tiles / shares, (i + 1) * tiles / shares, mine);
+            });
+            for (const FitSums &share : sums) {
+                value += share.value;
+                by_gamma += share.gamma;
+                for (std::size_t a = 0; a < p; ++a) {
+                    by_rho[a] += share.rho[a];
+                    for (std::size_t k = 0; k < width; ++k)
+                        by_coef[a * width + k] += share.coef[k * rows.padded_functions + a];
+                }
+                for (std::size_t j = 0; j < m; ++j)
+                    for (std::size_t f = 0; f < d; ++f)
+                        by_vectors[j * d + f] +=
+                            2 * gamma * (share.vectors[j * rows.padded_d + f] - share.pull[j] * s.vectors[j * d + f]);
+            }
+        }
+        return {value, give(std::move(by_vectors), {m, d}), give(std::move(by_coef), {p, width}),
+                give(std::move(by_rho), {p}), by_gamma};
+    }
+
+   private:
+    FitRows rows{};
+};
+
+}  // namespace
+}  // namespace svmfast
+
+void register_cells(nanobind::module_ &m) {
+    namespace nb = nanobind;
+    using namespace svmfast;
+    nb::class_<CellSums>(m, "CellSums")
+        .def(nb::init<In1<double>, In1<std::int64_t>, In2<double>, In2<double>, In2<double>, int, In1<std::int64_t>,
+                      In2<std::int64_t>, In1<double>, In2<double>>(),
+             nb::arg("gamma").noconvert(), nb::arg("sizes").noconvert(), nb::arg("landmarks").noconvert(),
+             nb::arg("coef").noconvert(), nb::arg("rho").noconvert(), nb::arg("kind"),
+             nb::arg("pseudo_sizes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("distance").noconvert(),
+             nb::arg("pseudo_coef").noconvert())
+        .def("decide", &CellSums::decide, nb::arg("cell").noconvert(), nb::arg("indptr").noconvert(),
+             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
+    nb::class_<CellFit>(m, "CellFit")
+        .def(nb::init<In2<double>, In2<double>, In1<double>, int>(), nb::arg("x").noconvert(),
+             nb::arg("target").noconvert(), nb::arg("weight").noconvert(), nb::arg("loss"))
+        .def("evaluate", &CellFit::evaluate, nb::arg("vectors").noconvert(), nb::arg("coef").noconvert(),
+             nb::arg("rho").noconvert(), nb::arg("gamma"), nb::arg("pairs").noconvert(), nb::arg("threads"));
+}

@@ -1,0 +1,96 @@
+// Small kernel expansions, one for each cell of a routed model: the layout shared by the code that packs a model or a fit
+// (cells.cpp) and the code that runs over rows (simd/cells.cpp, one variant per instruction set).
+//
+//   f_p(x) = sum_t coef_pt c_t(x) - rho_p,   c = [K(x, u_1) .. K(x, u_m), pseudo landmarks],   K(x, u) = exp(-gamma ||x - u||^2)
+//
+// Pseudo landmarks (Hsieh, Si and Dhillon, Fast Prediction for Large-Scale Kernel Machines, section 4) are functions of the
+// kernel values already at hand: products c_i c_j, or exp(-gamma r^2) where r bounds ||x - v|| by the triangle inequality.
+//
+// Rows lie in the lanes of vectors: every number of the model is a broadcast, products of kernel values need no gathering,
+// and a row's sums do not depend on its neighbours. Sums run over features in ascending order from one start, so a tile of
+// rows may be taken densely or entry by entry with the same bits.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "aligned.hpp"
+#include "dispatch.hpp"
+
+namespace svmfast {
+
+enum class Pseudo : int { none = 0, poly = 1, triangle = 2 };
+
+struct Cell {
+    std::size_t m, pseudo, active;       // landmarks, pseudo landmarks, decision functions that are not constant
+    double gamma;
+    Aligned<double> vectors;             // [panel][feature][panel width]: 2 gamma log2(e) u
+    Aligned<double> columns;             // [feature][m padded to 8]: the same; for sparse rows
+    Aligned<double> init;                // [m padded to 8]: -gamma log2(e) ||u||^2
+    std::vector<std::int64_t> pair;      // [pseudo][2], poly
+    std::vector<double> distance;        // [pseudo][m]: ||v - u||, triangle
+    Aligned<double> coef;                // [panel][m + pseudo][panel width]: of the active functions
+    std::vector<std::int64_t> function;  // [active]
+    std::vector<double> rho;             // [functions]
+};
+
+struct Cells {
+    std::size_t columns, functions;
+    Pseudo kind;
+    std::vector<Cell> cells;
+    std::size_t widest;  // most landmarks and pseudo landmarks of a cell
+};
+
+// Landmarks whose sums stay in registers together.
+constexpr std::size_t CELL_PANEL = 8;
+constexpr std::size_t CELL_OCTET = 8;
+
+struct CellRows {
+    const std::int64_t *indptr;
+    const std::int32_t *indices;
+    const double *values;
+};
+
+enum class CellLoss : int { squares = 0, squared_hinge = 1, softmax = 2 };
+
+// The training rows of one cell, in tiles of rows.
+struct FitRows {
+    std::size_t n, d, functions, tile_rows, padded_d, padded_functions;
+    CellLoss loss;
+    Aligned<double> across;     // [tile][feature][tile_rows]
+    Aligned<double> along;      // [tile][row][padded_d]
+    std::vector<double> norm;   // [padded rows]
+    Aligned<double> target;     // [tile][function][tile_rows]
+    Aligned<double> weight;     // [tile][tile_rows]; 0 in the padding
+    std::size_t tiles() const { return (n + tile_rows - 1) / tile_rows; }
+};
+
+// What is fitted, at one point.
+struct FitPoint {
+    std::size_t m, pseudo;
+    double gamma;
+    const double *vectors;      // [m][d]
+    const double *coef;         // [functions][m + pseudo]
+    const double *rho;          // [functions]
+    const std::int64_t *pair;   // [pseudo][2]
+    std::vector<double> scaled;       // [m][d]: 2 gamma log2(e) u
+    std::vector<double> init;         // [m]
+    std::vector<double> transposed;   // [m + pseudo][functions]
+};
+
+struct FitSums {
+    double value = 0, gamma = 0;
+    Aligned<double> vectors;  // [m][padded_d]: sum of s x
+    std::vector<double> pull; // [m]: sum of s
+    Aligned<double> coef;     // [m + pseudo][padded_functions]
+    std::vector<double> rho;  // [functions]
+};
+
+}  // namespace svmfast
+
+// Decision values of the rows order[start[c] .. start[c + 1]) of every cell c -> out[row][functions].
+SVMFAST_DECLARE(void cell_decisions(const Cells &, const CellRows &, const std::int64_t *order, const std::int64_t *start,
+                                    double *out))
+// Adds the loss and its derivatives over the tiles [first, last).
+SVMFAST_DECLARE(void cell_fit(const FitRows &, const FitPoint &, std::size_t first, std::size_t last, FitSums &))
+SVMFAST_DECLARE(std::size_t cell_fit_rows())
+SVMFAST_DECLARE(std::size_t cell_register())

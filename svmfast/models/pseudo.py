@@ -1,0 +1,118 @@
+"""Pseudo landmarks: cheap functions of the kernel values a row already has, as more features of a cell.
+
+Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import ModelContentError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: Their kinds.
+PSEUDO_KINDS = ("poly", "triangle")
+
+
+@dataclass(frozen=True, eq=False)
+class PseudoLandmarks:
+    """The pseudo landmarks of all cells, cell by cell.
+
+    ``poly``: products of two kernel values, c_i(x) c_j(x). ``triangle``: exp(-gamma r^2), where
+    r = max_j | ||x - u_j|| - ||v - u_j|| | bounds the distance of x from a training row v from below.
+
+    Attributes
+    ----------
+    kind : str
+        ``poly`` or ``triangle``.
+    sizes : (cells,) int64
+    coef : (p, q) float64
+        One row for each decision function.
+    pairs : (q, 2) int64
+        poly: which of its cell's landmarks, from 0. Empty for triangle.
+    distances : (sum over cells of pseudo landmarks times landmarks,) float64
+        triangle: ||v - u_j||, for each pseudo landmark of a cell its distances from the cell's landmarks.
+    """
+
+    kind: str
+    sizes: IntArray
+    coef: FloatArray
+    pairs: IntArray
+    distances: FloatArray
+
+    @classmethod
+    def none(cls, cells: int, functions: int) -> PseudoLandmarks:
+        """Return those of cells that have none."""
+        return cls(
+            "poly",
+            np.zeros(cells, np.int64),
+            np.zeros((functions, 0)),
+            np.zeros((0, 2), np.int64),
+            np.zeros(0),
+        )
+
+    def check(self, sizes: IntArray, functions: int) -> None:
+        """Raise ModelContentError unless they fit cells with so many landmarks."""
+        cells, q = len(sizes), self.coef.shape[1]
+        if self.kind not in PSEUDO_KINDS:
+            raise ModelContentError("pseudo_type", "unknown kind", " or ".join(PSEUDO_KINDS), self.kind)
+        if self.coef.shape[0] != functions:
+            raise ModelContentError(
+                "pseudo_coef", f"{self.coef.shape[0]} rows", f"{functions}, one for each decision function"
+            )
+        if self.sizes.shape != (cells,) or (self.sizes < 0).any() or self.sizes.sum() != q:
+            raise ModelContentError(
+                "pseudo_sizes", "not the sizes of the cells", f"{cells} counts that sum to {q}"
+            )
+        if self.kind == "poly":
+            if self.pairs.shape != (q, 2) or len(self.distances):
+                raise ModelContentError("pseudo_pair", f"pairs of shape {self.pairs.shape}", f"({q}, 2)")
+            if (self.pairs < 0).any() or (self.pairs >= np.repeat(sizes, self.sizes)[:, None]).any():
+                raise ModelContentError(
+                    "pseudo_pair", "a landmark that its cell lacks", "numbers from 0 within the cell"
+                )
+            return
+        n = int((self.sizes * sizes).sum())
+        if self.distances.shape != (n,) or len(self.pairs) or not (self.distances >= 0).all():
+            raise ModelContentError(
+                "pseudo_distance",
+                "not the distances of the pseudo landmarks from their cells' landmarks",
+                f"{n} numbers of 0 or more",
+            )
+
+    def multiply_adds(self, sizes: IntArray, active: IntArray) -> FloatArray:
+        """Return what they add to a cell's cost: a product or `sizes` comparisons, and the coefficients."""
+        each = np.ones_like(sizes) if self.kind == "poly" else sizes
+        cost: FloatArray = (self.sizes * (each + active)).astype(np.float64)
+        return cost
+
+    def stored(self) -> dict[str, NDArray[Any]]:
+        """Return their arrays under their names in a file."""
+        arrays: dict[str, NDArray[Any]] = {"pseudo_sizes": self.sizes, "pseudo_coef": self.coef}
+        if self.kind == "poly":
+            return {**arrays, "pseudo_pair": self.pairs}
+        return {**arrays, "pseudo_distance": self.distances}
+
+    @classmethod
+    def from_stored(cls, kind: str, arrays: Mapping[str, NDArray[Any]]) -> PseudoLandmarks:
+        """Return what :meth:`stored` gave; ModelContentError where a part is missing or out of place."""
+        own, other = ("pseudo_pair", "pseudo_distance")[:: 1 if kind == "poly" else -1]
+        for name in ("pseudo_sizes", "pseudo_coef", own):
+            if name not in arrays:
+                raise ModelContentError("pseudo_type", f"{kind} without {name}", "pseudo landmarks complete")
+        if other in arrays:
+            raise ModelContentError(other, f"a part that {kind} does not have", "none")
+        return cls(
+            kind,
+            arrays["pseudo_sizes"],
+            arrays["pseudo_coef"],
+            arrays.get("pseudo_pair", np.zeros((0, 2), np.int64)),
+            arrays.get("pseudo_distance", np.zeros(0)),
+        )
