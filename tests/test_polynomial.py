@@ -168,7 +168,6 @@ def test_record_round_trip(cells: PolynomialModel) -> None:
     [
         ({"gamma": -1.0}, "gamma"),
         ({"about": "nowhere"}, "about"),
-        ({"about": "zero"}, "about"),
         ({"rho": np.zeros(2)}, "rho"),
         ({"features": np.arange(8)}, "features"),
         ({"features": np.arange(9)[::-1]}, "features"),

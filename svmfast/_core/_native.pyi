@@ -169,24 +169,6 @@ Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
 
 def power_sum_coefficients(points: Floats, weights: Floats, threads: int) -> Floats: ...
-def polynomial_values(
-    indptr: Longs,
-    indices: Ints,
-    values: Floats,
-    position: Ints,
-    gamma: float,
-    about_zero: bool,
-    centres: Floats,
-    orders: Ints,
-    starts: Longs,
-    coefficients: Floats,
-    rho: Floats,
-    cells: Ints,
-    threads: int,
-) -> tuple[Floats, Floats]: ...
-def nearest_centres(
-    indptr: Longs, indices: Ints, values: Floats, position: Ints, centres: Floats, threads: int
-) -> Ints: ...
 def monomials_up_to(d: int, order: int) -> int: ...
 
 class MergeLookup:
@@ -299,3 +281,33 @@ class ReducedSetObjective:
     ) -> NDArray[np.float64]: ...
     @property
     def dense(self) -> bool: ...
+
+class PolynomialValues:
+    def __init__(
+        self,
+        position: NDArray[np.int32],
+        gamma: float,
+        about_zero: bool,
+        centres: NDArray[np.float64],
+        orders: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        coefficients: NDArray[np.float64],
+        rho: NDArray[np.float64],
+        bound_degrees: NDArray[np.float64] | None,
+        bound_rest: NDArray[np.float64] | None,
+    ) -> None: ...
+    def values(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        bounds: bool,
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]: ...
+    def nearest(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        threads: int,
+    ) -> NDArray[np.int32]: ...

@@ -10,6 +10,7 @@ void register_model_text(nb::module_ &m);  // model_text.cpp: numbers of model f
 void register_routed(nb::module_ &m);  // routed.cpp: nearest cells, Laplacian kernel
 void register_cells(nb::module_ &m);  // cells.cpp: small expansions, one for each cell
 void register_polynomial(nb::module_ &m);  // polynomial.cpp: truncated expansions
+void register_polynomial_values(nb::module_ &m);  // polynomial_values.cpp: rows through them
 void register_svmlight(nb::module_ &m);  // svmlight_module.cpp: LIBSVM data text
 void register_reduced_set(nb::module_ &m);  // reduced_set.cpp: compress's objective and gradient
 
@@ -22,6 +23,7 @@ NB_MODULE(_native, m) {
     register_routed(m);
     register_cells(m);
     register_polynomial(m);
+    register_polynomial_values(m);
     register_svmlight(m);
     register_reduced_set(m);
 }

@@ -61,10 +61,22 @@ SVMFAST_DECLARE(void gaussian_factors(const double *s, std::size_t n, double gam
 SVMFAST_DECLARE(void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride,
                                        std::size_t d, std::size_t a0, std::size_t a1, double *sums))
 
-// Index of the first smallest offsets[c] - z.centre_c over `padded` centres stored feature by feature
-// (padded: a multiple of lanes, filled up with infinite offsets).
-SVMFAST_DECLARE(std::size_t nearest_centre(const std::int32_t *position, const double *value, std::size_t nnz,
-                                           const double *centres, const double *offsets, std::size_t padded))
+// cell[i] = the one centre c whose score offsets[c] + value.centre_c is smallest for row i, entries start[i] .. start[i + 1]
+// of position and value; -1 where rounding leaves more than one. Centres stored feature by feature, `padded` of them (a
+// multiple of twice the lanes, filled up with infinite offsets); largest_offset and largest_entry bound |offsets| and
+// |centres|; scores is scratch of `padded` numbers.
+SVMFAST_DECLARE(void nearest_centres(const std::int32_t *position, const float *value, const std::int64_t *start,
+                                     std::size_t n, const float *centres, const float *offsets, std::size_t padded,
+                                     float largest_offset, float largest_entry, float *scores, std::int32_t *cell))
+
+// w[f][r] -= centre[f] in place, and sums[r] = sum_f w[f][r]^2 of the result.
+SVMFAST_DECLARE(void shifted_block(double *w, const double *centre, std::size_t d, std::size_t vectors, double *sums))
+
+// The bounds of svmfast.certificate.error_bounds for n rows of one cell and function; the true squared distance lies
+// between below and above.
+SVMFAST_DECLARE(void expansion_bounds(double gamma, const double *degrees, std::size_t top, const double *rest,
+                                      const double *below, const double *above, const double *sums, std::size_t n,
+                                      double *bounds))
 
 // The polynomial on one row of which only nnz ascending variables are not zero. first and begin: tuple_places and
 // where each degree starts.

@@ -48,8 +48,7 @@ class PolynomialModel:
     features : (d,) int64
         Zero-based columns of the polynomials' variables, ascending; all others only count in ``||z||^2``.
     about : str
-        ``zero``: the polynomials are in z, so that rows with few entries stay cheap (one cell only);
-        ``centre``: in z - mu.
+        ``zero``: the polynomials are in z, so that rows with few entries stay cheap; ``centre``: in z - mu.
     centres : (cells, d) float64
     orders : (cells, p) int32
         Degree of every cell's polynomial of every decision function.
@@ -112,7 +111,6 @@ class PolynomialModel:
         p, (cells, d) = self.head.n_functions, self.centres.shape
         _expect("gamma", 0 <= self.gamma < math.inf, "not a width", "a number of at least 0")
         _expect("about", self.about in ABOUT, f"'{self.about}'", " or ".join(ABOUT))
-        _expect("about", self.about == "centre" or cells == 1, f"zero with {cells} cells", "one cell")
         _expect("rho", self.rho.shape == (p,), f"{self.rho.size} values", f"{p}, one for each function")
         ascending = len(self.features) == d and bool((np.diff(self.features) > 0).all())
         in_range = d == 0 or (self.features[0] >= 0 and self.features[-1] < self.n_features < 2**31)
@@ -155,15 +153,20 @@ class PolynomialModel:
 
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return decision values and how far from them the exact model's can be, both ``(n, p)``."""
-        decisions, squared_distances, cells = self.evaluate(rows, threads=threads)
+        self._require_certificate()
         if not self.head.n_functions:
-            return decisions, decisions
-        return decisions, self.error_bounds(rows, decisions, squared_distances, cells)
+            nothing = np.zeros((len(rows), 0))
+            return nothing, nothing
+        decisions, _, _, bounds = self._run(rows, bounds=True, threads=threads)
+        assert bounds is not None
+        return decisions, bounds
 
     def error_bounds(
         self, rows: Rows, decisions: FloatArray, squared_distances: FloatArray, cells: NDArray[np.int32]
     ) -> FloatArray:
         """Return how far the exact model's decision values can be from what :meth:`evaluate` returned.
+
+        The twin of the native bounds of :meth:`certified_values`, which are never more than rounding away.
 
         Both the exact value of the sum and what the exact engine or LIBSVM make of it in floating point are
         within the bound; infinite where nothing is claimed.
@@ -172,9 +175,7 @@ class PolynomialModel:
         -------
         (n, p) float64
         """
-        if self.bound_degrees is None or self.bound_rest is None:
-            raise UnsupportedError("the model has no certificate", "convert again without --no-certificate")
-        degrees, rest = self.bound_degrees, self.bound_rest
+        degrees, rest = self._require_certificate()
         if self.n_cells > 1:
             degrees, rest = degrees[cells], rest[cells]
         bounds = error_bounds(self.gamma, degrees, rest, squared_distances, decisions + self.rho)
@@ -183,6 +184,11 @@ class PolynomialModel:
         if long.any():
             bounds[long] = np.inf
         return bounds
+
+    def _require_certificate(self) -> tuple[FloatArray, FloatArray]:
+        if self.bound_degrees is None or self.bound_rest is None:
+            raise UnsupportedError("the model has no certificate", "convert again without --no-certificate")
+        return self.bound_degrees, self.bound_rest
 
     @property
     def n_cells(self) -> int:
@@ -195,15 +201,34 @@ class PolynomialModel:
         return int(self.orders.max()) if self.orders.size else 0
 
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
+    def _native(self) -> _core.PolynomialValues:
         d = self.centres.shape[1]
         count = [math.comb(d + int(order), int(order)) for order in self.orders.flat]
-        return np.concatenate(([0], np.cumsum(count)[:-1])).astype(np.int64).reshape(self.orders.shape)
+        starts = np.concatenate(([0], np.cumsum(count)[:-1])).astype(np.int64).reshape(self.orders.shape)
+        position = self._position
+        if position is None:  # the columns that _translated gives, of which the last is no variable
+            position = np.append(np.arange(d, dtype=np.int32), np.int32(-1))
+        certificate = (
+            (None, None)
+            if self.bound_degrees is None or self.bound_rest is None
+            else (np.ascontiguousarray(self.bound_degrees), np.ascontiguousarray(self.bound_rest))
+        )
+        return _core.PolynomialValues(
+            position,
+            self.gamma,
+            self.about == "zero",
+            np.ascontiguousarray(self.centres),
+            np.ascontiguousarray(self.orders),
+            starts,
+            np.ascontiguousarray(self.coefficients),
+            np.ascontiguousarray(self.rho),
+            *certificate,
+        )
 
-    def _translated(self, rows: Rows) -> tuple[Rows, NDArray[np.int32]]:
-        """Return the rows and the table that turns their columns into variables (-1: none)."""
+    def _translated(self, rows: Rows) -> Rows:
+        """Return the rows in the columns that the native table knows."""
         if self._position is not None:
-            return rows, self._position
+            return rows
         # Too wide for a table: translate the columns themselves; d stands for "no variable".
         d = len(self.features)
         at = np.searchsorted(self.features, rows.indices)
@@ -213,7 +238,7 @@ class PolynomialModel:
             else np.zeros(len(at), np.bool_)
         )
         indices = np.where(known, at, d).astype(np.int32)
-        return Rows(rows.indptr, indices, rows.values, d + 1), np.arange(d, dtype=np.int32)
+        return Rows(rows.indptr, indices, rows.values, d + 1)
 
     @cached_property
     def _position(self) -> NDArray[np.int32] | None:
@@ -227,8 +252,14 @@ class PolynomialModel:
         """Return the cell of every row: the nearest centre, the first of equals; ``(n,)`` int32."""
         if self.n_cells == 1:
             return np.zeros(len(rows), dtype=np.int32)
-        rows, position = self._translated(rows)
-        return _core.nearest_centres(rows.indptr, rows.indices, rows.values, position, self.centres, threads)
+        rows = self._translated(rows)
+        return self._native.nearest(rows.indptr, rows.indices, rows.values, threads)
+
+    def _run(
+        self, rows: Rows, *, bounds: bool, threads: int
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.int32], FloatArray | None]:
+        rows = self._translated(rows)
+        return self._native.values(rows.indptr, rows.indices, rows.values, bounds, threads)
 
     def evaluate(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
         """Return decision values, squared distances from the centre, and cells.
@@ -243,23 +274,7 @@ class PolynomialModel:
         if not self.head.n_functions:
             nothing = np.zeros((len(rows), 0))
             return nothing, np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int32)
-        cells = self.cells(rows, threads=threads)
-        rows, position = self._translated(rows)
-        decisions, squared = _core.polynomial_values(
-            rows.indptr,
-            rows.indices,
-            rows.values,
-            position,
-            self.gamma,
-            self.about == "zero",
-            self.centres,
-            self.orders,
-            self._starts,
-            self.coefficients,
-            self.rho,
-            cells,
-            threads,
-        )
+        decisions, squared, cells, _ = self._run(rows, bounds=False, threads=threads)
         return decisions, squared, cells
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:

@@ -2,7 +2,6 @@
 #include "polynomial.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "simd/vec.hpp"
 
@@ -263,49 +262,6 @@ void weighted_triangle(const double *u, const double *q, std::size_t n, std::siz
             }
         }
     }
-}
-
-std::size_t nearest_centre(const std::int32_t *position, const double *value, std::size_t nnz,
-                           const double *centres, const double *offsets, std::size_t padded) {
-    // Every lane keeps its own best; a later tile must be strictly smaller, so the first of equals stays.
-    constexpr std::size_t kTile = 8;
-    vd best = load(offsets), best_index = {};
-    bool first = true;
-    auto tile = [&](std::size_t c, auto vectors_constant) {
-        constexpr std::size_t vectors = decltype(vectors_constant)::value;
-        vd score[vectors];
-        SVMFAST_UNROLL
-        for (std::size_t v = 0; v < vectors; ++v) score[v] = load(offsets + c + v * W);
-        for (std::size_t k = 0; k < nnz; ++k) {
-            const vd z = broadcast(-value[k]);
-            const double *line = centres + std::size_t(position[k]) * padded + c;
-            SVMFAST_UNROLL
-            for (std::size_t v = 0; v < vectors; ++v) score[v] = fma(z, load(line + v * W), score[v]);
-        }
-        SVMFAST_UNROLL
-        for (std::size_t v = 0; v < vectors; ++v) {
-            const vd index = broadcast(double(c / W + v));
-            if (first) {
-                best = score[v], best_index = index, first = false;
-            } else {
-                const auto smaller = score[v] < best;
-                best = smaller ? score[v] : best;
-                best_index = smaller ? index : best_index;
-            }
-        }
-    };
-    std::size_t c = 0;
-    for (; c + kTile * W <= padded; c += kTile * W) tile(c, std::integral_constant<std::size_t, kTile>{});
-    for (; c + 2 * W <= padded; c += 2 * W) tile(c, std::integral_constant<std::size_t, 2>{});
-    if (c < padded) tile(c, std::integral_constant<std::size_t, 1>{});
-    double scores[W], vectors[W];
-    store(scores, best);
-    store(vectors, best_index);
-    std::size_t found = 0;
-    for (std::size_t lane = 1; lane < W; ++lane)
-        if (scores[lane] < scores[found] || (scores[lane] == scores[found] && vectors[lane] < vectors[found]))
-            found = lane;
-    return std::size_t(vectors[found]) * W + found;
 }
 
 }  // namespace svmfast::SVMFAST_ISA

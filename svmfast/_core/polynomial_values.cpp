@@ -1,0 +1,349 @@
+// Evaluating truncated expansions on sparse rows: nearest centre, polynomials, error bounds, one pass for each.
+//
+// Rows are routed, ordered by cell, and evaluated a block of lanes at a time, so that a block meets one polynomial.
+// What a row gets depends on the row alone: never on the rows beside it, on the order or on the threads.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "aligned.hpp"
+#include "arrays.hpp"
+#include "nearest_centre.hpp"
+#include "polynomial.hpp"
+#include "threads.hpp"
+
+namespace svmfast {
+namespace {
+
+using In3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+constexpr double UNIT = 0x1p-53;
+// Entries a row may have beyond the variables: svmfast.certificate.SPARE_ENTRIES.
+constexpr std::size_t SPARE_ENTRIES = 4096;
+// Rows ordered by cell at a time: enough to fill the blocks of many cells, few enough to stay near the processor.
+constexpr std::size_t ROWS_TOGETHER = 1 << 17;
+// Nanoseconds of one term of a sparse row, and of one coefficient in one lane of a dense block: their ratio decides
+// between the two ways, from the row's own count of entries and its cell alone.
+constexpr double SPARSE_TERM = 0.8, DENSE_TERM_TIMES_LANES = 0.35;
+
+struct SparseRow {
+    std::vector<std::int32_t> position;  // ascending
+    std::vector<double> value;
+    std::size_t nnz = 0;
+    double other = 0;  // squares of the columns no monomial knows
+};
+
+class PolynomialValues {
+   public:
+    // position: column -> variable or -1. bound_degrees (cells, functions, top + 1) and bound_rest (cells, functions, 5)
+    // are those of svmfast.certificate.error_bounds.
+    PolynomialValues(In1<std::int32_t> position, double gamma, bool about_zero, In2<double> centres,
+                     In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
+                     std::optional<In3> bound_degrees, std::optional<In3> bound_rest)
+        : position_(position), table(position.data(), position.shape(0), d), centres_(centres), orders_(orders), starts_(starts), coefficients_(coefficients),
+          rho_(rho), degrees_(bound_degrees), rest_(bound_rest), gamma(gamma), about_zero(about_zero),
+          cells(centres.shape(0)), d(centres.shape(1)), p(rho.shape(0)), W(SVMFAST_DISPATCH(polynomial_lanes)) {
+        if (orders.shape(0) != cells || orders.shape(1) != p || starts.shape(0) != cells || starts.shape(1) != p)
+            throw std::invalid_argument("orders, starts, centres and rho do not fit together");
+        for (std::size_t i = 0; i < cells * p; ++i) {
+            const int order = orders.data()[i];
+            const std::int64_t start = starts.data()[i];
+            if (order < 0 || start < 0 || start + monomials_up_to(d, order) > coefficients.shape(0))
+                throw std::invalid_argument("a polynomial lies beyond the coefficients");
+        }
+        if (degrees_.has_value() != rest_.has_value() ||
+            (degrees_ && (degrees_->shape(0) != cells || degrees_->shape(1) != p || degrees_->shape(2) < 1 ||
+                          rest_->shape(0) != cells || rest_->shape(1) != p || rest_->shape(2) != 5)))
+            throw std::invalid_argument("the numbers of the bounds do not fit the polynomials");
+        prepare_sparse();
+        if (cells > 1) router.emplace(table, centres.data(), cells, d);
+    }
+
+    // Decision values (n, p), squared distances from the centre (n), cells (n), and bounds (n, p) or None.
+    nb::tuple values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
+                     int threads) const {
+        if (bounds && !degrees_) throw std::invalid_argument("the polynomials have no bounds");
+        const std::size_t n = indptr.shape(0) - 1;
+        std::unique_ptr<double[]> out(new double[n * p]), squared(new double[n]);
+        std::unique_ptr<double[]> bound(bounds ? new double[n * p] : nullptr);
+        std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
+        {
+            nb::gil_scoped_release release;
+            const Csr rows{indptr.data(), indices.data(), values.data()};
+            route(rows, n, threads, cell.get());
+            for (std::size_t begin = 0; begin < n; begin += ROWS_TOGETHER)
+                evaluate(rows, begin, std::min(n, begin + ROWS_TOGETHER), threads, cell.get(), out.get(),
+                         squared.get(), bound.get());
+        }
+        nb::object given = nb::none();
+        if (bounds) given = nb::cast(give(std::move(bound), {n, p}));
+        return nb::make_tuple(give(std::move(out), {n, p}), give(std::move(squared), {n}), give(std::move(cell), {n}),
+                              given);
+    }
+
+    Out<std::int32_t> nearest(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                              int threads) const {
+        const std::size_t n = indptr.shape(0) - 1;
+        std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
+        {
+            nb::gil_scoped_release release;
+            route({indptr.data(), indices.data(), values.data()}, n, threads, cell.get());
+        }
+        return give(std::move(cell), {n});
+    }
+
+   private:
+    In1<std::int32_t> position_;
+    Columns table;
+    In2<double> centres_;
+    In2<std::int32_t> orders_;
+    In2<std::int64_t> starts_;
+    In1<double> coefficients_, rho_;
+    std::optional<In3> degrees_, rest_;
+    double gamma;
+    bool about_zero;
+    std::size_t cells, d, p, W;
+
+    // Sparse rows.
+    std::vector<std::vector<std::size_t>> first;  // tuple_places
+    std::vector<const std::size_t *> tables;
+    std::vector<std::size_t> begin_of_degree, most_sparse;  // most_sparse: entries up to which a cell's rows stay sparse
+    std::vector<double> centre_square;
+
+    std::optional<NearestCentre> router;
+
+    void read(const Csr &rows, std::size_t row, SparseRow &out) const {
+        const std::size_t begin = rows.indptr[row], end = rows.indptr[row + 1];
+        if (out.position.size() < end - begin) out.position.resize(end - begin), out.value.resize(end - begin);
+        std::int32_t *const to_position = out.position.data();
+        double *const to_value = out.value.data();
+        std::size_t known = 0;
+        double other = 0;
+        for (std::size_t k = begin; k < end; ++k) {
+            const double z = rows.values[k];
+            const std::int32_t v = table.variable(rows.indices[k]);
+            if (v < 0) {
+                other += z * z;
+            } else {
+                to_position[known] = v;
+                to_value[known++] = z;
+            }
+        }
+        out.nnz = known;
+        out.other = other;
+    }
+
+    void prepare_sparse() {
+        most_sparse.assign(cells, 0);
+        if (!about_zero) return;
+        int highest = 0;
+        for (std::size_t i = 0; i < cells * p; ++i) highest = std::max(highest, int(orders_.data()[i]));
+        first = tuple_places(d, highest);
+        for (const auto &table : first) tables.push_back(table.data());
+        begin_of_degree.assign(highest + 1, 0);
+        for (int m = 1; m <= highest; ++m)
+            begin_of_degree[m] = begin_of_degree[m - 1] + monomials_of_degree(d, m - 1);
+        for (std::size_t c = 0; c < cells; ++c) {
+            int own = 0;
+            for (std::size_t f = 0; f < p; ++f) own = std::max(own, int(orders_.data()[c * p + f]));
+            const double dense = DENSE_TERM_TIMES_LANES / double(W) * double(monomials_up_to(d, own));
+            std::size_t &most = most_sparse[c];
+            while (most < d && SPARSE_TERM * double(monomials_up_to(most + 1, own)) <= dense) ++most;
+            double square = 0;
+            for (std::size_t f = 0; f < d; ++f) square += centres_(c, f) * centres_(c, f);
+            centre_square.push_back(square);
+        }
+    }
+
+    void route(const Csr &rows, std::size_t n, int threads, std::int32_t *cell) const {
+        if (router)
+            router->route(rows, n, threads, cell);
+        else
+            std::fill_n(cell, n, 0);
+    }
+
+    struct Task {
+        std::size_t begin, count;
+        std::int32_t cell;
+        bool sparse;
+    };
+
+    void evaluate(const Csr &rows, std::size_t begin, std::size_t end, int threads, const std::int32_t *cell,
+                  double *out, double *squared, double *bound) const {
+        const std::size_t n = end - begin;
+        // Rows by cell, the dense ones of a cell before its sparse ones.
+        std::vector<std::uint32_t> order;
+        std::vector<std::size_t> count(2 * cells + 1, 0);
+        if (cells == 1 && !about_zero) {
+            count[1] = count[2] = n;
+        } else {
+            auto bucket = [&](std::size_t row) {
+                const std::size_t c = cell[row];
+                return 2 * c + (about_zero && std::size_t(rows.indptr[row + 1] - rows.indptr[row]) <= most_sparse[c]);
+            };
+            order.resize(n);
+            for (std::size_t row = begin; row < end; ++row) ++count[bucket(row) + 1];
+            for (std::size_t b = 0; b < 2 * cells; ++b) count[b + 1] += count[b];
+            std::vector<std::size_t> next(count.begin(), count.end() - 1);
+            for (std::size_t row = begin; row < end; ++row) order[next[bucket(row)]++] = std::uint32_t(row - begin);
+        }
+        const std::size_t together[2] = {4 * W, 64};
+        std::vector<Task> tasks;
+        for (std::size_t b = 0; b < 2 * cells; ++b)
+            for (std::size_t at = count[b]; at < count[b + 1]; at += together[b % 2])
+                tasks.push_back({at, std::min(together[b % 2], count[b + 1] - at), std::int32_t(b / 2), b % 2 == 1});
+        const Run run{rows, begin, n, order.empty() ? nullptr : order.data(), out, squared, bound};
+        constexpr std::size_t kTasks = 4;
+        parallel_for((tasks.size() + kTasks - 1) / kTasks, threads, [&](std::size_t t, std::size_t) {
+            for (std::size_t i = t * kTasks; i < std::min(tasks.size(), (t + 1) * kTasks); ++i) {
+                if (tasks[i].sparse)
+                    sparse_rows(run, tasks[i]);
+                else
+                    dense_rows(run, tasks[i]);
+            }
+        });
+    }
+
+    struct Run {
+        Csr rows;
+        std::size_t first, n;
+        const std::uint32_t *order;
+        double *out, *squared, *bound;
+
+        std::size_t row(std::size_t i) const { return first + (order ? order[i] : i); }
+        std::size_t entries(std::size_t row) const { return rows.indptr[row + 1] - rows.indptr[row]; }
+        // Rows of a cell are far apart: ask for the next ones early.
+        void ask_for(std::size_t i) const {
+            if (!order || i >= n) return;
+            const std::size_t at = rows.indptr[row(i)];
+            __builtin_prefetch(rows.indices + at);
+            for (std::size_t k = 0; k < 24; k += 8) __builtin_prefetch(rows.values + at + k);
+        }
+    };
+
+    // Squared distances s (and, for the bound, numbers not above and not below the true ones), factors and sums of
+    // `count` rows -> what is stored of them, for one function.
+    void finish(const Run &run, const Task &task, std::size_t function, const double *below, const double *above,
+                const double *factor, double *sum) const {
+        const double r = rho_.data()[function];
+        const std::size_t piece = std::size_t(task.cell) * p + function;
+        double bounds[64];
+        for (std::size_t i = 0; i < task.count; ++i) sum[i] *= factor[i];
+        if (run.bound)
+            SVMFAST_DISPATCH(expansion_bounds, gamma, degrees_->data() + piece * degrees_->shape(2),
+                             degrees_->shape(2) - 1, rest_->data() + piece * 5, below, above, sum, task.count, bounds);
+        for (std::size_t i = 0; i < task.count; ++i) {
+            const std::size_t row = run.row(task.begin + i);
+            // A row so far away that the factor vanishes can overflow the polynomial; its decision value is -rho.
+            const bool finite = std::isfinite(sum[i]);
+            run.out[row * p + function] = finite ? sum[i] - r : -r;
+            if (run.bound)
+                run.bound[row * p + function] = finite && run.entries(row) <= d + SPARE_ENTRIES
+                                                    ? bounds[i]
+                                                    : std::numeric_limits<double>::infinity();
+        }
+    }
+
+    void dense_rows(const Run &run, const Task &task) const {
+        static thread_local Aligned<double> buffer;
+        const std::size_t vectors = task.count <= W ? 1 : task.count <= 2 * W ? 2 : 4, width = vectors * W;
+        if (buffer.size() < d * width) buffer.resize(d * width);
+        double *w = buffer.data();
+        std::fill_n(w, d * width, 0.0);
+        const double *centre = centres_.data() + std::size_t(task.cell) * d;
+        double other[32] = {}, s[32], factor[32], sum[32];
+        for (std::size_t r = 0; r < task.count; ++r) {
+            run.ask_for(task.begin + r + 16);
+            const std::size_t row = run.row(task.begin + r);
+            const std::int64_t begin = run.rows.indptr[row], end = run.rows.indptr[row + 1];
+            const std::int32_t *index = run.rows.indices;
+            const double *value = run.rows.values;
+            if (table.plain(run.rows, row)) {
+                for (std::int64_t k = begin; k < end; ++k) w[std::size_t(index[k]) * width + r] = value[k];
+                continue;
+            }
+            for (std::int64_t k = begin; k < end; ++k) {
+                const std::int32_t v = table.variable(index[k]);
+                if (v < 0)
+                    other[r] += value[k] * value[k];
+                else
+                    w[std::size_t(v) * width + r] = value[k];
+            }
+        }
+        if (about_zero)
+            SVMFAST_DISPATCH(squared_distance_block, w, centre, d, vectors, s);
+        else
+            SVMFAST_DISPATCH(shifted_block, w, centre, d, vectors, s);
+        for (std::size_t r = 0; r < width; ++r) s[r] += other[r];
+        SVMFAST_DISPATCH(gaussian_factors, s, width, gamma, factor);
+        // A sum of at most d + entries squares, each of a rounded difference.
+        const double error = double(2 * d + SPARE_ENTRIES + 8) * 1.01 * UNIT;
+        double below[32], above[32];
+        for (std::size_t r = 0; r < width; ++r) below[r] = s[r] * (1 - error), above[r] = s[r] * (1 + error);
+        for (std::size_t function = 0; function < p; ++function) {
+            const std::size_t piece = std::size_t(task.cell) * p + function;
+            SVMFAST_DISPATCH(polynomial_block, w, d, orders_.data()[piece],
+                             coefficients_.data() + starts_.data()[piece], vectors, sum);
+            finish(run, task, function, below, above, factor, sum);
+        }
+        for (std::size_t r = 0; r < task.count; ++r) run.squared[run.row(task.begin + r)] = s[r];
+    }
+
+    void sparse_rows(const Run &run, const Task &task) const {
+        static thread_local SparseRow row;
+        static thread_local std::vector<double> sums;
+        if (sums.size() < 64 * p) sums.resize(64 * p);
+        const double *centre = centres_.data() + std::size_t(task.cell) * d;
+        const double own_square = centre_square[task.cell];
+        double s[64], below[64], above[64], factor[64];
+        for (std::size_t i = 0; i < task.count; ++i) {
+            const std::size_t number = run.row(task.begin + i);
+            run.ask_for(task.begin + i + 8);
+            read(run.rows, number, row);
+            double square = 0, product = 0;
+            for (std::size_t k = 0; k < row.nnz; ++k) {
+                square += row.value[k] * row.value[k];
+                product += row.value[k] * centre[row.position[k]];
+            }
+            s[i] = std::max(0.0, (square - 2 * product) + (own_square + row.other));
+            // This form cancels, and the root of what is left would magnify it: the bound takes both ends.
+            const double error = double(run.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
+            below[i] = std::max(0.0, s[i] - error);
+            above[i] = s[i] + error;
+            for (std::size_t function = 0; function < p; ++function) {
+                const std::size_t piece = std::size_t(task.cell) * p + function;
+                sums[function * 64 + i] = SVMFAST_DISPATCH(
+                    sparse_polynomial, row.position.data(), row.value.data(), row.nnz, orders_.data()[piece],
+                    coefficients_.data() + starts_.data()[piece], tables.data(), begin_of_degree.data());
+            }
+        }
+        SVMFAST_DISPATCH(gaussian_factors, s, task.count, gamma, factor);
+        for (std::size_t function = 0; function < p; ++function)
+            finish(run, task, function, below, above, factor, sums.data() + function * 64);
+        for (std::size_t i = 0; i < task.count; ++i) run.squared[run.row(task.begin + i)] = s[i];
+    }
+};
+
+}  // namespace
+}  // namespace svmfast
+
+void register_polynomial_values(nanobind::module_ &m) {
+    using namespace svmfast;
+    using namespace nb::literals;
+    nb::class_<PolynomialValues>(m, "PolynomialValues")
+        .def(nb::init<In1<std::int32_t>, double, bool, In2<double>, In2<std::int32_t>, In2<std::int64_t>, In1<double>,
+                      In1<double>, std::optional<In3>, std::optional<In3>>(),
+             "position"_a.noconvert(), "gamma"_a, "about_zero"_a, "centres"_a.noconvert(), "orders"_a.noconvert(),
+             "starts"_a.noconvert(), "coefficients"_a.noconvert(), "rho"_a.noconvert(),
+             "bound_degrees"_a.noconvert().none(), "bound_rest"_a.noconvert().none())
+        .def("values", &PolynomialValues::values, "indptr"_a.noconvert(), "indices"_a.noconvert(),
+             "values"_a.noconvert(), "bounds"_a, "threads"_a)
+        .def("nearest", &PolynomialValues::nearest, "indptr"_a.noconvert(), "indices"_a.noconvert(),
+             "values"_a.noconvert(), "threads"_a);
+}
