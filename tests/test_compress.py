@@ -15,7 +15,7 @@ from libsvm import svmutil
 from libsvm.svm import gen_svm_nodearray, libsvm
 from program import data, model, svmfast
 
-from svmfast.cli.compress import command, default_output
+from svmfast.cli.compress import _rounded_up, command, default_output
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
@@ -248,6 +248,10 @@ def test_refusals() -> None:
         prepare(exact("digits_c_rbf_prob"), settings=QUICK).compress(2)
     with pytest.raises(OptionError, match="unknown start"):
         prepare(exact("breast_c_rbf"), settings=Settings(start="best"))
+    with pytest.raises(
+        MemoryLimitError, match="starting from greedy with dense support vectors needs 20,400"
+    ):
+        prepare(exact("breast_c_rbf"), settings=Settings(start="greedy", memory=1000)).compress(20)
     with pytest.raises(MemoryLimitError, match="moving 20 vectors of 30 features"):
         prepare(exact("breast_c_rbf"), settings=Settings(memory=1000)).compress(20)
 
@@ -264,8 +268,19 @@ def run(*args: object) -> tuple[int, str, str]:
 
 def test_command_and_report(tmp_path: Path) -> None:
     out = tmp_path / "small.model"
-    arguments = [model("odd_c_rbf"), "-o", out, "--ratio", "10%", "--iterations", "60", "--json"]
-    done = svmfast("compress", *map(str, arguments), "--data", str(data("odd.train")))
+    arguments = [
+        model("odd_c_rbf"),
+        "-o",
+        out,
+        "--ratio",
+        "10%",
+        "--iterations",
+        "60",
+        "--start",
+        "kmeans",
+        "--json",
+    ]
+    done = svmfast("compress", *map(str, arguments), "--data", str(data("odd.train")), timeout=300)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["support_vectors"] == 23
@@ -310,6 +325,8 @@ def test_max_diff(tmp_path: Path) -> None:
     assert 1 - report["statement"]["label_agreement"] <= 0.02
     assert dict(report["sizes_tried"])[report["support_vectors"]] <= 0.02
     assert report["support_vectors"] < 60
+    assert any("chosen by the rows of the statement" in note for note in report["notes"])
+    assert any("held-out rows only" in note for note in report["notes"])
 
 
 @pytest.mark.parametrize(
@@ -330,6 +347,38 @@ def test_it_says_when_it_does_not_pay(
     assert not out.exists()
 
 
+@pytest.mark.parametrize("which", ["MODEL", "DATA"])
+def test_an_input_is_never_written_over(which: str, tmp_path: Path) -> None:
+    small, train = tmp_path / "a.model", tmp_path / "train"
+    small.write_bytes(model("breast_c_rbf").read_bytes())
+    train.write_bytes(data("breast.train").read_bytes())
+    output = small if which == "MODEL" else tmp_path / "again"
+    if which == "DATA":
+        output.hardlink_to(train)
+    before = output.read_bytes()
+    files = ("-o", output, "--data", data("breast.test"), "--data", train)
+    done = svmfast("compress", small, "--sv", "5", *files, timeout=300)
+    assert done.returncode == 2
+    assert f"OUT is {which} itself, '{output}'; it would be lost" in done.stderr.decode()
+    assert output.read_bytes() == before
+
+
+@pytest.mark.parametrize("start", ["kmeans", "auto"])
+def test_no_iterations_move_nothing(start: str) -> None:
+    settings = Settings(start=start, iterations=0)
+    made, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
+    selected, _ = prepare(
+        exact("breast_c_rbf"), *rows("breast.train"), Settings(start=report.start, select_only=True)
+    ).compress(6)
+    assert (report.iterations, report.evaluations) == (0, 0)
+    assert model_bytes(made) == model_bytes(selected)
+
+
+def test_a_threshold_does_not_shrink_in_print() -> None:
+    for value in (1.004, 9.994, 0.12345, 2.0, 999.9, 3e-7, 0.0):
+        assert value <= float(_rounded_up(value)) <= 1.015 * value
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -345,7 +394,8 @@ def test_it_says_when_it_does_not_pay(
     ],
 )
 def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    done = svmfast("compress", model("breast_c_rbf"), "-o", tmp_path / "x", "--iterations", "5", *args)
+    quick = ("--iterations", "5", "--start", "kmeans")
+    done = svmfast("compress", model("breast_c_rbf"), "-o", tmp_path / "x", *quick, *args, timeout=300)
     assert done.returncode == 2
     assert message in done.stderr.decode()
     assert not (tmp_path / "x").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
@@ -88,7 +89,8 @@ def default_output(model: str) -> str:
     "data",
     multiple=True,
     metavar="FILE",
-    help="Rows to stay close on; labels only serve probabilities. May be given several times.",
+    help="Rows to stay close on. Labels only serve probabilities: 0 will do where there are none. "
+    "May be given several times.",
 )
 @click.option(
     "--rows",
@@ -175,13 +177,16 @@ def command(
     if sparse_tolerance and select_only:
         raise OptionError("--sparse-tolerance thins moved vectors; --select-only moves none")
 
-    from svmfast.cli.inputs import open_model
+    from svmfast.cli.inputs import keep_inputs, open_model
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.methods.compress import Settings, prepare
     from svmfast.models.expansion import KernelExpansion
 
+    keep_inputs("OUT", output, MODEL=model)
+    for path in data:
+        keep_inputs("OUT", output, DATA=path)
     began = time.perf_counter()
     loaded = open_model(model, quiet)
     if not isinstance(loaded.model, KernelExpansion):
@@ -219,17 +224,20 @@ def command(
             remarks(report.notes)
         if written is not None:
             if report is not None and report.statement.label_agreement is not None:
-                error = f"{report.statement.quantile_999:.3g}"
-                click.echo(
-                    f"fallback     svmfast predict DATA {output} --exact {model} --assume-error {error} "
-                    "(statistical)",
-                    err=True,
-                )
+                error = _rounded_up(report.statement.quantile_999)
+                words = ("svmfast", "predict", "DATA", output, "--exact", model, "--assume-error", error)
+                click.echo(f"fallback     {shlex.join(words)} (statistical)", err=True)
             click.echo(f"written      {output} in {time.perf_counter() - began:.1f} s", err=True)
     if found.model is None:
         remark(found.verdict)
         return _NEGATIVE
     return 0
+
+
+def _rounded_up(value: float) -> str:
+    """Return three digits that are not below the value: a threshold must not shrink in print."""
+    text = f"{value:.3g}"
+    return text if float(text) >= value else f"{1.01 * value:.3g}"
 
 
 def _read(

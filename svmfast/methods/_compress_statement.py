@@ -11,6 +11,8 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import Rows
 
 CONFIDENCE = 0.95
+#: Below this many values the 99.9 % quantile is the largest of them.
+_VALUES_FOR_999 = 1000
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,16 @@ def error_statement(
         label_agreement=agreement,
         agreement_low=low,
         agreement_high=high,
+    )
+
+
+def caution(statement: ErrorStatement) -> str | None:
+    """Return a sentence on how little a statement from few rows says, or None."""
+    if statement.rows >= _VALUES_FOR_999:
+        return None
+    return (
+        f"the difference is stated from {statement.rows:,} held-out rows only: of fewer than "
+        f"{_VALUES_FOR_999:,}, the quantile 99.9% is hardly more than the largest seen; more --data says more"
     )
 
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.methods._compress_rows import Material, gather, scale_of, target
-from svmfast.methods._compress_statement import ErrorStatement, error_statement
+from svmfast.methods._compress_statement import ErrorStatement, caution, error_statement
 from svmfast.methods.refit_probabilities import refit_probabilities
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.landmark_start import STARTS, lars_bytes, start_vectors
+from svmfast.solvers.landmark_start import STARTS, lars_bytes, start_bytes, start_vectors
 from svmfast.solvers.reduced_set import ReducedSet, Target, move, solve_coefficients
 
 #: Iterations after which ``auto`` compares its starts.
@@ -128,7 +128,7 @@ class Compressor:
             iterations = evaluations = 0
             stopped, method = "exact", "collapse"
         else:
-            self._check_memory(count)
+            self._check_memory(count, sizes)
             tried = [self._start(name, sizes, notes) for name in self._start_names(count)]
             starts = tuple(self._report_start(name, reduced) for name, reduced in tried)
             method, iterations, evaluations, stopped = "selection", 0, 0, "not moved"
@@ -144,6 +144,9 @@ class Compressor:
         )
         compressed = replace(compressed, head=head)
         statement = error_statement(self.model, compressed, material, threads=settings.threads)
+        said = caution(statement)
+        if said is not None and method != "collapse":
+            notes.append(said)
         return compressed, CompressReport(
             method=method,
             support_vectors=len(compressed.sv),
@@ -175,9 +178,11 @@ class Compressor:
     def _start_names(self, count: int) -> list[str]:
         if self.settings.start != "auto":
             return [self.settings.start]
-        largest = int(self._groups().max())
-        lars = largest <= _AUTO_LARS_LIMIT and lars_bytes(largest) <= self.settings.memory
-        return ["kmeans", "lars" if lars else "greedy"]
+        largest, memory = int(self._groups().max()), self.settings.memory
+        lars = largest <= _AUTO_LARS_LIMIT and lars_bytes(largest) <= memory
+        second = "lars" if lars else "greedy"
+        fits = start_bytes(second, largest, self.material.width, count) <= memory
+        return ["kmeans", second] if fits else ["kmeans"]
 
     def _start(self, name: str, sizes: NDArray[np.int64], notes: list[str]) -> tuple[str, ReducedSet]:
         settings, model = self.settings, self.model
@@ -283,7 +288,18 @@ class Compressor:
         coef = np.tile(np.eye(width), len(groups))
         return ReducedSet(vectors, coef, model.rho, np.full(len(groups), width))
 
-    def _check_memory(self, count: int) -> None:
+    def _check_memory(self, count: int, sizes: NDArray[np.int64]) -> None:
+        start, own = self.settings.start, self._groups()
+        needed = max(
+            start_bytes(start, int(n), self.material.width, int(m)) for n, m in zip(own, sizes, strict=True)
+        )
+        if needed > self.settings.memory:
+            raise MemoryLimitError(
+                f"starting from {start} with dense support vectors",
+                needed,
+                self.settings.memory,
+                "raise --memory, or start from kmeans",
+            )
         numbers = count * (self.material.width + self.model.sv_coef.shape[0])
         # L-BFGS keeps 2 x 20 corrections; the sums of 16 shares; a handful of working copies.
         needed = 8 * (numbers * 64 + self.material.fit.rows.nnz * 2 + self.fit.values.size * 6)

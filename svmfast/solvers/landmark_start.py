@@ -35,6 +35,16 @@ def lars_bytes(n: int) -> int:
     return 3 * 8 * n * n
 
 
+def start_bytes(how: str, n: int, n_columns: int, count: int) -> int:
+    """Return the least that :func:`start_vectors` needs: what ``lars`` and ``greedy`` cannot do in parts.
+
+    Both take vectors as dense rows; ``greedy`` also keeps a factor of n x count.
+    """
+    if how not in ("lars", "greedy"):
+        return 0
+    return 8 * n * (n_columns + (count if how == "greedy" else 0))
+
+
 def start_vectors(
     how: str,
     kernel: Kernel,
@@ -79,7 +89,7 @@ def start_vectors(
     rng = np.random.default_rng([seed, len(sv), count])
     with one_blas_thread():
         if how == "kmeans":
-            return _centroids(sv, coef, count, n_columns, int(rng.integers(2**31))), notes
+            return _centroids(sv, coef, count, n_columns, int(rng.integers(2**31)), memory), notes
         if how == "random":
             chosen = rng.choice(len(sv), count, replace=False)
         elif how == "greedy":
@@ -89,14 +99,16 @@ def start_vectors(
     return sv.take(np.sort(chosen)).to_dense(n_columns), notes
 
 
-def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int) -> FloatArray:
+def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int, memory: int) -> FloatArray:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
     weight = np.sqrt((coef * coef).sum(axis=0))
     weight = np.maximum(weight, 1e-12 * weight.max() if weight.max() > 0 else 1.0)
     # Dense arithmetic is several times faster where it fits.
-    dense = sv.density > 0.05 or len(sv) * n_columns < 1 << 24
+    entries = len(sv) * n_columns
+    # (k-means copies its data once.)
+    dense = entries < 1 << 24 or (sv.density > 0.05 and 16 * entries <= memory)
     data = sv.to_dense(n_columns) if dense else _widened(sv, n_columns).to_scipy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct vectors than asked for

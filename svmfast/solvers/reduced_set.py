@@ -38,8 +38,8 @@ _LOOK = 20
 #: Tikhonov term of the least squares, relative to the mean of the diagonal: keeps coefficients finite where
 #: vectors coincide, far below any accuracy a model file can show.
 _RIDGE = 1e-10
-#: Rows whose kernel values are held at a time in the least squares.
-_BLOCK = 4096
+#: Rows whose kernel values are held at a time in the least squares, and their entries when dense.
+_BLOCK, _BLOCK_ENTRIES = 4096, 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +195,8 @@ def move(
     """
     from scipy.optimize import minimize
 
+    if max_iterations == 0:  # L-BFGS-B would make one all the same
+        return Moved(start, 0, 0, 0, "limit")
     m, d = start.vectors.shape
     width = start.coef.shape[0]
     # Unit steps of both kinds of variable should change E alike: vectors in units of the kernel's width,
@@ -283,24 +285,25 @@ def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.in
     normal = [np.zeros((len(c) + 1, len(c) + 1)) for c in columns]
     right = [np.zeros(len(c) + 1) for c in columns]
     start = np.searchsorted(target.winner, np.arange(groups + 1))
+    block = max(1, min(_BLOCK, _BLOCK_ENTRIES // max(target.n_columns, 1)))
 
     def add(f: int, mine: int, other: int, kernel: FloatArray, begin: int, end: int) -> None:
         q = max(other - (other > mine), 0)
         weight = target.weight[begin:end, q]
         # The offset is one more column, of -1.
-        block = np.empty((end - begin, len(columns[f]) + 1))
-        block[:, :-1] = kernel if groups == 1 else kernel[:, columns[f]]
-        block[:, -1] = -1
-        weighted = block * weight[:, None]
-        normal[f] += weighted.T @ block
+        design = np.empty((end - begin, len(columns[f]) + 1))
+        design[:, :-1] = kernel if groups == 1 else kernel[:, columns[f]]
+        design[:, -1] = -1
+        weighted = design * weight[:, None]
+        normal[f] += weighted.T @ design
         right[f] += weighted.T @ target.values[begin:end, q]
 
     number = {pair: f for f, pair in enumerate(pairs)}
     with one_blas_thread(), ThreadPoolExecutor(target.threads) as pool:
         for g in range(groups):
             others = [h for h in range(groups) if h != g] or [0]
-            for begin in range(int(start[g]), int(start[g + 1]), _BLOCK):
-                end = min(begin + _BLOCK, int(start[g + 1]))
+            for begin in range(int(start[g]), int(start[g + 1]), block):
+                end = min(begin + block, int(start[g + 1]))
                 rows = target.rows[begin:end].to_dense(target.n_columns)
                 kernel = target.kernel.matrix(rows, vectors)
                 jobs = [(number[min(g, h), max(g, h)], g, h, kernel, begin, end) for h in others]
