@@ -142,6 +142,14 @@ def test_the_statement_holds_on_rows_never_seen() -> None:
     assert said.agreement_low <= agreement <= said.agreement_high
 
 
+@pytest.mark.parametrize(("name", "expected"), [("breast.train", True), ("breast.test", False)])
+def test_it_says_whether_the_model_knew_the_rows(name: str, expected: bool) -> None:
+    _, report = prepare(exact("breast_c_rbf"), *rows(name), Settings(start="random", iterations=0)).compress(
+        5
+    )
+    assert any("was trained on rows of --data" in note for note in report.notes) == expected
+
+
 def test_auto_takes_the_better_start() -> None:
     settings = Settings(iterations=80)
     _, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)

@@ -56,6 +56,8 @@ class Material:
     from_data : bool
         Whether `choose` and `state` are data; else they are support vectors, which the exact model fits
         closer than other rows.
+    trained_on : bool
+        Whether the data hold more than half of the support vectors, so are what the model was trained on.
     """
 
     sv: Rows
@@ -64,6 +66,7 @@ class Material:
     choose: Part
     state: Part
     from_data: bool
+    trained_on: bool = False
 
     @property
     def width(self) -> int:
@@ -92,6 +95,7 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     )
     group, first = _distinct(everything)
     times = np.bincount(group[n_sv:] if data is not None else group, minlength=len(first)).astype(np.float64)
+    trained_on = data is not None and 2 * np.count_nonzero(times[group[:n_sv]]) > n_sv
     candidates = np.flatnonzero(times)
     order = np.random.default_rng([seed, len(candidates)]).permutation(candidates)
     n_choose = min(_CHOOSE_CAP, max(int(_CHOOSE_SHARE * len(order)), min(10, len(order) // 4)))
@@ -114,7 +118,13 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
 
     parts = {name: part(groups) for name, groups in chosen.items()}
     return Material(
-        everything[:n_sv], columns, parts["fit"], parts["choose"], parts["state"], data is not None
+        everything[:n_sv],
+        columns,
+        parts["fit"],
+        parts["choose"],
+        parts["state"],
+        data is not None,
+        bool(trained_on),
     )
 
 

@@ -375,6 +375,11 @@ def prepare(
             "which lie where the model is hardest to copy; rows of data give more and a fairer statement"
         )
     material = gather(model, data, seed=settings.seed, threads=settings.threads)
+    if material.trained_on:
+        notes.append(
+            "the model was trained on rows of --data, its support vectors are among them: "
+            "expect somewhat more differences on new rows than stated"
+        )
     scale = scale_of(model, material.fit.exact)
     fit = target(model, material, material.fit, scale, settings.threads)
     choose = target(model, material, material.choose, scale, settings.threads)
