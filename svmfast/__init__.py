@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from svmfast.api import budget_train as budget_train
     from svmfast.api import compare as compare
     from svmfast.api import compress as compress
+    from svmfast.api import dcpred as dcpred
     from svmfast.api import predict as predict
     from svmfast.errors import SvmfastError as SvmfastError
     from svmfast.evaluation.bound_check import BoundReport as BoundReport
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import write_svmlight as write_svmlight
     from svmfast.methods.approximate import approximate as approximate
     from svmfast.methods.budget_options import BudgetTrainOptions as BudgetTrainOptions
+    from svmfast.methods.dcpred import DcpredSettings as DcpredSettings
     from svmfast.methods.train import TrainOptions as TrainOptions
     from svmfast.methods.train import train as train
     from svmfast.models.answer import Answer as Answer
@@ -51,6 +53,7 @@ _PUBLIC = {
     "BudgetTrainOptions": "svmfast.methods.budget_options",
     "Comparison": "svmfast.evaluation.compare",
     "Dataset": "svmfast.formats.svmlight",
+    "DcpredSettings": "svmfast.methods.dcpred",
     "Rows": "svmfast.rows",
     "SvmfastError": "svmfast.errors",
     "TrainOptions": "svmfast.methods.train",
@@ -60,6 +63,7 @@ _PUBLIC = {
     "budget_train": "svmfast.api",
     "compare": "svmfast.api",
     "compress": "svmfast.api",
+    "dcpred": "svmfast.api",
     "load_model": "svmfast.formats.detect",
     "predict": "svmfast.api",
     "read_svmlight": "svmfast.formats.svmlight",

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from svmfast.evaluation.compare import Comparison
     from svmfast.methods.budget_options import BudgetTrainOptions, BudgetTrainReport
     from svmfast.methods.compress import CompressReport
+    from svmfast.methods.dcpred import DcpredReport, DcpredSettings
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.routed import RoutedModel
 
 
 def predict(
@@ -252,6 +254,57 @@ def budget_train(
     return train_source(
         source, options or BudgetTrainOptions(), validate=held, threads=threads or usable_cores()
     )
+
+
+def dcpred(
+    data: Any,
+    labels: ArrayLike | None = None,
+    settings: DcpredSettings | None = None,
+    *,
+    task: str = "svc",
+    exact: Model | str | os.PathLike[str] | None = None,
+    fit: str = "auto",
+    threads: int | None = None,
+) -> tuple[RoutedModel, DcpredReport]:
+    """Train a tree of clusters with a few landmarks each (DC-Pred++), or convert an exact model to one.
+
+    Parameters
+    ----------
+    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    labels : (n,) array_like, optional
+        Classes (integers) or, for ridge, values; a Dataset has its own; `exact` needs none.
+    settings : DcpredSettings, optional
+        Default: a gamma of 1/(number of features), or that of `exact`.
+    task : {"svc", "ridge"}
+    exact : Model or path, optional
+        Convert this model with rows like those to be predicted; `task` does not count then.
+    fit : {"auto", "values", "labels"}
+        What of `exact` is fitted.
+    threads : int, optional
+        Default: the cores this process may use. The model is the same for every number.
+
+    Returns
+    -------
+    RoutedModel, DcpredReport
+    """
+    from svmfast.methods import dcpred as method
+    from svmfast.models.expansion import KernelExpansion
+
+    rows, cores = _rows(data), threads or usable_cores()
+    if exact is not None:
+        original = _model(exact)
+        gamma = 1.0 / max(1, rows.n_columns)
+        if isinstance(original, KernelExpansion) and original.kernel.gamma > 0:
+            gamma = original.kernel.gamma
+        chosen = settings or method.DcpredSettings((gamma,), (0.001,))
+        return method.fit_exact(rows, original, chosen, fit=fit, threads=cores)
+    if task not in ("svc", "ridge"):
+        raise OptionError(f"task is '{task}'; expected svc or ridge")
+    targets = _labels(data, labels)
+    gamma = 1.0 / max(1, rows.n_columns)
+    chosen = settings or method.DcpredSettings((gamma,), (10.0,) if task == "svc" else (0.1,))
+    train = method.fit_svc if task == "svc" else method.fit_ridge
+    return train(rows, targets, chosen, threads=cores)
 
 
 def _labels(data: Any, labels: ArrayLike | None) -> FloatArray:

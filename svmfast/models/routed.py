@@ -190,7 +190,7 @@ class RoutedModel:
         """
         share = np.bincount(self.route(rows), minlength=self.n_cells) / max(1, len(rows))
         d, active = self.n_features, self._active_functions()
-        cost = _centres_on_the_way(self.children) * d + self.sizes * (d + active)
+        cost = centres_on_the_way(self.children) * d + self.sizes * (d + active)
         if self.pseudo is not None:
             cost = cost + self.pseudo.multiply_adds(self.sizes, active)
         return float(share @ cost)
@@ -340,7 +340,7 @@ def _check_tree(children: IntArray, centers: FloatArray) -> None:
         raise ModelContentError("centers", f"{len(centers)} centres", f"{n - 1}, for each node but the root")
 
 
-def _centres_on_the_way(children: IntArray) -> FloatArray:
+def centres_on_the_way(children: IntArray) -> FloatArray:
     """Return how many centres a row is compared with on its way to each cell."""
     compared: FloatArray = np.zeros(len(children))
     following = 1

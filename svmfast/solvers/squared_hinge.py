@@ -1,6 +1,6 @@
 """The linear SVM with squared hinge in the primal, for many problems on the same features at once.
 
-    min_w  1/2 ||w||^2 + C sum_i max(0, 1 - y_i f_i)^2,   f_i = phi_i . w
+    min_w  1/2 ||w||^2 + C sum_i weight_i max(0, 1 - y_i f_i)^2,   f_i = phi_i . w
 
 by Newton's method with conjugate gradients for the step and backtracking (Keerthi and DeCoste 2005; Lin, Weng
 and Keerthi 2008). Features are known by their products only, so they may have any structure.
@@ -40,6 +40,7 @@ def solve_squared_hinge(
     *,
     tolerance: float = 1e-3,
     start: FloatArray | None = None,
+    weights: FloatArray | None = None,
 ) -> SquaredHinge:
     """Solve K problems with the same features.
 
@@ -59,30 +60,33 @@ def solve_squared_hinge(
         Stop when a problem's gradient is below this times its gradient at w = 0.
     start : (r, K) float64, optional
         Where to start; zero else.
+    weights : (n,) float64, optional
+        What each row is worth; 1 else. `squared_features` should count them.
 
     Returns
     -------
     SquaredHinge
     """
     n, problems = targets.shape
+    costs = np.full((n, 1), cost) if weights is None else cost * weights[:, None]
     w = np.zeros((len(squared_features), problems)) if start is None else start.copy()
     f = forward(w) if start is not None else np.zeros((n, problems))
-    first = np.linalg.norm(2 * cost * backward(targets), axis=0)
+    first = np.linalg.norm(2 * backward(costs * targets), axis=0)
     first[first == 0] = 1
     gradient_ratio, steps = 0.0, 0
     for steps in range(MAX_NEWTON + 1):
         slack = np.maximum(0.0, 1 - targets * f)
-        gradient = w - backward(2 * cost * targets * slack)
+        gradient = w - backward(2 * costs * targets * slack)
         ratio = np.linalg.norm(gradient, axis=0) / first
         gradient_ratio = float(ratio.max())
         going = np.flatnonzero(ratio > tolerance)
         if not len(going) or steps == MAX_NEWTON:
             break
         active = (slack[:, going] > 0).astype(np.float64)
-        step = _newton_step(forward, backward, gradient[:, going], active, cost, squared_features)
+        step = _newton_step(forward, backward, gradient[:, going], active, cost, costs, squared_features)
         moved = forward(step)
         slope = np.einsum("ij,ij->j", gradient[:, going], step)
-        scale = _line_search(w[:, going], f[:, going], step, moved, targets[:, going], cost, slope)
+        scale = _line_search(w[:, going], f[:, going], step, moved, targets[:, going], costs, slope)
         w[:, going] += scale * step
         f[:, going] += scale * moved
     return SquaredHinge(w, f, steps, gradient_ratio)
@@ -94,6 +98,7 @@ def _newton_step(
     gradient: FloatArray,
     active: FloatArray,
     cost: float,
+    costs: FloatArray,
     squared_features: FloatArray,
 ) -> FloatArray:
     """Solve (I + 2C Phi_a^T Phi_a) step = -gradient by preconditioned CG, all columns side by side."""
@@ -107,7 +112,7 @@ def _newton_step(
     # Loose far from the solution, tight near it (forcing sequence of truncated Newton methods).
     goal = 0.1 * np.sqrt(rz)
     for _ in range(MAX_CG):
-        product = direction + backward(2 * cost * active * forward(direction))
+        product = direction + backward(2 * costs * active * forward(direction))
         curvature = np.einsum("ij,ij->j", direction, product)
         live = (np.sqrt(rz) > goal) & (curvature > 0)
         if not live.any():
@@ -129,7 +134,7 @@ def _line_search(
     step: FloatArray,
     moved: FloatArray,
     targets: FloatArray,
-    cost: float,
+    costs: FloatArray,
     slope: FloatArray,
 ) -> FloatArray:
     """Halve each column's step until its objective falls enough (Armijo)."""
@@ -137,7 +142,8 @@ def _line_search(
     def objective(scale: FloatArray) -> FloatArray:
         slack = np.maximum(0.0, 1 - targets * (f + scale * moved))
         new = w + scale * step
-        value: FloatArray = 0.5 * np.einsum("ij,ij->j", new, new) + cost * np.einsum("ij,ij->j", slack, slack)
+        loss = np.einsum("i,ij,ij->j", costs[:, 0], slack, slack)
+        value: FloatArray = 0.5 * np.einsum("ij,ij->j", new, new) + loss
         return value
 
     scale = np.ones(w.shape[1])

@@ -1,0 +1,330 @@
+"""dcpred: DC-Pred++, a tree of clusters with a few landmarks each, and pseudo landmarks at next to no cost.
+
+Hsieh, Si, Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014. Ours beyond the paper:
+landmarks, coefficients and each leaf's kernel width are moved by gradient once the paper's method has placed
+them; rows of neighbouring leaves take part at half weight; a leaf knows only the classes it has.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.methods._dcpred_search import choose, linear_functions, score_of
+from svmfast.methods._dcpred_settings import (
+    DEFAULT_ITERATIONS,
+    FITS,
+    KMEANS,
+    PSEUDO,
+    Candidate,
+    CrossValidation,
+    DcpredReport,
+    DcpredSettings,
+    check_width,
+)
+from svmfast.methods._dcpred_work import Exact, Training, build_tree, train_tree
+from svmfast.methods._meka_solve import svc_targets
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.models.routed import RoutedModel
+from svmfast.progress import Progress, silent
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.kernel_clusters import load_kmeans
+from svmfast.solvers.pool import single_threaded_blas
+
+__all__ = [
+    "DEFAULT_ITERATIONS",
+    "FITS",
+    "KMEANS",
+    "PSEUDO",
+    "Candidate",
+    "CrossValidation",
+    "DcpredReport",
+    "DcpredSettings",
+    "cross_validate_dcpred",
+    "fit_exact",
+    "fit_ridge",
+    "fit_svc",
+]
+
+#: --from: share of the rows kept aside for its error, and how many at most.
+HELD_OUT, MOST_HELD_OUT = 0.1, 10_000
+
+
+def fit_svc(
+    rows: Rows,
+    labels: FloatArray,
+    settings: DcpredSettings,
+    *,
+    threads: int = 1,
+    provenance: Mapping[str, str] | None = None,
+    progress: Progress = silent,
+) -> tuple[RoutedModel, DcpredReport]:
+    """Train a classifier: squared hinge; three or more classes one against the rest within each leaf.
+
+    Parameters
+    ----------
+    rows : Rows of n rows
+    labels : (n,) float64
+        Integers.
+    settings : DcpredSettings
+        With several gammas or Cs, `folds` must be set: the best pair is taken.
+
+    Raises
+    ------
+    OptionError, TrainingRowError, UnsupportedError, MemoryLimitError
+    """
+    training = _svc(rows, labels)
+    return _fit("svc", training, settings, threads, provenance or {}, progress)
+
+
+def fit_ridge(
+    rows: Rows,
+    targets: FloatArray,
+    settings: DcpredSettings,
+    *,
+    threads: int = 1,
+    provenance: Mapping[str, str] | None = None,
+    progress: Progress = silent,
+) -> tuple[RoutedModel, DcpredReport]:
+    """Kernel ridge regression: sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf.
+
+    Parameters
+    ----------
+    rows : Rows of n rows
+    targets : (n,) float64
+    settings : DcpredSettings
+
+    Raises
+    ------
+    OptionError, MemoryLimitError
+    """
+    return _fit("ridge", _ridge(rows, targets), settings, threads, provenance or {}, progress)
+
+
+def fit_exact(
+    rows: Rows,
+    exact: Model,
+    settings: DcpredSettings,
+    *,
+    fit: str = "auto",
+    cost: float = 10.0,
+    threads: int = 1,
+    provenance: Mapping[str, str] | None = None,
+    progress: Progress = silent,
+) -> tuple[RoutedModel, DcpredReport]:
+    """Convert a model of any svm_type on rows that need no labels.
+
+    Parameters
+    ----------
+    rows : Rows of n rows
+        Like those to be predicted. A LIBSVM model's support vectors take part as well.
+    exact : Model
+    settings : DcpredSettings
+        One gamma; `strengths` is the lambda of fitting decision values.
+    fit : {"auto", "values", "labels"}
+        Fit the exact decision values of all functions, keeping the exact head with its probabilities; or the
+        exact model's labels, one function a class. auto: labels for three or more classes, whose many pairs
+        would share each leaf's landmarks, values else.
+    cost : float
+        C of fitting labels.
+
+    Raises
+    ------
+    OptionError, UnsupportedError, MemoryLimitError
+    """
+    if fit not in FITS:
+        raise OptionError(f"--fit is '{fit}'; expected one of {', '.join(FITS)}")
+    if len(settings.gammas) * len(settings.strengths) != 1 or settings.folds:
+        raise OptionError("--from takes one gamma and one lambda, and no cross validation")
+    head = exact.head
+    if not head.n_functions:
+        raise UnsupportedError(
+            "the model has a single class and no decision function", "it needs no conversion"
+        )
+    if fit == "auto":
+        fit = "labels" if head.is_classifier and head.n_classes > 2 else "values"
+    if fit == "labels" and not head.is_classifier:
+        raise OptionError(f"--fit labels is for classifiers; this is a {head.svm_type} model")
+    rng = np.random.default_rng([settings.seed, 13])
+    kept = np.zeros(len(rows), dtype=bool)
+    if len(rows) >= 20:
+        kept[rng.choice(len(rows), min(MOST_HELD_OUT, int(HELD_OUT * len(rows))), replace=False)] = True
+    aside, inside = rows.take(np.flatnonzero(kept)), rows.take(np.flatnonzero(~kept))
+    landmarks = None
+    if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
+        width = max(rows.n_columns, exact.sv.n_columns)
+        sv = Rows(exact.sv.indptr, exact.sv.indices, exact.sv.values, width)
+        landmarks = Exact(sv, (exact.sv_coef**2).sum(axis=0))
+        inside = Rows.concatenate([Rows(inside.indptr, inside.indices, inside.values, width), sv])
+    values = exact.decision_values(inside, threads=threads)
+    if fit == "values":
+        training = Training(inside, values, head, "squares", landmarks)
+    else:
+        said, targets = svc_targets(head.predict(values), pairs=False)
+        if said.n_classes == 1:
+            raise UnsupportedError("the exact model gives all rows one label", "use rows of several classes")
+        training = Training(inside, targets, said, "squared_hinge", landmarks)
+        settings = replace(settings, strengths=(cost,))
+    model, report = _fit(fit, training, settings, threads, provenance or {}, progress)
+    return model, replace(report, held_out=_held_out(exact, model, aside, threads))
+
+
+def cross_validate_dcpred(
+    task: str,
+    rows: Rows,
+    targets: FloatArray,
+    settings: DcpredSettings,
+    *,
+    threads: int = 1,
+    progress: Progress = silent,
+) -> tuple[CrossValidation, ...]:
+    """Return the score of every pair of gamma and strength, without a model of all rows.
+
+    Parameters
+    ----------
+    task : {"svc", "ridge"}
+    targets : (n,) float64
+        Labels or values.
+    settings : DcpredSettings
+        With `folds`.
+    """
+    training = _svc(rows, targets) if task == "svc" else _ridge(rows, targets)
+    _check_folds(settings, len(rows))
+    check_width(rows, settings)
+    with single_threaded_blas():
+        return _cross_validate(training, settings, threads, progress)
+
+
+def _svc(rows: Rows, labels: FloatArray) -> Training:
+    head, targets = svc_targets(labels, pairs=False)
+    if head.n_classes == 1:
+        raise UnsupportedError(f"all rows have label {labels[0]:g}", "give rows of two or more classes")
+    return Training(rows, targets, head, "squared_hinge")
+
+
+def _ridge(rows: Rows, targets: FloatArray) -> Training:
+    return Training(rows, np.ascontiguousarray(targets[:, None]), Head("epsilon_svr"), "squares")
+
+
+def _check_folds(settings: DcpredSettings, n: int) -> None:
+    if settings.folds and settings.folds > n:
+        raise OptionError(f"{settings.folds} folds (-v) of {n} rows")
+
+
+def _fit(
+    task: str,
+    training: Training,
+    settings: DcpredSettings,
+    threads: int,
+    provenance: Mapping[str, str],
+    progress: Progress,
+) -> tuple[RoutedModel, DcpredReport]:
+    if not len(training.rows):
+        raise OptionError("no rows to train on")
+    if len(settings.gammas) * len(settings.strengths) > 1 and not settings.folds:
+        raise OptionError("several gammas, lambdas or Cs need cross validation (-v) to choose from")
+    _check_folds(settings, len(training.rows))
+    check_width(training.rows, settings)
+    load_kmeans()
+    seconds = _Stopwatch()
+    scores: tuple[CrossValidation, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    gamma, strength = settings.gammas[0], settings.strengths[0]
+    with single_threaded_blas():
+        if settings.cost is not None:
+            settings, candidates = choose(
+                training, settings, gamma, strength, threads=threads, progress=progress
+            )
+            seconds.lap("choosing")
+        if settings.folds:
+            scores = _cross_validate(training, settings, threads, progress)
+            pick = min if training.loss == "squares" else max
+            best = pick(scores, key=lambda s: s.score)
+            gamma, strength = best.gamma, best.strength
+            seconds.lap("cross validation")
+        tree = build_tree(training, settings, threads)
+        seconds.lap("clusters")
+        made = train_tree(training, tree, settings, gamma, strength, threads=threads, progress=progress)
+        seconds.lap("leaves")
+    told = {**provenance, "method": "dcpred", **settings.told(task, gamma, strength)}
+    model = replace(made, provenance=told)
+    sample = min(len(training.rows), 20_000)
+    rows = training.rows[:sample]
+    score = score_of(training, model.decision_values(rows, threads=threads), training.targets[:sample])
+    sizes = np.bincount(tree.leaf)
+    return model, DcpredReport(
+        task=task,
+        rows=len(training.rows),
+        features=training.rows.n_columns,
+        clusters=len(sizes),
+        leaf_rows=(int(sizes.min()), int(sizes.max())),
+        landmarks=len(model.landmarks),
+        pseudo_landmarks=0 if model.pseudo is None else int(model.pseudo.sizes.sum()),
+        pseudo="none" if model.pseudo is None else model.pseudo.kind,
+        gamma=gamma,
+        strength=strength,
+        leaf_gammas=(float(model.gamma.min()), float(model.gamma.max())),
+        multiply_adds=model.multiply_adds(rows),
+        linear_multiply_adds=float(training.rows.n_columns * linear_functions(training.head)),
+        train_score=abs(score),
+        cross_validation=scores,
+        folds=settings.folds,
+        candidates=candidates,
+        held_out=None,
+        seconds=seconds.laps,
+    )
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name], self._since = now - self._since, now
+
+
+def _cross_validate(
+    training: Training, settings: DcpredSettings, threads: int, progress: Progress
+) -> tuple[CrossValidation, ...]:
+    """Score every pair of parameters; a fold's tree serves them all."""
+    assert settings.folds is not None
+    n = len(training.rows)
+    fold = np.random.default_rng([settings.seed, 7]).permutation(n) % settings.folds
+    pairs = [(gamma, strength) for gamma in settings.gammas for strength in settings.strengths]
+    decisions = [np.zeros_like(training.targets) for _ in pairs]
+    for f in range(settings.folds):
+        inside, outside = training.only(fold != f), np.flatnonzero(fold == f)
+        tree = build_tree(inside, settings, threads)
+        test = training.rows.take(outside)
+        for i, (gamma, strength) in enumerate(pairs):
+            model = train_tree(inside, tree, settings, gamma, strength, threads=threads)
+            decisions[i][outside] = model.decision_values(test, threads=threads)
+            progress(f * len(pairs) + i + 1, settings.folds * len(pairs), "cross validation")
+    return tuple(
+        CrossValidation(gamma, strength, abs(score_of(training, said, training.targets)))
+        for (gamma, strength), said in zip(pairs, decisions, strict=True)
+    )
+
+
+def _held_out(exact: Model, model: RoutedModel, aside: Rows, threads: int) -> dict[str, float] | None:
+    """Compare on rows that took no part, as compress does."""
+    if not len(aside):
+        return None
+    ours, theirs = (m.decision_values(aside, threads=threads) for m in (model, exact))
+    found = {"rows": float(len(aside))}
+    if not exact.head.is_regression:
+        found["label_agreement"] = float(np.mean(model.head.predict(ours) == exact.head.predict(theirs)))
+    if model.head.one_vs_rest == exact.head.one_vs_rest and ours.shape == theirs.shape:
+        difference = np.abs(ours - theirs)
+        median, q99, q999 = np.quantile(difference, [0.5, 0.99, 0.999], method="higher")
+        found |= {"median": float(median), "quantile_99": float(q99), "quantile_999": float(q999)}
+        found |= {"largest": float(difference.max())}
+    return found

@@ -1,0 +1,304 @@
+"""`svmfast dcpred` and its method: accuracy, conversion, cost, determinism, every option, bad input."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from program import data as data_path
+from program import model as model_path
+from program import svmfast as run_program
+from sklearn.kernel_ridge import KernelRidge
+
+import svmfast
+from svmfast.errors import MemoryLimitError, OptionError, TrainingRowError, UnsupportedError
+from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.dcpred import (
+    DcpredSettings,
+    cross_validate_dcpred,
+    fit_exact,
+    fit_ridge,
+    fit_svc,
+)
+from svmfast.methods.train import TrainOptions, train
+from svmfast.rows import Rows
+
+
+def data(name: str) -> tuple[Rows, Any]:
+    found = read_svmlight(data_path(name))
+    return found.rows, found.labels
+
+
+def settings(**changes: Any) -> DcpredSettings:
+    return replace(DcpredSettings((0.1,), clusters=4, landmarks=12, iterations=30), **changes)
+
+
+@pytest.mark.parametrize("pseudo", ["none", "poly", "triangle"])
+@pytest.mark.parametrize("name", ["breast", "wine", "digits"])
+def test_svc(name: str, pseudo: str) -> None:
+    """Within 3 points of LIBSVM; labels in LIBSVM's order; the same bytes for any number of threads."""
+    rows, y = data(f"{name}.train")
+    test, truth = data(f"{name}.test")
+    exact = train(rows, y, TrainOptions())
+    mine = settings(gammas=(exact.kernel.gamma,), pseudo=pseudo)
+    model, report = fit_svc(rows, y, mine, threads=3)
+    libsvm = np.mean(exact.head.predict(exact.decision_values(test)) == truth)
+    assert np.mean(model.head.predict(model.decision_values(test)) == truth) >= libsvm - 0.03
+    assert model.head.labels is not None
+    assert model.head.labels.tolist() == exact.head.labels.tolist()  # type: ignore[union-attr]
+    assert model_bytes(model) == model_bytes(fit_svc(rows, y, mine)[0])
+    assert model_bytes(load_model(model_bytes(model))) == model_bytes(model)
+    assert (report.pseudo_landmarks > 0) == (pseudo != "none")
+    assert report.multiply_adds == model.multiply_adds(rows)
+    assert report.landmarks == model.sizes.sum() <= 12 * report.clusters
+
+
+def test_a_leaf_knows_only_its_classes() -> None:
+    """Well-separated classes: leaves of one class are constant, and no leaf names a class it never saw."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9]])
+    which = rng.integers(0, 5, 600)
+    rows = Rows.from_dense(centres[which] + rng.normal(size=(600, 2)) * 0.4)
+    model, _ = fit_svc(rows, which.astype(float), settings(clusters=4, gammas=(1.0,)))
+    cells = model.route(rows)
+    said = model.head.predict(model.decision_values(Rows.from_dense(rng.uniform(-20, 20, (4000, 2)))))
+    grid_cells = model.route(Rows.from_dense(np.random.default_rng(0).uniform(size=(1, 2))))
+    assert grid_cells.shape == (1,)
+    assert set(said) <= set(range(5))
+    for cell in range(model.n_cells):
+        present = np.unique(which[cells == cell])
+        far = model.head.predict(model.decision_values(rows.take(cells == cell)))
+        assert set(far.astype(int)) <= set(present.tolist())
+        assert (model.sizes[cell] == 0) == (len(present) == 1)
+
+
+def test_one_leaf_of_many_landmarks_is_nearly_kernel_ridge_regression() -> None:
+    rows, y = data("diabetes.train")
+    test, _ = data("diabetes.test")
+    whole = settings(clusters=1, landmarks=len(rows) // 2, strengths=(0.5,), iterations=0, gammas=(0.05,))
+    model, report = fit_ridge(rows, y, whole)
+    width = max(rows.n_columns, test.n_columns)
+    other = KernelRidge(alpha=0.5, kernel="rbf", gamma=0.05).fit(rows.to_dense(width), y - y.mean())
+    expected = other.predict(test.to_dense(width)) + y.mean()
+    ours = model.decision_values(test)[:, 0]
+    assert np.sqrt(np.mean((ours - expected) ** 2)) < 0.1 * y.std()
+    assert report.task == "ridge"
+    assert model.head.svm_type == "epsilon_svr"
+
+
+def test_tuning_lowers_the_error() -> None:
+    rows, y = data("diabetes.train")
+    plain = fit_ridge(rows, y, settings(strengths=(0.1,), iterations=0))[1].train_score
+    tuned = fit_ridge(rows, y, settings(strengths=(0.1,), iterations=100))[1].train_score
+    assert tuned < 0.93 * plain < y.std()
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "fit", "task"),
+    [
+        ("breast_c_rbf", "breast", "auto", "values"),
+        ("breast_c_rbf", "breast", "labels", "labels"),
+        ("digits_nu_rbf", "digits", "auto", "labels"),
+        ("wine_c_rbf_prob", "wine", "values", "values"),
+        ("diabetes_eps_rbf_prob", "diabetes", "auto", "values"),
+        ("normal_one_rbf_prob", "normal", "auto", "values"),
+    ],
+)
+def test_conversion(name: str, rows: str, fit: str, task: str) -> None:
+    exact = load_model(model_path(name))
+    given, _ = data(f"{rows}.train")
+    test, _ = data(f"{rows}.test")
+    gamma = exact.kernel.gamma  # type: ignore[attr-defined]
+    mine = settings(gammas=(gamma,), strengths=(1e-3,), clusters=2, landmarks=40, iterations=60)
+    model, report = fit_exact(given, exact, mine, fit=fit, threads=2)
+    assert report.task == task
+    assert report.held_out is not None
+    assert report.held_out["rows"] == int(0.1 * len(given))
+    ours, theirs = model.decision_values(test), exact.decision_values(test)
+    if task == "values":
+        assert model.head is exact.head
+        assert np.sqrt(np.mean((ours - theirs) ** 2)) < 0.25 * theirs.std()
+        assert report.held_out["median"] <= report.held_out["quantile_99"] <= report.held_out["largest"]
+    else:
+        assert not model.head.has_probability
+    if not exact.head.is_regression:
+        assert np.mean(model.head.predict(ours) == exact.head.predict(theirs)) > 0.93
+    assert model_bytes(model) == model_bytes(fit_exact(given, exact, mine, fit=fit)[0])
+
+
+def test_cost_is_kept_and_spent() -> None:
+    rows, y = data("digits.train")
+    for cost in (4.0, 12.0):
+        model, report = fit_svc(rows, y, settings(gammas=(0.01,), cost=cost, iterations=10))
+        assert report.multiply_adds / report.linear_multiply_adds <= 1.08 * cost
+        assert len(report.candidates) >= 2
+        best = max(report.candidates, key=lambda c: c.score)
+        assert (
+            f"clusters {best.clusters}, levels {best.levels}, landmarks {best.landmarks}"
+            in (model.provenance["parameters"])
+        )
+    with pytest.raises(UnsupportedError, match="allows not a single landmark"):
+        fit_svc(rows, y, settings(cost=0.01))
+
+
+def test_cross_validation_finds_its_way() -> None:
+    rows, y = data("diabetes.train")
+    grid = settings(gammas=(1e-3, 0.05, 30.0), strengths=(0.3, 1e5), folds=3, iterations=0)
+    scores = cross_validate_dcpred("ridge", rows, y, grid)
+    assert len(scores) == 6
+    best = min(scores, key=lambda s: s.score)
+    assert best.strength == 0.3
+    assert best.gamma != 30
+    assert best.score < 0.9 * y.std()
+    model, report = fit_ridge(rows, y, grid, threads=2)
+    assert report.cross_validation == scores
+    assert (report.gamma, report.strength) == (best.gamma, best.strength)
+    assert f"gamma {best.gamma!r}" in model.provenance["parameters"]
+
+
+def test_rows_too_wide_for_dense_centres_are_refused_before_any_work() -> None:
+    rows, y = data("breast.train")
+    spread = rows.indices * 60_000_003
+    wide = Rows(rows.indptr, spread.astype(np.int32), rows.values, int(spread.max()) + 1)
+    with pytest.raises(MemoryLimitError, match="centres and landmarks of 1,740,000,088 columns"):
+        fit_svc(wide, y, settings())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gammas": (0.0,)}, "gamma must be positive, got 0.0"),
+        ({"strengths": ()}, "C or lambda must be positive, got none"),
+        ({"pseudo": "cubic"}, "--pseudo is 'cubic'; expected one of none, poly, triangle"),
+        ({"kmeans": "fuzzy"}, "--kmeans is 'fuzzy'; expected one of weighted, plain"),
+        ({"clusters": 0}, "--clusters is 0; it must be at least 1"),
+        ({"landmarks": 0}, "--landmarks is 0; it must be at least 1"),
+        ({"iterations": -1}, "--tune is -1; it must be at least 0"),
+        ({"levels": 3}, "--levels is 3; it must be 1 or 2"),
+        ({"folds": 1}, "1 folds (-v); cross validation needs at least 2"),
+        ({"cost": -1.0}, "--cost is -1; it must be a positive multiple of a linear model's"),
+    ],
+)
+def test_settings_are_checked(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        settings(**change)
+    assert str(caught.value) == message
+
+
+def test_what_cannot_be_done_is_said() -> None:
+    rows, y = data("breast.train")
+    with pytest.raises(UnsupportedError, match="all rows have label 3"):
+        fit_svc(rows, np.full(len(rows), 3.0), settings())
+    with pytest.raises(TrainingRowError, match="class label is not an integer"):
+        fit_svc(rows, y + 0.5, settings())
+    with pytest.raises(OptionError, match="several gammas, lambdas or Cs need cross validation"):
+        fit_svc(rows, y, settings(gammas=(1.0, 2.0)))
+    with pytest.raises(OptionError, match="folds"):
+        fit_svc(rows[:4], y[:4], settings(folds=9))
+    with pytest.raises(MemoryLimitError, match=r"training on leaves of up to .* rows"):
+        fit_svc(rows, y, settings(memory=60_000))
+    exact = load_model(model_path("diabetes_eps_rbf_prob"))
+    with pytest.raises(OptionError, match="--fit labels is for classifiers"):
+        fit_exact(rows, exact, settings(), fit="labels")
+    with pytest.raises(UnsupportedError, match="single class"):
+        fit_exact(rows, load_model(model_path("single_class")), settings())
+
+
+def test_in_python() -> None:
+    train_set, test = read_svmlight(data_path("breast.train")), read_svmlight(data_path("breast.test"))
+    model, report = svmfast.dcpred(train_set, settings=settings())
+    assert report.task == "svc"
+    assert np.mean(svmfast.predict(model, test).predicted == test.labels) > 0.9
+    converted, report = svmfast.dcpred(train_set, exact=model_path("breast_c_rbf"))
+    assert report.task == "values"
+    assert converted.head.labels is not None
+    with pytest.raises(OptionError, match="task is 'svr'; expected svc or ridge"):
+        svmfast.dcpred(train_set, task="svr")
+
+
+SMALL = ("--clusters", "3", "--landmarks", "10", "--tune", "20")
+
+
+def test_the_program_trains_predicts_and_compares(tmp_path: Path) -> None:
+    out = tmp_path / "fast"
+    made = run_program(
+        "dcpred", data_path("digits.train"), out, "--task", "svc", "-g", "0.01", *SMALL, "--json"
+    )
+    assert made.returncode == 0, made.stderr
+    report = json.loads(made.stdout)
+    assert report["clusters"] == 3
+    assert report["prediction"]["counted_cost"] > 1
+    assert b"times a linear model's time" in made.stderr
+    again = tmp_path / "again"
+    run_program(
+        "dcpred", data_path("digits.train"), again, "--task", "svc", "-g", "0.01", *SMALL, "-q", "-j", "1"
+    )
+    assert again.read_bytes() == out.read_bytes()
+    said = run_program("predict", data_path("digits.test"), out, tmp_path / "said")
+    assert said.returncode == 0
+    assert float(said.stdout.split(b"=")[1].split(b"%")[0]) > 90
+    assert run_program("info", out).returncode == 0
+    compared = run_program(
+        "compare", model_path("digits_nu_rbf"), out, "--data", data_path("digits.test"), "--json"
+    )
+    assert compared.returncode == 0, compared.stderr
+
+
+def test_the_program_converts_and_tells_its_error(tmp_path: Path) -> None:
+    for name, rows, words in (
+        ("breast_c_rbf", "breast", b"fitted to the exact decision values"),
+        ("digits_nu_rbf", "digits", b"fitted to the exact labels"),
+    ):
+        out = tmp_path / name
+        made = run_program("dcpred", data_path(f"{rows}.train"), out, "--from", model_path(name), *SMALL)
+        assert made.returncode == 0, made.stderr
+        assert words in made.stderr
+        assert b"held out" in made.stderr
+        assert b"source sha256:" in out.read_bytes()
+
+
+def test_the_program_chooses(tmp_path: Path) -> None:
+    rows = data_path("diabetes.train")
+    scored = run_program("dcpred", rows, "--task", "ridge", "-v", "3", "-g", "0.01,0.1", *SMALL)
+    assert scored.returncode == 0, scored.stderr
+    assert scored.stdout.splitlines()[-1].startswith(b"Cross Validation RMSE = ")
+    made = run_program("dcpred", rows, tmp_path / "m", "--task", "ridge", "--cost", "20x", "--tune", "5")
+    assert made.returncode == 0, made.stderr
+    assert b"choice " in made.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "say what to do: --task svc or ridge, or --from EXACT, and not both"),
+        (["--task", "svc", "--fit", "labels"], "--fit belongs to --from"),
+        (["--task", "ridge", "-c", "1"], "-c is the cost of classes"),
+        (["--task", "svc", "--lambda", "1"], "--lambda belongs to ridge"),
+        (["--task", "svc", "--cost", "9x", "--clusters", "4"], "leave out --clusters"),
+        (["--task", "svc", "--cost", "much"], "'much' is not a multiple such as 12x"),
+        (["--task", "svc", "--pseudo-landmarks", "4"], "--pseudo-landmarks needs --pseudo"),
+        (["--from", "nothing.model", "-v", "3"], "leave out -v"),
+    ],
+)
+def test_bad_usage(words: list[str], message: str, tmp_path: Path) -> None:
+    made = run_program("dcpred", data_path("breast.train"), tmp_path / "m", *words)
+    assert made.returncode == 2
+    assert message in made.stderr.decode()
+    assert not (tmp_path / "m").exists()
+
+
+def test_bad_data_leaves_no_file(tmp_path: Path) -> None:
+    rows = tmp_path / "rows"
+    rows.write_text("1 1:2\n1.5 1:3\n")
+    made = run_program("dcpred", rows, tmp_path / "m", "--task", "svc")
+    assert made.returncode == 2
+    assert made.stderr.decode().startswith(f"{rows}:2: class label is not an integer ('1.5')")
+    assert not (tmp_path / "m").exists()
+    same = run_program("dcpred", rows, rows, "--task", "svc")
+    assert same.returncode == 2
+    assert b"it would be lost" in same.stderr
