@@ -345,7 +345,8 @@ def machine(options: argparse.Namespace) -> dict[str, str]:
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     found["commit"] = commit.stdout.strip() or "unknown"
-    found["svm-predict"] = f"LIBSVM {version_of(Path(options.svm_predict))}"
+    if options.svm_predict is not None:
+        found["svm-predict"] = f"LIBSVM {version_of(Path(options.svm_predict))}"
     found["date"] = datetime.date.today().isoformat()
     found["command"] = f"python {shlex.join(sys.argv)}"
     return found
