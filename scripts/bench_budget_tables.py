@@ -170,13 +170,18 @@ def _keep(records: list[Record], passes: int) -> list[str]:
     ]
 
 
-def _dual(records: list[Record], passes: int) -> list[str]:
+def _dual(records: list[Record], _passes: int) -> list[str]:
+    passes = records[0]["passes"] if records else 0
     rows = [["data", "B", "C", "SGD: last", "refit", "dual: last", "refit", "steps that merge, SGD", "dual"]]
     for r in records:
         row = [r["data"], str(r["budget"]), f"{r['C']:g}"]
         row += [_spread(r[k]) for k in ("sgd_last", "sgd_refit", "dual_last", "dual_refit")]
         rows.append([*row, *(f"{100 * statistics.mean(r[k]):.1f} %" for k in ("sgd_merges", "dual_merges"))])
-    return [f"Percent of test rows after {passes} passes; a step costs the same in both.", "", *_table(*rows)]
+    return [
+        f"Percent of test rows after {passes} passes; a step costs the same in both.",
+        "",
+        *_table(*rows),
+    ]
 
 
 def _nystroem(records: list[Record], passes: int) -> list[str]:
