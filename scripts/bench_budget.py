@@ -17,7 +17,8 @@ dual       coordinate ascent in the dual on the same budget, in NumPy (budget_du
 nystroem   scikit-learn's Nystroem features with LinearSVC, one core
 
 Results go to --json, tables to --page between its markers. `accuracy`, `exact` and
-`dual` may share the machine with other work (--jobs); the others are timed, so close other programs.
+`dual` may share the machine with other work (--jobs); the others are timed: processor time of
+one thread, which other work slows down too.
 """
 
 from __future__ import annotations
@@ -195,10 +196,12 @@ class Bench:
                 merging: dict[str, list[float]] = {merge: [] for merge in MERGES}
                 for seed in range(self.repeats):
                     for merge in MERGES:  # in turn: slow minutes of the machine hit all alike
-                        run = to_the_end(data.run(budget, self.passes, merge, seed=seed))
+                        run = data.run(budget, self.passes, merge, seed=seed)
+                        begin = time.thread_time()
+                        to_the_end(run)
+                        seconds[merge].append(time.thread_time() - begin)
                         steps, maintenance = run.spent()
-                        seconds[merge].append(steps)
-                        merging[merge].append(maintenance)
+                        merging[merge].append(seconds[merge][-1] * maintenance / steps)
                 rows = data.source.n_rows
                 yield {
                     "data": data.problem.name,
@@ -220,34 +223,34 @@ class Bench:
                     seconds.setdefault(name, []).append(spent)
 
                 for seed in range(self.seeds):
-                    begin = time.perf_counter()
+                    begin = time.thread_time()
                     run = data.run(budget, self.passes, seed=seed)
                     total = np.zeros((len(data.test.labels), 1))
                     every, away = max(1, run.source.n_rows // snapshots), 0.0
                     while not run.ended:
                         run.advance(every if run.epoch == self.passes - 1 else None)
                         if run.epoch >= self.passes - 1 and run.visited > run.total - run.source.n_rows:
-                            paused = time.perf_counter()
+                            paused = time.thread_time()
                             total += iterate(run).decision_values(data.test.rows)
-                            away += time.perf_counter() - paused
-                    spent = time.perf_counter() - begin - away
+                            away += time.thread_time() - paused
+                    spent = time.thread_time() - begin - away
                     model = iterate(run)
                     assert model.head is not None
                     averaged = np.mean(model.head.predict(total) == data.test.labels)
                     add("last", data.accuracy(model), spent)
                     add("average", 100.0 * float(averaged), spent)
-                    begin = time.perf_counter()
+                    begin = time.thread_time()
                     returned = assemble(run, finish(run))
-                    add("refit", data.accuracy(returned), spent + time.perf_counter() - begin)
-                    begin = time.perf_counter()
+                    add("refit", data.accuracy(returned), spent + time.thread_time() - begin)
+                    begin = time.thread_time()
                     best = to_the_end(data.run(budget, self.passes, seed=seed, keep="best"))
                     returned = assemble(best, finish(best))
-                    add("best", data.accuracy(returned), time.perf_counter() - begin)
+                    add("best", data.accuracy(returned), time.thread_time() - begin)
                     # What the refit's time would buy in passes.
                     longer = max(1, round(self.passes * seconds["refit"][-1] / spent))
-                    begin = time.perf_counter()
+                    begin = time.thread_time()
                     long = to_the_end(data.run(budget, longer, seed=seed))
-                    add("last, longer", data.accuracy(iterate(long)), time.perf_counter() - begin)
+                    add("last, longer", data.accuracy(iterate(long)), time.thread_time() - begin)
                 yield {"data": data.problem.name, "budget": budget, "scores": scores, "seconds": seconds}
 
     def dual(self) -> Iterable[dict[str, Any]]:
@@ -295,16 +298,16 @@ class Bench:
                 scores, seconds, ours, our_seconds = [], [], [], []
                 for seed in range(self.seeds):
                     with single_threaded_blas():
-                        begin = time.perf_counter()
+                        begin = time.thread_time()
                         features = Nystroem(gamma=p.gamma, n_components=budget, random_state=seed).fit(x)
                         linear = LinearSVC(C=p.C, dual=False).fit(features.transform(x), data.train.labels)
-                        seconds.append(time.perf_counter() - begin)
+                        seconds.append(time.thread_time() - begin)
                         predicted = linear.predict(features.transform(tx))
                     scores.append(100.0 * float(np.mean(predicted == data.test.labels)))
-                    begin = time.perf_counter()
+                    begin = time.thread_time()
                     run = to_the_end(data.run(budget, self.passes, seed=seed))
                     model = assemble(run, finish(run))
-                    our_seconds.append(time.perf_counter() - begin)
+                    our_seconds.append(time.thread_time() - begin)
                     ours.append(data.accuracy(model))
                 yield {
                     "data": p.name,

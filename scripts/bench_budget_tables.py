@@ -149,7 +149,7 @@ def _time(records: list[Record], passes: int) -> list[str]:
         theirs = PAPER_SAVED.get((r["data"], r["budget"]))
         rows.append([*row, f"{theirs:.0f} %" if theirs is not None else "-"])
     return [
-        f"{passes} passes, one core, all methods in turn; reading the data is not in it.",
+        f"{passes} passes, all methods in turn; processor time of one thread, reading not in it.",
         "",
         *_table(*rows),
     ]
@@ -164,7 +164,7 @@ def _keep(records: list[Record], passes: int) -> list[str]:
         row += [f"{_spread(r['scores'][n])}, {_seconds(r['seconds'][n])}" for n in names]
         rows.append(row)
     return [
-        f"Percent of test rows and training time; {passes} passes, lookup-wd, one core.",
+        f"Percent of test rows and processor time of training; {passes} passes, lookup-wd, one thread.",
         "",
         *_table(*rows),
     ]
@@ -190,7 +190,7 @@ def _nystroem(records: list[Record], passes: int) -> list[str]:
         row = [r["data"], str(r["budget"]), _spread(r["scores"]), _seconds(r["seconds"])]
         rows.append([*row, _spread(r["our_scores"]), _seconds(r["our_seconds"])])
     return [
-        f"Percent of test rows and training time, one core. LinearSVC has the same C; ours {passes} passes.",
+        f"Percent of test rows and processor time of training, one thread, {passes} passes of ours; C alike.",
         "",
         *_table(*rows),
     ]
