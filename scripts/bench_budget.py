@@ -336,6 +336,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time where nothing is timed")
     parser.add_argument("--json", type=Path, help="write results here; parts not made now are kept")
     parser.add_argument("--page", type=Path, help="replace the tables in this file")
+    parser.add_argument("--tables", action="store_true", help="measure nothing; make the tables of --json")
     given = parser.parse_args()
     problems = [p for p in (PAPER if given.data else FIXTURES) if not given.only or p.name in given.only]
     sets = [Data(p, given.data or ROOT / "fixtures/data") for p in problems]
@@ -343,7 +344,7 @@ def main() -> None:
     results: dict[str, Any] = {}
     if given.json and given.json.exists():
         results = json.loads(given.json.read_text())
-    for part in given.part or PARTS:
+    for part in () if given.tables else given.part or PARTS:
         old = results.get(part, {"records": []})["records"]
         made = [r for r in old if r["data"] not in {p.name for p in problems}]
         for record in getattr(bench, part)():
