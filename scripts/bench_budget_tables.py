@@ -129,7 +129,8 @@ def _decisions(records: list[Record], _passes: int) -> list[str]:
         rows.append(row + ["-"] * (len(rows[0]) - len(row)))
     return [
         "Every merge of a run with the smaller budget, decided by all methods. *Agrees*: it chooses "
-        "gss-precise's partner, or one as good. *Factor*: mean of degradation over the optimum; *total*: of the sums.",
+        "gss-precise's partner, or one as good. *Factor*: mean of degradation over the optimum; *total*: the "
+        "sum of degradations over the sum of optima.",
         "",
         *_table(*rows),
     ]
