@@ -174,3 +174,33 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
     beaten = most <= allowed
     beaten[row, winner] = True
     return np.asarray(beaten.all(axis=1))
+
+
+def coupled_winner_is_certain(lowest: FloatArray) -> np.ndarray:
+    """Tell for each row whether LIBSVM's coupling surely finds a class the most probable.
+
+    A sufficient condition (docs/certificate.md, coupled probabilities): it looks at the pairs of that class
+    alone, and covers every way in which LIBSVM's iteration can end.
+
+    Parameters
+    ----------
+    lowest : (n, k - 1) float64
+        The lowest each pairwise probability of the class against another one can be; k > 2.
+
+    Returns
+    -------
+    (n,) bool
+    """
+    r = np.asarray(lowest, dtype=np.float64) - 1e-12  # the sigmoid's own rounding
+    k = r.shape[1] + 1
+    ahead = r.min(axis=1) > 0.5
+    r = np.where(ahead[:, None], r, 0.75)
+    q = ((1 - r) ** 2).sum(axis=1)
+    # What the objective is at most when the iteration ends: by its stopping rule, or behind its first sweep.
+    most = np.maximum(1.25 * q, q + 2 * 0.005 / k)
+    # What it is at least where another class t is as probable.
+    inverse, squares, lead = 1 / r - 1, 1 / (r * r), 2 * r - 1
+    b = 2 + inverse.sum(axis=1, keepdims=True) - inverse
+    least = 1 / ((b / lead) ** 2 + squares.sum(axis=1, keepdims=True) - squares).max(axis=1)
+    # A margin for the rounding of the iteration.
+    return np.asarray(ahead & (most * (1 + 1e-6) + 1e-6 < least))

@@ -66,7 +66,7 @@ def test_unknown_bounds_certify_nothing() -> None:
     infinite = np.full((1, 3), np.inf)
     three = Head("c_svc", labels=np.array([1, 2, 3]), prob_a=np.ones(3), prob_b=np.zeros(3))
     assert not certified_rows(three, np.ones((1, 3)), infinite)[0]
-    assert not certified_rows(three, np.ones((1, 3)), np.zeros((1, 3)), probability=True)[0]
+    assert not certified_rows(three, np.ones((1, 3)), infinite, probability=True)[0]
     two = Head("c_svc", labels=np.array([1, 2]), prob_a=np.ones(1), prob_b=np.zeros(1))
     assert not certified_rows(two, np.ones((1, 1)), infinite[:, :1], probability=True)[0]
 

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.certificate import vote_is_certain
+from svmfast.certificate import coupled_winner_is_certain, vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -51,8 +51,9 @@ def certified_rows(
     """Tell for which rows the printed answer is provably the exact model's.
 
     Two classes and one-class: the sign cannot change, ``|value| > bound``. More classes: no uncertain pair
-    can change the winner of the vote. With probabilities: the most probable label cannot change; this is
-    decided for two classes, where the probability is monotone in the value, and left open (False) for more.
+    can change the winner of the vote. With probabilities: the most probable label cannot change; for two
+    classes the probability is monotone in the value, for more a sufficient condition on the winner's pairs
+    holds for whatever LIBSVM's coupling makes of the others.
     Regression: the bound is an error bar, and certified means that it is at most `tolerance`.
 
     Parameters
@@ -80,7 +81,10 @@ def certified_rows(
         return within
     if probability and head.is_classifier:
         if head.n_classes > 2:
-            return np.zeros(n, dtype=np.bool_)
+            most_probable: NDArray[np.bool_] = coupled_winner_is_certain(
+                _lowest_of_best(head, decisions, bounds)
+            )
+            return within & most_probable
         finite = np.isfinite(bounds[:, 0])
         ends = [
             head.predict_with_probabilities(np.where(finite[:, None], decisions + sign * bounds, 0.0))[0]
@@ -93,6 +97,23 @@ def certified_rows(
         return within & sure[:, 0]
     certain: NDArray[np.bool_] = vote_is_certain(sure, decisions, head.n_classes)
     return within & certain
+
+
+def _lowest_of_best(head: Head, decisions: FloatArray, bounds: FloatArray) -> FloatArray:
+    """Return the lowest pairwise probabilities of the class whose worst one is best, ``(n, k - 1)``."""
+    finite = np.isfinite(bounds)
+    width = np.where(finite, bounds, 0.0)
+    ends = [head.pairwise_probabilities(decisions + sign * width) for sign in (-1.0, 1.0)]
+    k = head.n_classes
+    lowest = np.ones((len(decisions), k, k))
+    i, j = np.triu_indices(k, 1)
+    lowest[:, i, j] = np.where(finite, np.minimum(*ends), 0.0)
+    lowest[:, j, i] = np.where(finite, 1 - np.maximum(*ends), 0.0)
+    best = lowest.min(axis=2).argmax(axis=1)
+    own: FloatArray = lowest[np.arange(len(decisions)), best]
+    others = np.arange(k)[None, :] != best[:, None]
+    apart: FloatArray = own[others].reshape(len(decisions), k - 1)
+    return apart
 
 
 def fall_back(

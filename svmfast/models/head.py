@@ -166,14 +166,18 @@ class Head:
         if self.density_marks is not None:
             normal = _density(decisions[:, 0], self.density_marks)
             return np.column_stack([normal, 1 - normal])
-        assert self.prob_a is not None
-        assert self.prob_b is not None
-        r = _sigmoid(decisions, self.prob_a, self.prob_b)
+        r = self.pairwise_probabilities(decisions)
         if self.n_classes == 1:
             return np.ones((len(r), 1))
         if self.n_classes == 2:
             return np.column_stack([r[:, 0], 1 - r[:, 0]])
         return _couple(r, self.n_classes)
+
+    def pairwise_probabilities(self, decisions: FloatArray) -> FloatArray:
+        """Return for each pair the probability of its first class, ``(n, p)``, inside LIBSVM's limits."""
+        assert self.prob_a is not None
+        assert self.prob_b is not None
+        return _sigmoid(decisions, self.prob_a, self.prob_b)
 
     def predict_with_probabilities(self, decisions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``(answers, probabilities)`` as ``svm-predict -b 1`` gives them.
