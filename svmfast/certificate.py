@@ -156,7 +156,42 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
     n, k = len(decisions), n_classes
     if k < 2:
         return np.ones(n, dtype=np.bool_)
-    least, most, votes = (np.zeros((n, k), dtype=np.int32) for _ in range(3))
+    least, most, votes = _votes(certain, decisions, k)
+    row = np.arange(n)
+    winner = votes.argmax(axis=1)
+    kept = least[row, winner]
+    # Classes before the winner must stay strictly below it, classes behind it may draw level.
+    allowed = kept[:, None] - (np.arange(k)[None, :] < winner[:, None])
+    beaten = most <= allowed
+    beaten[row, winner] = True
+    return np.asarray(beaten.all(axis=1))
+
+
+def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
+    """Tell which pairs' true signs the winner of the vote depends on; the others may keep any sign.
+
+    These are the uncertain pairs of all classes that can still win. A class that cannot reach the certain
+    votes of another one never wins, whatever its pairs with other such classes say.
+
+    Parameters
+    ----------
+    certain : (n, p) bool
+    decisions : (n, p) float64
+    n_classes : int
+
+    Returns
+    -------
+    (n, p) bool
+    """
+    least, most, _ = _votes(certain, decisions, n_classes)
+    can_win = most >= least.max(axis=1, keepdims=True)
+    i, j = np.triu_indices(n_classes, 1)
+    return np.asarray(~certain & (can_win[:, i] | can_win[:, j]))
+
+
+def _votes(certain: np.ndarray, decisions: FloatArray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fewest, most and present votes of every class, each (n, k)."""
+    least, most, votes = (np.zeros((len(decisions), k), dtype=np.int32) for _ in range(3))
     pair = 0
     for i in range(k):
         for j in range(i + 1, k):
@@ -166,14 +201,7 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
                 least[:, c] += won & sure
                 most[:, c] += won | ~sure
             pair += 1
-    row = np.arange(n)
-    winner = votes.argmax(axis=1)
-    kept = least[row, winner]
-    # Classes before the winner must stay strictly below it, classes behind it may draw level.
-    allowed = kept[:, None] - (np.arange(k)[None, :] < winner[:, None])
-    beaten = most <= allowed
-    beaten[row, winner] = True
-    return np.asarray(beaten.all(axis=1))
+    return least, most, votes
 
 
 def coupled_winner_is_certain(lowest: FloatArray) -> np.ndarray:

@@ -142,7 +142,14 @@ class DecisionEngine:
                 np.ascontiguousarray(sizes, dtype=np.int64),
             )
 
-    def decision_values(self, rows: Rows, *, threads: int = 1, libsvm_order: bool = False) -> FloatArray:
+    def decision_values(
+        self,
+        rows: Rows,
+        *,
+        threads: int = 1,
+        libsvm_order: bool = False,
+        wanted: NDArray[np.bool_] | None = None,
+    ) -> FloatArray:
         """Return the ``(len(rows), p)`` decision values.
 
         Parameters
@@ -151,6 +158,8 @@ class DecisionEngine:
         threads : int
         libsvm_order : bool
             Sum every row as LIBSVM does, bit for bit (regression prints its values with 17 digits).
+        wanted : (len(rows), p) bool, optional
+            Which values are asked for: a row meets only the classes of its pairs. The others mean nothing.
         """
         if self._laplacian is not None:
             values: FloatArray = self._laplacian.decide(rows.indptr, rows.indices, rows.values, threads)
@@ -158,7 +167,8 @@ class DecisionEngine:
         if self._sums is None:  # a single-class model has no decision function
             return np.zeros((len(rows), 0))
         decisions: FloatArray
-        decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads)
+        marks = None if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
+        decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads, marks)
         return decisions
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svmfast.certificate import pairs_in_doubt
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
 from svmfast.models.answer import answer
@@ -129,6 +131,74 @@ def test_fallback_gives_the_exact_labels() -> None:
     assert (with_fallback.certified == plain.certified).all()
     untouched = fall_back(plain.decisions, np.ones(len(rows), dtype=np.bool_), exact, rows)
     assert untouched is plain.decisions
+
+
+@given(votes())
+def test_pairs_not_in_doubt_may_keep_any_sign(case: tuple[int, FloatArray, FloatArray]) -> None:
+    k, decisions, bounds = case
+    head = Head("c_svc", labels=np.arange(k))
+    sure = np.abs(decisions) > bounds
+    doubt = pairs_in_doubt(sure, decisions, k)[0]
+    assert not (doubt & sure[0]).any()
+    uncertain = np.flatnonzero(~sure[0])
+    # For every truth of the uncertain pairs: the label with the doubtful ones true, the others as they are.
+    for outcome in itertools.product([-1.0, 1.0], repeat=len(uncertain)):
+        truth = decisions.copy()
+        truth[0, uncertain] = outcome
+        assert head.predict(np.where(doubt, truth, decisions))[0] == head.predict(truth)[0]
+
+
+def many_classes(seed: int, classes: int, kernel: str = "rbf") -> KernelExpansion:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 12, size=classes)
+    n = int(sizes.sum())
+    sv = rng.integers(-2, 3, size=(n, 6)) / 2
+    return KernelExpansion(
+        Head("c_svc", labels=np.arange(classes)),
+        Kernel(kernel, gamma=0.4, coef0=1.0 if kernel == "polynomial" else 0.0, degree=3),
+        Rows.from_dense(sv),
+        rng.integers(-3, 4, size=(classes - 1, n)) / 2,
+        rng.integers(-1, 2, size=classes * (classes - 1) // 2) / 4,
+        sizes,
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
+@pytest.mark.parametrize("width", [6, 300])
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_wanted_values_are_those_of_all(kernel: str, width: int, density: float) -> None:
+    """Bit for bit: dense rows, sparse rows, and a model so sparse that its columns are walked (width 300)."""
+    exact, rng = many_classes(3, 5, kernel), np.random.default_rng(4)
+    if width > 6:
+        sparse = exact.sv.to_dense(6)[:, rng.integers(0, 6, size=width)]
+        sparse *= rng.uniform(size=sparse.shape) < 0.03
+        exact = replace(exact, sv=Rows.from_dense(sparse))
+        assert exact._engine._sums.scattered
+    z = rng.integers(-2, 3, size=(200, width)) / 2 * (rng.uniform(size=(200, width)) < density)
+    rows = Rows.from_dense(z)
+    full = exact.decision_values(rows)
+    wanted = rng.uniform(size=full.shape) < rng.uniform(size=(200, 1)) * 0.6
+    for threads in (1, 3):
+        some = exact.decision_values(rows, wanted=wanted, threads=threads)
+        assert np.array_equal(some[wanted], full[wanted])
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
+    """Ties of the vote and decision values of exactly zero are frequent here: small whole numbers."""
+    exact = many_classes(5, classes)
+    rng = np.random.default_rng(6)
+    rows = Rows.from_dense(rng.integers(-2, 3, size=(600, 6)) / 2)
+    full = exact.decision_values(rows)
+    bounds = np.abs(rng.normal(size=full.shape)) * 0.3
+    decisions = full + bounds * rng.uniform(-1, 1, size=full.shape)
+    certified = certified_rows(exact.head, decisions, bounds)
+    assert 0 < certified.sum() < 600
+    out = fall_back(decisions, certified, exact, rows, bounds=bounds, threads=2)
+    assert np.array_equal(exact.head.predict(out), exact.head.predict(full))
+    still_open = ~certified
+    # With two classes the one pair is asked for; with more, some pairs are left as they are.
+    assert np.array_equal(out[still_open], full[still_open]) == (classes == 2)
 
 
 def test_refusals() -> None:

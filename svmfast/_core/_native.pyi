@@ -28,6 +28,7 @@ class DecisionSums:
         values: NDArray[np.float64],
         reference: bool,
         threads: int,
+        wanted: NDArray[np.uint8] | None = None,
     ) -> tuple[NDArray[np.float64], int]: ...
     @property
     def bytes(self) -> int: ...

@@ -1,10 +1,12 @@
 // Packs a kernel expansion for evaluation and hands blocks of rows to the threads.
 #include "decision.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 
@@ -46,8 +48,11 @@ class DecisionSums {
     }
 
     std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                                bool reference, int threads) const {
+                                                bool reference, int threads,
+                                                std::optional<In2<std::uint8_t>> wanted) const {
         const std::size_t n = indptr.shape(0) - 1;
+        if (wanted && (wanted->shape(0) != n || wanted->shape(1) != e.functions))
+            throw std::invalid_argument("one mark for each row and decision function is needed");
         std::unique_ptr<double[]> out(new double[n * e.functions]);
         std::size_t doubtful = 0;
         {
@@ -58,7 +63,10 @@ class DecisionSums {
             parallel_for(blocks, threads, [&](std::size_t b, std::size_t) {
                 const RowBlock rows{indptr.data(), indices.data(), values.data(), b * block,
                                     std::min(block, n - b * block)};
-                counts[b] = SVMFAST_DISPATCH(decision_block, e, rows, reference, out.get() + rows.first * e.functions);
+                counts[b] = SVMFAST_DISPATCH(
+                    decision_block, e, rows, reference,
+                    wanted ? wanted->data() + rows.first * e.functions : nullptr,
+                    out.get() + rows.first * e.functions);
             });
             for (std::size_t c : counts) doubtful += c;
         }
@@ -207,7 +215,8 @@ void register_decision(nanobind::module_ &m) {
              nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("sv_coef").noconvert(),
              nb::arg("rho").noconvert(), nb::arg("group_sizes").noconvert())
         .def("decide", &DecisionSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("reference"), nb::arg("threads"))
+             nb::arg("values").noconvert(), nb::arg("reference"), nb::arg("threads"),
+             nb::arg("wanted").noconvert() = nb::none())
         .def_prop_ro("bytes", &DecisionSums::bytes)
         .def_prop_ro("scattered", &DecisionSums::scattered);
     m.def("isa", [] {

@@ -94,7 +94,10 @@ void each_function(const Expansion &e, Visit &&visit) {
 
 // Decision values of the rows of one block -> out[count][functions]. Where rounding could turn a label (or when
 // `reference` asks for it) a row is summed in LIBSVM's own order and gets LIBSVM's own bits. Returns how many were.
-SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool reference, double *out))
+// wanted[row of the block][function], or null for all: what is not wanted is not looked at, and classes that no wanted
+// function needs are not evaluated; its values mean nothing.
+SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool reference,
+                                           const std::uint8_t *wanted, double *out))
 // The same for the rows which[0 .. count) of the block, all in LIBSVM's order -> out[which][functions].
 SVMFAST_DECLARE(void reference_rows(const Expansion &, const RowBlock &, const std::uint32_t *which, std::size_t count,
                                     double *out))

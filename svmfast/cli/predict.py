@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.models.answer import Answer
     from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
     from svmfast.rows import FloatArray, Rows
 
 #: Numbers worked on at a time beside the data itself: memory stays bounded with many classes and short rows.
@@ -134,7 +135,7 @@ class _Wanted:
     ) -> None:
         self.probability, self.decision_values, self.bound = probability, decision_values, bound
         self.certify, self.tolerance = certify, tolerance
-        self.exact: Model | None = None
+        self.exact: KernelExpansion | None = None
         self.assumed: float | None = None
 
     @property
@@ -144,7 +145,7 @@ class _Wanted:
 
 def _exact_model(
     opened: LoadedModel, path: str | None, fallback: bool | None, quiet: bool, *, proven: bool
-) -> Model | None:
+) -> KernelExpansion | None:
     from svmfast.cli.inputs import open_model
     from svmfast.models.certified import CertifiedModel, check_exact
 
@@ -154,14 +155,14 @@ def _exact_model(
         if fallback is False:
             raise OptionError("--exact and --no-fallback exclude each other")
         exact = open_model(path, quiet)
-        check_exact(model, exact.model)
+        given = check_exact(model, exact.model)
         # An assumed error is the user's word for any pair of models; a proof is of one file.
         if proven and opened.provenance.get("source") != f"sha256:{exact.sha256}":
             raise UnsupportedError(
                 f"{path} is not the file that {opened.path} was converted from: its hash is another",
                 "the certificate speaks of that file only; give it, or convert this one",
             )
-        return exact.model
+        return given
     if fallback and embedded is None:
         raise OptionError("--fallback: MODEL has no exact model embedded; name one with --exact")
     return None if fallback is False else embedded
@@ -243,6 +244,8 @@ def _lines(
                 bound=wanted.bound,
                 certify=wanted.certify,
                 exact=wanted.exact,
+                # What is assumed of a pair may hold for most rows; a row that falls back is answered in full.
+                exact_values=wanted.decision_values or wanted.assumed is not None,
                 tolerance=wanted.tolerance,
                 threads=jobs,
             )

@@ -77,7 +77,8 @@ def answer(
     probability: bool = False,
     bound: bool = False,
     certify: bool = False,
-    exact: Model | None = None,
+    exact: KernelExpansion | None = None,
+    exact_values: bool = True,
     tolerance: float | None = None,
     threads: int = 1,
 ) -> Answer:
@@ -93,8 +94,11 @@ def answer(
         Tell which rows are inside the validity bound.
     certify : bool
         Tell which answers are provably the exact model's.
-    exact : Model, optional
+    exact : KernelExpansion, optional
         Answers the rows that are not certified (implies `certify`).
+    exact_values : bool
+        All decision values of these rows are to be the exact model's. False: only the label is, and of the
+        pairs of three or more classes only those are evaluated on which it depends.
     tolerance : float, optional
         A row is certified only if its error bound is at most this; regression needs it.
     threads : int
@@ -117,7 +121,11 @@ def answer(
         if exact is not None:
             if certified is None:
                 raise OptionError("regression has no label to certify; give a tolerance for the values")
-            decisions = fall_back(decisions, certified, exact, rows, threads=threads)
+            # A tolerance is a promise about values.
+            only_label = not exact_values and not probability and tolerance is None
+            decisions = fall_back(
+                decisions, certified, exact, rows, bounds=bounds if only_label else None, threads=threads
+            )
     else:
         decisions = model.decision_values(rows, threads=threads)
     inside = model.inside_bound(rows) if bound and isinstance(model, BoundedModel) else None

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.certificate import coupled_winner_is_certain, vote_is_certain
+from svmfast.certificate import coupled_winner_is_certain, pairs_in_doubt, vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -117,19 +117,44 @@ def _lowest_of_best(head: Head, decisions: FloatArray, bounds: FloatArray) -> Fl
 
 
 def fall_back(
-    decisions: FloatArray, certified: NDArray[np.bool_], exact: Model, rows: Rows, *, threads: int = 1
+    decisions: FloatArray,
+    certified: NDArray[np.bool_],
+    exact: KernelExpansion,
+    rows: Rows,
+    *,
+    bounds: FloatArray | None = None,
+    threads: int = 1,
 ) -> FloatArray:
-    """Return `decisions` with the exact model's values where a row is not certified."""
+    """Return `decisions` with the exact model's values where a row is not certified.
+
+    Parameters
+    ----------
+    decisions : (n, p) float64
+    certified : (n,) bool
+    exact : KernelExpansion
+    rows : Rows of n rows
+    bounds : (n, p) float64, optional
+        Given where only the vote matters: pairs keep their approximate values where these leave no doubt of
+        the sign, or where the pair cannot matter, and only the other pairs' classes are evaluated.
+    threads : int
+    """
     open_rows = np.flatnonzero(~certified)
     if not len(open_rows):
         return decisions
     out: FloatArray = decisions.copy()
-    out[open_rows] = exact.decision_values(rows.take(open_rows), threads=threads)
+    few = rows.take(open_rows)
+    head = exact.head
+    if bounds is None or not head.is_classifier or head.n_classes < 3:
+        out[open_rows] = exact.decision_values(few, threads=threads)
+        return out
+    mine = decisions[open_rows]
+    wanted: NDArray[np.bool_] = pairs_in_doubt(np.abs(mine) > bounds[open_rows], mine, head.n_classes)
+    out[open_rows] = np.where(wanted, exact.decision_values(few, threads=threads, wanted=wanted), mine)
     return out
 
 
-def check_exact(model: Model, exact: Model) -> None:
-    """Raise UnsupportedError unless `exact` can answer in place of `model`."""
+def check_exact(model: Model, exact: Model) -> KernelExpansion:
+    """Return `exact`; raise UnsupportedError unless it can answer in place of `model`."""
     a, b = model.head, exact.head
     same_labels = (a.labels is None and b.labels is None) or np.array_equal(
         np.zeros(0) if a.labels is None else a.labels, np.zeros(0) if b.labels is None else b.labels
@@ -138,3 +163,4 @@ def check_exact(model: Model, exact: Model) -> None:
         raise UnsupportedError(
             "the exact model does not answer the same question", "give the LIBSVM model that was approximated"
         )
+    return exact

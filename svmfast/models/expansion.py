@@ -69,7 +69,9 @@ class KernelExpansion:
         """Largest index of the support vectors."""
         return self.sv.n_columns
 
-    def decision_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
+    def decision_values(
+        self, rows: Rows, *, threads: int = 1, wanted: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
         """Return the exact decision values of `rows`.
 
         Parameters
@@ -77,6 +79,9 @@ class KernelExpansion:
         rows : Rows of n rows
             Columns unknown to the model still count in the RBF distance, as in LIBSVM.
         threads : int
+        wanted : (n, p) bool, optional
+            The values asked for; a row meets only the support vectors of their classes, and its other values
+            mean nothing.
 
         Returns
         -------
@@ -89,7 +94,9 @@ class KernelExpansion:
             For the precomputed kernel.
         """
         # Regression prints the value itself, so it is summed in LIBSVM's order to give LIBSVM's digits.
-        return self._engine.decision_values(rows, threads=threads, libsvm_order=self.head.is_regression)
+        return self._engine.decision_values(
+            rows, threads=threads, libsvm_order=self.head.is_regression, wanted=wanted
+        )
 
     def multiply_adds(self, rows: Rows) -> float:
         """Return the count of multiply-adds a dense row costs: distances to the support vectors, and sums."""

@@ -84,6 +84,7 @@ struct Block {
     const MappedRows &rows;
     const std::vector<double> &offset;  // added to every sum of a row (rbf: its norm's share of the exponent)
     double *sums;                       // [row][group][width]
+    const std::uint8_t *needed;         // [row][group], or null: all
 
     double *row_sums(std::size_t row, std::size_t group) const {
         return sums + (row * e.groups + group) * e.width;
@@ -112,7 +113,8 @@ inline vd start_value(const Expansion &e, std::size_t panel, std::size_t v, doub
 }
 
 template <KernelKind kind>
-void dense_rows(const Block &b, const std::vector<std::uint32_t> &which) {
+void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::size_t first_group,
+                std::size_t last_group) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     const std::size_t tiles = (which.size() + ROWS - 1) / ROWS;
@@ -127,7 +129,7 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which) {
     }
     Aligned<vd> acc(ROWS * e.width);
     const std::size_t block = std::max<std::size_t>(1, L2_BYTES / (d * LANES * 8 + 1));
-    for (std::size_t g = 0; g < e.groups; ++g)
+    for (std::size_t g = first_group; g < last_group; ++g)
         for (std::size_t first = e.group_panels[g]; first < e.group_panels[g + 1]; first += block) {
             const std::size_t last = std::min(first + block, e.group_panels[g + 1]);
             for (std::size_t t = 0; t < tiles; ++t) {
@@ -179,7 +181,8 @@ inline void sparse_dot(const double *x, const std::int32_t *at, const double *z,
 }
 
 template <KernelKind kind>
-void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which) {
+void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which, std::size_t first_group,
+                 std::size_t last_group) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     // Wide panels are walked in slices of features that fit the L1 cache; `cut` holds where each row crosses a slice.
@@ -196,7 +199,7 @@ void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which) {
     }
     Aligned<vd> acc(which.size() * e.width);
     Aligned<vd> partial(slices > 1 ? which.size() * NV : 0);
-    for (std::size_t g = 0; g < e.groups; ++g) {
+    for (std::size_t g = first_group; g < last_group; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
             const double *x = e.values.data() + panel * d * LANES;
@@ -260,8 +263,21 @@ void kernel_sums(const Block &b) {
         (e.scattered || b.rows.nonzeros(r) * SPARSE_COST < e.active.size() ? sparse : dense)
             .push_back(static_cast<std::uint32_t>(r));
     if (e.scattered) return scatter_rows<kind>(b, sparse);
-    if (!dense.empty()) dense_rows<kind>(b, dense);
-    if (!sparse.empty()) sparse_rows<kind>(b, sparse);
+    auto evaluate = [&](const std::vector<std::uint32_t> &dense, const std::vector<std::uint32_t> &sparse,
+                        std::size_t first, std::size_t last) {
+        if (!dense.empty()) dense_rows<kind>(b, dense, first, last);
+        if (!sparse.empty()) sparse_rows<kind>(b, sparse, first, last);
+    };
+    if (!b.needed) return evaluate(dense, sparse, 0, e.groups);
+    for (std::size_t g = 0; g < e.groups; ++g) {
+        auto of_group = [&](const std::vector<std::uint32_t> &rows) {
+            std::vector<std::uint32_t> mine;
+            for (std::uint32_t r : rows)
+                if (b.needed[r * e.groups + g]) mine.push_back(r);
+            return mine;
+        };
+        evaluate(of_group(dense), of_group(sparse), g, g + 1);
+    }
 }
 
 // Bounds, with room to spare, on how far our sums and LIBSVM's can lie apart, both rounding each operation by at most u.
@@ -298,7 +314,8 @@ Rounding rounding(const Expansion &e, double norm) {
 
 std::size_t decision_lanes() { return LANES; }
 
-std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool reference, double *out) {
+std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool reference, const std::uint8_t *wanted,
+                           double *out) {
     std::vector<std::uint32_t> doubtful;
     if (reference) {
         for (std::size_t r = 0; r < rows.count; ++r) doubtful.push_back(static_cast<std::uint32_t>(r));
@@ -311,7 +328,14 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
         for (std::size_t r = 0; r < rows.count; ++r)
             offset[r] = e.kind == KernelKind::rbf ? -e.gamma * LOG2E * mapped.squared_norm[r] : e.coef0;
         std::vector<double> sums(e.kind == KernelKind::linear ? 0 : rows.count * e.groups * e.width, 0.0);
-        const Block block{e, mapped, offset, sums.data()};
+        std::vector<std::uint8_t> needed(wanted ? rows.count * e.groups : 0, 0);
+        for (std::size_t r = 0; wanted && r < rows.count; ++r)
+            each_function(e, [&](std::size_t p, std::size_t i, std::size_t, std::size_t j, std::size_t) {
+                if (!wanted[r * e.functions + p]) return;
+                needed[r * e.groups + i] = 1;
+                if (j < e.groups) needed[r * e.groups + j] = 1;
+            });
+        const Block block{e, mapped, offset, sums.data(), wanted ? needed.data() : nullptr};
         switch (e.kind) {
             case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block); break;
             case KernelKind::polynomial: kernel_sums<KernelKind::polynomial>(block); break;
@@ -337,7 +361,8 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
             // Badly scaled data cancel digits in our form of the rbf exponent, not in LIBSVM's sum of squares.
             bool sure = e.kind != KernelKind::rbf || error.kernel < 1e-9;
             for (std::size_t p = 0; p < e.functions; ++p)
-                sure &= std::fabs(row_out[p]) > error.sum * e.coef_l1[p] + 4e-16 * std::fabs(e.rho[p]);
+                sure &= (wanted && !wanted[r * e.functions + p]) ||
+                        std::fabs(row_out[p]) > error.sum * e.coef_l1[p] + 4e-16 * std::fabs(e.rho[p]);
             if (!sure) doubtful.push_back(static_cast<std::uint32_t>(r));
         }
     }
