@@ -1,165 +1,331 @@
 #!/usr/bin/env python3
 """Accuracy against number of support vectors: compress and the paper's baselines (its figure 3).
 
-Usage: frontier_compress.py MODEL TEST [--data TRAIN] [-o NAME] [--shares 1%,5%,10%] [--speed ROWS] [-j N]
+    python scripts/frontier_compress.py DIR [--models DIR] [--only NAME]...     # measure
+    python scripts/frontier_compress.py --draw                                  # page and figure again
 
-Writes NAME.md (a table) and, with matplotlib, NAME.svg. Methods: ``random`` (a random subset of the support
-vectors, coefficients refitted: like Reduced-SVM), ``lars`` (LARS-SVM, the paper's first stage), ``kmeans``
-(centroids, coefficients refitted) and ``compress``. Every model is written, read back and judged on TEST;
-with ``--speed`` svm-predict itself, where it is installed, is timed on ROWS.
+DIR holds LIBSVM data sets under their usual names; a model that --models lacks is trained (`svmfast train`).
+Methods: ``random`` (a random subset of the support vectors, coefficients refitted: like Reduced-SVM),
+``lars`` (LARS-SVM, the paper's first stage), ``kmeans`` (centroids, coefficients refitted), ``compress`` (the
+default). All are given the training rows, without their labels, and nothing of the test rows. Every model is
+made by the executable in a process of its own, whose time and peak memory are taken, and predicted by
+svm-predict as well. Time is wall time: close other programs. Results go to
+docs/figures/compress_results.json (what was measured earlier stays), the table to docs/compress.md, the
+figure, with matplotlib, to docs/figures/compress.svg.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
+import json
+import os
+import platform
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from make_fixtures import version_of
 
-from svmfast.cores import usable_cores
-from svmfast.formats.detect import load_model, save_model
-from svmfast.formats.svmlight import Dataset, read_svmlight
-from svmfast.methods.compress import Settings, prepare
-from svmfast.models.expansion import KernelExpansion
-
-METHODS = ("random", "lars", "kmeans", "compress")
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = Path(sys.executable).parent / "svmfast"
+RESULTS = ROOT / "docs/figures/compress_results.json"
+FIGURE = ROOT / "docs/figures/compress.svg"
+PAGE = ROOT / "docs/compress.md"
+BEGIN, END = "<!-- frontier -->\n", "<!-- /frontier -->\n"
 REPEATS = 3
+SPLIT_SEED = 1
+METHODS = {
+    "random": ["--start", "random", "--select-only"],
+    "lars": ["--start", "lars", "--select-only"],
+    "kmeans": ["--start", "kmeans", "--select-only"],
+    "compress": [],
+}
 
 
 @dataclass(frozen=True)
-class Point:
-    """One model on the frontier; `seconds` is what making it took, `speedup` svm-predict's."""
+class Work:
+    """A model, its data, how it was trained (RBF), and the sizes to measure."""
 
-    method: str
-    count: int
-    accuracy: float
-    agreement: float
-    n_bytes: int
+    name: str
+    model: str
+    train: str
+    test: str
+    cost: float
+    gamma: float
+    sizes: tuple[str, ...] = ("1%", "2%", "5%", "10%")
+
+
+#: C and gamma of page-blocks and magic04 are the best by cross-validation on the training rows: of C 10, 100,
+#: 1000 x gamma 0.1, 1, 4 in five folds, and of C 1, 10, 100 x gamma 0.1, 0.5 in three.
+WORKS = (
+    Work("ijcnn1", "ijcnn1_c32_g2.model", "ijcnn1", "ijcnn1.t", 32, 2, ("25", "50", "125", "248")),
+    Work("a9a", "a9a_g0.02.model", "a9a", "a9a.t", 1, 0.02, ("0.2%", "0.5%", "1%", "2%")),
+    Work("letter", "letter_c16_g2.model", "letter.scale", "letter.scale.t", 16, 2),
+    Work("usps", "usps_c10.model", "usps", "usps.t", 10, 0.0078125),
+    Work("page-blocks", "page-blocks.model", "page-blocks_scale.s80", "", 1000, 0.1),
+    Work("magic04", "magic04.model", "magic04_scale.s80", "magic04_scale.s20", 100, 0.5),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished process."""
+
+    stdout: str
     seconds: float
-    speedup: float | None
+    peak_bytes: int
 
 
-def judge(model: KernelExpansion, test: Dataset, threads: int) -> tuple[np.ndarray, float]:
-    """Return the answers and their accuracy in percent (regression: 100 R^2)."""
-    answers = model.head.predict(model.decision_values(test.rows, threads=threads))
-    if model.head.is_regression:
-        residual = np.mean((answers - test.labels) ** 2) / test.labels.var()
-        return answers, 100 * (1 - float(residual))
-    return answers, 100 * float(np.mean(answers == test.labels))
-
-
-def svm_predict_seconds(test: str, model: Path) -> float | None:
-    """Return the fastest of some runs of svm-predict, or None without it."""
-    program = shutil.which("svm-predict")
-    if program is None:
-        return None
-    best = np.inf
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        subprocess.run([program, test, model, "/dev/null"], check=True, capture_output=True)
-        best = min(best, time.perf_counter() - began)
-    return best
-
-
-def frontier(args: argparse.Namespace) -> tuple[list[Point], float, KernelExpansion]:
-    exact = load_model(args.model)
-    if not isinstance(exact, KernelExpansion):
-        sys.exit(f"{args.model} is not a LIBSVM model")
-    test = read_svmlight(args.test, threads=args.jobs)
-    data = read_svmlight(args.data, threads=args.jobs) if args.data else None
-    theirs, accuracy = judge(exact, test, args.jobs)
-    settings = Settings(seed=args.seed, threads=args.jobs)
-    base = prepare(exact, data and data.rows, data and data.labels, settings)
-    points = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model"
-        slow = svm_predict_seconds(args.speed, Path(args.model)) if args.speed else None
-        for share in args.shares.split(","):
-            count = max(base.smallest, round(float(share.rstrip("%")) / 100 * len(exact.sv)))
-            for method in METHODS:
-                how = settings if method == "compress" else replace(settings, start=method, select_only=True)
-                began = time.perf_counter()
-                made, _ = replace(base, settings=how).compress(count)
-                seconds = time.perf_counter() - began
-                size = save_model(made, path)
-                made = load_model(path)  # type: ignore[assignment]
-                answers, right = judge(made, test, args.jobs)
-                fast = svm_predict_seconds(args.speed, path) if slow else None
-                points.append(
-                    Point(
-                        method,
-                        count,
-                        right,
-                        100 * float(np.mean(answers == theirs)),
-                        size,
-                        seconds,
-                        slow / fast if slow and fast else None,
-                    )
-                )
-                print(points[-1], file=sys.stderr, flush=True)
-    return points, accuracy, exact
-
-
-def table(points: list[Point], accuracy: float, exact: KernelExpansion) -> str:
-    """Return the points as a Markdown table."""
-    lines = [
-        f"exact: {len(exact.sv):,} support vectors, {accuracy:.2f} %",
-        "",
-        "| vectors | method | accuracy % | exact model's labels % | bytes | seconds | svm-predict speed-up |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for p in points:
-        speed = "" if p.speedup is None else f"{p.speedup:.1f}"
-        lines.append(
-            f"| {p.count:,} | {p.method} | {p.accuracy:.2f} | {p.agreement:.2f} | {p.n_bytes:,} "
-            f"| {p.seconds:.1f} | {speed} |"
+def run(*command: Any) -> Run:
+    """Run a program to its end; wall time and peak memory are its own."""
+    began = time.perf_counter()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            [str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out, stderr=err
         )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if process.returncode:
+            sys.exit(f"{' '.join(map(str, command))}: {err.read().decode()}")
+        return Run(out.read().decode(), seconds, usage.ru_maxrss * 1024)
+
+
+def files(work: Work, data: Path, models: Path, folder: Path) -> tuple[Path, Path, Path]:
+    """Return training rows, test rows and model; split and train what is not there."""
+    train, test = data / work.train, data / work.test
+    if not work.test:
+        lines = train.read_bytes().splitlines(keepends=True)
+        order = np.random.default_rng(SPLIT_SEED).permutation(len(lines))
+        fifth = len(lines) // 5
+        train, test = folder / "train", folder / "test"
+        test.write_bytes(b"".join(lines[i] for i in np.sort(order[:fifth])))
+        train.write_bytes(b"".join(lines[i] for i in np.sort(order[fifth:])))
+    model = models / work.model
+    if not model.exists():
+        model = folder / work.model
+        run(PROGRAM, "train", "-q", "-c", work.cost, "-g", work.gamma, "-m", 1000, train, model)
+    return train, test, model
+
+
+def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
+    """Make every model of one data set and judge it on the test rows."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        train, test, exact = files(work, Path(args.data), Path(args.models or args.data), folder)
+        truth = np.array([float(line.split(None, 1)[0]) for line in test.open()])
+
+        def answers(model: Path) -> np.ndarray:
+            run(PROGRAM, "predict", "-q", test, model, folder / "ours")
+            return np.loadtxt(folder / "ours")
+
+        theirs = answers(exact)
+        points, small = [], {}
+        for size in work.sizes:
+            wish = "--ratio" if size.endswith("%") else "--sv"
+            for method, how in METHODS.items():
+                path = folder / f"{size}-{method}"
+                made = run(
+                    *(PROGRAM, "compress", exact, "-o", path, wish, size, "--data", train),
+                    *(*how, "--seed", args.seed, "-j", args.jobs, "--json", "-q"),
+                )
+                report = json.loads(made.stdout)
+                mine = answers(path)
+                run(args.svm_predict, test, path, folder / "svm-predict")
+                if method == "compress":
+                    small[path] = len(points)
+                said = report["statement"]
+                points.append(
+                    {
+                        "method": method,
+                        "wish": size,
+                        "vectors": report["support_vectors"],
+                        "accuracy": 100 * float(np.mean(mine == truth)),
+                        "exact_labels": 100 * float(np.mean(mine == theirs)),
+                        "svm_predict_differs": int(
+                            np.count_nonzero(mine != np.loadtxt(folder / "svm-predict"))
+                        ),
+                        "bytes": report["bytes"],
+                        "seconds": made.seconds,
+                        "peak_bytes": made.peak_bytes,
+                        "start": report["start"],
+                        "iterations": report["iterations"],
+                        "stated_agreement": [100 * said[k] for k in ("agreement_low", "agreement_high")],
+                    }
+                )
+                print(work.name, json.dumps(points[-1]), file=sys.stderr, flush=True)
+        # The exact model and the small ones in turn, so that both sides meet the same machine.
+        ratios: dict[Path, list[float]] = {path: [] for path in small}
+        exact_seconds = []
+        for _ in range(args.repeats):
+            exact_seconds.append(run(args.svm_predict, test, exact, folder / "x").seconds)
+            for path, gains in ratios.items():
+                gains.append(exact_seconds[-1] / run(args.svm_predict, test, path, folder / "x").seconds)
+        for path, gains in ratios.items():
+            points[small[path]]["svm_predict_gain"] = statistics.median(gains)
+            points[small[path]]["svm_predict_gains"] = gains
+        return {
+            "work": asdict(work),
+            "where": machine(args),
+            "test_rows": len(truth),
+            "vectors": report["source_support_vectors"],
+            "bytes": exact.stat().st_size,
+            "accuracy": 100 * float(np.mean(theirs == truth)),
+            "svm_predict_seconds": exact_seconds,
+            "points": points,
+        }
+
+
+def machine(args: argparse.Namespace) -> str:
+    """Say what the numbers depend on."""
+    from svmfast import __version__
+
+    try:
+        info = Path("/proc/cpuinfo").read_text()
+        cpu = next(line.split(":")[1].strip() for line in info.splitlines() if line.startswith("model name"))
+    except (OSError, StopIteration):
+        cpu = platform.processor()
+    return (
+        f"{cpu}, {args.jobs} threads (Linux, Python {platform.python_version()}), "
+        f"{datetime.date.today().isoformat()}: svmfast {__version__}, svm-predict of LIBSVM "
+        f"{version_of(Path(args.svm_predict))}"
+    )
+
+
+def table(results: dict[str, Any]) -> str:
+    """Return the results as Markdown."""
+    places = sorted({r["where"] for r in results.values()})
+    lines = [
+        *(f"Measured on {place}." for place in places),
+        "",
+        "| accuracy, % | vectors | random | LARS | k-means | **compress** | exact | file | time "
+        "| peak | svm-predict | differing |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, result in results.items():
+        by_size: dict[str, dict[str, Any]] = {}
+        for p in result["points"]:
+            by_size.setdefault(p["wish"], {})[p["method"]] = p
+        for i, at in enumerate(by_size.values()):
+            ours = at["compress"]
+            first = f"{name}, {result['vectors']:,} SVs" if i == 0 else ""
+            accuracies = [f"{at[m]['accuracy']:.2f}" for m in METHODS if m != "compress"]
+            lines.append(
+                f"| {first} | {ours['vectors']:,} ({ours['vectors'] / result['vectors']:.1%}) "
+                f"| {' | '.join(accuracies)} | **{ours['accuracy']:.2f}** | {result['accuracy']:.2f} "
+                f"| 1/{result['bytes'] / ours['bytes']:.1f} "
+                f"| {ours['seconds']:.1f} s | {ours['peak_bytes'] / 2**20:.0f} MiB "
+                f"| {ours['svm_predict_gain']:.1f}x | {sum(p['svm_predict_differs'] for p in at.values())} |"
+            )
+    lines += [
+        "",
+        "| exact labels, % | vectors | random | LARS | k-means | **compress** | stated |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, result in results.items():
+        for p in result["points"]:
+            if p["method"] == "compress":
+                same = {q["method"]: q["exact_labels"] for q in result["points"] if q["wish"] == p["wish"]}
+                first = name if p["wish"] == result["points"][0]["wish"] else ""
+                low, high = p["stated_agreement"]
+                lines.append(
+                    f"| {first} | {p['vectors']:,} | {same['random']:.2f} | {same['lars']:.2f} "
+                    f"| {same['kmeans']:.2f} | **{same['compress']:.2f}** | {low:.2f} to {high:.2f} |"
+                )
     return "\n".join(lines) + "\n"
 
 
-def draw(points: list[Point], accuracy: float, title: str, path: Path) -> bool:
-    """Draw accuracy against number of vectors; False without matplotlib."""
+def draw(results: dict[str, Any]) -> bool:
+    """Draw error against number of vectors, a panel a model; False without matplotlib."""
     try:
         import matplotlib
     except ImportError:
         return False
     matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "compress"  # equal results, equal figure
+    matplotlib.rcParams["svg.fonttype"] = "none"
     from matplotlib import pyplot
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    figure, axes = pyplot.subplots(figsize=(6, 4))
-    for method in METHODS:
-        mine = sorted((p.count, p.accuracy) for p in points if p.method == method)
-        axes.plot(*zip(*mine, strict=True), marker="o", label=method)
-    axes.axhline(accuracy, color="black", linewidth=1, label="exact")
-    axes.set(xscale="log", xlabel="support vectors", ylabel="accuracy %", title=title)
-    axes.legend()
-    figure.savefig(path, metadata={"Date": None})
+    columns = min(3, len(results))
+    rows = -(-len(results) // columns)
+    figure, panels = pyplot.subplots(rows, columns, figsize=(4 * columns, 3.2 * rows), squeeze=False)
+    looks = {"random": ("#999999", "s"), "lars": ("#d55e00", "^"), "kmeans": ("#0072b2", "v")}
+    for panel in panels.flat[len(results) :]:
+        panel.set_visible(False)
+    for panel, (name, result) in zip(panels.flat, results.items(), strict=False):
+        for method in METHODS:
+            at = [(p["vectors"], 100 - p["accuracy"]) for p in result["points"] if p["method"] == method]
+            color, marker = looks.get(method, ("#009e73", "o"))
+            panel.plot(*zip(*at, strict=True), color=color, marker=marker, label=method)
+        panel.axhline(
+            100 - result["accuracy"], color="black", linewidth=1, linestyle="--", label="exact model"
+        )
+        panel.set(xscale="log", yscale="log", title=f"{name}, {result['vectors']:,} support vectors")
+        ticks = sorted({p["vectors"] for p in result["points"]})
+        panel.set_xticks(ticks, [f"{t:,}" for t in ticks])
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        low, high = panel.get_ylim()
+        plain = FuncFormatter(lambda v, _: f"{v:g}")
+        panel.yaxis.set_major_formatter(plain)
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+        panel.yaxis.set_minor_formatter(plain if high < 2 * low else NullFormatter())
+    for panel in panels[:, 0]:
+        panel.set_ylabel("test error, % (log)")
+    for panel in panels[-1]:
+        panel.set_xlabel("vectors kept (log)")
+    panels.flat[0].legend(fontsize="small")
+    figure.tight_layout()
+    figure.savefig(FIGURE, metadata={"Date": None})
+    # matplotlib ends lines with blanks.
+    FIGURE.write_text("".join(f"{line.rstrip()}\n" for line in FIGURE.read_text().splitlines()))
     return True
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("test")
-    parser.add_argument("--data")
-    parser.add_argument("--shares", default="1%,2%,5%,10%")
-    parser.add_argument("--speed", metavar="ROWS", help="data to time svm-predict on")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-j", "--jobs", type=int, default=usable_cores())
-    parser.add_argument("-o", "--output", default="frontier")
-    args = parser.parse_args()
-    points, accuracy, exact = frontier(args)
-    text = table(points, accuracy, exact)
-    Path(f"{args.output}.md").write_text(text)
-    print(text, end="")
-    if not draw(points, accuracy, Path(args.model).name, Path(f"{args.output}.svg")):
+def publish(results: dict[str, Any]) -> None:
+    """Write results, table and figure."""
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    text = PAGE.read_text()
+    before, rest = text.split(BEGIN, 1)
+    PAGE.write_text(before + BEGIN + table(results) + END + rest.split(END, 1)[1])
+    if not draw(results):
         print("no figure: matplotlib is not installed", file=sys.stderr)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", nargs="?", metavar="DIR")
+    parser.add_argument("--models", metavar="DIR")
+    parser.add_argument("--only", action="append", choices=[w.name for w in WORKS])
+    parser.add_argument("--draw", action="store_true", help="measure nothing")
+    parser.add_argument("--svm-predict", default=shutil.which("svm-predict"))
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-j", "--jobs", type=int, default=2)
+    args = parser.parse_args(argv)
+    if args.draw == (args.data is not None):
+        parser.error("give a folder of data, or --draw")
+    if not args.draw and args.svm_predict is None:
+        parser.error("svm-predict is not installed; say with --svm-predict where it is")
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if not args.draw:
+        for work in WORKS:
+            if args.only is None or work.name in args.only:
+                results[work.name] = measure(work, args)
+                results = {w.name: results[w.name] for w in WORKS if w.name in results}
+                publish(results)
+    publish(results)
 
 
 if __name__ == "__main__":

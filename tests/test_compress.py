@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from libsvm import svmutil
 from libsvm.svm import gen_svm_nodearray, libsvm
-from program import data, model, svmfast
+from program import ROOT, data, model, svmfast
 
 from svmfast.cli.compress import _rounded_up, command, default_output
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
@@ -453,3 +454,14 @@ def test_assumed_errors_refused(args: tuple[str, ...], message: str, tmp_path: P
     assert message in done.stderr.decode()
     with pytest.raises(UnsupportedError, match="tells no regression values apart"):
         AssumedError(exact("diabetes_eps_rbf"), 1.0)
+
+
+def test_the_page_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    frontier = importlib.import_module("frontier_compress")
+    page = frontier.PAGE.read_text()
+    shown = page.split(frontier.BEGIN)[1].split(frontier.END)[0]
+    results = json.loads(frontier.RESULTS.read_text())
+    assert shown == frontier.table(results)
+    # Of ours and the baselines alike: svm-predict answers as we do.
+    assert {p["svm_predict_differs"] for r in results.values() for p in r["points"]} == {0}
