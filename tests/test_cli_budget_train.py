@@ -83,6 +83,14 @@ def test_model_may_be_standard_output_and_data_a_compressed_pipe(tmp_path):
     assert svmfast(*arguments, "--seed", "1", BREAST, "-").stdout != model.read_bytes()
 
 
+def test_one_thread_and_two_write_the_same_bytes():
+    for name, more in (("digits", ()), ("breast", ("-b", "1")), ("diabetes", ("-s", "3", "--bias"))):
+        run = ("budget-train", "-c", "10", "-g", "0.02", "-B", "12", "-q", *more, data(f"{name}.train"), "-")
+        one, two = (svmfast(*run, "-j", jobs).stdout for jobs in ("1", "2"))
+        assert one.startswith(b"svm_type")
+        assert one == two, name
+
+
 def test_cross_validation_prints_svm_trains_lines(tmp_path):
     done = svmfast("budget-train", "-v", "5", "-g", "0.05", BREAST, cwd=tmp_path)
     found = re.fullmatch(rb"Cross Validation Accuracy = ([0-9.]+)%\n", done.stdout)
