@@ -8,7 +8,6 @@
 
 #include "aligned.hpp"
 #include "polynomial.hpp"
-#include "threads.hpp"
 
 namespace svmfast {
 
@@ -71,14 +70,14 @@ class NearestCentre {
         }
     }
 
-    // The nearest centre, the first of equals. Single precision with a bound on its error leaves one candidate nearly
+    // Cells of rows first .. last: the nearest centre, the first of equals. Single precision with a bound on its error leaves one candidate nearly
     // always; where it leaves more, double precision decides, by the same operations on every machine.
-    void route(const Csr &rows, std::size_t n, int threads, std::int32_t *cell) const {
+    void route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const {
         constexpr std::size_t batch = 256;
-        parallel_for((n + batch - 1) / batch, threads, [&](std::size_t task, std::size_t) {
-            static thread_local std::vector<std::int32_t> positions;
-            static thread_local Aligned<float> value, scores;
-            const std::size_t begin = task * batch, end = std::min(n, begin + batch);
+        std::vector<std::int32_t> positions;
+        Aligned<float> value, scores;
+        for (std::size_t begin = first; begin < last; begin += batch) {
+            const std::size_t end = std::min(last, begin + batch);
             const std::int64_t first_entry = rows.indptr[begin];
             const std::size_t entries = rows.indptr[end] - first_entry;
             if (positions.size() < entries) positions.resize(entries), value.resize(entries);
@@ -109,7 +108,7 @@ class NearestCentre {
                              padded, float(largest_offset), float(largest_entry), scores.data(), cell + begin);
             for (std::size_t row = begin; row < end; ++row)
                 if (cell[row] < 0) cell[row] = nearest_in_double(rows, row);
-        });
+        }
     }
 
    private:

@@ -73,7 +73,7 @@ SVMFAST_DECLARE(void nearest_centres(const std::int32_t *position, const float *
 SVMFAST_DECLARE(void shifted_block(double *w, const double *centre, std::size_t d, std::size_t vectors, double *sums))
 
 // The bounds of svmfast.certificate.error_bounds for n rows of one cell and function; the true squared distance lies
-// between below and above.
+// between below and above. All arrays hold a whole number of vectors; what lies behind n is scratch.
 SVMFAST_DECLARE(void expansion_bounds(double gamma, const double *degrees, std::size_t top, const double *rest,
                                       const double *below, const double *above, const double *sums, std::size_t n,
                                       double *bounds))

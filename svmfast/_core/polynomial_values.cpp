@@ -26,8 +26,6 @@ using In3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu
 constexpr double UNIT = 0x1p-53;
 // Entries a row may have beyond the variables: svmfast.certificate.SPARE_ENTRIES.
 constexpr std::size_t SPARE_ENTRIES = 4096;
-// Rows ordered by cell at a time: enough to fill the blocks of many cells, few enough to stay near the processor.
-constexpr std::size_t ROWS_TOGETHER = 1 << 17;
 // Nanoseconds of one term of a sparse row, and of one coefficient in one lane of a dense block: their ratio decides
 // between the two ways, from the row's own count of entries and its cell alone.
 constexpr double SPARSE_TERM = 0.8, DENSE_TERM_TIMES_LANES = 0.35;
@@ -76,10 +74,13 @@ class PolynomialValues {
         {
             nb::gil_scoped_release release;
             const Csr rows{indptr.data(), indices.data(), values.data()};
-            route(rows, n, threads, cell.get());
-            for (std::size_t begin = 0; begin < n; begin += ROWS_TOGETHER)
-                evaluate(rows, begin, std::min(n, begin + ROWS_TOGETHER), threads, cell.get(), out.get(),
-                         squared.get(), bound.get());
+            // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache: grouped
+            // by cell they are visited again, far apart.
+            const std::size_t together = std::clamp<std::size_t>(96 * cells, 2048, 1 << 16);
+            in_parts(n, together, threads, [&](std::size_t begin, std::size_t end) {
+                route(rows, begin, end, cell.get());
+                evaluate(rows, begin, end, cell.get(), out.get(), squared.get(), bound.get());
+            });
         }
         nb::object given = nb::none();
         if (bounds) given = nb::cast(give(std::move(bound), {n, p}));
@@ -93,7 +94,9 @@ class PolynomialValues {
         std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
         {
             nb::gil_scoped_release release;
-            route({indptr.data(), indices.data(), values.data()}, n, threads, cell.get());
+            in_parts(n, 2048, threads, [&](std::size_t begin, std::size_t end) {
+                route({indptr.data(), indices.data(), values.data()}, begin, end, cell.get());
+            });
         }
         return give(std::move(cell), {n});
     }
@@ -161,21 +164,32 @@ class PolynomialValues {
         }
     }
 
-    void route(const Csr &rows, std::size_t n, int threads, std::int32_t *cell) const {
+    // Calls body(begin, end) for parts of at most `together` rows, as many for one thread as for another.
+    template <class Body>
+    static void in_parts(std::size_t n, std::size_t together, int threads, Body &&body) {
+        const std::size_t workers = std::max(1, threads);
+        const std::size_t parts = (n + together * workers - 1) / (together * workers) * workers;
+        const std::size_t size = parts ? (n + parts - 1) / parts : 0;
+        parallel_for(parts, threads, [&](std::size_t part, std::size_t) {
+            const std::size_t begin = std::min(n, part * size), end = std::min(n, begin + size);
+            if (begin < end) body(begin, end);
+        });
+    }
+
+    void route(const Csr &rows, std::size_t begin, std::size_t end, std::int32_t *cell) const {
         if (router)
-            router->route(rows, n, threads, cell);
+            router->route(rows, begin, end, cell);
         else
-            std::fill_n(cell, n, 0);
+            std::fill(cell + begin, cell + end, 0);
     }
 
     struct Task {
         std::size_t begin, count;
         std::int32_t cell;
-        bool sparse;
     };
 
-    void evaluate(const Csr &rows, std::size_t begin, std::size_t end, int threads, const std::int32_t *cell,
-                  double *out, double *squared, double *bound) const {
+    void evaluate(const Csr &rows, std::size_t begin, std::size_t end, const std::int32_t *cell, double *out,
+                  double *squared, double *bound) const {
         const std::size_t n = end - begin;
         // Rows by cell, the dense ones of a cell before its sparse ones.
         std::vector<std::uint32_t> order;
@@ -194,20 +208,15 @@ class PolynomialValues {
             for (std::size_t row = begin; row < end; ++row) order[next[bucket(row)]++] = std::uint32_t(row - begin);
         }
         const std::size_t together[2] = {4 * W, 64};
-        std::vector<Task> tasks;
-        for (std::size_t b = 0; b < 2 * cells; ++b)
-            for (std::size_t at = count[b]; at < count[b + 1]; at += together[b % 2])
-                tasks.push_back({at, std::min(together[b % 2], count[b + 1] - at), std::int32_t(b / 2), b % 2 == 1});
         const Run run{rows, begin, n, order.empty() ? nullptr : order.data(), out, squared, bound};
-        constexpr std::size_t kTasks = 4;
-        parallel_for((tasks.size() + kTasks - 1) / kTasks, threads, [&](std::size_t t, std::size_t) {
-            for (std::size_t i = t * kTasks; i < std::min(tasks.size(), (t + 1) * kTasks); ++i) {
-                if (tasks[i].sparse)
-                    sparse_rows(run, tasks[i]);
+        for (std::size_t b = 0; b < 2 * cells; ++b)
+            for (std::size_t at = count[b]; at < count[b + 1]; at += together[b % 2]) {
+                const Task task{at, std::min(together[b % 2], count[b + 1] - at), std::int32_t(b / 2)};
+                if (b % 2)
+                    sparse_rows(run, task);
                 else
-                    dense_rows(run, tasks[i]);
+                    dense_rows(run, task);
             }
-        });
     }
 
     struct Run {
@@ -301,7 +310,7 @@ class PolynomialValues {
         if (sums.size() < 64 * p) sums.resize(64 * p);
         const double *centre = centres_.data() + std::size_t(task.cell) * d;
         const double own_square = centre_square[task.cell];
-        double s[64], below[64], above[64], factor[64];
+        double s[64], below[64] = {}, above[64] = {}, factor[64];
         for (std::size_t i = 0; i < task.count; ++i) {
             const std::size_t number = run.row(task.begin + i);
             run.ask_for(task.begin + i + 8);

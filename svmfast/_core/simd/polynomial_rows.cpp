@@ -12,12 +12,12 @@ namespace {
 constexpr std::size_t F = 2 * W;  // floats in a vector
 typedef float vf __attribute__((vector_size(W * 8)));
 
-inline vf load(const float *p) {
+inline vf load_floats(const float *p) {
     vf v;
     std::memcpy(&v, p, sizeof v);
     return v;
 }
-inline void store(float *p, vf v) { std::memcpy(p, &v, sizeof v); }
+inline void store_floats(float *p, vf v) { std::memcpy(p, &v, sizeof v); }
 
 inline vf multiply_add(vf a, vf b, vf c) {
 #if defined(__AVX512F__)
@@ -29,7 +29,7 @@ inline vf multiply_add(vf a, vf b, vf c) {
 #endif
 }
 
-inline vf minimum(vf a, vf b) {
+inline vf smaller(vf a, vf b) {
 #if defined(__AVX512F__)
     return (vf)_mm512_min_ps((__m512)a, (__m512)b);
 #elif defined(__AVX2__)
@@ -46,7 +46,7 @@ inline float smallest(vf v) {
     return _mm512_reduce_min_ps((__m512)v);
 #else
     float lanes[F];
-    store(lanes, v);
+    store_floats(lanes, v);
     for (std::size_t half = F / 2; half > 0; half /= 2)
         for (std::size_t i = 0; i < half; ++i) lanes[i] = lanes[i + half] < lanes[i] ? lanes[i + half] : lanes[i];
     return lanes[0];
@@ -91,23 +91,23 @@ inline float score_tile(const Row &row, const float *centres, const float *offse
                         vf &least) {
     vf score[V];
     SVMFAST_UNROLL
-    for (std::size_t v = 0; v < V; ++v) score[v] = load(offsets + v * F);
+    for (std::size_t v = 0; v < V; ++v) score[v] = load_floats(offsets + v * F);
     float length = 0;
     for (std::size_t k = 0; k < row.nnz; ++k) {
         const vf z = everywhere(row.value[k]);
         length += std::fabs(row.value[k]);
         const float *line = centres + std::size_t(row.position[k]) * padded;
         SVMFAST_UNROLL
-        for (std::size_t v = 0; v < V; ++v) score[v] = multiply_add(z, load(line + v * F), score[v]);
+        for (std::size_t v = 0; v < V; ++v) score[v] = multiply_add(z, load_floats(line + v * F), score[v]);
     }
     SVMFAST_UNROLL
-    for (std::size_t v = 0; v < V; ++v) store(scores + v * F, score[v]);
+    for (std::size_t v = 0; v < V; ++v) store_floats(scores + v * F, score[v]);
     // A tree, not a chain.
     SVMFAST_UNROLL
     for (std::size_t step = 1; step < V; step *= 2)
         SVMFAST_UNROLL
-        for (std::size_t v = 0; v + step < V; v += 2 * step) score[v] = minimum(score[v], score[v + step]);
-    least = minimum(least, score[0]);
+        for (std::size_t v = 0; v + step < V; v += 2 * step) score[v] = smaller(score[v], score[v + step]);
+    least = smaller(least, score[0]);
     return length;
 }
 
@@ -145,7 +145,7 @@ void nearest_centres(const std::int32_t *position, const float *value, const std
         for (std::size_t base = 0; base < padded; base += 64) {
             std::uint64_t word = 0;
             for (std::size_t at = base; at < std::min(padded, base + 64); at += F)
-                word |= not_above(load(scores + at), limit) << (at - base);
+                word |= not_above(load_floats(scores + at), limit) << (at - base);
             const std::uint64_t here = word != 0;
             many |= (word & (word - 1)) | (here & taken);
             // The last lane stands in where there is no candidate, and is masked away.
@@ -168,34 +168,54 @@ void shifted_block(double *w, const double *centre, std::size_t d, std::size_t v
     for (std::size_t r = 0; r < vectors; ++r) store(sums + r * W, sum[r]);
 }
 
-void expansion_bounds(double gamma, const double *degrees, std::size_t top, const double *rest, const double *below,
-                      const double *above, const double *sums, std::size_t n, double *bounds) {
+namespace {
+
+// V vectors together, so that the chains of dependent operations overlap.
+template <std::size_t V>
+inline void bound_tile(double gamma, const double *degrees, std::size_t top, const double *rest, const double *below,
+                       const double *above, const double *sums, double *bounds) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr double largest_exponent = 600.0;  // svmfast.certificate.LARGEST_EXPONENT
     const double minus_log2e_gamma = -gamma * 0x1.71547652b82fep+0;
-    for (std::size_t i = 0; i < n; i += W) {
-        const std::size_t here = std::min(W, n - i);
-        double s_in[W] = {}, low_in[W] = {}, sum_in[W] = {}, out[W];
-        std::copy(above + i, above + i + here, s_in);
-        std::copy(below + i, below + i + here, low_in);
-        std::copy(sums + i, sums + i + here, sum_in);
+    vd s[V], r[V], total[V], power[V];
+    SVMFAST_UNROLL
+    for (std::size_t v = 0; v < V; ++v) {
+        s[v] = load(above + v * W);
         double root[W];
-        for (std::size_t l = 0; l < W; ++l) root[l] = std::sqrt(s_in[l]);
-        const vd s = load(s_in), r = load(root), sum = load(sum_in);
-        const vd size = maximum(sum, -sum);
-        vd total = broadcast(degrees[top]), power = r;
-        for (std::size_t j = top; j-- > 0;) {
-            total = fma(total, r, broadcast(degrees[j]));
-            power *= r;
-        }
-        const vd factor = exp2(load(low_in) * minus_log2e_gamma);
-        vd bound = fma(factor, total, power * rest[0]) + (rest[1] + rest[2] * s) + size * (rest[3] + rest[4] * s);
-        bound *= 1 + 1e-9;  // the bound's own arithmetic
-        bound = gamma * s < largest_exponent ? bound : broadcast(infinity);
-        bound = bound < infinity ? bound : broadcast(infinity);
-        store(out, bound);
-        std::copy(out, out + here, bounds + i);
+        for (std::size_t l = 0; l < W; ++l) root[l] = std::sqrt(above[v * W + l]);
+        r[v] = load(root);
+        total[v] = broadcast(degrees[top]);
+        power[v] = r[v];
     }
+    for (std::size_t j = top; j-- > 0;) {
+        const vd degree = broadcast(degrees[j]);
+        SVMFAST_UNROLL
+        for (std::size_t v = 0; v < V; ++v) {
+            total[v] = fma(total[v], r[v], degree);
+            power[v] *= r[v];
+        }
+    }
+    SVMFAST_UNROLL
+    for (std::size_t v = 0; v < V; ++v) {
+        const vd sum = load(sums + v * W), size = maximum(sum, -sum);
+        const vd factor = exp2(load(below + v * W) * minus_log2e_gamma);
+        vd bound = fma(factor, total[v], power[v] * rest[0]) + (rest[1] + rest[2] * s[v]) +
+                   size * (rest[3] + rest[4] * s[v]);
+        bound *= 1 + 1e-9;  // the bound's own arithmetic
+        bound = gamma * s[v] < largest_exponent ? bound : broadcast(infinity);
+        bound = bound < infinity ? bound : broadcast(infinity);
+        store(bounds + v * W, bound);
+    }
+}
+
+}  // namespace
+
+void expansion_bounds(double gamma, const double *degrees, std::size_t top, const double *rest, const double *below,
+                      const double *above, const double *sums, std::size_t n, double *bounds) {
+    std::size_t i = 0;
+    for (; i + 3 * W < n; i += 4 * W)
+        bound_tile<4>(gamma, degrees, top, rest, below + i, above + i, sums + i, bounds + i);
+    for (; i < n; i += W) bound_tile<1>(gamma, degrees, top, rest, below + i, above + i, sums + i, bounds + i);
 }
 
 }  // namespace svmfast::SVMFAST_ISA
