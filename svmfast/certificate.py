@@ -191,16 +191,21 @@ def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -
 
 def _votes(certain: np.ndarray, decisions: FloatArray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fewest, most and present votes of every class, each (n, k)."""
-    least, most, votes = (np.zeros((len(decisions), k), dtype=np.int32) for _ in range(3))
-    pair = 0
-    for i in range(k):
-        for j in range(i + 1, k):
-            first, sure = decisions[:, pair] > 0, certain[:, pair]
-            for c, won in ((i, first), (j, ~first)):
-                votes[:, c] += won
-                least[:, c] += won & sure
-                most[:, c] += won | ~sure
-            pair += 1
+    first = decisions > 0
+    # A class certainly wins or certainly loses a pair, or the pair is open.
+    won, lost = first & certain, ~first & certain
+    least, most, votes = (np.empty((len(decisions), k), dtype=np.int32) for _ in range(3))
+    number = np.zeros((k, k), dtype=np.intp)
+    number[np.triu_indices(k, 1)] = np.arange(k * (k - 1) // 2)
+
+    def count(of: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return np.asarray(np.count_nonzero(of[:, columns], axis=1))
+
+    for c in range(k):
+        ahead, behind = number[c, c + 1 :], number[:c, c]
+        least[:, c] = count(won, ahead) + count(lost, behind)
+        most[:, c] = k - 1 - count(lost, ahead) - count(won, behind)
+        votes[:, c] = count(first, ahead) + c - count(first, behind)
     return least, most, votes
 
 

@@ -21,6 +21,8 @@ constexpr std::size_t ROWS = W == 8 ? 8 : 4;     // rows per dense tile: ROWS * 
 constexpr double LOG2E = 1.4426950408889634;
 // A dense feature costs NV multiply-adds at two a cycle; a sparse one also its broadcast and its index. Measured break-even.
 constexpr double SPARSE_COST = 1.7;
+// Share of the support vectors below which it pays to leave classes out (measured).
+constexpr double SOME_CLASSES = 0.6;
 constexpr std::size_t L1_FEATURES = 24576 / (LANES * 8);  // features of a panel that stay in L1
 constexpr std::size_t L2_BYTES = 256 * 1024;
 
@@ -335,7 +337,13 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
                 needed[r * e.groups + i] = 1;
                 if (j < e.groups) needed[r * e.groups + j] = 1;
             });
-        const Block block{e, mapped, offset, sums.data(), wanted ? needed.data() : nullptr};
+        // Class by class costs more a support vector: only where it leaves out many. The values are the same either way.
+        std::size_t met = 0;
+        for (std::size_t g = 0, first = 0; g < e.groups; first = e.group_end[g++])
+            for (std::size_t r = 0; wanted && r < rows.count; ++r)
+                met += needed[r * e.groups + g] * (e.group_end[g] - first);
+        const bool some = wanted && double(met) < SOME_CLASSES * double(rows.count) * double(e.n);
+        const Block block{e, mapped, offset, sums.data(), some ? needed.data() : nullptr};
         switch (e.kind) {
             case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block); break;
             case KernelKind::polynomial: kernel_sums<KernelKind::polynomial>(block); break;
