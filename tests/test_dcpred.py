@@ -95,7 +95,7 @@ def test_tuning_lowers_the_error() -> None:
     rows, y = data("diabetes.train")
     plain = fit_ridge(rows, y, settings(strengths=(0.1,), iterations=0))[1].train_score
     tuned = fit_ridge(rows, y, settings(strengths=(0.1,), iterations=100))[1].train_score
-    assert tuned < 0.93 * plain < y.std()
+    assert tuned < 0.97 * plain < y.std()
 
 
 @pytest.mark.parametrize(

@@ -91,11 +91,12 @@ def train_leaf(rows: LeafRows, plan: LeafPlan, seed: tuple[int, int], threads: i
     count = min(plan.landmarks, max(1, rows.own // 2))
     vectors = weighted_centroids(points, count, worth, int(rng.integers(2**31)))
     pairs = np.zeros((0, 2), dtype=np.int64)
+    gamma = _wide_enough(rows.x, vectors, plan.gamma) if plan.iterations else plan.gamma
     if plan.pseudo == "poly":
-        pairs = sample_pairs(vectors, plan.gamma, plan.pseudo_landmarks, rng)
+        pairs = sample_pairs(vectors, gamma, plan.pseudo_landmarks, rng)
     cell = CellExpansion(
         vectors,
-        plan.gamma,
+        gamma,
         np.zeros((p, len(vectors) + len(pairs))),
         np.zeros(p),
         pairs,
@@ -112,6 +113,21 @@ def train_leaf(rows: LeafRows, plan: LeafPlan, seed: tuple[int, int], threads: i
         cell = CellExpansion(cell.vectors, cell.gamma, cell.coef, cell.rho, pairs, distances)
         cell = _with_coefficients(cell, rows, plan, rng)
     return cell
+
+
+def _wide_enough(x: FloatArray, vectors: FloatArray, gamma: float) -> float:
+    """Return gamma, or less where few landmarks are far from the rows.
+
+    A row whose kernel values are all next to nothing pulls at no landmark, and the width then runs away. A
+    mean row shall see its nearest landmark at 1/e.
+    """
+    squares = (vectors**2).sum(axis=1)
+    nearest = 0.0
+    for start in range(0, len(x), LOCAL_ROWS):
+        part = x[start : start + LOCAL_ROWS]
+        distance = (squares - 2 * part @ vectors.T).min(axis=1) + (part**2).sum(axis=1)
+        nearest += float(np.maximum(distance, 0).sum())
+    return gamma if gamma * nearest <= len(x) else len(x) / nearest
 
 
 def _with_coefficients(

@@ -23,7 +23,7 @@ IntArray = NDArray[np.int64]
 
 LOSSES = {"squares": 0, "squared_hinge": 1}
 #: Corrections L-BFGS remembers.
-_MEMORY = 10
+_MEMORY = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +103,8 @@ class CellProblem:
         return cost * value + 0.5 * float(penalty), by_vectors, by_coef, cost * by_rho, by_gamma
 
 
+#: The logarithm of the width moves no farther.
+_FARTHEST = 3.0
 #: Eigenvalues of K(U, U) below this share of the largest are raised to it.
 _FLOOR = 1e-6
 
@@ -138,8 +140,10 @@ def move_landmarks(
     if iterations <= 0 or m == 0:
         return start
     # A unit step of every variable should change E alike: vectors in units of the kernel's width,
-    # coefficients as weights of features that are orthonormal in the kernel's space at the start.
+    # coefficients as weights of features that are orthonormal in the kernel's space at the start, and the one
+    # width, on which all landmarks depend, more slowly: else the first step is along the width alone.
     unit = 1 / np.sqrt(2 * start.gamma)
+    slow = 1 / np.sqrt(m * d)
     ends = (m * d, m * d + p * width)
     root, inverse = _whitening(start)
 
@@ -149,7 +153,7 @@ def move_landmarks(
     def unpack(z: FloatArray) -> CellExpansion:
         return CellExpansion(
             np.multiply(z[: ends[0]].reshape(m, d), unit),
-            start.gamma * float(np.exp(z[-1])),
+            start.gamma * float(np.exp(slow * z[-1])),
             mixed(z[ends[0] : ends[1]].reshape(p, width), root),
             z[ends[1] : -1],
             start.pairs,
@@ -161,12 +165,12 @@ def move_landmarks(
         value, by_vectors, by_coef, by_rho, by_gamma = problem.objective(at, cost, threads)
         by_vectors *= unit
         by_weights = mixed(by_coef, root)
-        return value, np.concatenate([by_vectors.ravel(), by_weights.ravel(), by_rho, [by_gamma * at.gamma]])
+        by_width = slow * by_gamma * at.gamma
+        return value, np.concatenate([by_vectors.ravel(), by_weights.ravel(), by_rho, [by_width]])
 
     weights = mixed(start.coef, inverse)
     z0 = np.concatenate([start.vectors.ravel() / unit, weights.ravel(), start.rho, [0.0]])
-    # The width stays within a factor of e^3 of where it began: beyond, exp overflows before L-BFGS notices.
-    bounds = [(None, None)] * (len(z0) - 1) + [(-3.0, 3.0)]
+    bounds = [(None, None)] * (len(z0) - 1) + [(-_FARTHEST / slow, _FARTHEST / slow)]
     result = minimize(
         fun,
         z0,

@@ -1,0 +1,393 @@
+"""Measure dcpred against what its paper reports: docs/dcpred.md, figures, one JSON object.
+
+    python scripts/bench_dcpred.py FOLDER PART... [--json OUT] [--merge] [--page PAGE] [--figures DIR]
+
+FOLDER holds LIBSVM data sets and models under their usual names. Parts: table, cost, curves, ridge, convert.
+Costs are counted multiply-adds, and wall time, over a linear model's on the same rows in the same run. Every
+figure stands beside what it is measured against. Timings are wall time; close other programs. --merge keeps
+what OUT already has; without PART the page and the figures are made from OUT alone. Figures need matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench_dcpred_page import draw, page
+from sklearn.svm import LinearSVC
+
+from svmfast.cores import usable_cores
+from svmfast.evaluation.compare import Entrant, compare
+from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds, weight_vectors
+from svmfast.evaluation.timing import measure
+from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.libsvm_model import libsvm_model_bytes
+from svmfast.formats.svmlight import Dataset, read_svmlight
+from svmfast.kernels import Kernel
+from svmfast.methods.dcpred import DcpredSettings, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.train import TrainOptions, train
+from svmfast.models.base import Model
+from svmfast.rows import Rows
+from svmfast.solvers.kernel_baselines import BASELINES
+from svmfast.solvers.pool import single_threaded_blas
+
+THREADS = usable_cores()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data set with the settings of ours, of the exact SVM, and the paper's (cost, accuracy)."""
+
+    train: str
+    test: str
+    gamma: float
+    C: float
+    shape: dict[str, Any]
+    exact_gamma: float
+    exact_C: float
+    exact: str | None = None
+    train_exact: bool = False
+    paper: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+COVTYPE = "covtype20k.libsvm.binary.scale"
+CASES = {
+    "letter": Case(
+        "letter.scale", "letter.scale.t", 1.0, 10.0, {"clusters": 30, "landmarks": 140}, 2.0, 16.0,
+        exact="letter_c16_g2.model",
+        paper={"DC-Pred++": (12.8, 95.90), "LDKL": (29, 95.78), "k-means Nystrom": (140, 87.58)},
+    ),
+    "usps, longer": Case(
+        "usps", "usps.t", 2.0**-6, 10.0,
+        {"clusters": 1, "landmarks": 138, "kmeans": "plain", "iterations": 1000}, 2.0**-7, 10.0,
+    ),
+    "usps": Case(
+        "usps", "usps.t", 2.0**-6, 10.0, {"clusters": 1, "landmarks": 138, "kmeans": "plain"}, 2.0**-7, 10.0,
+        exact="usps_c10.model",
+        paper={"DC-Pred++": (14.4, 95.56), "LDKL": (12.01, 95.96), "k-means Nystrom": (200, 92.53)},
+    ),
+    "a9a": Case(
+        "a9a", "a9a.t", 0.02, 1.0, {"clusters": 1, "landmarks": 11}, 0.02, 32.0,
+        exact="a9a_g0.02.model",
+        paper={"DC-Pred++": (12.5, 83.9), "LDKL": (32, 81.95), "k-means Nystrom": (50, 83.9)},
+    ),
+    "ijcnn1": Case(
+        "ijcnn1", "ijcnn1.t", 2.0, 10.0, {"clusters": 12, "landmarks": 20}, 2.0, 32.0,
+        exact="ijcnn1_c32_g2.model",
+    ),
+    "covtype sample": Case(
+        f"{COVTYPE}.s80", f"{COVTYPE}.s20", 10.0, 10.0, {"clusters": 4, "landmarks": 14}, 32.0, 32.0,
+        train_exact=True,
+        paper={"DC-Pred++": (18.8, 95.19), "LDKL": (35, 89.53), "k-means Nystrom": (200, 73.63)},
+    ),
+    "mnist": Case(
+        "mnist.scale", "mnist.scale.t", 0.02, 10.0, {"clusters": 4, "landmarks": 110, "iterations": 60},
+        0.02, 10.0,
+    ),
+}  # fmt: skip
+
+
+def read(folder: Path, name: str) -> Dataset:
+    return read_svmlight(folder / name, threads=THREADS)
+
+
+def accuracy(model: Model, test: Dataset) -> float:
+    said = model.head.predict(model.decision_values(test.rows, threads=THREADS))
+    return float(np.mean(said == test.labels) * 100)
+
+
+def costs(model: Any, test: Dataset) -> dict[str, float]:
+    """Wall time a row and over a linear model's, on one thread and on all; counted multiply-adds likewise."""
+    out: dict[str, float] = {
+        "counted": model.multiply_adds(test.rows) / linear_multiply_adds(model.head, test.rows)
+    }
+    for name, threads in (("", THREADS), ("_one_thread", 1)):
+        ratios, rows = [], []
+        for _ in range(3):
+            ours = measure(lambda t=threads: model.head.predict(model.decision_values(test.rows, threads=t)))[
+                1
+            ]
+            linear = linear_seconds(model.head, test.rows, threads=threads)
+            ratios.append(ours.seconds / linear.seconds)
+            rows.append(ours.seconds / len(test.rows) * 1e6)
+        out[f"wall{name}"] = statistics.median(ratios)
+        out[f"microseconds{name}"] = statistics.median(rows)
+    return out
+
+
+def settings(case: Case, **changes: Any) -> DcpredSettings:
+    return DcpredSettings((case.gamma,), (case.C,), **{**case.shape, **changes})
+
+
+def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dict[str, Any]]:
+    """k-means Nystrom and random features with a linear SVM, as many features as the counted cost allows."""
+    functions = weight_vectors(fit_head(data))
+    d = max(data.rows.n_columns, test.rows.n_columns)
+    out = []
+    for name in ("kmeans-nystrom", "random-fourier"):
+        rank = max(2, int(cost * d * functions / (d + functions)))
+        begin = time.perf_counter()
+        with single_threaded_blas():
+            wide = [Rows(s.rows.indptr, s.rows.indices, s.rows.values, d) for s in (data, test)]
+            made = BASELINES[name](Kernel("rbf", case.exact_gamma), wide[0], rank, 0)
+            model = LinearSVC(C=case.exact_C, dual=False, tol=1e-3, max_iter=300)
+            model.fit(made.transform(wide[0]), data.labels)
+            right = float(np.mean(model.predict(made.transform(wide[1])) == test.labels) * 100)
+        cost_here = rank * (d + functions) / (d * functions)
+        out.append(
+            {"method": name, "accuracy": right, "counted": cost_here, "features": rank,
+             "seconds": time.perf_counter() - begin}
+        )  # fmt: skip
+    return out
+
+
+def fit_head(data: Dataset) -> Any:
+    from svmfast.methods._meka_solve import svc_targets
+
+    return svc_targets(data.labels, pairs=False)[0]
+
+
+def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """Acceptance 1, 2 and 6: accuracy, cost and training time beside the baselines."""
+    out = {}
+    for name, case in CASES.items():
+        if only and name not in only:
+            continue
+        data, test = read(folder, case.train), read(folder, case.test)
+        begin = time.perf_counter()
+        model, report = fit_svc(data.rows, data.labels, settings(case), threads=THREADS)
+        seconds = time.perf_counter() - begin
+        ours = {
+            "accuracy": accuracy(model, test),
+            "seconds": seconds,
+            "settings": case.shape,
+            "gamma": case.gamma,
+            "C": case.C,
+            "landmarks": report.landmarks,
+            **costs(model, test),
+        }
+        exact: dict[str, Any] = {}
+        found = None
+        if case.exact is not None and (folder / case.exact).exists():
+            found = load_model(folder / case.exact)
+        elif case.train_exact:
+            found = train(
+                data.rows, data.labels, TrainOptions(gamma=case.exact_gamma, C=case.exact_C, cache_size=500)
+            )
+        if found is not None:
+            n = min(len(test.rows), 20_000)
+            part = test.rows[:n]
+            took = measure(lambda m=found, p=part: m.decision_values(p, threads=THREADS), repeats=2)[
+                1
+            ].seconds
+            exact = {
+                "accuracy": accuracy(found, test),
+                "microseconds": took / n * 1e6,
+                "vectors": len(found.sv),
+            }
+        out[name] = {
+            "rows": len(data.rows),
+            "features": data.rows.n_columns,
+            "ours": ours,
+            "baselines": baselines(case, data, test, ours["counted"]) if case.paper or case.exact else [],
+            "exact": exact,
+            "paper": case.paper,
+        }
+        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
+    return out
+
+
+def cost_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """The table's times alone, for a moment when the machine is quiet; settings of 1,000 iterations not."""
+    out = {}
+    for name, case in CASES.items():
+        if (only and name not in only) or case.shape.get("iterations", 0) > 500:
+            continue
+        data, test = read(folder, case.train), read(folder, case.test)
+        begin = time.perf_counter()
+        model, _ = fit_svc(data.rows, data.labels, settings(case), threads=THREADS)
+        seconds = time.perf_counter() - begin
+        out[name] = {"accuracy": accuracy(model, test), "seconds": seconds, **costs(model, test)}
+        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
+    return out
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "tuned": {},
+    "tuned, pseudo": {"pseudo": "poly", "pseudo_landmarks": 0},
+    "weighted k-means": {"iterations": 0},
+    "weighted k-means, pseudo": {"iterations": 0, "pseudo": "poly"},
+    "weighted k-means, triangle": {"iterations": 0, "pseudo": "triangle"},
+    "plain k-means": {"iterations": 0, "kmeans": "plain"},
+}
+CURVES = {
+    "letter": (30, (10, 20, 40, 80, 140), 100),
+    "usps": (1, (10, 20, 40, 80), 60),
+    "ijcnn1": (8, (2, 4, 8, 16, 32), 100),
+}
+
+
+def curves_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """Acceptance 3: the paper's figure 2, for every variant."""
+    out: dict[str, Any] = {}
+    for name, (clusters, sizes, iterations) in CURVES.items():
+        if only and name not in only:
+            continue
+        case = CASES[name]
+        data, test = read(folder, case.train), read(folder, case.test)
+        points = []
+        for variant, changes in VARIANTS.items():
+            for landmarks in sizes:
+                wish = {"kmeans": "weighted", "iterations": iterations, **changes}
+                chosen = settings(case, clusters=clusters, landmarks=landmarks, **{
+                    **wish, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0})  # fmt: skip
+                begin = time.perf_counter()
+                model, report = fit_svc(data.rows, data.labels, chosen, threads=THREADS)
+                points.append({
+                    "variant": variant, "landmarks": landmarks, "accuracy": accuracy(model, test),
+                    "counted": report.multiply_adds / report.linear_multiply_adds,
+                    "seconds": time.perf_counter() - begin})  # fmt: skip
+                print(name, points[-1], file=sys.stderr, flush=True)
+        out[name] = points
+    return out
+
+
+RIDGE = {"cadata": (2.0, 0.1), "cpusmall": (1.0, 0.05)}
+
+
+def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """Acceptance 4: the paper's figure 3; RMSE in units of the standard deviation of the test values."""
+    out: dict[str, Any] = {}
+    for name, (gamma, strength) in RIDGE.items():
+        if only and name not in only:
+            continue
+        data, test = read(folder, f"{name}_scale.s80"), read(folder, f"{name}_scale.s20")
+        mean, spread = float(data.labels.mean()), float(data.labels.std())
+        y, truth = (data.labels - mean) / spread, (test.labels - mean) / spread
+        points = []
+
+        def rmse(said: np.ndarray, truth: np.ndarray = truth, spread: float = spread) -> float:
+            return float(np.sqrt(np.mean((said - truth) ** 2)) * spread)
+
+        for variant, changes in VARIANTS.items():
+            for landmarks in (4, 8, 16, 32):
+                chosen = DcpredSettings(
+                    (gamma,), (strength,), clusters=8, landmarks=landmarks,
+                    **{**changes, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0},
+                )  # fmt: skip
+                model, report = fit_ridge(data.rows, y, chosen, threads=THREADS)
+                points.append({
+                    "variant": variant, "landmarks": landmarks,
+                    "rmse": rmse(model.decision_values(test.rows, threads=THREADS)[:, 0]),
+                    "counted": report.multiply_adds / report.linear_multiply_adds})  # fmt: skip
+        d = data.rows.n_columns
+        for base in ("nystrom", "kmeans-nystrom", "random-fourier", "fastfood"):
+            for rank in (12, 16, 24, 40):
+                with single_threaded_blas():
+                    made = BASELINES[base](Kernel("rbf", gamma), data.rows, rank, 0)
+                    phi, psi = made.transform(data.rows), made.transform(test.rows)
+                    w = np.linalg.solve(phi.T @ phi + strength * np.eye(phi.shape[1]), phi.T @ y)
+                points.append(
+                    {"variant": base, "landmarks": rank, "rmse": rmse(psi @ w), "counted": rank * (d + 1) / d}
+                )
+        out[name] = {"standard_deviation": float(test.labels.std()), "points": points}
+        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
+    return out
+
+
+CONVERT = {
+    "a9a_g0.02": ("a9a", "a9a.t", {"clusters": 4, "landmarks": 24}),
+    "ijcnn1_c32_g2": ("ijcnn1", "ijcnn1.t", {"clusters": 16, "landmarks": 32}),
+    "letter_c16_g2": ("letter.scale", "letter.scale.t", {"clusters": 30, "landmarks": 140}),
+}
+
+
+def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """Acceptance 5: --from, as svmfast compare tells it; unlabelled training rows."""
+    out = {}
+    for name, (rows, tests, shape) in CONVERT.items():
+        if only and name not in only:
+            continue
+        data, test = read(folder, rows), read(folder, tests)
+        exact = load_model(folder / f"{name}.model")
+        gamma = exact.kernel.gamma
+        entries = {}
+        for fit in ("values", "labels") if exact.head.n_classes == 2 else ("labels",):
+            begin = time.perf_counter()
+            made, report = fit_exact(
+                data.rows, exact, DcpredSettings((gamma,), (1e-3,), **shape), fit=fit, threads=THREADS
+            )
+            seconds = time.perf_counter() - begin
+            n = min(len(test.rows), 30_000)
+            result = compare(
+                [Entrant("exact", exact, len(libsvm_model_bytes(exact))),
+                 Entrant("fast", made, len(model_bytes(made)))],
+                test.rows[:n], test.labels[:n], threads=THREADS, repeats=3)  # fmt: skip
+            theirs, ours = result.models
+            entries[fit] = {
+                "seconds": seconds, "rows": n, "labels_differing": ours.labels_differing,
+                "accuracy": ours.accuracy, "exact_accuracy": theirs.accuracy, "speedup": ours.speedup,
+                "bytes": ours.n_bytes, "exact_bytes": theirs.n_bytes, "held_out": report.held_out,
+                "counted": ours.linear_cost_counted, "wall": ours.linear_cost}  # fmt: skip
+        out[name] = {"shape": shape, "fits": entries, "vectors": len(exact.sv)}
+        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
+    return out
+
+
+PARTS = {
+    "table": table_part,
+    "cost": cost_part,
+    "curves": curves_part,
+    "ridge": ridge_part,
+    "convert": convert_part,
+}
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("parts", nargs="*", choices=list(PARTS))
+    parser.add_argument("--only", action="append", default=[], help="data sets of the parts")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--merge", action="store_true")
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--figures", type=Path)
+    given = parser.parse_args()
+    results: dict[str, Any] = {}
+    if given.json and given.json.exists() and (given.merge or not given.parts):
+        results = json.loads(given.json.read_text())
+    if given.parts:
+        results["machine"] = {"processor": processor(), "threads": THREADS, "date": str(date.today())}
+    for part in given.parts:
+        results.setdefault(part, {}).update(PARTS[part](given.folder, given.only))
+        if given.json:
+            given.json.write_text(json.dumps(results, indent=1) + "\n")
+    if given.figures:
+        draw(results, given.figures)
+    if given.page:
+        given.page.write_text(page(results))
+    if not (given.json or given.page or given.figures):
+        print(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
