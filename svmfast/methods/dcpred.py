@@ -166,10 +166,7 @@ def fit_exact(
     if fit == "values":
         training = Training(inside, values, head, "squares", landmarks)
     else:
-        said, targets = svc_targets(head.predict(values), pairs=False)
-        if said.n_classes == 1:
-            raise UnsupportedError("the exact model gives all rows one label", "use rows of several classes")
-        training = Training(inside, targets, said, "squared_hinge", landmarks)
+        training = _labelled(inside, head, values, landmarks)
         settings = replace(settings, strengths=(cost,))
     model, report = _fit(fit, training, settings, threads, provenance or {}, progress)
     return model, replace(report, held_out=_held_out(exact, model, aside, threads))
@@ -206,6 +203,19 @@ def _svc(rows: Rows, labels: FloatArray) -> Training:
     if head.n_classes == 1:
         raise UnsupportedError(f"all rows have label {labels[0]:g}", "give rows of two or more classes")
     return Training(rows, targets, head, "squared_hinge")
+
+
+def _labelled(rows: Rows, exact: Head, values: FloatArray, landmarks: Exact | None) -> Training:
+    """The exact model's labels as targets, in its order of the classes."""
+    assert exact.labels is not None
+    said = exact.predict(values)
+    targets = np.where(said[:, None] == exact.labels, 1.0, -1.0)
+    if (targets > 0).any(axis=0).sum() == 1:
+        raise UnsupportedError("the exact model gives all rows one label", "use rows of several classes")
+    head = Head("c_svc", exact.labels, one_vs_rest=len(exact.labels) > 2)
+    if not head.one_vs_rest:
+        targets = np.ascontiguousarray(targets[:, :1])
+    return Training(rows, targets, head, "squared_hinge", landmarks)
 
 
 def _ridge(rows: Rows, targets: FloatArray) -> Training:
