@@ -17,6 +17,9 @@ a leaf knows only its own classes. Costs are the paper's unit, multiples of a li
 same rows: *counted* multiply-adds, and *wall* time on all threads, both sides in turn in one run (the linear
 prediction has its rows dense and ready, ours reads them sparse). Parameters other than those shown are the
 defaults.
+
+Prediction times are the fastest of five calls on both sides, the median of five such pairs. Training times
+are wall time; the load average below tells what else was running then, and stretched them.
 """
 
 
@@ -152,7 +155,8 @@ def page(results: dict[str, Any]) -> str:
     machine = results["machine"]
     out = [
         INTRODUCTION,
-        f"Measured on {machine['processor']}, {machine['threads']} threads, {machine['date']}:",
+        f"Measured on {machine['processor']}, {machine['threads']} threads, {machine['date']}, "
+        f"load average {machine['load']}:",
         "",
         "    python scripts/bench_dcpred.py FOLDER table cost curves ridge convert --page docs/dcpred.md \\",
         "        --json docs/figures/dcpred_results.json --figures docs/figures",
