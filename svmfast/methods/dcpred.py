@@ -160,7 +160,11 @@ def fit_exact(
     if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
         width = max(rows.n_columns, exact.sv.n_columns)
         sv = Rows(exact.sv.indptr, exact.sv.indices, exact.sv.values, width)
-        landmarks = Exact(sv, (exact.sv_coef**2).sum(axis=0))
+        # Support vectors are often rows of the data: those held out take no part by that way either.
+        seen = set(_keys(aside))
+        new = np.array([i for i, key in enumerate(_keys(sv)) if key not in seen], dtype=np.int64)
+        sv = sv.take(new)
+        landmarks = Exact(sv, (exact.sv_coef[:, new] ** 2).sum(axis=0))
         inside = Rows.concatenate([Rows(inside.indptr, inside.indices, inside.values, width), sv])
     values = exact.decision_values(inside, threads=threads)
     if fit == "values":
@@ -203,6 +207,12 @@ def _svc(rows: Rows, labels: FloatArray) -> Training:
     if head.n_classes == 1:
         raise UnsupportedError(f"all rows have label {labels[0]:g}", "give rows of two or more classes")
     return Training(rows, targets, head, "squared_hinge")
+
+
+def _keys(rows: Rows) -> list[bytes]:
+    """Return what is equal for equal rows."""
+    ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    return [rows.indices[a:b].tobytes() + rows.values[a:b].tobytes() for a, b in ends]
 
 
 def _labelled(rows: Rows, exact: Head, values: FloatArray, landmarks: Exact | None) -> Training:
