@@ -198,6 +198,12 @@ class OptionError(SvmfastError):
     """Options that do not fit together, or a value out of range."""
 
 
+class DoesNotPayError(SvmfastError):
+    """A clean no: what was asked for is possible, but the exact model is the better choice."""
+
+    exit_code = 1
+
+
 class TrainingRowError(SvmfastError):
     """A row cannot be trained on; the command line turns its number into a line of the file.
 

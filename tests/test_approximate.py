@@ -212,7 +212,10 @@ def test_command_to_standard_output() -> None:
     [
         (["-"], "the model comes from standard input: say with -o where to write"),
         (["x", "-o", "-", "--json"], "the model and --json cannot both go to standard output"),
-        (["-", "-o", "x", "--calibrate", "-"], "MODEL and --calibrate cannot both be standard input"),
+        (
+            ["-", "-o", "x", "--calibrate", "-"],
+            r"standard input can be read only once: '-' stands for MODEL, --data or --calibrate",
+        ),
     ],
 )
 def test_command_refuses(arguments: list[str], message: str) -> None:

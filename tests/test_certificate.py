@@ -283,7 +283,7 @@ def test_regression_is_certified_within_a_tolerance() -> None:
 
 def test_without_a_certificate_nothing_is_claimed() -> None:
     model = random_model(14, 10, 3, 2, 0.5, 0.5, 1.0)
-    made, _ = approximate(model, certificate=False)
+    made, _ = approximate(model, certificate="none")
     assert not made.has_certificate
     with pytest.raises(UnsupportedError, match="the model has no certificate; convert again"):
         made.certified_values(model.sv)

@@ -11,10 +11,13 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.options import DataFormat
+from svmfast.cli.units import Bytes, IntOrAuto
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
-    from svmfast.methods.approximate import ApproximationReport
+    from svmfast.methods.approximate_report import ApproximationReport
+    from svmfast.progress import Progress
+    from svmfast.rows import Rows
 
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _MODEL_NAMES = (".txt", ".model")
@@ -36,11 +39,46 @@ def default_output(model: str) -> str:
 )
 @click.option(
     "--order",
-    type=click.IntRange(0, 16),
+    type=IntOrAuto(0, 16),
     default=2,
     show_default=True,
-    metavar="K",
-    help="Degree of the polynomial. C(features + K, K) numbers are stored for each decision function.",
+    metavar="K|auto",
+    help="Degree of the polynomials: C(features + K, K) numbers each. auto: the cheapest that do.",
+)
+@click.option(
+    "--cells",
+    type=IntOrAuto(1, 1 << 16),
+    default=1,
+    show_default=True,
+    metavar="N|auto",
+    help="Expand about N centres, where gamma is large; a row meets the nearest. auto: as many as it takes.",
+)
+@click.option(
+    "--data",
+    "data",
+    multiple=True,
+    metavar="FILE",
+    help="Choose cells and orders for rows like these; labels play no part. Repeatable.",
+)
+@click.option(
+    "--target-certified",
+    callback=options.percentage,
+    default="99%",
+    show_default=True,
+    metavar="SHARE%",
+    help="What auto aims at: so many rows with a proven label.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="T",
+    help="Regression: an error bar up to T counts as certified (default: 1% of the values' spread).",
+)
+@click.option(
+    "--max-bytes",
+    type=Bytes(),
+    metavar="32k",
+    help="Shorten coefficients, drop negligible ones into the bound, until OUT is this small.",
 )
 @click.option(
     "--center",
@@ -50,11 +88,29 @@ def default_output(model: str) -> str:
     help="Where to expand: mean of the support vectors, origin (the paper's form), or the better one.",
 )
 @click.option("--calibrate", metavar="DATA", help="Fit the terms of each degree to the exact values on DATA.")
-@click.option("--no-certificate", is_flag=True, help="Skip the bound of the error (it costs O(SVs^2)).")
+@click.option(
+    "--certificate",
+    type=click.Choice(["full", "row-norms", "none"]),
+    default="full",
+    show_default=True,
+    help="The bound of the error: full costs O(SVs^2) a cell, row-norms O(SVs) and certifies fewer rows.",
+)
+@click.option("--no-certificate", is_flag=True, help="The same as --certificate none.")
 @click.option(
     "--embed-exact",
     is_flag=True,
     help="Keep MODEL inside OUT: one file then answers fast where certified and exactly elsewhere.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of k-means and samples."
+)
+@click.option(
+    "--memory",
+    type=Bytes(),
+    default="2G",
+    show_default=True,
+    metavar="SIZE",
+    help="Refuse what needs larger arrays.",
 )
 @options.as_json
 @options.quiet
@@ -63,22 +119,34 @@ def default_output(model: str) -> str:
 def command(
     model: str,
     output: str | None,
-    order: int,
+    order: int | str,
+    cells: int | str,
+    data: tuple[str, ...],
+    target_certified: float,
+    tolerance: float | None,
+    max_bytes: int | None,
     center: str,
     calibrate: str | None,
+    certificate: str,
     no_certificate: bool,
     embed_exact: bool,
+    seed: int,
+    memory: int,
     as_json: bool,
     quiet: bool,
     how: DataFormat,
     jobs: int,
 ) -> None:
-    """Replace the support vectors of MODEL by a truncated expansion about one centre.
+    """Replace the support vectors of MODEL by truncated expansions about one centre or many.
 
     A prediction then costs the same however many support vectors there were. Linear and polynomial kernels
     are polynomials already: they are converted without loss. The report goes to stderr.
+
+    With auto, exit status 1 says that the exact model is the better choice; nothing is written then.
     """
-    if embed_exact and no_certificate:
+    if no_certificate:
+        certificate = "none"
+    if embed_exact and certificate == "none":
         raise OptionError("--embed-exact needs the certificate, which says what the exact model must answer")
     if output is None:
         if model == "-":
@@ -86,13 +154,15 @@ def command(
         output = default_output(model)
     if as_json and output == "-":
         raise OptionError("the model and --json cannot both go to standard output")
-    if model == "-" and calibrate == "-":
-        raise OptionError("MODEL and --calibrate cannot both be standard input")
+    if [model, calibrate, *data].count("-") > 1:
+        raise OptionError("standard input can be read only once: '-' stands for MODEL, --data or --calibrate")
     from svmfast.cli.inputs import keep_inputs
 
     keep_inputs("OUT", output, MODEL=model, DATA=calibrate)
+    for path in data:
+        keep_inputs("OUT", output, DATA=path)
     from svmfast.cli.progress import progress_bar
-    from svmfast.formats.detect import open_model, save_model
+    from svmfast.formats.detect import model_bytes, open_model, save_model
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.methods.approximate import approximate
     from svmfast.models.expansion import KernelExpansion
@@ -105,10 +175,18 @@ def command(
         made, report = approximate(
             loaded.model,
             order=order,
+            cells=cells,
             center=center,
+            data=_sample(data, seed, how, jobs, progress),
+            target=target_certified / 100,
+            tolerance=tolerance,
+            max_bytes=max_bytes,
+            size_of=lambda made: len(model_bytes(made)),
             calibrate=rows,
-            certificate=not no_certificate,
+            certificate=certificate,
             embed_exact=embed_exact,
+            memory_limit=memory,
+            seed=seed,
             threads=jobs,
             provenance={"source": f"sha256:{loaded.sha256}"},
             progress=progress,
@@ -128,6 +206,21 @@ def command(
             click.echo(line, err=True)
 
 
+def _sample(paths: tuple[str, ...], seed: int, how: DataFormat, jobs: int, progress: Progress) -> Rows | None:
+    """Read the rows that the choice is made for: a sample, so that any amount may stream by."""
+    if not paths:
+        return None
+    from svmfast.cli.inputs import read_through
+    from svmfast.methods._compress_rows import RowSample
+    from svmfast.methods.judge import MOST_ROWS
+
+    sample = RowSample(MOST_ROWS, seed)
+    for path in paths:
+        for block in read_through(path, how, jobs, progress):
+            sample.add(block.rows, block.labels)
+    return sample.result()[0]
+
+
 def _lines(report: ApproximationReport, model: str, output: str, before: int, after: int) -> list[str]:
     of = f"{report.n_sv:,} support vectors, {report.features:,} features"
     lines = [
@@ -137,21 +230,12 @@ def _lines(report: ApproximationReport, model: str, output: str, before: int, af
     if report.exact:
         lines.append(f"expansion   order {report.order}, exact: this kernel is a polynomial")
     else:
-        errors = ", ".join(f"{name} {error:.3g}" for name, error in report.center_errors.items())
-        lines.append(
-            f"expansion   order {report.order} about the {report.center}"
-            + (", calibrated" if report.calibrated else "")
-            + f"; mean error on the support vectors: {errors}"
-        )
-        lines.append(
-            f"gamma       {report.gamma:.6g}; trusted at order 2, for rows no farther out than the support "
-            f"vectors, below {report.gamma_max_paper:.6g} (paper), {report.gamma_max_centred:.6g} (centred)"
-        )
+        lines += _expansion_lines(report)
     if report.certified_percent is not None:
-        lines.append(
-            f"certified   {report.certified_percent:.2f}% of the support vectors: their label is provably "
-            "the exact model's (svmfast predict --certify)"
-        )
+        of_svs = ": their label is provably the exact model's (svmfast predict --certify)"
+        rows = "rows of --data" if report.certified_on == "data" else "support vectors"
+        rows += " and points between them" if report.certified_on != "data" and report.steps else ""
+        lines.append(f"certified   {report.certified_percent:.2f}% of the {rows}{of_svs}")
     lines.append(f"numbers     {report.numbers_before:,} -> {report.coefficients:,}")
     counts = f"{report.operations_before:,.0f} -> {report.operations:,.0f}"
     lines.append(f"operations  {counts} multiply-adds a row (counted)")
@@ -163,6 +247,30 @@ def _lines(report: ApproximationReport, model: str, output: str, before: int, af
     if after >= before:
         warnings.append(f"the file grew from {before:,} to {after:,} bytes")
     return lines + [f"warning: {warning}" for warning in warnings]
+
+
+def _expansion_lines(report: ApproximationReport) -> list[str]:
+    """Where and to which order; and how that was found, if it was."""
+    orders = ", ".join(f"order {order}: {count:,}" for order, count in report.orders.items())
+    where = f"about the {report.center}" if report.cells == 1 else f"about {report.cells:,} centres"
+    line = f"expansion   order {report.order} {where}" + (", calibrated" if report.calibrated else "")
+    if len(report.orders) > 1:
+        line += f" ({orders})"
+    if report.center_errors:
+        errors = ", ".join(f"{name} {error:.3g}" for name, error in report.center_errors.items())
+        line += f"; mean error on the support vectors: {errors}"
+    lines = [
+        line,
+        f"gamma       {report.gamma:.6g}; trusted at order 2, for rows no farther out than the support "
+        f"vectors, below {report.gamma_max_paper:.6g} (paper), {report.gamma_max_centred:.6g} (centred)",
+    ]
+    for step in report.steps:
+        lines.append(
+            f"tried       {step.cells:,} cell{'s' * (step.cells != 1)}, orders up to {step.order}: "
+            f"{step.certified_percent:.2f}% certified, {step.operations:,.0f} multiply-adds a row with the "
+            "exact model's for the others"
+        )
+    return lines
 
 
 def _finite(values: object) -> object:

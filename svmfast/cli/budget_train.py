@@ -16,11 +16,11 @@ from click.core import ParameterSource
 from svmfast.cli import options
 from svmfast.cli.budget_checkpoint import checkpointing
 from svmfast.cli.budget_report import report_lines, status_line
-from svmfast.cli.compress import Bytes
 from svmfast.cli.inputs import keep_inputs, naming_lines
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.train import ClassWeight, Real, SvmTrainCommand
+from svmfast.cli.units import Bytes
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import time
 from dataclasses import asdict, replace
@@ -15,6 +14,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import remark, remarks
 from svmfast.cli.options import DataFormat
+from svmfast.cli.units import Bytes, Share
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -22,44 +22,8 @@ if TYPE_CHECKING:
     from svmfast.progress import Progress
     from svmfast.rows import FloatArray, Rows
 
-    _FloatType = click.ParamType[float]
-    _IntType = click.ParamType[int]
-else:
-    _FloatType = _IntType = click.ParamType  # older click has no parameter there
-
 _NEGATIVE = 1
 _COMPRESSED = (".gz", ".bz2", ".xz")
-
-
-class Share(_FloatType):
-    """``5%`` or ``0.05``: a share above 0 and below 1."""
-
-    name = "share"
-
-    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        try:
-            share = float(value[:-1]) / 100 if value.endswith("%") else float(value)
-        except ValueError:
-            self.fail(f"'{value}' is no share; write 5% or 0.05", param, ctx)
-        if not 0 < share < 1:
-            self.fail(f"'{value}' is not between 0 and 100%; write 5% or 0.05", param, ctx)
-        return share
-
-
-class Bytes(_IntType):
-    """``32k``, ``2M``, ``1G`` or a plain number; k is 1024."""
-
-    name = "bytes"
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)(?:i?[bB])?", value)
-        if not found or not float(found[1]):
-            self.fail(f"'{value}' is no size; write 32k, 2M, 1G or a number of bytes", param, ctx)
-        return int(float(found[1]) * 1024 ** " kmg".index(found[2].lower() or " "))
 
 
 def default_output(model: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from svmfast.certificate import REST
 from svmfast.methods.terms import Terms
 from svmfast.rows import FloatArray
-from svmfast.solvers.residual import SPECTRAL, residual_tail
+from svmfast.solvers.residual import SPECTRAL, Tail
 from svmfast.solvers.slack import Slack, gaussian_slack, polynomial_slack
 from svmfast.solvers.taylor import gaussian_coefficients, symmetric_norms
 
@@ -18,16 +18,15 @@ NEGLIGIBLE = 1e-4
 MOST_DEGREES = 30
 
 
-def last_degree(terms: Terms, gamma: float, centre: FloatArray, order: int) -> int:
-    """Return the degree up to which the residual deserves numbers of its own."""
+def last_degree(terms: Terms, gamma: float, reach: float, order: int) -> int:
+    """Return the last degree of the residual that deserves its own number, for rows at distance `reach`."""
     if not len(terms.points):
         return order + 1
-    u = terms.points - centre
-    reach = 2 * gamma * 1.2 * float(np.quantile(np.einsum("ij,ij->i", u, u), 0.9))
+    exponent = 2 * gamma * 1.2 * reach * reach
     total = max((float(np.abs(beta).sum()) for beta in terms.beta), default=0.0)
     top = order + SPECTRAL
     while top < order + MOST_DEGREES:
-        size = 0.5 * ((top + 1) * math.log(max(reach, 1e-300)) - math.lgamma(top + 2))
+        size = 0.5 * ((top + 1) * math.log(max(exponent, 1e-300)) - math.lgamma(top + 2))
         if math.log(max(total, 1e-300)) + size <= math.log(NEGLIGIBLE):
             break
         top += 1
@@ -44,7 +43,7 @@ def gaussian_certificate(
     rho: float,
     *,
     order: int,
-    top: int,
+    tail: Tail,
     about_zero: bool,
     scales: FloatArray | None = None,
     shift: float = 0.0,
@@ -54,13 +53,15 @@ def gaussian_certificate(
 
     Parameters
     ----------
+    tail : Tail
+        Of this order or a lower one.
     coefficients, moved
         The packed polynomial as stored, and the symmetric norms of what shortening changed.
     scales, shift
         What calibration did to each degree and to rho: it counts as error.
     """
     points, beta = terms.points[terms.support[p]], terms.beta[p]
-    tail = residual_tail(points, beta, gamma, centre, order, top=top, threads=threads)
+    tail = tail.of_order(order)
     factors = np.ones(order + 1) if scales is None else scales
     slack = gaussian_slack(
         points,

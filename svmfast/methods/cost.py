@@ -10,6 +10,8 @@ from svmfast.models.expansion import KernelExpansion
 SPARSE_TERM = 18.0
 # Exponential and bookkeeping of one kernel value.
 KERNEL_VALUE = 14.0
+# Most centres are passed over in blocks, far cheaper than a polynomial's terms.
+ROUTING = 0.25
 # A dot product over stored entries only needs their indices as well.
 SPARSE_ENTRY = 1.7
 
@@ -24,6 +26,11 @@ def _monomials(variables: float, order: int) -> float:
 def sparse_pays(d: int, order: int, entries: float) -> bool:
     """Tell whether rows with so many entries are cheaper term by term than as dense blocks."""
     return SPARSE_TERM * _monomials(entries, order) < math.comb(d + order, order)
+
+
+def routing_operations(d: int, cells: int) -> float:
+    """Return the cost of finding the nearest of so many centres."""
+    return ROUTING * cells * d if cells > 1 else 0.0
 
 
 def polynomial_operations(d: int, order: int, entries: float, *, about_zero: bool) -> float:

@@ -20,14 +20,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.rows import FloatArray
 
 UNIT = 2.0**-53
 # Degrees whose largest eigenvalue is worth its matrix products; later ones take the trace's cheaper relative.
 SPECTRAL = 4
-# Rows of the Gram matrix held at a time: this many numbers for each thread.
-BLOCK_NUMBERS = 1 << 21
+# Tiles of the Gram matrix: a stripe of rows is one task, and a tile and its powers stay in the cache.
+STRIPE = 256
+TILE = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,12 @@ class Tail:
     degrees: FloatArray
     beyond: float
 
+    def of_order(self, order: int) -> Tail:
+        """Return the tail of the expansion of order `order`, from the tail of a lower one."""
+        degrees = self.degrees.copy()
+        degrees[: order + 1] = 0
+        return Tail(degrees, self.beyond)
+
 
 def residual_tail(
     points: FloatArray,
@@ -54,6 +62,9 @@ def residual_tail(
     order: int,
     *,
     top: int,
+    reach: float | None = None,
+    negligible: float = 0.0,
+    by_row_norms: bool = False,
     threads: int = 1,
 ) -> Tail:
     """Return the size of the residual of the expansion of order `order` about `centre`, rounding included.
@@ -65,77 +76,110 @@ def residual_tail(
     gamma : float
     centre : (d,) float64
     order : int
+        -1 gives every degree from 0 up: the tails of all orders at once, see :meth:`Tail.of_order`.
     top : int
         Last degree with a number of its own.
+    reach, negligible : float
+        Points that together change no value by more than `negligible` at this distance from the centre leave
+        the quadratic part: the triangle inequality bounds what they add, so the claim stays as it is.
+    by_row_norms : bool
+        Use the triangle inequality for all points: O(n d) instead of O(n^2 d), and never smaller.
     threads : int
         The result does not depend on it.
     """
     n, d = points.shape
     degrees = np.zeros(top + 1)
     if n == 0 or d == 0:
+        if n and order < 0:
+            degrees[0] = float(np.abs(beta).sum()) * (1 + 1e-12)
         return Tail(degrees, 0.0)
     x = (points - centre) * math.sqrt(2 * gamma)
     squares = np.einsum("ij,ij->i", x, x)
-    a = beta * np.exp(-squares / 2)
     norms = np.sqrt(squares)
-    matrices, quadratic = _moments(x, a, order, top, threads)
+    apart = np.arange(n if by_row_norms else 0)
+    if not by_row_norms and reach is not None:
+        apart = _negligible(beta, norms, math.sqrt(2 * gamma) * reach, negligible)
+    scale = math.sqrt(2 * gamma)
+    a = beta * np.exp(-squares / 2)
     # Relative error of every a_i (exponent, exponential), then of products and sums in any order.
     of_a = ((d + 4) * float(squares.max()) + 4) * UNIT
-    scale = math.sqrt(2 * gamma)
+    loose = 1 + (n + d + 50) * UNIT * 4 + of_a * 2
+    alone = np.array([float(np.abs(a[apart]) @ norms[apart] ** j) * loose for j in range(top + 1)])
+    first = max(order + 1, 1)
+    mine = np.delete(np.arange(n), apart)
+    m = len(mine)
+    x, a, norms = x[mine], a[mine], norms[mine]
+    matrices, quadratic = _moments(x, a, first, top, threads) if m else ({}, {})
     for j in range(order + 1, top + 1):
         absolute = float(np.abs(a) @ norms**j) ** 2
-        error = ((2 * n + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
-        if j in matrices:
+        error = ((2 * m + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
+        if j == 0 or not m:
+            square = absolute * (1 + 1e-12) if j == 0 else 0.0
+        elif j in matrices:
             largest = largest_eigenvalue(matrices[j])
             trace = float(np.trace(matrices[j]))
             square = min(largest, trace) + error
         else:
             square = quadratic[j] + error
-        degrees[j] = math.sqrt(max(square, 0.0)) / math.factorial(j) * scale**j * (1 + 1e-12)
+        size = math.sqrt(max(square, 0.0)) + float(alone[j])
+        degrees[j] = size / math.factorial(j) * scale**j * (1 + 1e-12)
     # sum_{j > top} <= ||.|| sqrt(x^(top + 1) / (top + 1)!), and the norm by the triangle inequality.
     beyond = float(np.abs(beta).sum()) * math.sqrt((2 * gamma) ** (top + 1) / math.factorial(top + 1))
     return Tail(degrees, beyond * (1 + 1e-12))
 
 
+def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: float) -> NDArray[np.int64]:
+    """Indices of the points whose kernel values at distance `reach` add up to at most `negligible`."""
+    size = np.abs(beta) * np.exp(-(np.maximum(norms - reach, 0) ** 2) / 2)
+    order = np.argsort(size, kind="stable")
+    return np.sort(order[: int(np.searchsorted(np.cumsum(size[order]), negligible))])
+
+
 def _moments(
-    x: FloatArray, a: FloatArray, order: int, top: int, threads: int
+    x: FloatArray, a: FloatArray, first: int, top: int, threads: int
 ) -> tuple[dict[int, FloatArray], dict[int, float]]:
-    """M_j for the first degrees above `order`, and ``sum a_i a_l (x_i.x_l)^j`` for the others up to `top`."""
+    """M_j for the first degrees from `first`, and ``sum a_i a_l (x_i.x_l)^j`` for the others up to `top`."""
     from threadpoolctl import threadpool_limits
 
-    n = len(x)
+    n, d = x.shape
     ax = a[:, None] * x
-    spectral = range(order + 1, min(order + SPECTRAL, top) + 1)
-    rows = max(16, BLOCK_NUMBERS // n)
+    spectral = range(first, min(first + SPECTRAL - 1 + (SPECTRAL if first == 1 else 0), top) + 1)
 
-    def block(start: int) -> tuple[list[FloatArray], list[float]]:
-        stop = min(n, start + rows)
-        # The Gram matrix is symmetric: what lies right of the diagonal block counts twice.
-        gram = x[start:stop] @ x[start:].T
-        right, right_a = ax[start:].copy(), a[start:].copy()
-        right[stop - start :] *= 2
-        right_a[stop - start :] *= 2
-        power = np.ones_like(gram) if order == 0 else gram.copy()
-        for _ in range(order - 1):
-            power *= gram
-        found = []
-        for _ in spectral:  # power holds gram^(j - 1)
-            found.append(ax[start:stop].T @ (power @ right))
-            power *= gram
-        sums = []
-        for _ in range(spectral.stop, top + 1):
-            power *= gram
-            sums.append(float(a[start:stop] @ (power @ right_a)))
-        return found, sums
+    def stripe(start: int) -> tuple[list[FloatArray], list[float]]:
+        stop = min(n, start + STRIPE)
+        inner = np.zeros((len(spectral), stop - start, d))
+        sums = [0.0] * (top + 1 - spectral.stop)
+        grams, powers = np.empty((2, (stop - start) * TILE))
+        for left in range(start, n, TILE):
+            right = min(n, left + TILE)
+            shape = stop - start, right - left
+            gram = np.matmul(x[start:stop], x[left:right].T, out=grams[: shape[0] * shape[1]].reshape(shape))
+            # The Gram matrix is symmetric: what lies right of the diagonal block counts twice.
+            twice = np.where(np.arange(left, right) >= stop, 2.0, 1.0)
+            right_ax, right_a = ax[left:right] * twice[:, None], a[left:right] * twice
+            power = powers[: gram.size].reshape(shape)
+            if first == 1:
+                power.fill(1.0)
+            else:
+                np.copyto(power, gram)
+            for _ in range(first - 2):
+                power *= gram
+            for i in range(len(spectral)):  # power holds gram^(j - 1)
+                inner[i] += power @ right_ax
+                power *= gram
+            for i in range(len(sums)):
+                power *= gram
+                sums[i] += float(a[start:stop] @ (power @ right_a))
+        return [ax[start:stop].T @ part for part in inner], sums
 
-    # One BLAS thread each, and the blocks added in their order: the same numbers for any number of threads.
+    # One BLAS thread each, and the stripes added in their order: the same numbers for any number of threads.
     with threadpool_limits(1):
-        starts = range(0, n, rows)
+        starts = range(0, n, STRIPE)
         if threads > 1 and len(starts) > 1:
             with ThreadPoolExecutor(threads) as pool:
-                parts = list(pool.map(block, starts))
+                parts = list(pool.map(stripe, starts))
         else:
-            parts = [block(start) for start in starts]
+            parts = [stripe(start) for start in starts]
     matrices = {}
     for i, j in enumerate(spectral):
         matrix = sum((found[i] for found, _ in parts[1:]), parts[0][0][i])

@@ -1,0 +1,168 @@
+"""Cells and orders by choice: plan them, build them, and shorten them to the size that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmfast.errors import DoesNotPayError
+from svmfast.methods.cells import Cell, Costs, Plan, Planner, Step
+from svmfast.methods.cost import exact_operations, polynomial_operations, routing_operations
+from svmfast.methods.expander import Expander
+from svmfast.methods.judge import Judge
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import FloatArray
+from svmfast.solvers.taylor import check_memory, coefficient_count
+
+# The highest order that `auto` looks at, and the most numbers it stores: some 20 MB of text.
+HIGHEST_AUTO = 6
+LARGEST_AUTO = 1 << 21
+# An approximation pays when its operations, with the exact model's for open rows, are at most this share.
+WORTHWHILE = 0.75
+# Shortening may take up this share of the truncation's bound; to meet a file size, more and more of it.
+SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for; the attributes are the parameters of ``approximate``."""
+
+    order: int | str
+    cells: int | str
+    center: str
+    target: float
+    max_bytes: int | None
+    size_of: Callable[[PolynomialModel, str], int] | None
+    certificate: str
+    memory_limit: int
+    seed: int
+
+
+def planned(
+    expander: Expander, judge: Judge, request: Request
+) -> tuple[str, PolynomialModel, tuple[Step, ...]]:
+    """Choose cells and orders, build them, and shorten them to the size that was asked for."""
+    terms, model = expander.terms, expander.model
+    d, p = len(terms.features), terms.n_functions
+    entries = model.sv.nnz / max(len(model.sv), 1)
+    exact = exact_operations(model, d, entries)
+    free = "auto" in (request.order, request.cells)
+    highest = HIGHEST_AUTO if request.order == "auto" else int(request.order)
+    name = better_centre(
+        expander,
+        ("mean", "origin") if request.center == "auto" else (request.center,),
+        min(highest, 2),
+        {},
+        certify=True,
+    )
+
+    def operations(order: int, cells: int) -> float:
+        zero = cells == 1 and expander.about(expander.centre(name), order) == "zero"
+        return polynomial_operations(d, order, entries, about_zero=zero)
+
+    def allowed(cells: int, order: int) -> bool:
+        stored = cells * p * coefficient_count(d, order)
+        if free and p * operations(order, cells) + routing_operations(d, cells) >= exact:
+            return False
+        # A dropped coefficient still takes two bytes.
+        if request.max_bytes is not None and 2 * stored > request.max_bytes:
+            return False
+        return 8 * stored <= request.memory_limit and not (free and stored > LARGEST_AUTO)
+
+    lowest = 0 if request.order == "auto" else highest
+    cells = None if request.cells == "auto" else int(request.cells)
+    if not allowed(cells or 1, lowest):
+        if not free and request.max_bytes is None:
+            check_memory(d, lowest, (cells or 1) * p, request.memory_limit)
+        raise DoesNotPayError(_verdict(d, p, lowest, cells or 1, exact, request.max_bytes))
+    planner = Planner(
+        terms,
+        model.kernel.gamma,
+        judge,
+        Costs(
+            lambda order, cells: operations(order, cells),
+            lambda cells: routing_operations(d, cells),
+            exact,
+        ),
+        highest=highest,
+        fixed=request.order != "auto",
+        target=request.target,
+        by_row_norms=request.certificate != "full",
+        seed=request.seed,
+        threads=expander.threads,
+        progress=expander.progress,
+    )
+    plan = planner.plan(expander.centre(name), cells, allowed)
+    if free and plan.operations > WORTHWHILE * exact:
+        raise DoesNotPayError(_tried(plan, exact))
+    if len(plan.cells) > 1:
+        name = "cells"
+    return name, _shortened(expander, plan, request, name), plan.steps
+
+
+def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> PolynomialModel:
+    """Build the plan; coarser and coarser until the file is small enough."""
+    gamma = expander.model.kernel.gamma
+    centres = [cell.centre for cell in plan.cells]
+    tails = None if request.certificate == "none" else [cell.tails for cell in plan.cells]
+    for share in SHARES:
+        allowances = [
+            [_allowance(cell, p, int(plan.orders[c, p]), gamma, share) for p in range(len(cell.tails))]
+            for c, cell in enumerate(plan.cells)
+        ]
+        made = expander.cells(centres, plan.orders, tails, None if tails is None else allowances)
+        if request.max_bytes is None or request.size_of is None:
+            return made
+        size = request.size_of(made, name)
+        if size <= request.max_bytes:
+            return made
+    raise DoesNotPayError(
+        f"{len(centres):,} cell{'s' * (len(centres) != 1)} of order {int(plan.orders.max(initial=0))} take "
+        f"{size:,} bytes however short, more than {request.max_bytes:,}; "
+        "lower --order or --cells, or raise --max-bytes"
+    )
+
+
+def _allowance(cell: Cell, p: int, order: int, gamma: float, share: float) -> FloatArray:
+    """By how much shortening may move each degree: a share of the bound where the cell's rows lie."""
+    r = float(np.sqrt(np.median(cell.squared))) if len(cell.squared) else 0.0
+    degrees = cell.tails[p].degrees
+    beyond = float(degrees[order + 1 :] @ r ** np.arange(order + 1, len(degrees)))
+    with np.errstate(divide="ignore", over="ignore"):
+        allowed: FloatArray = share * beyond / (order + 1) / np.float64(r) ** np.arange(order + 1)
+    return np.where(np.isfinite(allowed), allowed, 0.0)
+
+
+def _verdict(d: int, p: int, order: int, cells: int, exact: float, max_bytes: int | None) -> str:
+    stored = cells * p * coefficient_count(d, order)
+    if max_bytes is not None and 2 * stored > max_bytes:
+        return f"even order {order} stores {stored:,} numbers, more than {max_bytes:,} bytes hold"
+    return (
+        f"approximation does not pay: order {order} alone takes more than the exact model's {exact:,.0f} "
+        "multiply-adds a row; predict with the exact model, or compress it"
+    )
+
+
+def _tried(plan: Plan, exact: float) -> str:
+    tried = "; ".join(
+        f"{step.cells:,} cell{'s' * (step.cells != 1)} of order {step.order}: {step.certified_percent:.1f}%"
+        for step in plan.steps
+    )
+    return (
+        f"approximation does not pay: no order and no number of cells certifies enough (tried {tried}); with "
+        f"the rows left open a prediction takes {plan.operations:,.0f} multiply-adds, the exact model "
+        f"{exact:,.0f}: predict with the exact model, or compress it"
+    )
+
+
+def better_centre(
+    expander: Expander, names: Sequence[str], order: int, errors: Mapping[str, float], certify: bool
+) -> str:
+    """Return which of the centres `names` has the smaller bound, or without certificate the smaller error."""
+    if len(names) == 1:
+        return names[0]
+    if certify:
+        return min(names, key=lambda name: expander.leading(expander.centre(name), order))
+    return min(names, key=lambda name: errors[name])

@@ -1,0 +1,256 @@
+"""Many cells and orders by choice: certified, chosen for the reason given, and honest where nothing pays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from program import data, model, svmfast
+from test_certificate import random_model
+
+from svmfast.errors import DoesNotPayError, OptionError
+from svmfast.formats.container import container_bytes
+from svmfast.formats.detect import load_model, model_bytes, save_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.kernels import Kernel
+from svmfast.methods.approximate import approximate
+from svmfast.methods.judge import judge_of
+from svmfast.methods.terms import terms_of
+from svmfast.models.certified import certified_rows
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+from svmfast.solvers.residual import residual_tail
+
+
+def clustered(seed: int = 0, gamma: float = 3.0, n: int = 400, d: int = 3) -> tuple[KernelExpansion, Rows]:
+    """A smooth function on far-apart clusters, and rows of the same kind: one centre cannot serve them."""
+    rng = np.random.default_rng(seed)
+    middles = rng.uniform(-3, 3, size=(12, d))
+    x = middles[rng.integers(0, 12, n)] + 0.1 * rng.normal(size=(n, d))
+    coef = np.sign(np.sin(middles[:, 0] * 2))[np.argmin(((x[:, None] - middles) ** 2).sum(2), axis=1)]
+    rows = middles[rng.integers(0, 12, 600)] + 0.1 * rng.normal(size=(600, d))
+    made = KernelExpansion(
+        head=Head("c_svc", np.array([0, 1])),
+        kernel=Kernel("rbf", gamma),
+        sv=Rows.from_dense(x),
+        sv_coef=coef[None, :] / 10,
+        rho=np.array([0.01]),
+        nr_sv=np.array([n // 2, n - n // 2]),
+    )
+    return made, Rows.from_dense(rows)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    gamma=st.floats(1e-3, 5),
+    cells=st.integers(1, 7),
+    order=st.sampled_from([0, 1, 2, 3, "auto"]),
+    classes=st.integers(2, 4),
+)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_row_is_farther_off_than_its_bound(
+    seed: int, gamma: float, cells: int, order: int | str, classes: int
+) -> None:
+    exact = random_model(seed, 15, 4, classes, gamma, 1.0, 2.0)
+    made, _ = approximate(exact, order=order, cells=cells) if order != "auto" else _lenient(exact, cells)
+    rng = np.random.default_rng(seed)
+    rows = Rows.from_dense(rng.normal(size=(60, 4)) * rng.choice([0.3, 1, 4], size=(60, 1)))
+    values, bounds = made.certified_values(rows)
+    truth = exact.decision_values(rows)
+    assert (np.abs(values - truth) <= bounds).all()
+    certified = certified_rows(made.head, values, bounds)
+    assert (made.head.predict(values)[certified] == made.head.predict(truth)[certified]).all()
+
+
+def _lenient(exact: KernelExpansion, cells: int):  # type: ignore[no-untyped-def]
+    """Small models never pay by themselves: repeat the support vectors until an expansion is cheaper."""
+    times = 60
+    whole = KernelExpansion(
+        head=exact.head,
+        kernel=exact.kernel,
+        sv=Rows.from_dense(np.repeat(exact.sv.to_dense(4), times, axis=0)),
+        sv_coef=np.repeat(exact.sv_coef, times, axis=1) / times,
+        rho=exact.rho,
+        nr_sv=exact.nr_sv * times,
+    )
+    try:
+        return approximate(whole, order="auto", cells=cells)
+    except DoesNotPayError:
+        return approximate(whole, order=1, cells=cells)
+
+
+def test_cells_certify_where_one_expansion_cannot() -> None:
+    exact, rows = clustered()
+    shares = [
+        approximate(exact, order=2, cells=cells, data=rows)[1].certified_percent for cells in (1, 4, 12)
+    ]
+    assert shares[0] == 0
+    assert shares[0] < shares[1] < shares[2]
+    assert shares[2] > 99
+
+
+def test_auto_takes_the_first_number_of_cells_that_is_enough() -> None:
+    exact, rows = clustered()
+    made, report = approximate(exact, order="auto", cells="auto", data=rows, target=0.95)
+    assert report.certified_percent >= 95
+    assert report.certified_on == "data"
+    assert [step.certified_percent >= 95 for step in report.steps[:-1]] == [False] * (len(report.steps) - 1)
+    assert made.n_cells == report.cells == report.steps[-1].cells
+    assert report.operations < report.operations_before
+
+
+def test_auto_takes_the_lowest_order_that_is_enough() -> None:
+    exact = load_model(str(model("breast_c_rbf")))
+    rows = read_svmlight(str(data("breast.train"))).rows
+    tried = {k: approximate(exact, order=k, data=rows, center="mean")[1].certified_percent for k in range(4)}
+    target = (tried[1] + tried[2]) / 200
+    assert tried[1] / 100 < target <= tried[2] / 100, tried
+    _, report = approximate(exact, order="auto", data=rows, center="mean", target=target)
+    assert report.order == 2
+    assert report.certified_percent == pytest.approx(tried[2], abs=0.5)
+
+
+def test_pairs_that_are_certain_all_over_a_cell_need_a_number_only() -> None:
+    exact = load_model(str(model("digits_nu_rbf")))
+    rows = read_svmlight(str(data("digits.train"))).rows
+    made, report = approximate(exact, order="auto", cells=4, data=rows, target=0.5)
+    full, _ = approximate(exact, order=made.order, cells=4, data=rows)
+    assert len(report.orders) > 1
+    assert len(made.coefficients) < len(full.coefficients)
+    values, bounds = full.certified_values(rows)
+    every = certified_rows(full.head, values, bounds)
+    values, bounds = made.certified_values(rows)
+    kept = certified_rows(made.head, values, bounds)
+    assert kept.sum() >= 0.95 * every.sum() > 0
+
+
+def test_a_file_no_larger_than_asked_for_and_still_true() -> None:
+    exact, rows = clustered()
+    wide, _ = approximate(exact, order=3, cells=12, data=rows)
+    size = len(model_bytes(wide))
+    limit = int(size * 0.9)
+    made, report = approximate(
+        exact, order=3, cells=12, data=rows, max_bytes=limit, size_of=lambda m: len(model_bytes(m))
+    )
+    assert len(model_bytes(made)) <= limit
+    values, bounds = made.certified_values(rows)
+    assert (np.abs(values - exact.decision_values(rows)) <= bounds).all()
+    assert (made.coefficients == 0).sum() > (wide.coefficients == 0).sum()
+    assert report.certified_percent > 90
+    with pytest.raises(DoesNotPayError, match=r"take [\d,]+ bytes however short, more than 3,000"):
+        approximate(exact, order=3, cells=1, data=rows, max_bytes=3000, size_of=lambda m: 4000)
+
+
+def test_threads_do_not_show() -> None:
+    exact, rows = clustered()
+    made = [
+        container_bytes(approximate(exact, order=2, cells=9, data=rows, threads=t)[0].to_record())
+        for t in (1, 2, 5)
+    ]
+    assert made[0] == made[1] == made[2]
+
+
+def test_row_norms_bound_no_less_and_cost_no_gram_matrix() -> None:
+    exact, rows = clustered()
+    full, _ = approximate(exact, order=3, cells=12, data=rows)
+    cheap, report = approximate(exact, order=3, cells=12, data=rows, certificate="row-norms")
+    values, bounds = cheap.certified_values(rows)
+    assert (bounds >= full.certified_values(rows)[1] * 0.999).all()
+    assert (np.abs(values - exact.decision_values(rows)) <= bounds).all()
+    assert 0 < report.certified_percent <= 100
+
+
+@given(seed=st.integers(0, 2**32 - 1), gamma=st.floats(0.01, 3), negligible=st.floats(0, 10))
+@settings(max_examples=30, deadline=None)
+def test_tails_agree_however_they_are_found(seed: int, gamma: float, negligible: float) -> None:
+    rng = np.random.default_rng(seed)
+    x, beta, centre = rng.normal(size=(40, 3)), rng.normal(size=40), rng.normal(size=3)
+    every = residual_tail(x, beta, gamma, centre, -1, top=12)
+    for order in (0, 2, 5):
+        direct = residual_tail(x, beta, gamma, centre, order, top=12)
+        again = every.of_order(order)
+        # The same degrees; a later one may have its eigenvalue here and its trace there.
+        assert (again.degrees[: order + 1] == 0).all()
+        assert again.degrees[order + 1] == pytest.approx(direct.degrees[order + 1], rel=1e-6, abs=1e-12)
+        apart = residual_tail(x, beta, gamma, centre, order, top=12, reach=0.5, negligible=negligible)
+        loose = residual_tail(x, beta, gamma, centre, order, top=12, by_row_norms=True)
+        assert (apart.degrees >= direct.degrees * (1 - 1e-6)).all()
+        assert (loose.degrees >= apart.degrees * (1 - 1e-6)).all()
+
+
+def test_without_data_the_judge_looks_at_the_support_vectors() -> None:
+    exact, _ = clustered()
+    judge = judge_of(exact, terms_of(exact, memory_limit=1 << 30), None)
+    x = exact.sv.to_dense(3)
+    assert not judge.of_data
+    assert len(judge) == 2 * len(x)
+    assert (judge.points[: len(x)] == x).all()
+    np.testing.assert_allclose(judge.values, exact.decision_values(Rows.from_dense(judge.points)), atol=1e-12)
+
+
+def test_entries_beyond_the_model_count_as_distance() -> None:
+    exact, rows = clustered()
+    far = Rows.from_dense(np.concatenate([rows.to_dense(3), np.full((len(rows), 1), 2.0)], axis=1))
+    judge = judge_of(exact, terms_of(exact, memory_limit=1 << 30), far)
+    np.testing.assert_allclose(judge.outside, 4.0, atol=1e-12)
+    terms = terms_of(exact, memory_limit=1 << 30)
+    near = judge_of(exact, terms, rows).squared_distances(np.arange(600), np.ones(3))
+    np.testing.assert_allclose(judge.squared_distances(np.arange(600), np.ones(3)), near + 4, rtol=1e-12)
+
+
+def test_regression_is_certified_within_its_tolerance() -> None:
+    exact = load_model(str(model("diabetes_eps_rbf")))
+    rows = read_svmlight(str(data("diabetes.train"))).rows
+    _, tight = approximate(exact, order=2, data=rows, tolerance=1e-12)
+    _, loose = approximate(exact, order=2, data=rows, tolerance=1e12)
+    assert (tight.certified_percent, loose.certified_percent) == (0, 100)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": "auto", "certificate": "none"}, "'auto' chooses by the certificate"),
+        ({"cells": 0}, "0 cells: at least 1"),
+        ({"cells": 3, "calibrate": Rows.empty()}, "calibration is for one cell"),
+        ({"target": 0.0}, "a target of 0 is not a share"),
+        ({"order": "best"}, "order best is not between 0 and 16, nor 'auto'"),
+    ],
+)
+def test_choices_that_contradict_each_other(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        approximate(clustered()[0], **options)  # type: ignore[arg-type]
+
+
+def test_where_nothing_pays_the_program_says_so_and_writes_nothing(tmp_path: Path) -> None:
+    out, hopeless = tmp_path / "out", tmp_path / "hopeless"
+    save_model(replace(random_model(1, 200, 8, 2, 2.0, 1.0, 1.0), rho=np.zeros(1)), str(hopeless))
+    done = svmfast("approximate", hopeless, "-o", out, "--order", "auto")
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"svmfast: approximation does not pay: ")
+    assert b"predict with the exact model, or compress it" in done.stderr
+    assert not out.exists()
+
+
+def test_the_program_converts_in_cells_and_predicts_the_exact_labels(tmp_path: Path) -> None:
+    fast, small = tmp_path / "fast", tmp_path / "small"
+    options = ("--cells", "5", "--order", "auto", "--data", data("breast.train"), "--target-certified", "90%")
+    done = svmfast("approximate", model("breast_c_rbf"), "-o", fast, *options)
+    assert done.returncode == 0, done.stderr
+    assert b"about 5 centres" in done.stderr
+    assert b"rows of --data" in done.stderr
+    plain, certified = tmp_path / "plain", tmp_path / "certified"
+    assert svmfast("predict", data("breast.test"), model("breast_c_rbf"), plain).returncode == 0
+    done = svmfast("predict", data("breast.test"), fast, certified, "--exact", model("breast_c_rbf"))
+    assert done.returncode == 0, done.stderr
+    assert certified.read_bytes() == plain.read_bytes()
+    wide = (*options[:2], "--order", "3", *options[4:])
+    assert svmfast("approximate", model("breast_c_rbf"), "-o", fast, *wide).returncode == 0
+    limit = fast.stat().st_size * 9 // 10
+    done = svmfast("approximate", model("breast_c_rbf"), "-o", small, *wide, "--max-bytes", str(limit))
+    assert done.returncode == 0, done.stderr
+    assert small.stat().st_size <= limit
