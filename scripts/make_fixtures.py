@@ -111,11 +111,15 @@ class Manifest:
 
     def write(self) -> None:
         out = ["file\tbytes\tsha256\ttool\tcommand"]
+        # Files of released versions are kept as they are: scripts/freeze_models.py.
+        kept = [
+            line for line in (ROOT / "MANIFEST.tsv").read_text().splitlines() if line.startswith("frozen/")
+        ]
         for path in sorted(self.lines):
             content = (ROOT / path).read_bytes()
             tool, command = self.lines[path]
             out.append(f"{path}\t{len(content)}\t{hashlib.sha256(content).hexdigest()}\t{tool}\t{command}")
-        (ROOT / "MANIFEST.tsv").write_text("\n".join(out) + "\n")
+        (ROOT / "MANIFEST.tsv").write_text("\n".join([out[0], *sorted(out[1:] + kept)]) + "\n")
 
 
 def number(value: float) -> str:
