@@ -292,6 +292,8 @@ class RoutedModel:
     def from_record(cls, record: Record) -> RoutedModel:
         """Make the model; ModelContentError where the content contradicts itself."""
         arrays, d = record.arrays, int(record.scalars["n_features"])
+        if not 0 <= d < 2**31:
+            raise ModelContentError("n_features", "out of range", "0 to 2147483647", str(d))
         start, index, value = (arrays[f"landmark_{name}"] for name in ("start", "index", "value"))
         if len(start) == 0 or start[0] != 0 or (np.diff(start) < 0).any() or start[-1] != len(index):
             raise ModelContentError(

@@ -1,0 +1,174 @@
+"""Whole model files damaged everywhere: refused with a clear error, or read as what they then say.
+
+The oracle knows nothing of the readers: what a damaged file that is accepted says, word for word and number
+by number, must be what the model read from it writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from meaning import DAMAGE, FROZEN, alike, meaning
+from program import FIXTURES
+
+from svmfast import errors
+from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import Rows
+
+OWN = sorted(p for p in FROZEN.glob("*/*.model") if p.read_bytes().startswith(b"svmfast-model"))
+#: Small, and all that a file can hold between them.
+SMALL = [
+    FROZEN / "1.1" / f"{name}.model"
+    for name in ("polynomial_one_class", "routed_meka", "routed_pseudo_poly", "libsvm_compressed")
+]
+no_limits_here = pytest.mark.skipif(
+    "SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own"
+)
+CUT = r"ends|empty|cut short|no array|no key|end with|fewer|has \d+"
+ROWS = Rows.from_dense(np.random.default_rng(4).normal(0, 0.5, (3, 12)))
+
+
+def check(text: bytes) -> bool:
+    """Tell whether `text` was accepted; then it must mean what it says, and answer."""
+    try:
+        loaded = open_model(text)
+    except errors.ModelFormatError as error:
+        if error.exit_code != 2 or "\n" in str(error):
+            raise AssertionError(f"not one line with status 2: {error}") from error
+        return False
+    written, said = meaning(model_bytes(loaded.model, loaded.provenance)), meaning(text)
+    assert alike(written, said) if re.search(rb"\bSV\b", text) else written == said
+    if isinstance(loaded.model, KernelExpansion) and loaded.model.kernel.kind == "precomputed":
+        return True
+    assert loaded.model.decision_values(ROWS).shape == (3, loaded.model.head.n_functions)
+    return True
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
+def test_cut_behind_every_line(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    for kept in range(len(lines)):
+        with pytest.raises(errors.ModelFormatError, match=CUT):
+            load_model(b"".join(lines[:kept]))
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
+def test_every_line_missing_or_twice(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    embedded = next((i for i, line in enumerate(lines) if line.startswith(b"embedded")), len(lines))
+    for i in range(len(lines)):
+        for text in (b"".join(lines[:i] + lines[i + 1 :]), b"".join([*lines[:i], lines[i], *lines[i:]])):
+            # Optional parts may be missing; inside an embedded model LIBSVM's own rules hold.
+            accepted = check(text)
+            assert not accepted or (i < embedded and text.count(b"\n") < len(lines))
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda p: p.stem)
+def test_every_byte_damaged(path: Path) -> None:
+    text = path.read_bytes()
+    accepted = 0
+    for at in range(len(text)):
+        for piece in (DAMAGE[at % len(DAMAGE)], bytes([text[at] ^ (1 << at % 8)])):
+            accepted += check(text[:at] + piece + text[at + 1 :])
+    # Another digit is another model; most other damage is none.
+    assert 0 < accepted < len(text)
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
+def test_every_number_of_the_head_and_every_size_replaced(path: Path) -> None:
+    text = path.read_bytes()
+    sizes = [m for m in re.finditer(rb"(?<=[ .])\d+(?=[ .\n])", text) if is_size(text, m.start())]
+    assert len(sizes) >= 5
+    for match in sizes:
+        for number in (b"0", b"1", b"7", b"-1", b"65536", b"2147483647", b"4294967297", b"9" * 18, b"9" * 40):
+            check(text[: match.start()] + number + text[match.end() :])
+
+
+def is_size(text: bytes, at: int) -> bool:
+    line = text[text.rfind(b"\n", 0, at) + 1 : at]
+    return line.startswith((b"array ", b"embedded ", b"n_features", b"svmfast-model"))
+
+
+@no_limits_here
+def test_an_absurd_width_takes_no_memory_and_changes_no_value() -> None:
+    """In a process of two gigabytes: columns that no landmark uses cost nothing."""
+    for name in ("routed_laplacian", "routed_meka"):
+        path = FROZEN / "1.1" / f"{name}.model"
+        text = re.sub(rb"n_features \d+", b"n_features 2147483647", path.read_bytes())
+        code = (
+            "import sys, resource, numpy as np\n"
+            "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
+            "from svmfast.formats.detect import load_model\n"
+            "from svmfast.rows import Rows\n"
+            "rows = Rows.from_dense(np.linspace(-1, 1, 60).reshape(5, 12))\n"
+            "print(*load_model(sys.stdin.buffer.read()).decision_values(rows).ravel().tolist())\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        rows = Rows.from_dense(np.linspace(-1, 1, 60).reshape(5, 12))
+        expected = load_model(path).decision_values(rows).ravel()
+        assert np.allclose(np.array(done.stdout.split(), float), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_columns_in_use_are_found_among_all() -> None:
+    """The engine's compact form against the plain one, rows with columns below, between and beyond."""
+    from svmfast import kernels
+
+    rng = np.random.default_rng(0)
+    dense = np.zeros((6, 40))
+    dense[:, [3, 17, 39]] = rng.normal(size=(6, 3))
+    rows = Rows.from_dense(rng.normal(size=(9, 45)))
+    arguments = (
+        kernels.Kernel("laplacian", 0.3),
+        Rows.from_dense(dense),
+        rng.normal(size=(2, 6)),
+        np.ones(2),
+        None,
+    )
+    plain = kernels.DecisionEngine(*arguments).decision_values(rows)
+    whole, kernels._DENSE_NUMBERS = kernels._DENSE_NUMBERS, 10
+    try:
+        compact = kernels.DecisionEngine(*arguments).decision_values(rows)
+    finally:
+        kernels._DENSE_NUMBERS = whole
+    assert np.allclose(compact, plain, rtol=1e-13, atol=1e-15)
+
+
+def test_libsvm_text_cut_behind_every_line() -> None:
+    for name in ("iris_c_rbf_prob", "diabetes_eps_rbf_prob", "normal_one_rbf_prob", "iris_precomputed"):
+        lines = (FIXTURES / "models" / f"{name}.model").read_bytes().splitlines(keepends=True)
+        for kept in range(len(lines)):
+            with pytest.raises(errors.ModelFormatError):
+                load_model(b"".join(lines[:kept]))
+
+
+@pytest.mark.parametrize("name", ["tie_votes", "single_class", "normal_one_linear", "tie_votes_prob"])
+def test_every_byte_of_libsvm_text_damaged(name: str) -> None:
+    text = (FIXTURES / "models" / f"{name}.model").read_bytes()[:3000]
+    text = text[: text.rindex(b"\n") + 1]
+    for at in range(len(text)):
+        for piece in (DAMAGE[at % len(DAMAGE)], bytes([text[at] ^ (1 << at % 8)])):
+            check(text[:at] + piece + text[at + 1 :])
+
+
+@no_limits_here
+def test_memory_stays_in_proportion_to_the_file() -> None:
+    """Every size of every file replaced by huge ones, in one process that may not grow."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for path in OWN[:6]:
+        text = path.read_bytes()
+        for match in re.finditer(rb"(?<= )\d+(?=[ \n])", text):
+            if is_size(text, match.start()):
+                for number in (b"100000000", b"2000000000", b"9" * 18):
+                    with contextlib.suppress(errors.ModelFormatError):
+                        load_model(text[: match.start()] + number + text[match.end() :])
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
