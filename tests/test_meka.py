@@ -15,6 +15,7 @@ from svmfast.cli.main import run
 from svmfast.errors import MemoryLimitError, OptionError, TrainingRowError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods._meka_error import equal_memory_blocks, exact_blocks_bytes
 from svmfast.methods.meka import (
     MekaSettings,
     cross_validate_meka,
@@ -188,18 +189,53 @@ def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
     assert found.links == 0
 
 
+@pytest.mark.parametrize("gamma", [2.0**e for e in range(-6, 7, 2)])
+def test_never_worse_than_blocks_of_the_same_memory(gamma: float) -> None:
+    """Where no low-rank form is any good, exact blocks of smaller clusters take its place."""
+    rows, _ = data("digits.train")
+    wanted = settings(gammas=(gamma,), approximation=MekaOptions(rank=20), psd="none")
+    found = kernel_error(rows, wanted)
+    assert found.relative_error <= found.block_diagonal_error * 1.01
+    small = found.exact_blocks
+    if small is None:
+        assert found.relative_error == found.low_rank_error
+        assert found.relative_error <= 0.01
+        return
+    alone = kernel_error(rows, replace(wanted, block_only=True, clusters=small.clusters))
+    assert alone.relative_error == pytest.approx(small.relative_error, rel=1e-9)
+    assert (found.form == "exact-blocks") == (small.relative_error < (found.low_rank_error or 0))
+    assert found.relative_error == min(small.relative_error, found.low_rank_error or 0)
+    assert small.bytes <= 8 * (20 * len(rows) + 3 * 20 + 3 * 20 * 20)
+    if found.form == "exact-blocks":
+        assert (found.clusters, found.links, found.bytes) == (small.clusters, 0, small.bytes)
+        assert gamma >= 1
+    else:
+        assert gamma < 4
+
+
+def test_blocks_of_one_row_still_do_not_fit() -> None:
+    """Rank 1: less memory than the diagonal and the links take; nothing is tried in vain."""
+    rows, _ = data("iris.train")
+    assert equal_memory_blocks(rows, 8 * len(rows) - 8, 0) is None
+    apart = equal_memory_blocks(rows, 8 * 20 * len(rows), 0)
+    assert apart is not None
+    assert exact_blocks_bytes(apart) <= 8 * 20 * len(rows)
+
+
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
 def test_repairs_in_the_kernel_error(psd: str) -> None:
     rows, _ = data("digits.train")
     rough = settings(gammas=(0.02,), clusters=8, approximation=MekaOptions(rank=6, rho=0.0), psd=psd)
-    bare = kernel_error(rows, replace(rough, psd="none")).relative_error
+    bare = kernel_error(rows, replace(rough, psd="none")).low_rank_error
     found = kernel_error(rows, rough)
     if psd == "none":
         assert found.smallest_eigenvalue is None
     else:
         assert found.smallest_eigenvalue is not None
         assert found.smallest_eigenvalue < 0
-        assert found.relative_error < bare if psd == "clip" else found.relative_error > bare * 0.9
+        assert found.low_rank_error is not None
+        assert bare is not None
+        assert found.low_rank_error < bare if psd == "clip" else found.low_rank_error > bare * 0.9
 
 
 def test_refusals() -> None:
@@ -320,6 +356,10 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     assert "fastfood" not in out
     assert "kmeans-nystrom" in out
+    status, out, _ = call(capsys, *words[:-2], 8, "-q")
+    assert (
+        "; exact blocks of smaller clusters are closer at the same memory (to train so: --block-only" in out
+    )
     status, out, _ = call(capsys, file, "--task", "error", "--block-only", "-q")
     assert out.splitlines()[2].startswith("exact blocks")
 

@@ -111,13 +111,26 @@ def show_error(report: ErrorReport, as_json: bool) -> None:
     rows = f"{report.rows:,} rows, compared on {report.sampled_rows:,}"
     click.echo(f"{report.kernel} kernel, gamma {report.gamma:.6g}; {rows}; {report.clusters} clusters")
     click.echo(f"{'method':<20} {'rank':>6} {'relative error':>15} {'seconds':>9} {'MiB':>9}")
-    ranks = report.ranks
-    rank = str(ranks[0]) if min(ranks) == max(ranks) else f"<={max(ranks)}"
-    name = "exact blocks" if report.links == 0 and report.smallest_eigenvalue is None else "meka"
+    rank = _extent(report.ranks)
+    name = "meka" if report.form == "low-rank" else f"exact blocks ({report.clusters})"
     lines: list[tuple[str, str, float, float, float]] = [
         (name, rank, report.relative_error, report.seconds, report.bytes)
     ]
     lines += [(b.name, str(b.rank), b.relative_error, b.seconds, b.bytes) for b in report.baselines]
     for what, of_rank, error, seconds, size in lines:
         click.echo(f"{what:<20} {of_rank:>6} {error:>15.6f} {seconds:>9.2f} {size / 2**20:>9.1f}")
-    click.echo(f"without links between clusters: {report.block_diagonal_error:.6f}")
+    small = report.exact_blocks
+    if report.low_rank_error is None:
+        return
+    click.echo(f"low-rank blocks without links: {report.block_diagonal_error:.6f}")
+    if small is not None and report.form == "low-rank":
+        click.echo(f"exact blocks of {small.clusters} clusters, same memory: {small.relative_error:.6f}")
+    elif small is not None:
+        click.echo(
+            f"low-rank blocks with links: {report.low_rank_error:.6f}; exact blocks of smaller clusters are "
+            f"closer at the same memory (to train so: --block-only --clusters {small.clusters})"
+        )
+
+
+def _extent(ranks: tuple[int, ...]) -> str:
+    return str(ranks[0]) if min(ranks) == max(ranks) else f"<={max(ranks)}"

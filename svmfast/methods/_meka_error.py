@@ -15,7 +15,7 @@ from svmfast.methods._meka_plan import MekaSettings, plan_bytes
 from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_baselines import BASELINES, baselines_for
-from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans, partition
+from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, load_kmeans, partition
 from svmfast.solvers.kernel_error import BlockOf, Sample, relative_error, sample_rows
 from svmfast.solvers.meka import Meka, approximate_kernel
 from svmfast.solvers.meka_systems import positive_spectrum, smallest_eigenvalue
@@ -35,9 +35,39 @@ class BaselineError:
     bytes: int
 
 
+#: Below this error of the low-rank blocks, exact blocks of smaller clusters are not tried.
+SMALL_ERROR = 0.01
+#: How many times the clusters are made more until their exact blocks fit.
+_FIT_TRIES = 8
+
+
+@dataclass(frozen=True)
+class ExactBlocks:
+    """Exact blocks of clusters so small that they take no more memory than low rank; zero elsewhere."""
+
+    clusters: int
+    relative_error: float
+    seconds: float
+    bytes: int
+
+
 @dataclass(frozen=True)
 class ErrorReport:
-    """``||G - Gt||_F / ||G||_F``; see :func:`kernel_error`. `seconds`: of building, not of judging."""
+    """``||G - Gt||_F / ||G||_F``; see :func:`kernel_error`. `seconds`: of building, not of judging.
+
+    Attributes
+    ----------
+    form : str
+        ``low-rank``: low-rank blocks and links. ``exact-blocks``: the kernel falls off so fast that exact
+        blocks of smaller clusters are closer at the same memory; `relative_error`, `clusters`, `ranks`,
+        `links` and `bytes` are theirs. Always ``exact-blocks`` with ``block_only``.
+    low_rank_error : float or None
+        Of low-rank blocks and links, whether they were taken or not.
+    block_diagonal_error : float
+        Of low-rank blocks without links.
+    exact_blocks : ExactBlocks or None
+        If they were tried.
+    """
 
     rows: int
     features: int
@@ -48,8 +78,11 @@ class ErrorReport:
     ranks: tuple[int, ...]
     links: int
     smallest_eigenvalue: float | None
+    form: str
     relative_error: float
+    low_rank_error: float | None
     block_diagonal_error: float
+    exact_blocks: ExactBlocks | None
     seconds: float
     stages: Mapping[str, float]
     bytes: int
@@ -72,7 +105,10 @@ def kernel_error(
     ----------
     rows : Rows
     settings : MekaSettings
-        One gamma. With ``block_only`` the blocks within clusters are exact and all others zero.
+        One gamma. With ``block_only`` the blocks within clusters are exact and all others zero. Else low-rank
+        blocks and links are built, and where their error is over SMALL_ERROR, exact blocks of as many
+        clusters as take no more memory; the closer of the two is the approximation. (With large gamma the
+        matrix is nearly diagonal, and no low-rank form of it any good.)
     sample : int
         The error is estimated on so many rows (all, if there are fewer).
     compare : bool
@@ -93,11 +129,11 @@ def kernel_error(
         chosen = sample_rows(groups, sample, settings.seed)
         smallest: float | None = None
         links, added = 0, 0.0
+        form, low_rank, small = "exact-blocks", None, None
         if settings.block_only:
-            sizes = parted.sizes
-            ranks, size = tuple(sizes.tolist()), int((sizes * (sizes + 1)).sum()) * 4
+            ranks, size = tuple(parted.sizes.tolist()), exact_blocks_bytes(parted)
             stages["blocks"] = 0.0
-            error = apart = relative_error(kernel, chosen, _exact_blocks(kernel, chosen), threads=threads)
+            error = apart = _blocks_error(kernel, chosen, threads)
         else:
             meka = approximate_kernel(
                 kernel, parted, settings.approximation, threads=threads, progress=progress
@@ -121,6 +157,24 @@ def kernel_error(
                 kernel, chosen, _meka_blocks(meka, chosen, None, links=False), threads=threads
             )
             del meka, blocks, whole
+            form, low_rank = "low-rank", error
+            if settings.approximation.links and error > SMALL_ERROR:
+                begin = time.perf_counter()
+                finer = equal_memory_blocks(rows, size, settings.seed, threads=threads)
+                stages["exact blocks"] = time.perf_counter() - begin
+                if finer is not None:
+                    chosen = sample_rows(
+                        [finer.cluster(s) for s in range(len(finer.sizes))], sample, settings.seed
+                    )
+                    small = ExactBlocks(
+                        len(finer.sizes),
+                        _blocks_error(kernel, chosen, threads),
+                        stages["exact blocks"],
+                        exact_blocks_bytes(finer),
+                    )
+                    if small.relative_error < error:
+                        form, error, links = "exact-blocks", small.relative_error, 0
+                        size, ranks = small.bytes, tuple(finer.sizes.tolist())
         seconds = sum(stages.values())
         lines: list[BaselineError] = []
         if compare:
@@ -136,18 +190,43 @@ def kernel_error(
         sampled_rows=sum(len(part) for part in chosen.rows),
         kernel=settings.kernel,
         gamma=kernel.gamma,
-        clusters=len(groups),
+        clusters=len(ranks),
         ranks=ranks,
         links=links,
         smallest_eigenvalue=smallest,
+        form=form,
         relative_error=error,
+        low_rank_error=low_rank,
         block_diagonal_error=apart,
+        exact_blocks=small,
         seconds=seconds,
         stages=stages,
         bytes=size,
         planned_bytes=planned,
         baselines=tuple(lines),
     )
+
+
+def exact_blocks_bytes(parted: Partition) -> int:
+    """Memory of the exact blocks within clusters: one triangle of each."""
+    return int((parted.sizes * (parted.sizes + 1)).sum()) * 4
+
+
+def equal_memory_blocks(rows: Rows, size: int, seed: int, *, threads: int = 1) -> Partition | None:
+    """Cluster the rows so finely that their exact blocks take at most `size` bytes; None if that fails.
+
+    More clusters are tried until it holds: clusters are uneven, and large ones cost most.
+    """
+    n = len(rows)
+    clusters = max(1, int(np.ceil(4 * n * n / size)))
+    for _ in range(_FIT_TRIES):
+        if clusters > n:
+            break
+        parted = partition(rows, kmeans_centers(rows, clusters, seed=seed), threads=threads)
+        if exact_blocks_bytes(parted) <= size:
+            return parted
+        clusters = int(np.ceil(1.2 * clusters))
+    return None
 
 
 def baseline_error(
@@ -181,7 +260,8 @@ def _meka_blocks(meka: Meka, chosen: Sample, whole: FloatArray | None, *, links:
     return block
 
 
-def _exact_blocks(kernel: Kernel, chosen: Sample) -> BlockOf:
+def _blocks_error(kernel: Kernel, chosen: Sample, threads: int) -> float:
+    """The error of exact blocks within the sample's groups and zero between them."""
     width = max(rows.n_columns for rows in chosen.rows)
 
     def block(g: int, a: slice, h: int, b: slice) -> FloatArray:
@@ -190,4 +270,4 @@ def _exact_blocks(kernel: Kernel, chosen: Sample) -> BlockOf:
             return np.zeros((len(left), len(right)))
         return kernel.matrix(left.to_dense(width), right.to_dense(width))
 
-    return block
+    return relative_error(kernel, chosen, block, threads=threads)
