@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from svmfast.methods.meka import (
     fit_ridge,
     fit_svc,
     kernel_error,
+    plan_bytes,
 )
 from svmfast.methods.train import TrainOptions, train
 from svmfast.models.routed import RoutedModel
@@ -409,6 +413,68 @@ def test_memory_limit_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert not model.exists()
     status, _, err = call(capsys, file, model, "--task", "svc", "--memory", "much")
     assert "'much': expected a size such as 500MiB or 2G" in err
+
+
+def test_uneven_clusters_are_counted_when_they_are_known() -> None:
+    """999 rows in one corner, one far away: what fits two equal clusters does not fit these."""
+    x = np.random.default_rng(0).normal(size=(1000, 2))
+    x[0] = 1e3
+    rows = Rows.from_dense(x)
+    wanted = settings(clusters=2, approximation=MekaOptions(rank=100, strategy="size"))
+    equal = plan_bytes(rows, wanted, "ridge", 1)
+    assert plan_bytes(rows, wanted, "ridge", 1, largest=999) > equal
+    for task in ("ridge", "error"):
+        wanted = replace(wanted, memory=plan_bytes(rows, wanted, task, 1, sample=1000))
+        fit = fit_ridge if task == "ridge" else kernel_error
+        targets = (x[:, 0],) if task == "ridge" else ()
+        with pytest.raises(MemoryLimitError, match="raise --memory"):
+            fit(rows, *targets, wanted)
+
+
+@pytest.mark.parametrize("words", [["--task", "error"], ["MODEL", "--task", "svc"]])
+def test_the_memory_said_before_is_not_exceeded(words: list[str], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    file = tmp_path / "d"
+    x = rng.normal(size=(20_000, 8))
+    lines = zip(np.where(x[:, 0] > 0, 1, -1), x, strict=True)
+    file.write_text(
+        "".join(f"{y} " + " ".join(f"{j}:{v:.4f}" for j, v in enumerate(r, 1)) + "\n" for y, r in lines)
+    )
+    words = [str(tmp_path / "m") if word == "MODEL" else word for word in words]
+    size = ["--rank", "60", "--clusters", "6", "--sample", "3000", "-j", "2", "--json", "-q"]
+    command = [sys.executable, "-m", "svmfast", "meka", str(file), *words, *size]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        report = json.loads(process.stdout.read())
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert 0.3 * report["planned_bytes"] < used.ru_maxrss * 1024 <= report["planned_bytes"]
+
+
+@pytest.mark.parametrize("words", [["--task", "ridge"], ["--task", "svc", "-c", "2"], ["--from"]])
+def test_the_same_bytes_for_any_number_of_threads(words: list[str], tmp_path: Path) -> None:
+    """k-means, blocks and the solution; however many threads BLAS and OpenMP would take by themselves."""
+    words = [*words, str(FIXTURES / "models" / "breast_c_rbf_prob.model")] if words == ["--from"] else words
+    made = []
+    for jobs, openmp in (("1", "1"), ("2", "2"), ("3", "5")):
+        model = tmp_path / f"m{jobs}"
+        command = [
+            sys.executable,
+            "-m",
+            "svmfast",
+            "meka",
+            str(FIXTURES / "data" / "breast.train"),
+            str(model),
+        ]
+        environment = {**os.environ, "OMP_NUM_THREADS": openmp, "OPENBLAS_NUM_THREADS": openmp}
+        subprocess.run(
+            [*command, *words, "--rank", "30", "--clusters", "4", "-j", jobs, "-q"],
+            check=True,
+            env=environment,
+        )
+        made.append(model.read_bytes())
+    assert made[0] == made[1] == made[2]
 
 
 def test_a_label_that_is_no_class_names_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

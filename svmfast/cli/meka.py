@@ -111,13 +111,17 @@ class Size(_ParamType):
 )
 @click.option("--clusters", type=click.IntRange(min=1), default=10, metavar="N", help="Clusters of the rows.")
 @click.option(
-    "--rank", type=click.IntRange(min=1), default=128, metavar="K", help="Rank of each cluster's block."
+    "--rank",
+    type=click.IntRange(min=1),
+    metavar="K",
+    show_default="128; with --from 256",
+    help="Rank of each cluster's block.",
 )
 @click.option(
     "--landmarks",
     type=click.IntRange(min=1),
     metavar="M",
-    show_default="twice the rank",
+    show_default="twice the rank; with --from and equal ranks the rank",
     help="Sampled columns of each cluster's block; the cost of a prediction.",
 )
 @click.option(
@@ -307,14 +311,17 @@ def _settings(
                 raise OptionError(f"the exact model's kernel is {found}; give the width of ours with -g")
             gammas = (exact.kernel.gamma,)
     strengths = {"svc": costs or (1.0,), "exact": lambdas or ()}.get(job, lambdas or (0.1,))
+    # A prediction costs landmarks, not rank. Decision values have no noise, so their fit takes the full rank.
+    rank = sizes["rank"] or (256 if job == "exact" else 128)
+    landmarks = rank if job == "exact" and sizes["strategy"] == "equal" else 0
     return MekaSettings(
         gammas=gammas,
         strengths=strengths,
         kernel=kind,
         clusters=sizes["clusters"],
         approximation=MekaOptions(
-            rank=sizes["rank"],
-            landmarks=sizes["landmarks"] or 0,
+            rank=rank,
+            landmarks=sizes["landmarks"] or landmarks,
             rho=sizes["rho"],
             eps=sizes["eps"],
             strategy=sizes["strategy"],

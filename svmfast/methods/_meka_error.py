@@ -135,6 +135,10 @@ def kernel_error(
             stages["blocks"] = 0.0
             error = apart = _blocks_error(kernel, chosen, threads)
         else:
+            # Now that the clusters' sizes are known.
+            largest = int(parted.sizes.max())
+            needed = plan_bytes(rows, settings, "error", 1, threads=threads, sample=sample, largest=largest)
+            settings.check_memory(needed)
             meka = approximate_kernel(
                 kernel, parted, settings.approximation, threads=threads, progress=progress
             )

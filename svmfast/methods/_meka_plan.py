@@ -105,8 +105,9 @@ def plan_bytes(
     threads: int = 1,
     sample: int = 0,
     compare: bool = False,
+    largest: int = 0,
 ) -> int:
-    """Return the memory a run will take, an upper bound for clusters of equal size.
+    """Return the memory a run will take, an upper bound for clusters of at most `largest` rows.
 
     Parameters
     ----------
@@ -119,19 +120,28 @@ def plan_bytes(
     threads : int
     sample, compare
         Of ``error``.
+    largest : int
+        Rows of the largest cluster, once that is known; as if all were equal else.
     """
     n, d, c = len(rows), rows.n_columns, min(settings.clusters, len(rows))
     data = 12 * rows.nnz + 8 * n
     # The rows themselves, the same ordered by cluster, and in cross validation a fold's share of both.
     total = PROGRAM_BYTES + data * (4 if settings.folds or task == "exact" else 2)
     total += 16 * min(n, KMEANS_ROWS) * d + 8 * n * functions * 4
+    largest = largest or -(-n // c)
     if settings.block_only:
-        return total + block_bytes(-(-n // c), settings, task, threads=threads)
+        return total + block_bytes(largest, settings, task, threads=threads)
     a = settings.approximation
-    rank, columns = min(a.rank, n), min(a.columns, n)
-    basis, inner = 8 * n * rank, min(c * rank, n)
+    rank, columns, inner = min(a.rank, n), min(a.columns, n), min(c * a.rank, n)
+    most = rank
+    if a.strategy == "size":
+        most = -(-rank * c * largest // n)
+        columns = a.landmarks or 2 * most
+    elif a.strategy == "eigen":
+        most = min(columns, c * rank)
+    basis = 8 * (largest * most + (n - largest) * (most if a.strategy == "size" else rank))
     # A cluster's W exists beside its orthonormal form; a chunk's kernel values beside the chunk.
-    total += basis + basis // c * threads + 8 * CHUNK_ROWS * (2 * columns + d) * threads
+    total += basis + 8 * largest * most * threads + 8 * CHUNK_ROWS * (2 * columns + d) * threads
     total += c * 8 * (2 * columns**2 + columns * d)
     if a.links and c > 1:
         side = int((1 + a.rho) * rank * (1 + HELD_OUT_SHARE))
@@ -143,6 +153,7 @@ def plan_bytes(
         total += 8 * 6 * n * functions
     if task == "error":
         q = min(sample, n)
+        total += data  # the rows once more, ordered by smaller clusters
         total += 8 * q * rank + threads * 8 * 4 * BLOCK**2
         if compare:
             equal = (basis + 4 * c * (c - 1) * rank**2) // (8 * n)

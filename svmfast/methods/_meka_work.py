@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
 from svmfast.methods._meka_blocks import block_ridge, block_svc
-from svmfast.methods._meka_plan import MekaSettings, check_blocks
+from svmfast.methods._meka_plan import MekaSettings, check_blocks, plan_bytes
 from svmfast.methods._meka_solve import assemble, meka_ridge, meka_svc
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
@@ -78,6 +78,10 @@ class Work:
                     for c in strengths
                 ]
             return block_ridge(kernel, self.parted, self.targets, self.head, strengths, self.threads)
+        rows, width = self.parted.rows, self.targets.shape[1]
+        largest = int(self.parted.sizes.max())
+        needed = plan_bytes(rows, settings, self.task, width, threads=self.threads, largest=largest)
+        settings.check_memory(needed)
         meka = approximate_kernel(
             kernel, self.parted, settings.approximation, threads=self.threads, progress=self.progress
         )
