@@ -1,29 +1,44 @@
-"""Measure meka against what its paper reports; writes one JSON object, and figures with --figure.
+"""Measure meka against what its paper reports, and make docs/meka.md from the results.
 
-    python scripts/bench_meka.py FOLDER PART... [--json OUT] [--figure OUT.svg]
+    python scripts/bench_meka.py FOLDER PART... --json docs/figures/meka_results.json [--page docs/meka.md]
+    python scripts/bench_meka.py --json RESULTS --page docs/meka.md --figure docs/figures/meka_sweep.svg
 
-FOLDER holds LIBSVM data sets under their usual names. Parts: error, sweep, ridge, bka, svc, speed. Every
-figure stands beside what it is measured against, made in the same run. Timings are wall time; close other
-programs.
+FOLDER holds LIBSVM data sets under their usual names. Parts: error, sweep, ridge, bka, svc, exact, speed. A
+part's results take the place of its old ones in the JSON file. Every figure stands beside what it is measured
+against, made in the same run. Timings are wall time; close other programs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
+import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from bench_meka_tables import draw, markdown
+from bench_tables import put_into
 
+from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.meka import MekaSettings, baseline_error, fit_ridge, fit_svc, kernel_error
+from svmfast.methods.meka import (
+    MekaSettings,
+    baseline_error,
+    cross_validate_meka,
+    fit_exact,
+    fit_ridge,
+    fit_svc,
+    kernel_error,
+)
 from svmfast.methods.train import TrainOptions, train
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_baselines import BASELINES
@@ -64,7 +79,7 @@ def scaled(rows: Rows, how: str) -> Rows:
     return Rows.from_dense(unit if how == "[0,1]" else np.where(high > low, 2 * unit - 1, 0))
 
 
-def error_part(folder: Path) -> dict:
+def error_part(folder: Path) -> dict[str, Any]:
     """Acceptance 1: the paper's settings; the baselines at equal memory and at the paper's own rank k."""
     out = {}
     for name, ((k, gamma, clusters), paper) in PAPER_ERROR.items():
@@ -86,20 +101,27 @@ def error_part(folder: Path) -> dict:
     return out
 
 
-def sweep_part(folder: Path) -> list[dict]:
-    """Acceptance 1: never worse than block-diagonal at the same rank by over 1 %; the paper's figure 1c."""
+def sweep_part(folder: Path) -> list[dict[str, Any]]:
+    """Acceptance 1: the paper's figure 1c, for three data sets, three scalings and 13 gammas."""
     out = []
     for name in ("pendigits", "ijcnn1", "covtype"):
         rows = read(folder, FILES[name])[0]
         few = rows.take(np.sort(np.random.default_rng(0).choice(len(rows), 3000, replace=False)))
         for how in ("[0,1]", "[-1,1]", "standard"):
-            x = scaled(few, how)
-            for power in range(-6, 7):
+            x, finer = scaled(few, how), 0
+            # From large gamma to small: exact blocks of the same memory are tried by the method at the large.
+            for power in range(6, -7, -1):
                 settings = MekaSettings(
                     (2.0**power,), clusters=5, approximation=MekaOptions(rank=64), psd="none"
                 )
                 report = kernel_error(x, settings, threads=THREADS)
-                blocks = kernel_error(x, replace(settings, block_only=True), threads=THREADS)
+                whole = kernel_error(x, replace(settings, block_only=True), threads=THREADS)
+                tried = report.exact_blocks
+                if tried is None:
+                    same = replace(settings, block_only=True, clusters=finer)
+                    tried_error = kernel_error(x, same, threads=THREADS).relative_error
+                else:
+                    finer, tried_error = tried.clusters, tried.relative_error
                 rank = max(1, round(report.bytes / (8 * len(x))))
                 kernel = Kernel("rbf", 2.0**power)
                 low = {
@@ -112,18 +134,22 @@ def sweep_part(folder: Path) -> list[dict]:
                         "scaling": how,
                         "log2_gamma": power,
                         "meka": report.relative_error,
+                        "form": report.form,
+                        "low_rank": report.low_rank_error,
                         "block_diagonal": report.block_diagonal_error,
-                        "exact_blocks": blocks.relative_error,
-                        "exact_blocks_bytes": blocks.bytes,
-                        "meka_bytes": report.bytes,
+                        "bytes": report.bytes,
+                        "exact_blocks_equal_memory": tried_error,
+                        "exact_blocks_equal_memory_clusters": finer,
+                        "exact_blocks": whole.relative_error,
+                        "exact_blocks_bytes": whole.bytes,
                         **low,
                     }
                 )
-                print(out[-1], file=sys.stderr, flush=True)
+            print(out[-1], file=sys.stderr, flush=True)
     return out
 
 
-def ridge_part(folder: Path) -> dict:
+def ridge_part(folder: Path) -> dict[str, Any]:
     """Acceptance 2: test RMSE over 5 splits, parameters by 3-fold cross validation on the first."""
     out = {}
     gammas = tuple(2.0**e for e in (-4, -2, 0, 2))
@@ -162,7 +188,12 @@ def ridge_part(folder: Path) -> dict:
             "equal_memory_rank": rank,
             "standard_deviation": float(y.std()),
             "methods": {
-                m: {"rmse": float(np.mean(v)), "spread": float(np.std(v)), "gamma_lambda": chosen[m]}
+                m: {
+                    "rmse": float(np.mean(v)),
+                    "spread": float(np.std(v)),
+                    "splits": v,
+                    "gamma_lambda": chosen[m],
+                }
                 for m, v in scores.items()
             },
         }
@@ -196,62 +227,129 @@ def baseline_choice(
     return gammas[g], lambdas[s]
 
 
-def bka_part(folder: Path) -> dict:
-    """Acceptance 3: local LIBSVM models beside LIBSVM itself on all rows, in one run."""
+def percent(model: Any, rows: Rows, labels: np.ndarray) -> float:
+    """Accuracy in percent."""
+    return float(np.mean(model.head.predict(model.decision_values(rows, threads=THREADS)) == labels) * 100)
+
+
+def bka_part(folder: Path) -> dict[str, Any]:
+    """Acceptance 3: local LIBSVM models with three seeds, beside LIBSVM itself on all rows, in one run."""
     rows, y = read(folder, ("ijcnn1",))
     test, truth = read(folder, ("ijcnn1.t",))
-    settings = MekaSettings((2.0,), (32.0,), clusters=64, block_only=True)
-    begin = time.perf_counter()
-    model, report = fit_svc(rows, y, settings, threads=THREADS)
-    local = time.perf_counter() - begin
+    runs: list[dict[str, float]] = []
+
+    def local(seed: int) -> None:
+        settings = MekaSettings(
+            (2.0,), (32.0,), clusters=64, block_only=True, approximation=MekaOptions(seed=seed)
+        )
+        begin = time.perf_counter()
+        model, _ = fit_svc(rows, y, settings, threads=THREADS)
+        seconds = time.perf_counter() - begin
+        runs.append({"seed": seed, "seconds": seconds, "accuracy": percent(model, test, truth)})
+
+    local(0)
     begin = time.perf_counter()
     exact = train(rows, y, TrainOptions(gamma=2.0, C=32.0))
     whole = time.perf_counter() - begin
-
-    def accuracy(m: object) -> float:
-        return float(np.mean(m.head.predict(m.decision_values(test, threads=THREADS)) == truth) * 100)  # type: ignore[attr-defined]
-
+    local(1)
+    local(2)
     return {
-        "bka": {"seconds": local, "accuracy": accuracy(model), "stages": dict(report.seconds)},
-        "train": {"seconds": whole, "accuracy": accuracy(exact)},
-        "faster": whole / local,
+        "runs": runs,
+        "train": {"seconds": whole, "accuracy": percent(exact, test, truth)},
+        "faster": whole / float(np.median([r["seconds"] for r in runs])),
         "paper": {"bka": 98.49, "libsvm": 98.69, "faster": 23},
     }
 
 
-def svc_part(folder: Path) -> list[dict]:
-    """Acceptance 3: MEKA svc on ijcnn1, a9a, letter."""
+#: Data, test data, gammas, Cs, size of the final model, accuracy of the exact SVM in this folder's models.
+SVC = (
+    ("ijcnn1", "ijcnn1.t", (1.0, 2.0, 4.0), (1.0, 4.0, 16.0), (10, 128, 256), 98.697),
+    ("a9a", "a9a.t", (0.02, 0.05), (0.1, 0.5, 2.0), (10, 128, 256), 84.860),
+    ("letter.scale", "letter.scale.t", (2.0, 4.0, 8.0), (1.0, 4.0, 16.0), (10, 256, 256), 97.840),
+)
+
+
+def svc_part(folder: Path) -> list[dict[str, Any]]:
+    """Acceptance 3: MEKA svc; gamma and C by 3-fold cross validation on 6,000 training rows (-v 3)."""
     out = []
-    for name, test, gamma, cost, exact in (
-        ("ijcnn1", "ijcnn1.t", 2.0, 1.0, 98.697),
-        ("a9a", "a9a.t", 0.02, 0.5, 84.860),
-        ("letter.scale", "letter.scale.t", 2.0, 4.0, 97.840),
-    ):
+    for name, test, gammas, costs, (clusters, rank, landmarks), exact in SVC:
         rows, y = read(folder, (name,))
         other, truth = read(folder, (test,))
-        settings = MekaSettings((gamma,), (cost,), clusters=10, approximation=MekaOptions(rank=128))
+        some = np.sort(np.random.default_rng(0).permutation(len(rows))[:6000])
+        approximation = MekaOptions(rank=128, landmarks=128)
+        settings = MekaSettings(gammas, costs, clusters=5, approximation=approximation, folds=3)
+        begin = time.perf_counter()
+        scores = cross_validate_meka("svc", rows.take(some), y[some], settings, threads=THREADS)
+        choosing = time.perf_counter() - begin
+        best = max(scores, key=lambda s: s.score)
+        settings = MekaSettings(
+            (best.gamma,),
+            (best.strength,),
+            clusters=clusters,
+            approximation=MekaOptions(rank=rank, landmarks=landmarks),
+        )
         begin = time.perf_counter()
         model, report = fit_svc(rows, y, settings, threads=THREADS)
         seconds = time.perf_counter() - begin
         begin = time.perf_counter()
-        said = model.head.predict(model.decision_values(other, threads=THREADS))
+        accuracy = percent(model, other, truth)
         out.append(
             {
                 "data": name,
-                "gamma": gamma,
-                "C": cost,
+                "gamma": best.gamma,
+                "C": best.strength,
+                "clusters": clusters,
+                "rank": rank,
+                "landmarks": landmarks,
+                "choosing_seconds": choosing,
                 "seconds": seconds,
                 "predict_seconds": time.perf_counter() - begin,
-                "accuracy": float(np.mean(said == truth) * 100),
+                "counted_cost": report.multiply_adds / report.linear_multiply_adds,
+                "accuracy": accuracy,
                 "exact_svm": exact,
                 "train": report.train_score,
+                "scores": [asdict(s) for s in scores],
             }
         )
         print(out[-1], file=sys.stderr, flush=True)
     return out
 
 
-def speed_part(folder: Path) -> list[dict]:
+def exact_part(folder: Path) -> list[dict[str, Any]]:
+    """--from: decision values of an exact model fitted on its training rows, told on the test rows."""
+    rows = read(folder, ("ijcnn1",))[0]
+    test, truth = read(folder, ("ijcnn1.t",))
+    exact = load_model(folder / "ijcnn1_c32_g2.model")
+    wanted = exact.decision_values(test, threads=THREADS)
+    labels = exact.head.predict(wanted)
+    out = []
+    for clusters, rank, landmarks in ((10, 128, 256), (10, 128, 128), (10, 256, 256), (20, 128, 128)):
+        approximation = MekaOptions(rank=rank, landmarks=landmarks)
+        settings = MekaSettings((2.0,), (), clusters=clusters, approximation=approximation)
+        begin = time.perf_counter()
+        model, report = fit_exact(rows, exact, settings, threads=THREADS)
+        seconds = time.perf_counter() - begin
+        said = model.decision_values(test, threads=THREADS)
+        out.append(
+            {
+                "clusters": clusters,
+                "rank": rank,
+                "landmarks": landmarks,
+                "lambda": report.strength,
+                "seconds": seconds,
+                "differing": float(np.mean(model.head.predict(said) != labels) * 100),
+                "mean_error": float(np.abs(said - wanted).mean()),
+                "accuracy": percent(model, test, truth),
+                "exact_accuracy": float(np.mean(labels == truth) * 100),
+                "counted_cost": report.multiply_adds / report.linear_multiply_adds,
+                "exact_cost": float(len(exact.sv)),  # type: ignore[attr-defined]
+            }
+        )
+        print(out[-1], file=sys.stderr, flush=True)
+    return out
+
+
+def speed_part(folder: Path) -> list[dict[str, Any]]:
     """Acceptance 4: seconds and peak memory of a process of its own; skin at growing sizes."""
     out = []
     rows, labels = read(folder, FILES["skin"])
@@ -265,19 +363,24 @@ def speed_part(folder: Path) -> list[dict]:
         for n in (12_000, 25_000, 50_000, 200_000):
             path = Path(scratch) / f"skin{n}"
             write(whole.take(order[:n]), labels[order[:n]], path)
-            jobs.append((f"skin {n}", path, 10.0, 64, 10))
+            jobs.append((f"skin {n:,}", path, 10.0, 64, 10))
         for name, path, gamma, k, clusters in jobs:
             words = [sys.executable, "-m", "svmfast", "meka", str(path), "--task", "error", "--json", "-q"]
             words += ["-g", str(gamma), "--rank", str(k), "--clusters", str(clusters), "--psd", "none"]
             words += ["--sample", "2000", "-j", str(THREADS)]
             begin = time.perf_counter()
-            done = subprocess.run(words, check=True, capture_output=True)
+            with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                text = process.stdout.read()
+                _, status, used = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
             seconds = time.perf_counter() - begin
-            report = json.loads(done.stdout)
-            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+            report = json.loads(text)
             line = {"data": name, "rows": report["rows"], "seconds": report["seconds"]}
-            line |= {"process_seconds": seconds, "peak_bytes_so_far": peak, "bytes": report["bytes"]}
-            out.append({**line, "planned_bytes": report["planned_bytes"], "stages": report["stages"]})
+            line |= {"process_seconds": seconds, "peak_bytes": used.ru_maxrss * 1024}
+            line |= {"processor_seconds": used.ru_utime + used.ru_stime, "error": report["relative_error"]}
+            line |= {"bytes": report["bytes"], "planned_bytes": report["planned_bytes"]}
+            out.append({**line, "stages": report["stages"]})
             print(out[-1], file=sys.stderr, flush=True)
     return out
 
@@ -291,58 +394,54 @@ def write(rows: Rows, labels: np.ndarray, path: Path) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def draw(sweep: list[dict], path: Path) -> None:
-    """The paper's figure 1c, for every data set and scaling."""
-    import matplotlib
+PARTS: dict[str, Callable[[Path], Any]] = {
+    "error": error_part,
+    "sweep": sweep_part,
+    "ridge": ridge_part,
+    "bka": bka_part,
+    "svc": svc_part,
+    "exact": exact_part,
+    "speed": speed_part,
+}
 
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "meka"  # equal results, equal figure
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    from matplotlib import pyplot
 
-    data, scalings = ("pendigits", "ijcnn1", "covtype"), ("[0,1]", "[-1,1]", "standard")
-    figure, axes = pyplot.subplots(3, 3, figsize=(12, 10), sharex=True, sharey=True)
-    for i, name in enumerate(data):
-        for j, how in enumerate(scalings):
-            points = [p for p in sweep if p["data"] == name and p["scaling"] == how]
-            for method in ("meka", "block_diagonal", "exact_blocks", "nystrom", "kmeans-nystrom"):
-                axes[i][j].plot(
-                    [p["log2_gamma"] for p in points], [p[method] for p in points], marker=".", label=method
-                )
-            axes[i][j].set_title(f"{name} {how}")
-            axes[i][j].set_yscale("log")
-            axes[i][j].set_ylim(1e-6, 2)
-    axes[0][0].legend()
-    figure.supxlabel("log2 gamma")
-    figure.supylabel("relative error")
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+def machine() -> str:
+    """Where and when, and how busy."""
+    model = platform.processor() or platform.machine()
+    cpu = Path("/proc/cpuinfo")
+    if cpu.exists():
+        names = [
+            line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if "model name" in line
+        ]
+        model = names[0] if names else model
+    return (
+        f"{model}, {os.cpu_count()} cores, {THREADS} threads used, load average {os.getloadavg()[0]:.1f} "
+        f"(Python {platform.python_version()}, {time.strftime('%Y-%m-%d')})"
+    )
 
 
 def main() -> None:
-    parts = {
-        "error": error_part,
-        "sweep": sweep_part,
-        "ridge": ridge_part,
-        "bka": bka_part,
-        "svc": svc_part,
-        "speed": speed_part,
-    }
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("parts", nargs="+", choices=list(parts))
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--page", type=Path)
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
-    results = {name: parts[name](arguments.folder) for name in arguments.parts}
-    text = json.dumps(results, indent=2) + "\n"
-    if arguments.json:
-        arguments.json.write_text(text)
-    else:
-        print(text, end="")
-    if arguments.figure and "sweep" in results:
+    for name in arguments.parts:
+        where = machine()
+        made = PARTS[name](arguments.folder)
+        # Read late: parts may be measured side by side.
+        results = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+        results[name] = made
+        results.setdefault("machines", {})[name] = where
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    results = json.loads(arguments.json.read_text())
+    if arguments.page:
+        put_into(arguments.page, markdown(results))
+    if arguments.figure:
         draw(results["sweep"], arguments.figure)
 
 
