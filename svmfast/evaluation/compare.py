@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,11 +12,12 @@ import numpy as np
 from svmfast.errors import UnsupportedError
 from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds
 from svmfast.evaluation.score import Score
-from svmfast.evaluation.timing import measure
+from svmfast.evaluation.timing import Timing, measure
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import BoundedModel, CountedModel, Model
 from svmfast.models.certified import CertifiedModel, certified_rows
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
@@ -61,7 +63,7 @@ class Row:
         Rows whose label is not the exact model's; None for regression.
     mean_abs_error, max_abs_error : float or None
         |difference of decision values| from the exact model's, over all rows and decision functions; None
-        where one has a value for each class and the other one for each pair of classes.
+        where one has a value for each class and the other one for each pair, or another order of labels.
     inside_bound_percent : float or None
         Rows inside the model's validity bound; None for a model that has none.
     n_bytes : int or None
@@ -83,8 +85,10 @@ class Row:
     violations : int or None
         Rows that break the certificate: some decision value farther from the exact one than its bound.
     labels_differing_with_fallback : int or None
-    predict_seconds_with_fallback, speedup_with_fallback : float or None
+    predict_seconds_with_fallback, speedup_with_fallback, accuracy_with_fallback : float or None
         With the exact model answering the rows that are not certified.
+    values_differing_percent : float or None
+        Regression: root mean square difference from the exact model's values, over their standard deviation.
     """
 
     path: str
@@ -111,6 +115,8 @@ class Row:
     labels_differing_with_fallback: int | None = None
     predict_seconds_with_fallback: float | None = None
     speedup_with_fallback: float | None = None
+    accuracy_with_fallback: float | None = None
+    values_differing_percent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,7 @@ def compare(
     Parameters
     ----------
     entrants : sequence of Entrant
-        The exact model first; all must answer with the same labels in the same order.
+        The exact model first; all must answer with the same labels.
     rows : Rows of n > 0 rows
     targets : (n,) float64
         True labels or values.
@@ -173,94 +179,157 @@ def compare(
     """
     if not len(rows):
         raise UnsupportedError("there are no rows to compare on", "give a data file with rows")
-    exact = entrants[0]
+    ground = Ground(entrants[0], rows, targets, threads=threads, repeats=repeats)
     for other in entrants[1:]:
-        _same_question(exact, other)
-    linear = linear_seconds(exact.model.head, rows, threads=threads, repeats=repeats).seconds
-    unit = linear_multiply_adds(exact.model.head, rows)
+        ground.check(other)
     lines: list[Row] = []
-    reference: Answer | None = None
     for done, entrant in enumerate(entrants):
         progress(done, len(entrants), "models")
-        said, timing = measure(_prediction(entrant.model, rows, threads), repeats=repeats)
-        reference = reference or said
+        lines.append(ground.row(entrant, parse_seconds=parse_seconds))
+    progress(len(entrants), len(entrants), "models")
+    return Comparison(data_path, len(rows), rows.n_columns, threads, ground.linear_seconds, tuple(lines))
+
+
+class Ground:
+    """The exact model and the rows on which others are measured, one after the other.
+
+    Attributes
+    ----------
+    exact : Entrant
+    linear_seconds : float
+        What a linear model takes on the rows.
+    exact_seconds : float
+        What the exact model takes; known once a row was asked for.
+    """
+
+    def __init__(
+        self,
+        exact: Entrant,
+        rows: Rows,
+        targets: FloatArray,
+        *,
+        threads: int = 1,
+        repeats: int = 5,
+        limit_seconds: float = 20.0,
+    ) -> None:
+        self.exact, self._rows, self._targets = exact, rows, targets
+        self._threads, self._repeats, self._limit = threads, repeats, limit_seconds
+        self._unit = linear_multiply_adds(exact.model.head, rows)
+        self._reference: Answer | None = None
+        self.exact_seconds = math.nan
+        self.linear_seconds = self._time_linear()
+
+    def check(self, other: Entrant) -> None:
+        """Raise UnsupportedError where `other` does not answer the exact model's question."""
+        _same_question(self.exact, other)
+
+    def time_again(self) -> None:
+        """Time the exact and the linear model anew, so that ratios hold where the load has changed since.
+
+        An exact model that takes longer than the limit of a measurement keeps its time.
+        """
+        if self._reference is None or self.exact_seconds > self._limit:
+            return
+        self.exact_seconds = self._time(self.exact.model)[1].seconds
+        self.linear_seconds = self._time_linear()
+
+    def _time(self, model: Model) -> tuple[Answer, Timing]:
+        call = _prediction(model, self._rows, self._threads)
+        return measure(call, repeats=self._repeats, limit_seconds=self._limit)
+
+    def _time_linear(self) -> float:
+        head = self.exact.model.head
+        return linear_seconds(head, self._rows, threads=self._threads, repeats=self._repeats).seconds
+
+    def row(self, entrant: Entrant, *, parse_seconds: float | None = None) -> Row:
+        """Measure a model; the exact one is measured before any other."""
+        if self._reference is None and entrant is not self.exact:
+            self.row(self.exact)
+        rows, model, exact = self._rows, entrant.model, self.exact.model
+        said, timing = self._time(model)
+        if self._reference is None:
+            self._reference, self.exact_seconds = said, timing.seconds
+        reference = self._reference
         score = Score()
-        regression = entrant.model.head.is_regression
-        score.add(said.predicted, targets, regression=regression)
+        regression = model.head.is_regression
+        score.add(said.predicted, self._targets, regression=regression)
         differing = None if regression else int(np.count_nonzero(said.predicted != reference.predicted))
         mean_error: float | None = None
         max_error: float | None = None
-        if entrant.model.head.one_vs_rest == exact.model.head.one_vs_rest:
+        if _same_functions(model.head, exact.head):
             mean_error, max_error = _errors(said.decisions, reference.decisions)
-        counted = entrant.model.multiply_adds(rows) if isinstance(entrant.model, CountedModel) else None
-        lines.append(
-            Row(
-                path=entrant.path,
-                kind=entrant.model.kind,
-                accuracy=None if regression else score.accuracy,
-                mse=score.mean_squared_error if regression else None,
-                scc=score.squared_correlation if regression else None,
-                labels_differing=differing,
-                labels_differing_percent=None if differing is None else differing / len(rows) * 100,
-                mean_abs_error=mean_error,
-                max_abs_error=max_error,
-                inside_bound_percent=_inside_percent(entrant.model, rows),
-                n_bytes=entrant.n_bytes,
-                load_seconds=entrant.load_seconds,
-                parse_seconds=parse_seconds,
-                predict_seconds=timing.seconds,
-                predict_seconds_range=(timing.fastest, timing.slowest),
-                speedup=(lines[0].predict_seconds if lines else timing.seconds) / timing.seconds,
-                linear_cost=timing.seconds / linear,
-                multiply_adds=counted,
-                linear_cost_counted=None if counted is None or not unit else counted / unit,
-                **_certificate(entrant, exact, rows, reference, threads, repeats),
-            )
+        counted = model.multiply_adds(rows) if isinstance(model, CountedModel) else None
+        line = Row(
+            path=entrant.path,
+            kind=model.kind,
+            accuracy=None if regression else score.accuracy,
+            mse=score.mean_squared_error if regression else None,
+            scc=score.squared_correlation if regression else None,
+            labels_differing=differing,
+            labels_differing_percent=None if differing is None else differing / len(rows) * 100,
+            mean_abs_error=mean_error,
+            max_abs_error=max_error,
+            inside_bound_percent=_inside_percent(model, rows),
+            n_bytes=entrant.n_bytes,
+            load_seconds=entrant.load_seconds,
+            parse_seconds=parse_seconds,
+            predict_seconds=timing.seconds,
+            predict_seconds_range=(timing.fastest, timing.slowest),
+            speedup=self.exact_seconds / timing.seconds,
+            linear_cost=timing.seconds / self.linear_seconds,
+            multiply_adds=counted,
+            linear_cost_counted=None if counted is None or not self._unit else counted / self._unit,
+            values_differing_percent=_spread_percent(said, reference) if regression else None,
+            **self._certificate(entrant, reference),
         )
-    progress(len(entrants), len(entrants), "models")
-    for i, line in enumerate(lines):
-        if line.predict_seconds_with_fallback is not None:
-            ratio = lines[0].predict_seconds / line.predict_seconds_with_fallback
-            lines[i] = replace(line, speedup_with_fallback=ratio)
-    return Comparison(data_path, len(rows), rows.n_columns, threads, linear, tuple(lines))
+        if line.predict_seconds_with_fallback is None:
+            return line
+        ratio = self.exact_seconds / line.predict_seconds_with_fallback
+        return replace(line, speedup_with_fallback=ratio)
+
+    def _certificate(self, entrant: Entrant, reference: Answer) -> dict[str, Any]:
+        """Return the certificate's figures, against the model that the candidate was made from.
+
+        A certificate says nothing of another exact model: where the hashes are known they must agree.
+        """
+        model, exact, sha256 = entrant.model, self.exact.model, self.exact.sha256
+        if sha256 is not None and entrant.source is not None and entrant.source != f"sha256:{sha256}":
+            return {}
+        if not isinstance(model, CertifiedModel) or not model.has_certificate:
+            return {}
+        rows, threads = self._rows, self._threads
+        decisions, bounds = model.certified_values(rows, threads=threads)
+        violations = int(np.count_nonzero((np.abs(decisions - reference.decisions) > bounds).any(axis=1)))
+        if model.head.is_regression:
+            return {"violations": violations}
+        if not isinstance(exact, KernelExpansion):
+            return {"violations": violations}
+        certified = certified_rows(model.head, decisions, bounds)
+        said, timing = measure(
+            lambda: answer(model, rows, exact=exact, exact_values=False, threads=threads),
+            repeats=self._repeats,
+            limit_seconds=self._limit,
+        )
+        return {
+            "certified_percent": float(np.count_nonzero(certified)) / len(rows) * 100,
+            "violations": violations,
+            "labels_differing_with_fallback": int(np.count_nonzero(said.predicted != reference.predicted)),
+            "accuracy_with_fallback": float(np.count_nonzero(said.predicted == self._targets))
+            / len(rows)
+            * 100,
+            "predict_seconds_with_fallback": timing.seconds,
+        }
 
 
 def _prediction(model: Model, rows: Rows, threads: int) -> Callable[[], Answer]:
     return lambda: answer(model, rows, threads=threads)
 
 
-def _certificate(
-    entrant: Entrant, origin: Entrant, rows: Rows, reference: Answer, threads: int, repeats: int
-) -> dict[str, Any]:
-    """Return the certificate's figures, against the model that the candidate was made from.
-
-    A certificate says nothing of another exact model: where the hashes are known they must agree.
-    """
-    model, exact = entrant.model, origin.model
-    if (
-        origin.sha256 is not None
-        and entrant.source is not None
-        and entrant.source != f"sha256:{origin.sha256}"
-    ):
-        return {}
-    if not isinstance(model, CertifiedModel) or not model.has_certificate:
-        return {}
-    decisions, bounds = model.certified_values(rows, threads=threads)
-    violations = int(np.count_nonzero((np.abs(decisions - reference.decisions) > bounds).any(axis=1)))
-    if model.head.is_regression:
-        return {"violations": violations}
-    if not isinstance(exact, KernelExpansion):
-        return {"violations": violations}
-    certified = certified_rows(model.head, decisions, bounds)
-    said, timing = measure(
-        lambda: answer(model, rows, exact=exact, exact_values=False, threads=threads), repeats=repeats
-    )
-    return {
-        "certified_percent": float(np.count_nonzero(certified)) / len(rows) * 100,
-        "violations": violations,
-        "labels_differing_with_fallback": int(np.count_nonzero(said.predicted != reference.predicted)),
-        "predict_seconds_with_fallback": timing.seconds,
-    }
+def _same_functions(a: Head, b: Head) -> bool:
+    """Whether decision values stand for the same questions in the same order."""
+    if a.labels is None or b.labels is None:
+        return True
+    return a.one_vs_rest == b.one_vs_rest and np.array_equal(a.labels, b.labels)
 
 
 def _errors(decisions: FloatArray, exact: FloatArray) -> tuple[float, float]:
@@ -268,6 +337,12 @@ def _errors(decisions: FloatArray, exact: FloatArray) -> tuple[float, float]:
         return 0.0, 0.0
     difference = np.abs(decisions - exact)
     return float(difference.mean()), float(difference.max())
+
+
+def _spread_percent(said: Answer, reference: Answer) -> float:
+    spread = float(reference.predicted.std())
+    error = math.sqrt(float(np.mean((said.predicted - reference.predicted) ** 2)))
+    return error / spread * 100 if spread else (0.0 if error == 0 else math.inf)
 
 
 def _inside_percent(model: Model, rows: Rows) -> float | None:
@@ -286,10 +361,11 @@ def _same_question(exact: Entrant, other: Entrant) -> None:
         )
     if a.labels is None or b.labels is None:
         return
-    if not np.array_equal(a.labels, b.labels):
+    # Models trained on the rows in another order have their labels in another order.
+    if sorted(a.labels.tolist()) != sorted(b.labels.tolist()):
         raise UnsupportedError(
             f"{other.path} has the labels {_listed(b.labels)}, {exact.path} {_listed(a.labels)}",
-            "compare models of the same labels in the same order",
+            "compare models of the same labels",
         )
 
 

@@ -1,0 +1,69 @@
+"""``svmfast linear``: the linear model that a kernel model has to beat."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+
+import click
+
+from svmfast.cli import options
+from svmfast.cli.inputs import keep_inputs, naming_lines
+from svmfast.cli.messages import count, remark, remarks
+from svmfast.cli.options import DataFormat
+from svmfast.cli.train import Real
+from svmfast.errors import OptionError
+
+
+@click.command("linear", context_settings={"show_default": True})
+@click.argument("data")
+@click.argument("model", required=False)
+@click.option("-c", "cost", type=Real(), default=1.0, metavar="NUMBER", help="Cost C.")
+@click.option("--task", type=click.Choice(["svc", "ridge"]), default="svc", help="ridge is regression.")
+@options.as_json
+@options.quiet
+@options.data_format
+@options.jobs
+def command(
+    data: str,
+    model: str | None,
+    cost: float,
+    task: str,
+    as_json: bool,
+    quiet: bool,
+    how: DataFormat,
+    jobs: int,
+) -> None:
+    """Train a linear model on DATA and write it to MODEL.
+
+    Try it first: where it is as accurate as the kernel model, nothing else is needed. Classes: L2-regularised
+    squared hinge, one class against the rest, as LIBLINEAR's default. MODEL defaults to DATA's file name with
+    .linear added, in the current folder; '-' is standard output.
+    """
+    if data == "-" and model is None:
+        raise OptionError("DATA is standard input, so the model needs a name; give MODEL")
+    target = model or f"{os.path.basename(data)}.linear"
+    if as_json and target == "-":
+        raise OptionError("the model and --json cannot both go to standard output")
+    if not cost > 0:
+        raise OptionError(f"-c is {cost:g}; expected a positive number")
+    keep_inputs("MODEL", target, DATA=data)
+    from svmfast.formats.detect import save_model
+    from svmfast.formats.svmlight import read_svmlight
+    from svmfast.methods.linear import linear
+
+    dataset = read_svmlight(data, threads=jobs, **how.reading())
+    remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
+    with naming_lines(dataset.path, dataset.notes, dataset.first_line):
+        made, report = linear(dataset.rows, dataset.labels, cost=cost, regression=task == "ridge")
+    size = save_model(made, target)
+    if as_json:
+        values = {"data": data, "output": target, "bytes": size, **asdict(report)}
+        click.echo(json.dumps(values, indent=2, allow_nan=False))
+    if not quiet:
+        remark(
+            f"{count(report.rows, 'row')}, {count(report.features, 'feature')}, "
+            f"{count(report.functions, 'weight vector')}; {report.seconds:.2f} s; "
+            f"{size:,} bytes written to {target}"
+        )

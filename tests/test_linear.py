@@ -1,0 +1,86 @@
+"""The linear reference, against scikit-learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import data, svmfast
+
+from svmfast.formats.detect import load_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.linear import linear
+from svmfast.rows import Rows
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"), [("breast", 1.0), ("iris", 0.1), ("digits", 1.0), ("breast", 20.0)]
+)
+def test_classes_as_scikit_learn(name: str, cost: float) -> None:
+    from sklearn.svm import LinearSVC
+
+    train, test = read_svmlight(data(f"{name}.train")), read_svmlight(data(f"{name}.test"))
+    model, report = linear(train.rows, train.labels, cost=cost)
+    width = max(train.rows.n_columns, test.rows.n_columns)
+    dense, other = train.rows.to_dense(width), test.rows.to_dense(width)
+    # Both count the bias in the norm.
+    theirs = LinearSVC(C=cost, dual=False, tol=1e-8, max_iter=100000).fit(dense, train.labels)
+    expected = theirs.decision_function(other)
+    ours = model.decision_values(test.rows)
+    assert model.head.labels is not None
+    if expected.ndim == 1:
+        sign = 1 if model.head.labels[0] == theirs.classes_[1] else -1
+        expected = sign * expected[:, None]
+    else:
+        expected = expected[:, [list(theirs.classes_).index(label) for label in model.head.labels]]
+    # Our solver stops at a small part of the first gradient.
+    assert np.abs(ours - expected).max() < 0.02 * np.abs(expected).max()
+    agree = np.mean(model.head.predict(ours) == theirs.predict(other))
+    assert agree > 0.99
+    assert report.functions == ours.shape[1]
+
+
+def test_values_as_scikit_learn() -> None:
+    from sklearn.linear_model import Ridge
+
+    train, test = read_svmlight(data("diabetes.train")), read_svmlight(data("diabetes.test"))
+    model, _ = linear(train.rows, train.labels, cost=4.0, regression=True)
+    theirs = Ridge(alpha=0.25).fit(train.rows.to_dense(10), train.labels).predict(test.rows.to_dense(10))
+    np.testing.assert_allclose(model.decision_values(test.rows)[:, 0], theirs, rtol=1e-6)
+
+
+def test_refusals() -> None:
+    from svmfast.errors import OptionError
+
+    rows = Rows.from_dense(np.eye(3))
+    with pytest.raises(OptionError, match="all rows have the same label"):
+        linear(rows, np.ones(3))
+    with pytest.raises(OptionError, match="C is 0; expected a positive number"):
+        linear(rows, np.array([1.0, 2.0, 1.0]), cost=0)
+
+
+def test_command(tmp_path: Path) -> None:
+    done = svmfast("linear", data("breast.train"), "m", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b'"functions": 1' in done.stdout
+    assert b"1 weight vector" in done.stderr
+    assert load_model(tmp_path / "m").kind == "polynomial"
+    again = svmfast("linear", data("breast.train"), "-q", "-j", "1", cwd=tmp_path)
+    assert (again.returncode, again.stdout, again.stderr) == (0, b"", b"")
+    assert (tmp_path / "breast.train.linear").read_bytes() == (tmp_path / "m").read_bytes()
+    said = svmfast("predict", data("breast.test"), "m", "out", cwd=tmp_path).stdout
+    assert said.startswith(b"Accuracy = 9")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["-"], "svmfast: DATA is standard input, so the model needs a name; give MODEL\n"),
+        (["x", "m", "-c", "0"], "svmfast: -c is 0; expected a positive number\n"),
+        (["x", "-", "--json"], "svmfast: the model and --json cannot both go to standard output\n"),
+    ],
+)
+def test_command_refuses(arguments: list[str], line: str) -> None:
+    done = svmfast("linear", *arguments)
+    assert (done.returncode, done.stderr.decode()) == (2, line)
