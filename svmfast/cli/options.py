@@ -85,3 +85,11 @@ def percentage(_ctx: click.Context, _param: click.Parameter, text: str | None) -
     if not found:
         raise click.BadParameter(f"'{text}' is not a percentage such as 0.5%")
     return float(found[1])
+
+
+def duration(_ctx: click.Context, _param: click.Parameter, text: str) -> float:
+    """Read an option such as ``90s``, ``10m`` or ``2h`` as seconds; a click callback."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smh]?)\s*", text)
+    if not found or not float(found[1]):
+        raise click.BadParameter(f"'{text}' is not a time such as 90s, 10m or 2h")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]

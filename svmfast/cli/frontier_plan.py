@@ -1,0 +1,207 @@
+"""What ``svmfast frontier`` tries: a small grid of command lines for each method, cheap ones first."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from svmfast.errors import OptionError
+
+if TYPE_CHECKING:
+    from svmfast.evaluation.frontier_report import Missing
+    from svmfast.evaluation.pareto import Limits
+    from svmfast.models.expansion import KernelExpansion
+
+METHODS = ("linear", "approximate", "compress", "budget-train", "dcpred", "meka")
+
+#: Stand for paths in a candidate's arguments, until they are known.
+EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
+
+#: compress: shares of the support vectors; budget-train: sizes; dcpred: multiples of a linear model; meka:
+#: clusters and rank. The position is the level: all methods' first, then all seconds, and so on. approximate:
+#: order, cells and level.
+RATIOS = (0.01, 0.025, 0.05, 0.1, 0.25)
+BUDGETS = (50, 100, 200, 500)
+COSTS = (5, 10, 20, 40)
+BLOCKS = ((8, 16), (16, 32), (32, 64))
+EXPANSIONS = (
+    ("2", "1", 0),
+    ("3", "1", 1),
+    ("2", "64", 2),
+    ("4", "1", 2),
+    ("3", "64", 3),
+    ("auto", "auto", 4),
+)
+#: Expansions that would store so many times the exact model's numbers are not worth their time.
+MOST_NUMBERS = 20
+
+#: Rows and steps that keep a compression short; asking compress itself gives the last tenth of a percent.
+COMPRESS = ("--rows", "20000", "--iterations", "300")
+PASSES = 5
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A command line that makes a model.
+
+    Attributes
+    ----------
+    name : str
+        Unique; the model's file name too.
+    method : str
+    level : int
+        Of two candidates of a method, the one of the lower level is the cheaper to make.
+    arguments : tuple of str
+        What follows ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` for paths.
+    """
+
+    name: str
+    method: str
+    level: int
+    arguments: tuple[str, ...]
+
+    def filled(self, exact: str, train: str, out: str) -> list[str]:
+        """Return the arguments with paths in their places."""
+        paths = {EXACT: exact, TRAIN: train, OUT: out}
+        return [paths.get(word, word) for word in self.arguments]
+
+    def command(self, exact: str, train: str, out: str) -> str:
+        """Return the line to type."""
+        return shlex.join(["svmfast", *self.filled(exact, train, out)])
+
+
+def chosen_methods(text: str | None) -> tuple[str, ...]:
+    """Return the methods of ``--methods a,b``, all by default (OptionError for an unknown one)."""
+    if text is None:
+        return METHODS
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in METHODS:
+            raise OptionError(f"no method '{name}'; methods: {', '.join(METHODS)}")
+    if not names:
+        raise OptionError(f"--methods names none; methods: {', '.join(METHODS)}")
+    return tuple(method for method in METHODS if method in names)
+
+
+def plan(
+    model: KernelExpansion, methods: Sequence[str], *, seed: int, limits: Limits, reading: Sequence[str] = ()
+) -> tuple[list[Candidate], list[Missing]]:
+    """Return what to try, in order, and what cannot be tried.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+        The exact model.
+    methods : sequence of str
+    seed : int
+    limits : Limits
+        A size limit becomes a candidate of compress.
+    reading : sequence of str
+        Options with which the training data are to be read.
+    """
+    from svmfast.evaluation.frontier_report import Missing
+
+    words: tuple[str, ...]
+    found: list[Candidate] = []
+    missing: list[Missing] = []
+    data, random = tuple(reading), ("--seed", str(seed))
+    rbf, head = model.kernel.kind == "rbf", model.head
+
+    def refuse(method: str, reason: str) -> None:
+        missing.append(Missing(method, method, reason))
+
+    for method in methods:
+        if method == "linear":
+            if head.svm_type == "one_class":
+                refuse(method, "a one-class model has no labels to train on")
+                continue
+            task = ("--task", "ridge") if head.is_regression else ()
+            found.append(Candidate("linear", method, 0, ("linear", TRAIN, OUT, *task, *data)))
+        elif method == "approximate":
+            if model.kernel.kind in ("linear", "polynomial"):
+                name = "approximate"
+                found.append(Candidate(name, method, 0, (name, EXACT, "-o", OUT)))
+                continue
+            found += _expansions(model, data, random, missing)
+        elif method == "compress":
+            n, names = len(model.sv), set()
+            for level, ratio in enumerate(RATIOS):
+                size = max(2, head.n_classes if head.is_classifier else 2, round(ratio * n))
+                if size >= n or size in names:
+                    continue
+                names.add(size)
+                words = (method, EXACT, "--sv", str(size), "--data", TRAIN, *COMPRESS, "-o", OUT)
+                found.append(Candidate(f"compress-{size}", method, level, (*words, *random, *data)))
+            if limits.max_bytes is not None:
+                words = (method, EXACT, "--max-bytes", str(limits.max_bytes), "--data", TRAIN, *COMPRESS)
+                name = f"compress-{limits.max_bytes}-bytes"
+                found.append(Candidate(name, method, len(RATIOS), (*words, "-o", OUT, *random, *data)))
+        elif method == "budget-train":
+            if not rbf or head.svm_type == "one_class":
+                what = "one-class models" if rbf else f"the {model.kernel.kind} kernel"
+                refuse(method, f"does not train {what}")
+                continue
+            kind = ("-s", "3") if head.is_regression else ()
+            shape: tuple[str, ...] = (
+                "-c",
+                f"{_cost(model):.6g}",
+                "-g",
+                repr(model.kernel.gamma),
+                "--passes",
+                str(PASSES),
+            )
+            for level, budget in enumerate(b for b in BUDGETS if b < len(model.sv)):
+                words = (method, TRAIN, OUT, *kind, *shape, "-B", str(budget), *random, *data)
+                found.append(Candidate(f"budget-train-{budget}", method, level, words))
+        elif method == "dcpred":
+            width = () if rbf else ("-g", _default_gamma(model))
+            for level, cost in enumerate(COSTS):
+                words = (method, TRAIN, OUT, "--from", EXACT, "--cost", f"{cost}x", *width, *random, *data)
+                found.append(Candidate(f"dcpred-{cost}x", method, level, words))
+        else:
+            width = () if rbf else ("-g", _default_gamma(model))
+            for level, (clusters, rank) in enumerate(BLOCKS):
+                shape = ("--clusters", str(clusters), "--rank", str(rank))
+                words = (method, TRAIN, OUT, "--from", EXACT, *shape, *width, *random, *data)
+                found.append(Candidate(f"meka-{clusters}x{rank}", method, level, words))
+    # Stable: within a level the methods keep their order.
+    return sorted(found, key=lambda candidate: candidate.level), missing
+
+
+def _expansions(
+    model: KernelExpansion, data: tuple[str, ...], random: tuple[str, ...], missing: list[Missing]
+) -> list[Candidate]:
+    import numpy as np
+
+    from svmfast.evaluation.frontier_report import Missing
+
+    method, found = "approximate", []
+    features = len(np.unique(model.sv.indices))
+    exact = model.sv.nnz + model.sv_coef.size
+    for order, cells, level in EXPANSIONS:
+        name = f"{method}-{order}" + ("" if cells in ("1", "auto") else f"-in-{cells}")
+        if order != "auto":
+            numbers = math.comb(features + int(order), int(order)) * int(cells) * model.head.n_functions
+            if numbers > MOST_NUMBERS * exact:
+                reason = f"does not pay: it would store {numbers:,} numbers, the exact model stores {exact:,}"
+                missing.append(Missing(name, method, reason))
+                continue
+        words: tuple[str, ...] = (method, EXACT, "--order", order, "-o", OUT)
+        if cells != "1":
+            words = (*words, "--cells", cells, "--data", TRAIN, *random, *data)
+        found.append(Candidate(name, method, level, words))
+    return found
+
+
+def _cost(model: KernelExpansion) -> float:
+    """C, which LIBSVM's files do not tell: the largest |coefficient|, where any vector is bounded."""
+    import numpy as np
+
+    return float(np.abs(model.sv_coef).max(initial=0.0)) or 1.0
+
+
+def _default_gamma(model: KernelExpansion) -> str:
+    return f"{1.0 / max(1, model.n_features):.6g}"

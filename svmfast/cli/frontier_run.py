@@ -1,0 +1,231 @@
+"""Running candidates one by one within a time limit, each finished one on record in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svmfast.cli.frontier_plan import Candidate
+from svmfast.errors import OptionError
+
+#: Records of an older layout are not read.
+LAYOUT = 1
+#: A candidate may take so many equal shares of the time that is left: cheap ones leave most of theirs.
+SHARES = 3.0
+#: Seconds between asking a command to end and ending it.
+GRACE = 5.0
+
+
+class OutOfTime(Exception):
+    """A candidate used up its share of the time."""
+
+
+class Failed(Exception):
+    """A candidate's command ended with another status than 0; the text is its last line on stderr."""
+
+
+@dataclass
+class Folder:
+    """``-o DIR``: what a run is made from, its models and its records.
+
+    The identity is what the models and measurements depend on: inputs by hash, seed, threads. A folder of
+    another identity is refused; limits, methods and the time limit may change from run to run.
+    """
+
+    path: Path
+    identity: dict[str, Any]
+
+    def open(self) -> None:
+        """Make the folder, or check that it is ours."""
+        self.models.mkdir(parents=True, exist_ok=True)
+        self._records.mkdir(exist_ok=True)
+        place = self.path / "inputs.json"
+        wanted = {"layout": LAYOUT, **self.identity}
+        if place.exists():
+            known = _read(place)
+            for name, value in wanted.items():
+                if known.get(name) != value:
+                    raise OptionError(
+                        f"{self.path} holds a run with {name} {known.get(name)}, this one has {value}; "
+                        "give another folder with -o"
+                    )
+        else:
+            self.write("inputs.json", wanted)
+
+    @property
+    def models(self) -> Path:
+        """Where the models are."""
+        return self.path / "models"
+
+    @property
+    def _records(self) -> Path:
+        return self.path / "records"
+
+    def model(self, candidate: Candidate) -> str:
+        """Return the path of a candidate's model."""
+        return os.fspath(self.models / candidate.name)
+
+    def write(self, name: str, values: object) -> None:
+        """Write a JSON file, whole or not at all."""
+        self.write_bytes(name, (json.dumps(finite(values), indent=2, allow_nan=False) + "\n").encode())
+
+    def write_bytes(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all."""
+        from svmfast.formats.target import write_atomic
+
+        with write_atomic(self.path / name) as out:
+            out.write(content)
+
+    def record(self, candidate: Candidate) -> dict[str, Any] | None:
+        """Return what is known of a candidate; None where it must be made (again)."""
+        place = self._records / f"{candidate.name}.json"
+        if not place.exists():
+            return None
+        known = _read(place)
+        if known.get("arguments") != list(candidate.arguments):
+            return None
+        if "sha256" in known and known["sha256"] != file_hash(self.model(candidate)):
+            return None
+        return known
+
+    def keep(self, candidate: Candidate, values: dict[str, Any]) -> None:
+        """Put a finished candidate on record."""
+        self.write(f"records/{candidate.name}.json", {"arguments": list(candidate.arguments), **values})
+
+
+def _read(place: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(place.read_bytes())
+    except ValueError as error:
+        raise OptionError(f"{place} is damaged ({error}); remove it, or give another folder") from error
+    return found if isinstance(found, dict) else {}
+
+
+def finite(values: Any) -> Any:
+    """Return values for JSON, which has neither nan nor infinity: null."""
+    if isinstance(values, dict):
+        return {key: finite(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [finite(value) for value in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values
+
+
+def file_hash(path: str | os.PathLike[str]) -> str | None:
+    """Return the sha256 of a file; None where there is none."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except FileNotFoundError:
+        return None
+    return digest.hexdigest()
+
+
+def make(arguments: Sequence[str], seconds: float, environment: dict[str, str] | None = None) -> float:
+    """Run ``svmfast ARGUMENTS`` as the process it would be in a shell; return the seconds it took.
+
+    Raises
+    ------
+    OutOfTime, Failed
+    """
+    begin = time.perf_counter()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "svmfast", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+            env=environment,
+        )
+        try:
+            status = process.wait(timeout=max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            raise OutOfTime from None
+        finally:
+            _end(process)
+        said.seek(0)
+        lines = said.read().decode("utf-8", "replace").strip().splitlines()
+    if status:
+        words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
+        raise Failed(lines[-1].removeprefix("svmfast: ") if lines else words)
+    return time.perf_counter() - begin
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command that still runs: politely, so that it removes its temporary files, then surely."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, how)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=GRACE)
+
+
+def run_all(
+    candidates: Sequence[Candidate],
+    attempt: Callable[[Candidate, float], None],
+    deadline: float,
+) -> dict[str, str]:
+    """Try candidates in order, and share the time that is left; return the reasons of those left out.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        Cheap ones first.
+    attempt : callable
+        Makes and measures one within seconds; raises :class:`OutOfTime`.
+    deadline : float
+        By ``time.monotonic``.
+
+    Notes
+    -----
+    Where a candidate runs out of its share, dearer ones of its method would too and wait with it; what time
+    is left at the end goes to those that waited, in order.
+    """
+    waiting = list(candidates)
+    given: dict[str, float] = {}
+    while waiting:
+        late: list[Candidate] = []
+        slow: set[str] = set()
+        tried = False
+        for done, candidate in enumerate(waiting):
+            left = deadline - time.monotonic()
+            share = min(left, SHARES * left / (len(waiting) - done))
+            # Once more only with clearly more time than it had.
+            if candidate.method in slow or share <= 1.5 * given.get(candidate.name, 0.0):
+                late.append(candidate)
+                continue
+            given[candidate.name] = share
+            tried = True
+            try:
+                attempt(candidate, share)
+            except OutOfTime:
+                slow.add(candidate.method)
+                late.append(candidate)
+        waiting = late
+        if not tried:
+            break
+    return {
+        candidate.name: (
+            f"not finished within {given[candidate.name]:.0f} s"
+            if candidate.name in given
+            else "not tried within the time limit"
+        )
+        for candidate in waiting
+    }

@@ -1,0 +1,256 @@
+"""The figure of ``svmfast frontier``: accuracy and agreement against speed, at a glance."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any
+
+from svmfast.evaluation.frontier_report import Frontier
+from svmfast.evaluation.pareto import Point
+
+#: Colour and marker of every method; colours that colour-blind readers tell apart (Okabe and Ito).
+STYLES = {
+    "approximate": ("#0072B2", "o"),
+    "compress": ("#D55E00", "s"),
+    "budget-train": ("#009E73", "^"),
+    "meka": ("#CC79A7", "D"),
+    "dcpred": ("#E69F00", "P"),
+    "linear": ("#555555", "X"),
+}
+#: Percent; no axis needs to reach farther down than one row of 100,000.
+_LOWEST_SHARE = 1e-3
+
+
+def draw(found: Frontier) -> dict[str, bytes]:
+    """Return the figure as ``svg`` and ``png``; equal reports give equal bytes.
+
+    Raises
+    ------
+    ImportError
+        matplotlib is not installed.
+    """
+    import matplotlib
+
+    rules = {
+        "svg.hashsalt": "svmfast",
+        "svg.fonttype": "path",
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(rules):
+        figure = Figure(figsize=(9.5, 8), layout="constrained")
+        FigureCanvasAgg(figure)
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        figure.suptitle(_title(found), fontsize=11, x=0.02, ha="left")
+        _quality(upper, found)
+        _agreement(lower, found)
+        _speeds(lower, found)
+        handles, labels = upper.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False)
+        out = {}
+        for kind, extra in (("svg", {"Date": None}), ("png", {"Software": None})):
+            file = io.BytesIO()
+            figure.savefig(file, format=kind, dpi=120, metadata=extra)
+            out[kind] = file.getvalue()
+        return out
+
+
+def _title(found: Frontier) -> str:
+    name = found.exact.replace("\\", "/").rsplit("/", 1)[-1]
+    where = "rows held out" if found.held_out else f"rows of {found.test.rsplit('/', 1)[-1]}"
+    text = f"{name}: {found.rows:,} {where}, {found.threads} thread{'s' * (found.threads != 1)}"
+    best = found.recommended
+    if best is not None:
+        text += f"\nrecommended: {best.name}, {best.speedup:.3g} times as fast ({found.limits})"
+    return text
+
+
+def _others(found: Frontier) -> list[Point]:
+    return [point for point in found.points if point.method != "exact"]
+
+
+def _scatter(axes: Any, found: Frontier, height: Any) -> None:
+    """Every point; full where no other beats it, hollow else; certified with fallback in half."""
+    for method, (colour, marker) in STYLES.items():
+        first = True
+        for point, front in zip(found.points, found.on_front, strict=True):
+            if point.method != method:
+                continue
+            fallback = point.name.endswith("+ exact")
+            axes.plot(
+                point.speedup,
+                height(point),
+                linestyle="none",
+                marker=marker,
+                markersize=9 if front else 7,
+                markerfacecolor=colour if front and not fallback else "white",
+                markeredgecolor=colour,
+                markeredgewidth=2.2 if fallback else 1.3,
+                alpha=1.0 if front else 0.75,
+                label=method if first else None,
+                zorder=3,
+                clip_on=False,
+            )
+            first = False
+            if point != found.recommended and front:
+                axes.annotate(
+                    _short(point),
+                    (point.speedup, height(point)),
+                    xytext=(6, 4),
+                    textcoords="offset points",
+                    fontsize=7.5,
+                    color=colour,
+                )
+    best = found.recommended
+    if best is not None:
+        axes.plot(
+            best.speedup,
+            height(best),
+            linestyle="none",
+            marker="o",
+            markersize=18,
+            markerfacecolor="none",
+            markeredgecolor="black",
+            markeredgewidth=1.5,
+            label="recommended",
+            zorder=4,
+            clip_on=False,
+        )
+        axes.annotate(
+            best.name,
+            (best.speedup, height(best)),
+            xytext=(0, 14),
+            textcoords="offset points",
+            ha="center",
+            fontweight="bold",
+            fontsize=9,
+        )
+
+
+def _short(point: Point) -> str:
+    """A point's name without what its colour says."""
+    return point.name.removeprefix(f"{point.method}-") if point.name != point.method else ""
+
+
+def _quality(axes: Any, found: Frontier) -> None:
+    """Accuracy, or mean squared error, better on top."""
+
+    def value(point: Point) -> float:
+        known = point.mse if found.regression else point.accuracy
+        return math.nan if known is None else known
+
+    sign = -1.0 if found.regression else 1.0
+    reference = value(found.points[0])
+    # Hopeless models must not press the others into one line: the axis shows the better three quarters, and
+    # what lies beyond stands on its edge.
+    losses = sorted(sign * (reference - value(point)) for point in _others(found))
+    depth = 1.2 * max(losses[: max(1, 3 * len(losses) // 4)], default=0.0)
+    depth = max(depth, 0.01 * abs(reference))
+    gain = max(0.0, -min(losses, default=0.0))
+    edge = reference - sign * depth
+
+    def height(point: Point) -> float:
+        return edge if sign * (value(point) - edge) < 0 else value(point)
+
+    _scatter(axes, found, height)
+    axes.set_ylabel("mean squared error" if found.regression else "accuracy, %")
+    margin = 0.1 * (depth + gain)
+    axes.set_ylim(edge - sign * margin, reference + sign * (gain + 2.5 * margin))
+    if any(height(point) != value(point) for point in _others(found)):
+        axes.axhline(edge, color="#bbbbbb", linewidth=1, linestyle=(0, (1, 4)), zorder=0)
+        _say(axes, "worse still, on the edge", edge, "#888888", left=True)
+    axes.axhline(reference, color="black", linewidth=1, zorder=1)
+    _say(axes, f"exact {reference:.4g}", reference, "black")
+    for point in found.points:
+        if point.method == "linear":
+            axes.axhline(height(point), color="#555555", linewidth=1, linestyle=":", zorder=1)
+            _say(axes, f"linear {value(point):.4g}", height(point), "#555555")
+
+
+def _say(axes: Any, text: str, height: float, colour: str, *, left: bool = False) -> None:
+    axes.annotate(
+        text,
+        (0.005 if left else 0.995, height),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="left" if left else "right",
+        va="bottom",
+        fontsize=9,
+        color=colour,
+    )
+
+
+def _agreement(axes: Any, found: Frontier) -> None:
+    """Share that differs on a log axis, best on top, with a place of its own for none at all."""
+    shares = [point.differing_percent for point in _others(found) if point.differing_percent > 0]
+    lowest = max(_LOWEST_SHARE, min(shares, default=1.0))
+    limit = found.limits.max_differing_percent
+    if limit:
+        lowest = min(lowest, limit)
+    none = 10 ** (math.floor(math.log10(lowest)) - 0.6)
+
+    def height(point: Point) -> float:
+        return max(point.differing_percent, none)
+
+    _scatter(axes, found, height)
+    axes.set_yscale("log")
+    worst = min(100.0, max([*shares, limit or 0.0, lowest * 10]) * 1.6)
+    axes.set_ylim(worst, none / (worst / none) ** 0.15)
+    ticks = [10.0**k for k in range(math.ceil(math.log10(none * 1.01)), 3) if 10.0**k <= worst]
+    axes.set_yticks([none, *ticks], ["none", *(f"{tick:g}%" for tick in ticks)])
+    axes.minorticks_off()
+    axes.set_ylabel("difference from exact values" if found.regression else "labels that differ from exact")
+    axes.axhline(none, color="black", linewidth=1, zorder=1)
+    axes.annotate("exact", (1, none), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=9)
+    if limit:
+        axes.axhspan(limit, worst, color="#000000", alpha=0.05, zorder=0)
+        axes.annotate(
+            f"more than {limit:g}%",
+            (0.995, limit),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, -4),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=9,
+            color="#555555",
+        )
+
+
+def _speeds(axes: Any, found: Frontier) -> None:
+    axes.set_xscale("log")
+    axes.set_xlabel(
+        f"rows a second over the exact model's {float(f'{found.points[0].rows_per_second:.3g}'):,.0f}"
+    )
+    exact = found.points[0]
+    # A bare linear product, without labels or a model around it.
+    linear = exact.linear_cost / exact.speedup
+    speeds = [point.speedup for point in found.points] + [linear]
+    low, high = min(speeds) / 1.5, max(speeds) * 1.5
+    axes.set_xlim(low, high)
+    decades = [10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    axes.set_xticks([x for x in decades if low <= x <= high])
+    axes.xaxis.set_major_formatter(lambda x, _position: f"{x:g}x")
+    for one in axes.figure.axes:
+        one.grid(True, which="major", color="#dddddd", linewidth=0.7, zorder=0)
+        one.set_axisbelow(True)
+        for x, name, style in ((1.0, "exact", "-"), (linear, "a linear product", ":")):
+            one.axvline(
+                x, color="black" if style == "-" else "#555555", linewidth=1, linestyle=style, zorder=1
+            )
+            one.annotate(
+                name,
+                (x, 0.02),
+                xycoords=("data", "axes fraction"),
+                xytext=(3 if style == "-" else -3, 0),
+                textcoords="offset points",
+                ha="left" if style == "-" else "right",
+                fontsize=9,
+                color="black" if style == "-" else "#555555",
+            )
