@@ -18,7 +18,9 @@ from svmfast.cli.main import run
 from svmfast.errors import MemoryLimitError, OptionError, TrainingRowError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.kernels import Kernel
 from svmfast.methods._meka_error import equal_memory_blocks, exact_blocks_bytes
+from svmfast.methods._meka_solve import meka_svc, svc_targets
 from svmfast.methods.meka import (
     MekaSettings,
     cross_validate_meka,
@@ -31,7 +33,8 @@ from svmfast.methods.meka import (
 from svmfast.methods.train import TrainOptions, train
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import Rows
-from svmfast.solvers.meka import MekaOptions
+from svmfast.solvers.kernel_clusters import kmeans_centers, partition
+from svmfast.solvers.meka import MekaOptions, approximate_kernel
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -142,6 +145,19 @@ def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, kernel: str) ->
         checked += 1
         assert set(said[cells == cell]) <= set(y[own])
     assert checked > 0
+
+
+def test_every_cost_of_a_path_is_solved() -> None:
+    """A start from the last C's solution must not be taken for the solution."""
+    rows, y = data("breast.train")
+    parted = partition(rows, kmeans_centers(rows, 2))
+    meka = approximate_kernel(Kernel("rbf", 0.05), parted, MekaOptions(rank=40))
+    _, targets = svc_targets(y[parted.order], pairs=False)
+    costs = (0.5, 1.0, 2.0, 4.0)
+    path = [inner for inner, _ in meka_svc(meka, targets, costs, "clip")]
+    for cost, found in zip(costs, path, strict=True):
+        ((alone, _),) = meka_svc(meka, targets, [cost], "clip")
+        assert np.linalg.norm(found - alone) < 0.02 * np.linalg.norm(alone)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,10 @@ from svmfast.solvers.squared_hinge import solve_squared_hinge
 
 FloatArray = NDArray[np.float64]
 
+#: Gradient at which a squared hinge problem counts as solved, relative to that at zero. At 1e-3 the weights
+#: may still be off by their own length, and along a path of Cs the last solution would pass for the next one.
+HINGE_TOLERANCE = 1e-5
+
 Solution = tuple[FloatArray, FloatArray]
 
 
@@ -112,6 +116,8 @@ def meka_svc(meka: Meka, targets: FloatArray, costs: Sequence[float], psd: str) 
     squares = np.append(spectrum.values, float(len(targets)))
     start: FloatArray | None = None
     for cost in costs:
-        found = solve_squared_hinge(forward, backward, targets, cost, squares, start=start)
+        found = solve_squared_hinge(
+            forward, backward, targets, cost, squares, tolerance=HINGE_TOLERANCE, start=start
+        )
         start = found.weights
         yield spectrum.vectors @ (root * start[:-1]), -start[-1]
