@@ -58,7 +58,8 @@ def test_everything_is_written(finished: tuple[Path, str]) -> None:
         assert made.exists() == (name != "exact" and " + " not in name)
     files = {path.name for path in (folder / "dir").iterdir()}
     assert files == {
-        "inputs.json", "records", "models", "report.json", "report.md", "figure.svg", "figure.png"
+        "inputs.json", "records", "models", "report.json", "report.md", "recommended",
+        "figure.svg", "figure.png",
     }  # fmt: skip
     assert (folder / "dir" / "figure.png").read_bytes().startswith(b"\x89PNG")
     svg = (folder / "dir" / "figure.svg").read_text()
@@ -141,11 +142,14 @@ def test_limits(finished: tuple[Path, str]) -> None:
         in nothing.stdout
     )
     assert report(folder)["recommended"] is None
+    assert not (folder / "dir" / "recommended").exists()
     loose = frontier(folder, *BREAST, *TEST, *FEW, "--max-cost", "1.5x", "--max-diff", "90%")
     assert loose.returncode == 0
     best = report(folder)["recommended"]
     assert best["name"] == "linear"
     assert best["linear_cost_counted"] <= 1.5
+    models = folder / "dir" / "models"
+    assert (folder / "dir" / "recommended").read_bytes() == (models / "linear").read_bytes()
 
 
 def test_without_a_test_file_rows_are_held_out(tmp_path: Path) -> None:
@@ -196,7 +200,7 @@ def test_without_matplotlib_the_report_is_written(tmp_path: Path) -> None:
     )
     assert line in done.stderr
     files = {path.name for path in (tmp_path / "dir").iterdir()}
-    assert files == {"inputs.json", "records", "models", "report.json", "report.md"}
+    assert files == {"inputs.json", "records", "models", "report.json", "report.md", "recommended"}
     assert "![" not in (tmp_path / "dir" / "report.md").read_text()
 
 

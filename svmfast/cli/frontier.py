@@ -13,28 +13,17 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.dcpred import _multiple
-from svmfast.cli.frontier_plan import METHODS, Candidate, chosen_methods, plan
-from svmfast.cli.frontier_run import Failed, Folder, OutOfTime, file_hash, finite, make, run_all
-from svmfast.cli.messages import remark, remarks
+from svmfast.cli.frontier_plan import METHODS, chosen_methods
+from svmfast.cli.frontier_run import Folder, file_hash, finite
+from svmfast.cli.messages import remark
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes
-from svmfast.errors import OptionError, SvmfastError, UnsupportedError
+from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.compare import Ground
     from svmfast.evaluation.frontier_report import Frontier
-    from svmfast.evaluation.pareto import Limits, Point
-    from svmfast.formats.svmlight import Dataset
-    from svmfast.models.expansion import KernelExpansion
-    from svmfast.rows import FloatArray, Rows
 
 NOTHING_MEETS = 1
-#: Without --test so large a part of the rows is held out, and at most so many.
-HELD_OUT, MOST_HELD_OUT = 0.2, 20_000
-#: Timed predictions of a model, and the seconds after which no further one is started.
-REPEATS, REPEAT_SECONDS = 15, 1.0
-#: Percent of the rows below which a certificate with the exact model for the rest is left out.
-LEAST_CERTIFIED = 5.0
 #: Labels that may differ where no limit of any kind is asked for.
 DEFAULT_DIFFERENCE = 0.5
 
@@ -91,9 +80,9 @@ def command(
     """Try every method on EXACT, measure all on the same rows, and recommend one.
 
     Each candidate is an svmfast command of its own; the one recommended is printed and makes the same bytes
-    again. DIR gets the models, report.md, report.json and a figure. Cheap candidates come first and share the
-    time limit; the same command run again goes on where it stopped. Exit status 1: nothing that is faster or
-    smaller than EXACT keeps to the limits.
+    again. DIR gets the models, a copy of that one under the name recommended, report.md, report.json and a
+    figure. Cheap candidates come first and share the time limit; the same command run again goes on where it
+    stopped. Exit status 1: nothing that is faster or smaller than EXACT keeps to the limits.
     """
     if "-" in (exact, train, test):
         raise OptionError("EXACT and the data are read more than once; give files, not '-'")
@@ -114,7 +103,7 @@ def command(
     if opened.model.kernel.kind == "precomputed":
         raise UnsupportedError("models with a precomputed kernel cannot be converted")
     folder.identity = _identity(opened.sha256, train, test, seed, jobs, how)
-    work = _Run(folder, exact, opened.model, train, test, seed, jobs, how, quiet)
+    work = Work(folder, exact, opened.model, train, test, seed, jobs, how, quiet)
     found = work.go(names, limits, deadline)
     return _show(found, folder, as_json=as_json, quiet=quiet)
 
@@ -143,231 +132,14 @@ def _identity(
     return {**found, "seed": seed, "threads": jobs, "reading": asdict(how), "version": __version__}
 
 
-class _Run:
-    """One run of the command; what it knows between reading and reporting."""
-
-    def __init__(
-        self,
-        folder: Folder,
-        exact: str,
-        model: KernelExpansion,
-        train: str,
-        test: str | None,
-        seed: int,
-        jobs: int,
-        how: DataFormat,
-        quiet: bool,
-    ) -> None:
-        self.folder, self.exact, self.model = folder, exact, model
-        self.train, self.test, self.seed, self.jobs = train, test, seed, jobs
-        self.how, self.quiet = how, quiet
-        self._ground: Ground | None = None
-        self.used_train, self.used_test = train, test or ""
-        self.reading: tuple[str, ...] = tuple(
-            f"--{name.replace('_', '-')}" for name, given in asdict(how).items() if given
-        )
-
-    def go(self, methods: tuple[str, ...], limits: Limits, deadline: float) -> Frontier:
-        """Make, measure and judge everything."""
-        from svmfast.cli.progress import progress_bar
-        from svmfast.evaluation.frontier_report import Frontier, Missing
-        from svmfast.evaluation.pareto import pareto, recommend
-
-        rows, labels = self._data()
-        candidates, missing = plan(self.model, methods, seed=self.seed, limits=limits, reading=self.reading)
-        self.folder.open()
-        if self.test is None:
-            self._write_split()
-        known = {c.name: record for c in candidates if (record := self.folder.record(c)) is not None}
-        exact = self._exact_point(rows, labels)
-        with progress_bar(self.quiet) as progress:
-
-            def attempt(candidate: Candidate, seconds: float) -> None:
-                progress(len(known), len(candidates), "models")
-                known[candidate.name] = self._attempt(candidate, seconds, rows, labels)
-
-            waiting = [candidate for candidate in candidates if candidate.name not in known]
-            late = run_all(waiting, attempt, deadline)
-        points = [exact]
-        for candidate in candidates:
-            record = known.get(candidate.name, {})
-            points += self._points(candidate, record)
-            reason = late.get(candidate.name) or record.get("reason")
-            if reason:
-                missing.append(Missing(candidate.name, candidate.method, reason, self._command(candidate)))
-        from svmfast import __version__
-
-        return Frontier(
-            exact=self.exact,
-            train=self.train,
-            test=self.used_test,
-            held_out=self.test is None,
-            rows=len(rows),
-            features=rows.n_columns,
-            threads=self.jobs,
-            seed=self.seed,
-            regression=self.model.head.is_regression,
-            points=points,
-            on_front=pareto(points),
-            missing=missing,
-            limits=limits,
-            recommended=recommend(points, limits),
-            complete=not late,
-            version=__version__,
-        )
-
-    def _data(self) -> tuple[Rows, FloatArray]:
-        """Return the rows to measure on; without --test, say which files the two parts become."""
-        dataset = self._read(self.test or self.train)
-        if self.test is not None:
-            return dataset.rows, dataset.labels
-        import numpy as np
-
-        n = len(dataset.rows)
-        held = min(MOST_HELD_OUT, int(n * HELD_OUT))
-        if not held:
-            raise UnsupportedError(f"{self.train} has {n} rows, too few to hold some out", "give --test")
-        order = np.random.default_rng(self.seed).permutation(n)
-        # In the order of the file: labels keep their order of first occurrence.
-        out, rest = np.sort(order[:held]), np.sort(order[held:])
-        self._split = [
-            ("test.part", dataset.rows.take(out), dataset.labels[out]),
-            ("train.part", dataset.rows.take(rest), dataset.labels[rest]),
-        ]
-        self.reading = ()
-        self.used_test, self.used_train = (os.fspath(self.folder.path / name) for name, *_ in self._split)
-        return self._split[0][1:]
-
-    def _read(self, path: str) -> Dataset:
-        from svmfast.formats.svmlight import read_svmlight
-
-        dataset = read_svmlight(path, threads=self.jobs, **self.how.reading())
-        remarks((f"{path}: {note}" for note in dataset.notes.messages()), self.quiet)
-        return dataset
-
-    def _write_split(self) -> None:
-        from svmfast.formats.svmlight import write_svmlight
-
-        for name, rows, labels in self._split:
-            place = self.folder.path / name
-            if not place.exists():
-                write_svmlight(place, rows, labels)
-
-    def _exact_point(self, rows: Rows, labels: FloatArray) -> Point:
-        """The exact model, measured once for a folder."""
-        record = self.folder.record(_EXACT)
-        if record is None:
-            ground = self._measuring(rows, labels)
-            record = {"row": asdict(ground.row(ground.exact)), "rows": len(rows)}
-            self.folder.keep(_EXACT, record)
-        return self._point("exact", "exact", record["row"], record["rows"])
-
-    def _measuring(self, rows: Rows, labels: FloatArray) -> Ground:
-        """The exact model's answers, needed only when there is something new to measure."""
-        if self._ground is None:
-            from svmfast.evaluation.compare import Entrant, Ground
-
-            identity = self.folder.identity
-            entrant = Entrant(self.exact, self.model, os.path.getsize(self.exact), None, identity["model"])
-            self._ground = Ground(
-                entrant, rows, labels, threads=self.jobs, repeats=REPEATS, limit_seconds=REPEAT_SECONDS
-            )
-        return self._ground
-
-    def _command(self, candidate: Candidate) -> str:
-        return candidate.command(self.exact, self.used_train, self.folder.model(candidate))
-
-    def _attempt(
-        self, candidate: Candidate, seconds: float, rows: Rows, labels: FloatArray
-    ) -> dict[str, Any]:
-        """Make and measure a candidate, and put on record what came of it, or why nothing did."""
-        path = self.folder.model(candidate)
-        arguments = candidate.filled(self.exact, self.used_train, path)
-        try:
-            built = make([*arguments, "-q", "-j", str(self.jobs)], seconds)
-            record = self._measure(path, rows, labels)
-            record["build_seconds"] = built
-        except OutOfTime:
-            raise
-        except (Failed, SvmfastError) as error:
-            record = {"reason": str(error)}
-        self.folder.keep(candidate, record)
-        return record
-
-    def _measure(self, path: str, rows: Rows, labels: FloatArray) -> dict[str, Any]:
-        from svmfast.evaluation.compare import Entrant
-        from svmfast.formats.detect import open_model
-
-        opened = open_model(path)
-        entrant = Entrant(
-            path, opened.model, os.path.getsize(path), None, opened.sha256, opened.provenance.get("source")
-        )
-        ground = self._measuring(rows, labels)
-        ground.check(entrant)
-        ground.time_again()
-        return {"sha256": file_hash(path), "row": asdict(ground.row(entrant)), "rows": len(rows)}
-
-    def _points(self, candidate: Candidate, record: dict[str, Any]) -> list[Point]:
-        """A candidate's point, and with a certificate a second one: with the exact model for the rest.
-
-        A certificate that covers next to nothing makes no such point: that would be the exact model again.
-        """
-        if "row" not in record:
-            return []
-        row, n, built = record["row"], record["rows"], record["build_seconds"]
-        path, made = self.folder.model(candidate), self._command(candidate)
-        use = f"svmfast predict DATA {path} OUT"
-        plain = self._point(candidate.name, candidate.method, row, n, built, made, use)
-        if row["predict_seconds_with_fallback"] is None or row["certified_percent"] < LEAST_CERTIFIED:
-            return [plain]
-        seconds = row["predict_seconds_with_fallback"]
-        both = {
-            **row,
-            "labels_differing_percent": row["labels_differing_with_fallback"] / n * 100,
-            "predict_seconds": seconds,
-            "speedup": row["speedup_with_fallback"],
-            "linear_cost": row["linear_cost"] * seconds / row["predict_seconds"],
-            "linear_cost_counted": None,
-            "n_bytes": row["n_bytes"] + os.path.getsize(self.exact),
-            "accuracy": row["accuracy_with_fallback"],
-        }
-        use = f"{use} --exact {self.exact}"
-        name = f"{candidate.name} + exact"
-        return [plain, self._point(name, candidate.method, both, n, built, made, use)]
-
-    def _point(
-        self,
-        name: str,
-        method: str,
-        row: dict[str, Any],
-        n: int,
-        built: float | None = None,
-        made: str | None = None,
-        use: str | None = None,
-    ) -> Point:
-        from svmfast.evaluation.pareto import Point
-
-        differing = row["labels_differing_percent"]
-        return Point(
-            name=name,
-            method=method,
-            differing_percent=row["values_differing_percent"] if differing is None else differing,
-            accuracy=row["accuracy"],
-            mse=row["mse"],
-            n_bytes=row["n_bytes"],
-            rows_per_second=n / row["predict_seconds"],
-            speedup=row["speedup"],
-            linear_cost=row["linear_cost"],
-            linear_cost_counted=row["linear_cost_counted"],
-            certified_percent=row["certified_percent"],
-            build_seconds=built,
-            command=made,
-            use=use,
-        )
-
-
-#: The exact model's place among the records.
-_EXACT = Candidate("exact", "exact", 0, ())
+def _copy_recommended(found: Frontier, folder: Folder) -> None:
+    """Put the recommended model where scripts find it whatever its name is; an older one must not stay."""
+    place = folder.path / "recommended"
+    if found.recommended is None:
+        place.unlink(missing_ok=True)
+    else:
+        name = found.recommended.name.removesuffix(FALLBACK)
+        folder.write_bytes(place.name, (folder.models / name).read_bytes())
 
 
 def _show(found: Frontier, folder: Folder, *, as_json: bool, quiet: bool) -> int:
@@ -387,6 +159,7 @@ def _show(found: Frontier, folder: Folder, *, as_json: bool, quiet: bool) -> int
 
         for kind, content in draw(found).items():
             folder.write_bytes(f"figure.{kind}", content)
+    _copy_recommended(found, folder)
     folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
     if as_json:
         click.echo(json.dumps(values, indent=2, allow_nan=False))

@@ -1,0 +1,46 @@
+# A batch pipeline: train, find the fastest trustworthy model, predict many files, stop at rows it is not good for.
+#
+#     make -f scripts/pipeline.mk TRAIN=train.txt TEST=test.txt FILES="monday tuesday" OUT=out
+#
+# Every step is a target, so that a second run does only what is missing or older than what it is made from; -k
+# goes on with the other files when one is refused, -jN predicts N at a time. A file is refused, and make ends with
+# an error, when fewer than CERTIFIED of its rows get a label that is provably the exact model's: data have moved
+# away from what the model was made for. The refused file is then a case for the exact model, and for training again.
+
+SVMFAST   ?= svmfast
+TRAIN     ?= $(error say TRAIN=FILE, the labelled rows to train on)
+TEST      ?= $(error say TEST=FILE, labelled rows to choose the model on)
+FILES     ?=
+OUT       ?= out
+# svm-train's options.
+OPTIONS   ?= -c 1
+MAX_DIFF  ?= 0.5%
+CERTIFIED ?= 50%
+TIME      ?= 10m
+
+exact := $(OUT)/exact.model
+fast  := $(OUT)/frontier/recommended
+
+.PHONY: all
+.DELETE_ON_ERROR:
+all: $(addprefix $(OUT)/,$(addsuffix .labels,$(notdir $(FILES))))
+
+$(OUT):
+	mkdir -p $@
+
+$(exact): $(TRAIN) | $(OUT)
+	$(SVMFAST) train -q $(OPTIONS) $< $@
+
+# Only approximate's models prove their labels.
+$(fast): $(exact) $(TRAIN) $(TEST)
+	$(SVMFAST) frontier $(exact) --data $(TRAIN) --test $(TEST) --methods approximate \
+	    --max-diff $(MAX_DIFF) --time-limit $(TIME) -o $(@D) -q
+	touch $@
+
+# One rule for a file: check, then predict.
+define predict
+$(OUT)/$(notdir $(1)).labels: $(1) $(fast)
+	$(SVMFAST) bound-check $$< --model $(fast) --require-certified $(CERTIFIED) -q
+	$(SVMFAST) predict -q $$< $(fast) $$@
+endef
+$(foreach file,$(FILES),$(eval $(call predict,$(file))))

@@ -1,0 +1,47 @@
+"""The batch pipeline of scripts/pipeline.mk, run by make."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from program import PROGRAM, ROOT, data
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def make(cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    settings = [
+        f"SVMFAST={PROGRAM}",
+        f"TRAIN={data('photos.train')}",
+        f"TEST={data('photos.test')}",
+        "OPTIONS=-c 100 -g 0.5",
+    ]
+    command = ["make", "-f", str(ROOT / "scripts/pipeline.mk"), *settings, *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def test_files_are_predicted_once_and_refused_where_nothing_is_certified(tmp_path: Path) -> None:
+    lines = data("photos.test").read_text().splitlines()
+    for name, part in (("monday", lines[:50]), ("tuesday", lines[50:90])):
+        (tmp_path / name).write_text("\n".join(part) + "\n")
+    done = make(tmp_path, "FILES=monday tuesday")
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "out/monday.labels").read_text().splitlines()) == 50
+    assert len((tmp_path / "out/tuesday.labels").read_text().splitlines()) == 40
+    assert "Nothing to be done" in make(tmp_path, "FILES=monday tuesday").stdout
+
+    # A camera with a hundred times the gain: far outside of what the model was made for.
+    far = [
+        " ".join([words[0], *(f"{i}:{100 + 7 * k}" for i, k in enumerate(range(1, 5), 1))])
+        for words in (line.split() for line in lines[:20])
+    ]
+    (tmp_path / "broken").write_text("\n".join(far) + "\n")
+    (tmp_path / "friday").write_text("\n".join(lines[90:99]) + "\n")
+    done = make(tmp_path, "-k", "FILES=broken friday")
+    assert done.returncode == 2
+    assert "broken.labels] Error 1" in done.stderr
+    assert not (tmp_path / "out/broken.labels").exists()
+    assert len((tmp_path / "out/friday.labels").read_text().splitlines()) == 9
