@@ -15,6 +15,7 @@ from svmfast.cli import options
 from svmfast.cli.dcpred import _multiple
 from svmfast.cli.frontier_plan import METHODS, chosen_methods
 from svmfast.cli.frontier_run import Folder, file_hash, finite
+from svmfast.cli.frontier_work import FALLBACK, Work
 from svmfast.cli.messages import remark
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes
