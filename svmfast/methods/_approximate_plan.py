@@ -59,7 +59,7 @@ def planned(
     )
 
     def operations(order: int, cells: int) -> float:
-        zero = cells == 1 and expander.about(expander.centre(name), order) == "zero"
+        zero = expander.about([expander.centre(name)], order) == "zero"
         return polynomial_operations(d, order, entries, about_zero=zero)
 
     def allowed(cells: int, order: int) -> bool:

@@ -28,6 +28,8 @@ from svmfast.solvers.residual import Tail, residual_tail
 SIZES = (1, 5, 10, 20, 40, 80, 160, 320)
 # More cells are worth trying while a doubling leaves at most this share of the open rows open.
 PROGRESS = 0.92
+# Below so many percent with ten cells or more no number of cells will do.
+HOPELESS = 1.0
 # Share of its bound that the error of an expansion of order 0, 1, 2 and more may take up, on the safe side:
 # a row is foreseen as certified when its exact value exceeds bound and error.
 ERROR_SHARE = (0.9, 0.4, 0.05)
@@ -172,7 +174,9 @@ class Planner:
             if best is None or reached or plan.operations < best.operations:
                 best = plan
             still_open = 100 - plan.certified_percent
-            if reached or len(made) < size or (size >= 20 and still_open > PROGRESS * open_before):
+            hopeless = size >= 10 and plan.certified_percent < HOPELESS
+            stuck = size >= 20 and still_open > PROGRESS * open_before
+            if reached or len(made) < size or hopeless or stuck:
                 break
             open_before = still_open
         assert best is not None, "one cell of the lowest order is always allowed"

@@ -28,6 +28,8 @@ from svmfast.solvers.taylor import (
 
 # Support vectors on which the centres are compared: enough for a mean, and the exact values stay cheap.
 SAMPLE = 2000
+# Largest exponent by which terms about zero may outgrow their sum: exp(16) leaves nine digits.
+LARGEST_GROWTH = 16.0
 # Coefficients are rounded to so few digits that the text is short and the error far below the truncation's.
 ROUNDING = 1e-8
 
@@ -72,9 +74,18 @@ class Expander:
         u = self.terms.points - centre
         return float(np.einsum("ij,ij->i", u, u).max())
 
-    def about(self, centre: FloatArray, order: int, cells: int = 1) -> str:
+    def about(self, centres: Sequence[FloatArray], order: int) -> str:
         """Tell about what the polynomials are best written: rows with few entries stay cheap about zero."""
-        return "zero" if cells == 1 and (not centre.any() or self._sparse_pays(order)) else "centre"
+        if not any(centre.any() for centre in centres):
+            return "zero"
+        # Far from zero the terms grow by exp(2 gamma ||x - mu|| ||mu||) before they cancel.
+        growth = max(
+            2
+            * self.model.kernel.gamma
+            * math.sqrt(self.largest_squared_distance(centre) * float(centre @ centre))
+            for centre in centres
+        )
+        return "zero" if growth <= LARGEST_GROWTH and self._sparse_pays(order) else "centre"
 
     def parts(
         self,
@@ -121,7 +132,7 @@ class Expander:
         """Return the model of one cell, without certificate, and its parts."""
         self.progress(0, None, "expand")
         orders = [order] * self.terms.n_functions
-        about = self.about(centre, order)
+        about = self.about([centre], order)
         parts = self.parts(centre, orders, about, scales=scales)
         return self.assemble([centre], np.array([orders], dtype=np.int32), about, [parts]), parts
 
@@ -247,7 +258,7 @@ class Expander:
     ) -> PolynomialModel:
         """Return the model of these cells; `tails` (None: no certificate) are of a lower order."""
         n = len(centres)
-        about = self.about(centres[0], int(orders.max(initial=0)), n)
+        about = self.about(centres, int(orders.max(initial=0)))
         done = 0
 
         def one(c: int, threads: int) -> tuple[list[Part], list[tuple[FloatArray, FloatArray]]]:
