@@ -8,8 +8,8 @@ DIR holds LIBSVM data sets under their usual names, --models (default: DIR) the 
 comes from svmfast commands, which stand beside it in the results, scripts/results/reproduce.json: machine,
 versions, commit, and for each row its commands and seconds. --quick takes what needs seconds only; rows of
 earlier runs stay. What a paper shows in curves, with deviations over seeds or beside baselines is measured by
-bench_budget.py, bench_meka.py, bench_dcpred.py and frontier_compress.py. Rows whose files are missing are left
-out, and named.
+bench_budget.py, bench_meka.py, bench_dcpred.py and frontier_compress.py. Rows whose files are missing are
+left out, and named.
 """
 
 from __future__ import annotations
