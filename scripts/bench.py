@@ -3,10 +3,12 @@
     python scripts/bench.py                                    # on fixtures/
     python scripts/bench.py --data DIR --models DIR            # on the large public sets (plain or .xz)
     python scripts/bench.py ... --json raw.json --readme README.md
+    python scripts/bench.py ... --against scripts/results/bench.json [--tolerance 1.5]
 
 Both sides of every comparison run in turn within one call; the tables show medians and, beside every time,
 how many labels differ from svm-predict's. `--readme` puts the tables between the markers ``<!-- bench -->``
-and ``<!-- /bench -->``.
+and ``<!-- /bench -->``. `--against` compares with results of an earlier --json run and exits with 1 where a
+gain over a peer of the same run fell by more than the tolerance: ratios within one run, since machines differ.
 """
 
 from __future__ import annotations
@@ -353,6 +355,7 @@ def machine(options: argparse.Namespace) -> dict[str, str]:
 
 
 def main() -> None:
+    from bench_regressions import regressions
     from bench_tables import markdown, put_into
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -368,6 +371,8 @@ def main() -> None:
     parser.add_argument("--stream-megabytes", type=int, default=0, help="also stream so much text (1000)")
     parser.add_argument("--busy", action="store_true", help="also measure beside a busy process")
     parser.add_argument("--json", type=Path, help="write every sample here")
+    parser.add_argument("--against", type=Path, metavar="JSON", help="compare gains with these results")
+    parser.add_argument("--tolerance", type=float, default=1.5, help="factor a gain may fall by")
     parser.add_argument("--readme", type=Path, help="replace the tables in this file")
     options = parser.parse_args()
     found = shutil.which(options.svm_predict)
@@ -405,6 +410,13 @@ def main() -> None:
         if options.readme:
             put_into(options.readme, tables)
         print(tables, end="")
+        if options.against:
+            lines, worse = regressions(
+                bench.results, json.loads(options.against.read_text())["results"], options.tolerance
+            )
+            print("\n".join(lines))
+            if worse:
+                sys.exit(1)
 
 
 if __name__ == "__main__":

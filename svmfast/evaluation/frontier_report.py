@@ -138,9 +138,11 @@ def verdict(found: Frontier) -> list[str]:
     if best is None:
         said = f"nothing faster or smaller than the exact model keeps to the limits: {found.limits}"
         return [said if found.complete else f"{said}; not everything was tried, run again to go on"]
+    shrink = found.points[0].n_bytes / best.n_bytes
+    size = f"{shrink:.3g} times smaller" if shrink >= 1 else f"{1 / shrink:.3g} times LARGER"
     lines = [
-        f"recommended: {best.name} ({found.limits}): {best.speedup:.3g} times as fast, "
-        f"{found.points[0].n_bytes / best.n_bytes:.3g} times smaller, {best.differing_percent:.3g}% differ",
+        f"recommended: {best.name} ({found.limits}): {best.speedup:.3g} times as fast, {size}, "
+        f"{best.differing_percent:.3g}% differ",
         f"made by: {best.command}",
     ]
     if best.use is not None and "--exact" in best.use:
