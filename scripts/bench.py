@@ -8,7 +8,7 @@
 Both sides of every comparison run in turn within one call; the tables show medians and, beside every time,
 how many labels differ from svm-predict's. `--readme` puts the tables between the markers ``<!-- bench -->``
 and ``<!-- /bench -->``. `--against` compares with results of an earlier --json run and exits with 1 where a
-gain over a peer of the same run fell by more than the tolerance: ratios within one run, since machines differ.
+gain over a peer of the same run fell by more than the tolerance: ratios within a run, since machines differ.
 """
 
 from __future__ import annotations

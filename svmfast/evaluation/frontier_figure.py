@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Callable
 from typing import Any
 
 from svmfast.evaluation.frontier_report import Frontier
@@ -48,8 +49,9 @@ def draw(found: Frontier) -> dict[str, bytes]:
         upper, lower = figure.subplots(2, 1, sharex=True)
         figure.suptitle(_title(found), fontsize=11, x=0.02, ha="left")
         _quality(upper, found)
-        _agreement(lower, found)
+        placed = _agreement(lower, found)
         _speeds(lower, found)
+        _name_points(lower, found, placed)
         handles, labels = upper.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False)
         out = {}
@@ -97,15 +99,6 @@ def _scatter(axes: Any, found: Frontier, height: Any) -> None:
                 clip_on=False,
             )
             first = False
-            if point != found.recommended and front:
-                axes.annotate(
-                    _short(point),
-                    (point.speedup, height(point)),
-                    xytext=(6, 4),
-                    textcoords="offset points",
-                    fontsize=7.5,
-                    color=colour,
-                )
     best = found.recommended
     if best is not None:
         axes.plot(
@@ -121,20 +114,6 @@ def _scatter(axes: Any, found: Frontier, height: Any) -> None:
             zorder=4,
             clip_on=False,
         )
-        axes.annotate(
-            best.name,
-            (best.speedup, height(best)),
-            xytext=(0, 14),
-            textcoords="offset points",
-            ha="center",
-            fontweight="bold",
-            fontsize=9,
-        )
-
-
-def _short(point: Point) -> str:
-    """A point's name without what its colour says."""
-    return point.name.removeprefix(f"{point.method}-") if point.name != point.method else ""
 
 
 def _quality(axes: Any, found: Frontier) -> None:
@@ -186,8 +165,11 @@ def _say(axes: Any, text: str, height: float, colour: str, *, left: bool = False
     )
 
 
-def _agreement(axes: Any, found: Frontier) -> None:
-    """Share that differs on a log axis, best on top, with a place of its own for none at all."""
+def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
+    """Share that differs on a log axis, best on top, with a place of its own for none at all.
+
+    Returns the height of a point.
+    """
     shares = [point.differing_percent for point in _others(found) if point.differing_percent > 0]
     lowest = max(_LOWEST_SHARE, min(shares, default=1.0))
     limit = found.limits.max_differing_percent
@@ -221,6 +203,40 @@ def _agreement(axes: Any, found: Frontier) -> None:
             fontsize=9,
             color="#555555",
         )
+    return height
+
+
+def _name_points(axes: Any, found: Frontier, height: Callable[[Point], float]) -> None:
+    """Name the points that no other beats, closest to the exact model first, where there is room for it."""
+    axes.figure.canvas.draw()
+    where = {point.name: axes.transData.transform((point.speedup, height(point))) for point in _others(found)}
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in where.values()]
+    best = found.recommended
+    if best is not None:
+        x, y = where[best.name]
+        axes.annotate(
+            best.name,
+            (best.speedup, height(best)),
+            xytext=(0, 14),
+            textcoords="offset points",
+            ha="center",
+            fontweight="bold",
+            fontsize=9,
+        )
+        taken.append((x - 4 * len(best.name), y - 12, x + 4 * len(best.name), y + 34))
+    pairs = zip(found.points, found.on_front, strict=True)
+    for point in sorted((p for p, front in pairs if front), key=lambda p: (p.differing_percent, -p.speedup)):
+        if point.name not in where or point == best:
+            continue
+        text = point.name.removeprefix(f"{point.method}-") if point.name != point.method else ""
+        x, y = where[point.name]
+        box = (x + 7, y + 3, x + 9 + 5.5 * len(text), y + 15)
+        if any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3] for t in taken):
+            continue
+        taken.append(box)
+        colour = STYLES[point.method][0]
+        place = (point.speedup, height(point))
+        axes.annotate(text, place, (6, 4), textcoords="offset points", fontsize=7.5, color=colour)
 
 
 def _speeds(axes: Any, found: Frontier) -> None:
