@@ -7,7 +7,7 @@ Models and rows are synthetic: standard normal values, random coefficients. Ever
 process of its own; its time is that of all cores (other work on the machine moves it little), less that of a
 process that does nothing, and its memory the peak. Rows are streamed through a pipe, so they can be many. The
 slope is fitted to the upper half of an axis: time grows with size to the power of it. A slope over less than
-a tenth of a second says nothing and is left out. `parsing` is predict with a linear model.
+a second is start-up and noise, and is left out. `parsing` is predict with a linear model.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def tables(found: dict[str, Any]) -> str:
             axis_name(axis, density), step, f"{first['size']:,}", f"{last['size']:,}",
             f"{first['seconds']:.2f}", f"{last['seconds']:.2f}",
             f"{first['peak'] / 1e6:.0f}", f"{last['peak'] / 1e6:.0f}",
-            "-" if power is None or last["seconds"] - first["seconds"] < 0.1 else f"{power:.2f}",
+            "-" if power is None or last["seconds"] - first["seconds"] < 1.0 else f"{power:.2f}",
         ]  # fmt: skip
         out.append(f"| {' | '.join(cells)} |")
     return "\n".join([*out, ""])
