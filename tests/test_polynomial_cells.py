@@ -20,6 +20,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.residual import residual_tail
 from svmfast.solvers.taylor import gaussian_coefficients
 
 
@@ -56,7 +57,7 @@ def in_cells(model: KernelExpansion, centres: FloatArray, orders: np.ndarray, ab
                 np.zeros(order + 1),
                 float(model.rho[p]),
                 order=order,
-                top=top,
+                tail=residual_tail(points, beta, gamma, centre, -1, top=top),
                 about_zero=zero,
             )
     squares = [((terms.points - centre) ** 2).sum(axis=1).max() for centre in centres]

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
+from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, IntOrAuto
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from svmfast.methods.approximate_report import ApproximationReport
+    from svmfast.models.expansion import KernelExpansion
     from svmfast.progress import Progress
     from svmfast.rows import Rows
 
 _COMPRESSED = (".gz", ".bz2", ".xz")
+# Seconds that are announced.
+WORTH_A_WORD = 2.0
 _MODEL_NAMES = (".txt", ".model")
 
 
@@ -171,6 +175,7 @@ def command(
     if not isinstance(loaded.model, KernelExpansion):
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model already", "give the LIBSVM model")
     rows = None if calibrate is None else read_svmlight(calibrate, threads=jobs, **how.reading()).rows
+    remarks(_foreseen(loaded.model, order, cells, certificate, jobs), quiet)
     with progress_bar(quiet) as progress:
         made, report = approximate(
             loaded.model,
@@ -204,6 +209,26 @@ def command(
     if not quiet:
         for line in (*loaded.warnings, *_lines(report, model, output, len(loaded.text), size)):
             click.echo(line, err=True)
+
+
+def _foreseen(
+    model: KernelExpansion, order: int | str, cells: int | str, certificate: str, jobs: int
+) -> list[str]:
+    """What it will take, said before it is begun; nothing where that is next to nothing."""
+    if model.kernel.kind != "rbf":
+        return []
+    from svmfast.methods.cost import foreseen
+
+    k, n = 2 if isinstance(order, str) else order, 1 if isinstance(cells, str) else cells
+    found = foreseen(model, k, n, full=certificate == "full", threads=jobs)
+    if found.seconds_a_cell * n < WORTH_A_WORD:
+        return []
+    many = "each cell" if cells == "auto" else f"{n:,} cell{'s' * (n != 1)}"
+    least = "at least " if "auto" in (order, cells) else ""
+    return [
+        f"{many} will take about {found.seconds_a_cell * n:.0f} s, all {least}{found.bytes / 1e6:,.0f} MB of "
+        "memory (--certificate row-norms is faster)"
+    ]
 
 
 def _sample(paths: tuple[str, ...], seed: int, how: DataFormat, jobs: int, progress: Progress) -> Rows | None:

@@ -112,7 +112,7 @@ def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> P
             [_allowance(cell, p, int(plan.orders[c, p]), gamma, share) for p in range(len(cell.tails))]
             for c, cell in enumerate(plan.cells)
         ]
-        made = expander.cells(centres, plan.orders, tails, None if tails is None else allowances)
+        made = expander.cells(centres, plan.orders, tails, allowances)
         if request.max_bytes is None or request.size_of is None:
             return made
         size = request.size_of(made, name)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import DoesNotPayError, OptionError, UnsupportedError
 from svmfast.methods._approximate_plan import Request, better_centre, planned
 from svmfast.methods.approximate_report import ApproximationReport, report_of
 from svmfast.methods.cells import Step
@@ -104,7 +104,7 @@ def approximate(
         Before any work.
     """
     begin = time.perf_counter()
-    _check(order, cells, center, target, certificate, calibrate)
+    _check(order, cells, center, target, max_bytes, certificate, calibrate)
     kernel = model.kernel
     collapses = kernel.kind in ("linear", "polynomial")
     if not collapses and kernel.kind != "rbf":
@@ -153,15 +153,24 @@ def approximate(
         check_memory(len(terms.features), int(order), tried * terms.n_functions, memory_limit)
         center, made, errors = _single(expander, int(order), center, calibrate, certificate != "none")
     made = finished(made, center)
+    if collapses and max_bytes is not None and size_of is not None and size_of(made) > max_bytes:
+        raise DoesNotPayError(f"the exact polynomial takes {size_of(made):,} bytes, more than {max_bytes:,}")
     asked = 0 if order == "auto" else int(order)
+    wanted = target if "auto" in (order, cells) and choose else 0.0
     report = report_of(
-        expander, made, judge, asked, center, errors, steps, calibrate is not None, collapses, begin
+        expander, made, judge, asked, wanted, center, errors, steps, calibrate is not None, collapses, begin
     )
     return made, report
 
 
 def _check(
-    order: int | str, cells: int | str, center: str, target: float, certificate: str, calibrate: Rows | None
+    order: int | str,
+    cells: int | str,
+    center: str,
+    target: float,
+    max_bytes: int | None,
+    certificate: str,
+    calibrate: Rows | None,
 ) -> None:
     """Raise OptionError for what contradicts itself."""
     if center not in CENTERS:
@@ -176,8 +185,8 @@ def _check(
         raise OptionError(f"a target of {target:g} is not a share above 0 and up to 1")
     if certificate == "none" and "auto" in (order, cells):
         raise OptionError("'auto' chooses by the certificate, which is not to be made")
-    if calibrate is not None and (order == "auto" or cells != 1):
-        raise OptionError("calibration is for one cell of a given order")
+    if calibrate is not None and (order == "auto" or cells != 1 or max_bytes is not None):
+        raise OptionError("calibration is for one cell of a given order, without a limit of size")
 
 
 def _single(

@@ -88,6 +88,7 @@ def report_of(
     made: PolynomialModel,
     judge: Judge | None,
     order: int,
+    target: float,
     center: str,
     errors: Mapping[str, float],
     steps: tuple[Step, ...],
@@ -95,7 +96,7 @@ def report_of(
     exact: bool,
     begin: float,
 ) -> ApproximationReport:
-    """Return the report on `made`; `order` is the one asked for (0 for auto)."""
+    """Return the report on `made`; `order` (0 for auto) and `target` are what was asked for."""
     model, sv = expander.model, expander.model.sv
     d, n = len(expander.terms.features), len(sv)
     entries = sv.nnz / n if n else 0.0
@@ -122,6 +123,12 @@ def report_of(
             f"a prediction takes about {operations:,.0f} multiply-adds, the exact model only "
             f"{before:,.0f}: predict with the exact model, or compress it"
         )
+    certified = _certified_percent(made, rows, judge, expander.threads)
+    if certified is not None and certified < 100 * target:
+        warnings.append(
+            f"{certified:.2f}% certified is below the target of {100 * target:g}%: more cells or a "
+            "higher order cost more than they bring; the exact model can answer the others (predict --exact)"
+        )
     return ApproximationReport(
         svm_type=model.head.svm_type,
         kernel=model.kernel.kind,
@@ -138,7 +145,7 @@ def report_of(
         gamma_max_paper=gamma_max(origin),
         gamma_max_centred=gamma_max(mean),
         calibrated=calibrated,
-        certified_percent=_certified_percent(made, rows, judge, expander.threads),
+        certified_percent=certified,
         certified_on="data" if judge is not None and judge.of_data else "support vectors",
         steps=steps,
         coefficients=len(made.coefficients),

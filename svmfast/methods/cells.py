@@ -217,7 +217,7 @@ class Planner:
                     self.terms.beta[p],
                     self.gamma,
                     centres[c],
-                    -1,
+                    self.highest if self.fixed else -1,
                     top=top,
                     reach=reach,
                     negligible=NEGLIGIBLE,

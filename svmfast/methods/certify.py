@@ -102,4 +102,4 @@ def _rest(slack: Slack, beyond: float) -> FloatArray:
 
 def rounded_up(values: FloatArray) -> FloatArray:
     """Return values no smaller, with few digits: a bound may be written short, never small."""
-    return np.array([float(f"{value * (1 + 1e-5):.6g}") if value > 0 else 0.0 for value in values])
+    return np.array([0.0 if value == 0 else float(f"{value * (1 + 1e-5):.6g}") for value in values])

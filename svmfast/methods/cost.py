@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+
+import numpy as np
 
 from svmfast.models.expansion import KernelExpansion
 
@@ -15,12 +18,47 @@ ROUTING = 0.25
 # A dot product over stored entries only needs their indices as well.
 SPARSE_ENTRY = 1.7
 
+# To foresee times: matrix products of the certificate for each degree, their rate on one core, and seconds
+# that the powers of one entry of the Gram matrix take.
+SPECTRAL_DEGREES = 10.0
+FLOPS = 1.5e10
+POWERS = 2e-8
+
 
 def _monomials(variables: float, order: int) -> float:
     total = 1.0
     for m in range(1, order + 1):
         total *= (variables + m) / m
     return total
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What making expansions will take, before it is begun: for each cell, and in bytes at once."""
+
+    seconds_a_cell: float
+    bytes: int
+
+
+def foreseen(model: KernelExpansion, order: int, cells: int, *, full: bool, threads: int) -> Foreseen:
+    """Return about how long each cell of an expansion takes to certify and build, and the memory of it all.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    order, cells : int
+    full : bool
+        Whether the certificate takes the Gram matrix; without it the time is hardly worth a word.
+    threads : int
+    """
+    d, n, p = len(np.unique(model.sv.indices)), len(model.sv), model.head.n_functions
+    # Of a multiclass model every pair has the vectors of two classes.
+    a_function = n if p < 2 else 2 * n / model.head.n_classes
+    pairs = p * a_function**2 / 2 if full else 0.0
+    seconds = pairs * (SPECTRAL_DEGREES * 2 * d / FLOPS + POWERS) / threads
+    stored = cells * p * math.comb(d + order, order)
+    seconds += p * a_function * math.comb(d + order, order) * 2 / FLOPS / threads
+    return Foreseen(seconds, 8 * (3 * n * d + 3 * stored))
 
 
 def sparse_pays(d: int, order: int, entries: float) -> bool:

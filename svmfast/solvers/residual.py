@@ -16,8 +16,11 @@ degree j; that is never smaller, and never larger than the sum of the absolute v
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,8 @@ from numpy.typing import NDArray
 from svmfast.rows import FloatArray
 
 UNIT = 2.0**-53
+# What is not zero is never stored as less.
+SMALLEST = 1e-300
 # Degrees whose largest eigenvalue is worth its matrix products; later ones take the trace's cheaper relative.
 SPECTRAL = 4
 # Tiles of the Gram matrix: a stripe of rows is one task, and a tile and its powers stay in the cache.
@@ -87,6 +92,22 @@ def residual_tail(
     threads : int
         The result does not depend on it.
     """
+    with ONE_BLAS_THREAD, np.errstate(over="ignore", invalid="ignore"):
+        return _tail(points, beta, gamma, centre, order, top, reach, negligible, by_row_norms, threads)
+
+
+def _tail(
+    points: FloatArray,
+    beta: FloatArray,
+    gamma: float,
+    centre: FloatArray,
+    order: int,
+    top: int,
+    reach: float | None,
+    negligible: float,
+    by_row_norms: bool,
+    threads: int,
+) -> Tail:
     n, d = points.shape
     degrees = np.zeros(top + 1)
     if n == 0 or d == 0:
@@ -104,7 +125,10 @@ def residual_tail(
     # Relative error of every a_i (exponent, exponential), then of products and sums in any order.
     of_a = ((d + 4) * float(squares.max()) + 4) * UNIT
     loose = 1 + (n + d + 50) * UNIT * 4 + of_a * 2
-    alone = np.array([float(np.abs(a[apart]) @ norms[apart] ** j) * loose for j in range(top + 1)])
+    # A weight that underflowed has nothing to multiply; the slack's constant allows for it.
+    apart = np.union1d(apart, np.flatnonzero(a == 0))
+    heavy = apart[a[apart] != 0]
+    alone = np.array([float(np.abs(a[heavy]) @ norms[heavy] ** j) * loose for j in range(top + 1)])
     first = max(order + 1, 1)
     mine = np.delete(np.arange(n), apart)
     m = len(mine)
@@ -122,10 +146,46 @@ def residual_tail(
         else:
             square = quadratic[j] + error
         size = math.sqrt(max(square, 0.0)) + float(alone[j])
-        degrees[j] = size / math.factorial(j) * scale**j * (1 + 1e-12)
+        degrees[j] = _scaled(size, j, scale, math.lgamma(j + 1))
     # sum_{j > top} <= ||.|| sqrt(x^(top + 1) / (top + 1)!), and the norm by the triangle inequality.
-    beyond = float(np.abs(beta).sum()) * math.sqrt((2 * gamma) ** (top + 1) / math.factorial(top + 1))
-    return Tail(degrees, beyond * (1 + 1e-12))
+    total = float(np.abs(beta).sum())
+    return Tail(degrees, _scaled(total, top + 1, scale, 0.5 * math.lgamma(top + 2)))
+
+
+def _scaled(size: float, degree: int, scale: float, log_divisor: float) -> float:
+    """Return no less than ``size * scale^degree / divisor``, also where a factor alone leaves the range."""
+    if size == 0:
+        return 0.0
+    if not size < math.inf:
+        return math.inf
+    logarithm = math.log(size) + degree * math.log(scale) - log_divisor
+    # The logarithm errs by some 1e-13 of its terms; a bound that underflows would claim too much.
+    return math.inf if logarithm > 700 else max(math.exp(logarithm) * (1 + 1e-9), SMALLEST)
+
+
+class _OneBlasThread:
+    """BLAS on one thread while anybody is inside: the limit is the whole process's."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if not self._inside:
+                self._limits = threadpool_limits(1)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limits.restore_original_limits()
+
+
+ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: float) -> NDArray[np.int64]:
@@ -139,8 +199,6 @@ def _moments(
     x: FloatArray, a: FloatArray, first: int, top: int, threads: int
 ) -> tuple[dict[int, FloatArray], dict[int, float]]:
     """M_j for the first degrees from `first`, and ``sum a_i a_l (x_i.x_l)^j`` for the others up to `top`."""
-    from threadpoolctl import threadpool_limits
-
     n, d = x.shape
     ax = a[:, None] * x
     spectral = range(first, min(first + SPECTRAL - 1 + (SPECTRAL if first == 1 else 0), top) + 1)
@@ -172,20 +230,27 @@ def _moments(
                 sums[i] += float(a[start:stop] @ (power @ right_a))
         return [ax[start:stop].T @ part for part in inner], sums
 
-    # One BLAS thread each, and the stripes added in their order: the same numbers for any number of threads.
-    with threadpool_limits(1):
-        starts = range(0, n, STRIPE)
-        if threads > 1 and len(starts) > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                parts = list(pool.map(stripe, starts))
-        else:
-            parts = [stripe(start) for start in starts]
-    matrices = {}
-    for i, j in enumerate(spectral):
-        matrix = sum((found[i] for found, _ in parts[1:]), parts[0][0][i])
-        matrices[j] = (matrix + matrix.T) / 2
-    sums = {j: math.fsum(part[i] for _, part in parts) for i, j in enumerate(range(spectral.stop, top + 1))}
-    return matrices, sums
+    matrices = {j: np.zeros((d, d)) for j in spectral}
+    terms: list[list[float]] = []
+
+    def add(parts: Iterable[tuple[list[FloatArray], list[float]]]) -> None:
+        for found, sums in parts:
+            for j, part in zip(spectral, found, strict=True):
+                matrices[j] += part
+            terms.append(sums)
+
+    # Added in the order of the stripes: the same numbers for any number of threads.
+    starts = range(0, n, STRIPE)
+    if threads > 1 and len(starts) > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            # Rounds of a few stripes, so that no more than these wait in memory.
+            for at in range(0, len(starts), 4 * threads):
+                add(pool.map(stripe, starts[at : at + 4 * threads]))
+    else:
+        add(map(stripe, starts))
+    later = range(spectral.stop, top + 1)
+    sums = {j: math.fsum(part[i] for part in terms) for i, j in enumerate(later)}
+    return {j: (matrix + matrix.T) / 2 for j, matrix in matrices.items()}, sums
 
 
 def largest_eigenvalue(matrix: FloatArray) -> float:

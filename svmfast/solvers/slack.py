@@ -70,7 +70,9 @@ def gaussian_slack(
     of_centre = float(np.sqrt(centre @ centre))
     largest = float(squares.max()) if n else 0.0
     # Relative error of a_i, of powers of u, of factors, and of sums over n in any order.
-    built = ((d + 4) * gamma * largest + n + 8 * order + 40) * 1.01 * UNIT
+    # About zero the powers of sigma, a dot product, err as well.
+    powers = order * (d + 4) if about_zero else 0
+    built = ((d + 4) * gamma * largest + n + 8 * order + powers + 40) * 1.01 * UNIT
     # A path through the nested sums: at most d additions, two roundings each without fma, on each level.
     evaluated = (2 * order * (d + 4) + 20) * 1.01 * UNIT
     stored = symmetric_norms(coefficients, d, order)
@@ -79,7 +81,7 @@ def gaussian_slack(
     for m in range(order + 1):
         inner = np.zeros(n)
         for q in range(order - m, -1, -1):
-            inner = abs(float(scales[m + q])) + inner * sigma / (q + 1)
+            inner = abs(float(scales[m + q])) + abs(1 - float(scales[m + q])) + inner * sigma / (q + 1)
         per_norm[m] += built * float((a * inner) @ norms**m) * (2 * gamma) ** m / math.factorial(m)
     degrees = _about_centre(per_norm, of_centre) if about_zero else per_norm
     entries = 2 * d + SPARE_ENTRIES

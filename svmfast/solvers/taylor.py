@@ -180,10 +180,11 @@ def shorten(coefficients: FloatArray, d: int, order: int, tolerance: FloatArray)
     out: FloatArray = coefficients.copy()
     for m, part in enumerate(by_degree(out, d, order)):
         spread = math.sqrt(float(np.sum(1 / multiplicities(d, m)))) if m and len(part) else 1.0
-        if not tolerance[m] > 0 or not len(part):
+        step = 2 * tolerance[m] / spread
+        if not step > 1e-290 or not len(part):
             continue
         # Every coefficient moves by at most half of 10^-decimals.
-        decimals = math.ceil(-math.log10(2 * tolerance[m] / spread))
+        decimals = math.ceil(-math.log10(step))
         # Powers of ten up to 22 are doubles, so that the quotient prints with as few digits as it has.
         if decimals <= 22:
             scale = 10.0 ** abs(decimals)
