@@ -5,7 +5,9 @@
 #include <new>
 #include <utility>
 
+#ifndef SVMFAST_WITHOUT_PYTHON  // scripts/fuzz has none
 #include "arrays.hpp"
+#endif
 
 namespace svmfast {
 
@@ -41,6 +43,7 @@ class Growing {
         size_ += count;
     }
 
+#ifndef SVMFAST_WITHOUT_PYTHON
     // Hands the content over to NumPy and starts again with nothing.
     Out<T> give() {
         if (size_ < capacity_ || !data_) resize_storage(std::max<std::size_t>(size_, 1));
@@ -51,6 +54,7 @@ class Growing {
         size_ = capacity_ = 0;
         return array;
     }
+#endif
 
   private:
     void swap(Growing &other) noexcept {

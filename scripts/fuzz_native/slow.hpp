@@ -1,0 +1,236 @@
+// The slow, obvious readers that the native ones are compared with: one line, one rule at a time, strtod for numbers.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace slow {
+
+struct Refused {
+    std::int64_t line;
+};
+
+inline bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// [+-]digits[.digits][e[+-]digits] with a digit in the mantissa, finite.
+inline bool number(const std::string &token, double &value) {
+    std::size_t i = 0, mantissa = 0;
+    if (i < token.size() && (token[i] == '+' || token[i] == '-')) ++i;
+    while (i < token.size() && digit(token[i])) ++i, ++mantissa;
+    if (i < token.size() && token[i] == '.') {
+        ++i;
+        while (i < token.size() && digit(token[i])) ++i, ++mantissa;
+    }
+    if (mantissa == 0) return false;
+    if (i < token.size() && (token[i] == 'e' || token[i] == 'E')) {
+        ++i;
+        if (i < token.size() && (token[i] == '+' || token[i] == '-')) ++i;
+        const std::size_t before = i;
+        while (i < token.size() && digit(token[i])) ++i;
+        if (i == before) return false;
+    }
+    if (i != token.size()) return false;
+    value = std::strtod(token.c_str(), nullptr);
+    return std::isfinite(value);
+}
+
+// [+-]digits within 64 bits.
+inline bool integer(const std::string &token, std::int64_t &value) {
+    std::size_t i = 0;
+    const bool negative = !token.empty() && token[0] == '-';
+    if (!token.empty() && (token[0] == '+' || token[0] == '-')) ++i;
+    if (i == token.size()) return false;
+    __extension__ unsigned __int128 sum = 0;
+    for (; i < token.size(); ++i) {
+        if (!digit(token[i])) return false;
+        sum = sum * 10 + static_cast<unsigned>(token[i] - '0');
+        if (sum > static_cast<unsigned __int128>(1) << 63) return false;
+    }
+    if (!negative && sum >> 63) return false;
+    value = negative ? static_cast<std::int64_t>(-sum) : static_cast<std::int64_t>(sum);
+    return true;
+}
+
+// The pieces between the characters of `separators`, empty ones included.
+inline std::vector<std::string> split(const std::string &text, const char *separators) {
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0;;) {
+        const std::size_t end = text.find_first_of(separators, begin);
+        parts.push_back(text.substr(begin, end - begin));
+        if (end == std::string::npos) return parts;
+        begin = end + 1;
+    }
+}
+
+inline std::vector<std::string> words(const std::string &text) {
+    std::vector<std::string> found;
+    for (const std::string &part : split(text, " \t"))
+        if (!part.empty()) found.push_back(part);
+    return found;
+}
+
+inline std::string strip(const std::string &text) {
+    const auto first = text.find_first_not_of(" \t");
+    return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+struct Data {
+    std::vector<double> labels;
+    std::vector<std::map<std::int64_t, double>> rows;
+    std::int64_t width = 0;
+};
+
+struct Options {
+    bool zero_based, precomputed, dense, lenient, labelled;
+};
+
+inline void dense_row(const std::string &body, const Options &options, std::vector<double> &values) {
+    const std::string text = strip(body);
+    std::vector<std::string> fields;
+    if (text.find(',') != std::string::npos)
+        for (const std::string &field : split(text, ",")) fields.push_back(strip(field));
+    else
+        fields = words(text);
+    for (const std::string &field : fields) {
+        double value;
+        if (!number(field, value)) throw std::runtime_error("field");
+        values.push_back(value);
+    }
+    if (values.size() < (options.labelled ? 2u : 1u)) throw std::runtime_error("no values");
+}
+
+inline void sparse_row(const std::vector<std::string> &tokens, const Options &options,
+                       std::map<std::int64_t, double> &row) {
+    const std::int64_t least = options.zero_based || options.precomputed ? 0 : 1;
+    const std::int64_t most = std::numeric_limits<std::int32_t>::max() - (options.zero_based ? 1 : 0);
+    std::int64_t highest = -1;
+    for (std::size_t place = 0; place < tokens.size(); ++place) {
+        const std::string &token = tokens[place];
+        const auto colon = token.find(':');
+        if (colon == std::string::npos) throw std::runtime_error("no colon");
+        const std::string index_text = token.substr(0, colon), value_text = token.substr(colon + 1);
+        std::int64_t index = 0;
+        double value = 0;
+        if (index_text == "qid") {
+            if (place || !integer(value_text, index)) throw std::runtime_error("qid");
+            continue;
+        }
+        if (!integer(index_text, index) || index < least || index > most) throw std::runtime_error("index");
+        if (!(options.precomputed && index == 0 && value_text == "?") && !number(value_text, value))
+            throw std::runtime_error("value");
+        if (row.count(index - least) || (index < highest && !options.lenient)) throw std::runtime_error("order");
+        highest = std::max(highest, index);
+        row[index - least] = value;
+    }
+}
+
+// Throws Refused with the number of the first bad line.
+inline Data read_data(const std::string &text, const Options &options) {
+    Data data;
+    std::int64_t at = 0, row_width = -1;
+    std::vector<std::string> lines = split(text, "\n");
+    if (lines.back().empty()) lines.pop_back();
+    for (std::string line : lines) {
+        ++at;
+        try {
+            if (!line.empty() && line.back() == '\r') line.pop_back();
+            const bool carriage = line.find('\r') != std::string::npos;
+            const std::string body = line.substr(0, line.find_first_of("#\r"));
+            if (strip(body).empty()) {
+                if (carriage) throw std::runtime_error("carriage return");
+                if (line.find('#') == std::string::npos && !options.lenient) throw std::runtime_error("blank");
+                continue;
+            }
+            std::map<std::int64_t, double> row;
+            double label = std::numeric_limits<double>::quiet_NaN();
+            std::int64_t columns = 0;
+            if (options.dense) {
+                std::vector<double> values;
+                dense_row(body, options, values);
+                if (options.labelled) label = values.front(), values.erase(values.begin());
+                for (std::size_t c = 0; c < values.size(); ++c)
+                    if (values[c] != 0) row[static_cast<std::int64_t>(c)] = values[c];
+                columns = static_cast<std::int64_t>(values.size());
+            } else {
+                std::vector<std::string> tokens = words(body);
+                if (options.labelled) {
+                    if (!number(tokens.front(), label)) throw std::runtime_error("label");
+                    tokens.erase(tokens.begin());
+                }
+                sparse_row(tokens, options, row);
+                columns = row.empty() ? 0 : row.rbegin()->first + 1;
+                if (options.precomputed) {
+                    const auto count = static_cast<std::int64_t>(row.size());
+                    if (count == 0 || columns != count) throw std::runtime_error("gap");
+                }
+            }
+            if (carriage) throw std::runtime_error("carriage return");
+            if (options.dense || options.precomputed) {
+                if (row_width < 0) row_width = columns;
+                if (row_width != columns) throw std::runtime_error("row width");
+            }
+            data.labels.push_back(label);
+            data.rows.push_back(std::move(row));
+            data.width = std::max(data.width, columns);
+        } catch (const std::runtime_error &) {
+            throw Refused{at};
+        }
+    }
+    return data;
+}
+
+struct Vectors {
+    std::vector<std::vector<double>> coef;
+    std::vector<std::vector<std::pair<std::int64_t, double>>> rows;
+};
+
+// The support vectors of LIBSVM's text; false where it is no such text.
+inline bool read_vectors(const std::string &text, std::size_t n_sv, std::size_t n_coef, bool precomputed, Vectors &out) {
+    std::vector<std::string> lines = split(text, "\n");
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        std::string &line = lines[i];
+        if (i >= n_sv) {
+            if (line.find_first_not_of(" \t\r") != std::string::npos) return false;
+            continue;
+        }
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        const std::vector<std::string> tokens = words(line);
+        if (tokens.size() < n_coef + (precomputed ? 1 : 0) || (precomputed && tokens.size() != n_coef + 1)) return false;
+        if (tokens.empty()) return false;
+        std::vector<double> coef(n_coef);
+        for (std::size_t c = 0; c < n_coef; ++c)
+            if (!number(tokens[c], coef[c])) return false;
+        std::vector<std::pair<std::int64_t, double>> row;
+        std::int64_t last = 0;
+        for (std::size_t t = n_coef; t < tokens.size(); ++t) {
+            const auto colon = tokens[t].find(':');
+            if (colon == std::string::npos) return false;
+            const std::string index_text = tokens[t].substr(0, colon), value_text = tokens[t].substr(colon + 1);
+            std::int64_t index = 0, serial = 0;
+            double value = 0;
+            if (precomputed) {
+                if (index_text != "0" || !integer(value_text, serial) || serial < 1 ||
+                    serial > std::numeric_limits<std::int32_t>::max())
+                    return false;
+                row.emplace_back(0, static_cast<double>(serial));
+                continue;
+            }
+            if (index_text.empty() || !digit(index_text[0]) || !integer(index_text, index) || index <= last ||
+                index > std::numeric_limits<std::int32_t>::max() || !number(value_text, value))
+                return false;
+            last = index;
+            row.emplace_back(index - 1, value);
+        }
+        out.coef.push_back(coef);
+        out.rows.push_back(row);
+    }
+    return out.rows.size() == n_sv;
+}
+
+}  // namespace slow
