@@ -162,6 +162,7 @@ def console() -> NoReturn:
     """
     _prepare_standard_streams()
     signal.signal(signal.SIGTERM, _terminate)
+    sys.unraisablehook = _end_all_the_same
     status = run()
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
@@ -176,6 +177,24 @@ class Terminated(KeyboardInterrupt):
 
 def _terminate(_signal: int, _frame: object) -> NoReturn:
     raise Terminated
+
+
+def _end_all_the_same(ignored: sys.UnraisableHookArgs) -> None:
+    """Raise an interrupt again that came where Python drops exceptions, as in a destructor.
+
+    Without that the work would go on to its end, status 0, as if nobody had asked it to stop.
+    """
+    if not issubclass(ignored.exc_type, KeyboardInterrupt) or not hasattr(signal, "setitimer"):
+        sys.__unraisablehook__(ignored)
+        return
+    interrupt = ignored.exc_type
+
+    def again(_signal: int, _frame: object) -> NoReturn:
+        raise interrupt
+
+    # Not from here, where it would be dropped as well: a moment later, back in the program.
+    signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
 
 
 def _prepare_standard_streams() -> None:

@@ -156,12 +156,13 @@ def _buffered(file: int | str, shown: str) -> Iterator[Writer]:
 def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
     folder, name = os.path.split(place)
     temporary = os.path.join(folder, f".{name[:200]}.{os.urandom(6).hex()}.tmp")
-    with _reported(shown):
-        # O_EXCL: never another's file; 0o666 leaves the permissions to the umask, as for any new file.
-        descriptor = os.open(
-            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666
-        )
     try:
+        # Inside the block: a signal may come between the opening and the next line, and nothing must stay.
+        with _reported(shown):
+            # O_EXCL: never another's file; 0o666 leaves the permissions to the umask, as for any new file.
+            descriptor = os.open(
+                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666
+            )
         with _buffered(descriptor, shown) as writer:
             yield writer
         with _reported(shown):
