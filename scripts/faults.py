@@ -4,7 +4,8 @@
 
 Every run starts with an old output there, or none, and ends by SIGKILL, SIGTERM or SIGINT between its start
 and a little after its end. Afterwards the output must be the old one or the whole new one, a temporary file
-may be left by SIGKILL alone, and status and message must be right. Prints the counts; ends with 1 if anything was wrong.
+may be left by SIGKILL alone, and status and message must be right. Prints the counts; ends with 1 if anything
+was wrong.
 """
 
 from __future__ import annotations
