@@ -46,7 +46,8 @@ def main() -> int:
             print(
                 f"{command}: {tally.runs} kills within {1.1 * work[command].seconds:.1f} s, "
                 f"old output {tally.left['old']}, new output {tally.left['new']}, "
-                f"temporary files left by SIGKILL {tally.left['litter of SIGKILL']}, wrong {len(tally.faults)}"
+                f"temporary files left by SIGKILL {tally.left['litter of SIGKILL']}, "
+                f"wrong {len(tally.faults)}"
             )
             whole.runs += tally.runs
             for fault in tally.faults:
