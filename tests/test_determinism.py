@@ -1,0 +1,73 @@
+"""Every command again: other threads, another locale, hash seed, a pipe for a file. The same bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from program import PROGRAM, data, model
+
+IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
+SMALL = ["--clusters", "3", "--landmarks", "4"]
+
+#: Files are written to OUT; what else is printed counts as well.
+COMMANDS: dict[str, list[str]] = {
+    "approximate": ["approximate", EXACT, "--embed-exact", "-o", "OUT"],
+    "compress": ["compress", EXACT, "--sv", "6", "--data", IRIS, "--iterations", "20", "-o", "OUT"],
+    "budget-train": ["budget-train", IRIS, "OUT", "-g", "0.5", "-B", "5", "--passes", "2", "-b", "1"],
+    "meka": ["meka", IRIS, "OUT", "--task", "ridge", *SMALL, "--rank", "2"],
+    "dcpred": ["dcpred", IRIS, "OUT", "--task", "svc", *SMALL, "--tune", "4"],
+    "train": ["train", IRIS, "OUT"],
+    "predict": ["predict", "-b", "1", "--decision-values", str(data("iris.test")), EXACT, "OUT"],
+    "bound-check": ["bound-check", IRIS, "--model", EXACT],
+    "info": ["info", EXACT],
+}
+WITHOUT_THREADS = {"train"}
+
+
+def decimal_comma_locale() -> str | None:
+    """Return a locale of this system whose numbers have a decimal comma."""
+    listed = subprocess.run(["locale", "-a"], capture_output=True, text=True).stdout.split()
+    return next((name for name in listed if re.match(r"(de|fr|it|pl|ru|cs)_", name)), None)
+
+
+def run(name: str, folder: Path, threads: int, stdin: bytes | None = None, **environment: str) -> bytes:
+    """Return the file that a command writes, and what it prints on stdout."""
+    out = folder / "out"
+    words = [str(out) if word == "OUT" else word for word in COMMANDS[name]]
+    if stdin is not None:
+        words = ["-" if word == IRIS else word for word in words]
+    if name not in WITHOUT_THREADS:
+        words += ["-j", str(threads)]
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "PYTHONHASHSEED"))}
+    done = subprocess.run(
+        [PROGRAM, *words], input=stdin or b"", capture_output=True, env={**clean, **environment}
+    )
+    assert done.returncode in (0, 1), done.stderr
+    written = out.read_bytes() if out.exists() else b""
+    out.unlink(missing_ok=True)
+    return written + b"\0" + done.stdout.replace(os.fsencode(out), b"OUT")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_same_bytes_whatever_surrounds_the_run(name: str, tmp_path: Path) -> None:
+    expected = run(name, tmp_path, 1, LC_ALL="C", PYTHONHASHSEED="0")
+    assert len(expected) > 20
+    comma = decimal_comma_locale() or "C.UTF-8"
+    for threads, locale, seed in ((1, comma, "1"), (2, "C.UTF-8", "random"), (4, comma, "random")):
+        assert run(name, tmp_path, threads, LC_ALL=locale, PYTHONHASHSEED=seed) == expected
+
+
+def test_some_locale_with_decimal_commas_was_used() -> None:
+    if decimal_comma_locale() is None:
+        pytest.skip("this system has no locale with decimal commas")
+
+
+@pytest.mark.parametrize("name", ["budget-train", "meka", "dcpred", "train"])
+def test_a_pipe_gives_what_the_file_gives(name: str, tmp_path: Path) -> None:
+    expected = run(name, tmp_path, 1).partition(b"\0")[0]
+    text = Path(IRIS).read_bytes()
+    assert run(name, tmp_path, 2, stdin=text).partition(b"\0")[0] == expected
