@@ -1,0 +1,99 @@
+"""Files cannot run code, reach the network or name other files: what SECURITY.md says."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import FIXTURES, ROOT, svmfast
+
+from svmfast.errors import ModelFormatError
+from svmfast.formats.detect import load_model
+
+FORBIDDEN_MODULES = {
+    *("pickle", "cPickle", "dill", "marshal", "shelve", "joblib", "cloudpickle", "code", "runpy", "ctypes"),
+    *("socket", "ssl", "http", "urllib", "requests", "ftplib", "smtplib", "xmlrpc", "asyncio"),
+    *("subprocess", "multiprocessing", "pty"),
+}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "system", "popen", "literal_eval"}
+#: frontier starts svmfast itself, by a list of words; LIBSVM is called through its own bindings.
+ALLOWED = {"cli/frontier_run.py": {"subprocess"}, "solvers/libsvm.py": {"ctypes"}}
+SOURCES = sorted((ROOT / "svmfast").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_no_module_can_run_code_or_open_a_connection(path: Path) -> None:
+    forbidden = FORBIDDEN_MODULES - ALLOWED.get(path.relative_to(ROOT / "svmfast").as_posix(), set())
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert not {alias.name.split(".")[0] for alias in node.names} & forbidden
+        elif isinstance(node, ast.ImportFrom):
+            assert (node.module or "").split(".")[0] not in forbidden
+        elif isinstance(node, ast.Call):
+            assert all(word.arg != "shell" for word in node.keywords), f"line {node.lineno}"
+            # re.compile is no compile().
+            name = node.func.id if isinstance(node.func, ast.Name) else None
+            if isinstance(node.func, ast.Attribute) and node.func.attr in FORBIDDEN_CALLS - {"compile"}:
+                name = node.func.attr
+            assert name not in FORBIDDEN_CALLS, f"line {node.lineno}"
+
+
+def test_a_run_opens_the_files_it_was_given_and_no_connection(tmp_path: Path) -> None:
+    """Python's own audit events: every file opened for writing, every connection, every process."""
+    evil = tmp_path / "evil.model"
+    text = (FIXTURES / "frozen/1.1/polynomial_one_class.model").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith(("source", "data", "parameters"))]
+    at = next(i for i, line in enumerate(lines) if line.startswith("kind")) + 1
+    escape = "../../../../etc/passwd"
+    lines.insert(at, f"source {escape}")
+    at += 1
+    lines.insert(at, f"data {tmp_path}/touched $(touch {tmp_path}/touched)")
+    evil.write_text("\n".join(lines) + "\n")
+    code = (
+        "import sys\n"
+        "def hook(event, arguments):\n"
+        "    if event == 'open' and isinstance(arguments[0], str):\n"
+        "        print(event, arguments[0], arguments[1], file=sys.__stderr__)\n"
+        "    elif event.split('.')[0] in ('socket', 'subprocess') or event in ('os.system', 'os.exec'):\n"
+        "        print('FORBIDDEN', event, file=sys.__stderr__)\n"
+        "sys.addaudithook(hook)\n"
+        "from svmfast.cli.main import run\n"
+        "sys.exit(run(sys.argv[1:]))\n"
+    )
+    out = tmp_path / "out"
+    for words in (
+        ["info", str(evil)],
+        ["predict", "-q", str(FIXTURES / "data/normal.test"), str(evil), str(out)],
+    ):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "FORBIDDEN" not in done.stderr
+        assert "passwd" not in done.stderr
+        assert "touched" not in done.stderr
+    assert {p.name for p in tmp_path.iterdir()} == {"evil.model", "out"}
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x07", "a\rb", "\u202e", "\x9b"])
+def test_provenance_cannot_act_on_a_terminal(text: str) -> None:
+    model = (FIXTURES / "frozen/1.1/polynomial_one_class.model").read_bytes()
+    start = model.index(b"method ")
+    damaged = model[:start] + f"method {text}x".encode() + model[model.index(b"\n", start) :]
+    with pytest.raises(ModelFormatError, match="not plain text"):
+        load_model(damaged)
+
+
+def test_a_small_packed_file_cannot_fill_the_memory(tmp_path: Path) -> None:
+    """A gigabyte of rows in a megabyte of gzip: predicted under a limit far below."""
+    import gzip
+
+    bomb = tmp_path / "rows.gz"
+    row = b"1 1:0.5 2:0.25 3:1\n"
+    with gzip.open(bomb, "wb", compresslevel=1) as file:
+        for _ in range(24):
+            file.write(row * (1 << 15))
+    done = svmfast("predict", "-q", bomb, FIXTURES / "models" / "tie_votes.model", tmp_path / "out")
+    assert done.returncode == 0
+    assert (tmp_path / "out").read_bytes().count(b"\n") == 24 << 15
