@@ -199,7 +199,7 @@ def test_bounds_do_not_depend_on_the_unit_of_the_data(order: int, cells: int) ->
         found.append(bounds)
     for other in found[1:-1]:
         np.testing.assert_allclose(other, found[0], rtol=1e-3, atol=1e-9)
-    # With the largest unit a power of the distance or a number may reach the end of the range: the bound grows.
+    # With the largest unit powers of the distance reach the end of the range: the bound grows.
     assert (found[-1] >= found[0] * (1 - 1e-3) - 1e-9).all()
 
 
