@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from svmlight_twin import TwinError, parse
 
@@ -277,6 +277,7 @@ def test_damaged_files_read_as_the_twin_reads_them(
         at = int(where * len(text))
         text[at : at + cut] = insert
     whole = bytes(text)
+    assume(whole[:2] not in (b"\x1f\x8b", b"\x1f\x9d"))  # gzip, compress: the twin reads text alone
     assert outcome(lambda: [read_svmlight(whole, lenient=lenient)]) == twin_outcome(whole, lenient=lenient)
 
 
