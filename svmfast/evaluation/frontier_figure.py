@@ -33,7 +33,7 @@ def draw(found: Frontier) -> dict[str, bytes]:
     """
     import matplotlib
 
-    rules = {
+    rules: Any = {  # matplotlib types the names of its parameters, and other versions have others
         "svg.hashsalt": "svmfast",
         "svg.fonttype": "path",
         "font.size": 10,
