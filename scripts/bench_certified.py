@@ -30,7 +30,10 @@ BEGIN, END = "<!-- certified -->\n", "<!-- /certified -->\n"
 
 @dataclass(frozen=True)
 class Work:
-    """A model, the rows it predicts, the rows the choice is made for, and how; train: make the model so."""
+    """A model, the rows it predicts, the rows the choice is made for, and how.
+
+    first: predict only so many rows, the first; train: make the model with these options of train.
+    """
 
     model: str
     test: str
@@ -38,6 +41,11 @@ class Work:
     options: tuple[str, ...] = ("--order", "auto", "--cells", "auto")
     one_against_rest: int | None = None
     train: tuple[str, ...] = ()
+    first: int | None = None
+
+    @property
+    def tested(self) -> str:
+        return self.test if self.first is None else f"{self.test}, first {self.first:,} rows"
 
 
 AUTO = Work.options
@@ -55,6 +63,7 @@ LARGE = [
     Work("ijcnn1_c250.model", "ijcnn1.t", ("ijcnn1",), (*AUTO, "--target-certified", "99.9%")),
     Work("ijcnn1_c32_g2.model", "ijcnn1.t", ("ijcnn1",)),
     Work("ijcnn1_c32_g2.model", "ijcnn1.t", ("ijcnn1.t",)),
+    Work("ijcnn1_c32_g2.model", "ijcnn1.t", ("ijcnn1",), first=4000),
     Work("mnist1vr_c10_g1e-4.model", "mnist.scale.t", ("mnist.scale",), one_against_rest=1),
     Work("usps_c10.model", "usps.t", ("usps",)),
     Work("pendigits", "pendigits.scale.t", ("pendigits.scale",), train=("-c", "10", "-g", "0.125")),
@@ -66,6 +75,10 @@ def measured(bench: Bench, work: Work, options: argparse.Namespace) -> dict[str,
     """Convert, compare, and time whole processes."""
     data = [bench.file(options.data, name, work.one_against_rest) for name in work.data]
     test = bench.file(options.data, work.test, work.one_against_rest)
+    if work.first is not None:
+        lines = test.read_text().splitlines(keepends=True)[: work.first]
+        test = bench.folder / f"{work.test}.{work.first}"
+        test.write_text("".join(lines))
     if work.train:
         exact = bench.folder / work.model
         run([PROGRAM, "train", "-q", *work.train, data[0], exact])
@@ -76,7 +89,11 @@ def measured(bench: Bench, work: Work, options: argparse.Namespace) -> dict[str,
     command = [PROGRAM, "approximate", exact, "-o", fast, "-q", "--json", *work.options, *given]
     done = subprocess.run([str(p) for p in command], capture_output=True, text=True, check=False)
     shown = " ".join([*work.options, *(f"--data {name}" for name in work.data)])
-    found: dict[str, Any] = {"model": work.model.removesuffix(".model"), "options": shown, "test": work.test}
+    found: dict[str, Any] = {
+        "model": work.model.removesuffix(".model"),
+        "options": shown,
+        "test": work.tested,
+    }
     if done.returncode == 1:
         return found | {"verdict": done.stderr.strip().removeprefix("svmfast: ")}
     if done.returncode:
@@ -119,6 +136,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
     head = (
         "model",
         "options",
+        "rows",
         "cells",
         "order",
         "numbers, exact",
@@ -130,16 +148,17 @@ def table(records: list[dict[str, Any]]) -> list[str]:
         "gain over our exact engine",
         "made in",
     )
-    out = ["| " + " | ".join(head) + " |", "| --- | --- |" + " ---: |" * (len(head) - 2)]
+    out = ["| " + " | ".join(head) + " |", "| --- | --- | --- |" + " ---: |" * (len(head) - 3)]
     for r in records:
         if "verdict" in r:
-            cells = [r["model"], f"`{r['options']}`", "does not pay", *[""] * (len(head) - 3)]
+            cells = [r["model"], f"`{r['options']}`", r["test"], "does not pay", *[""] * (len(head) - 4)]
         else:
             report, line = r["report"], r["compare"]
             gain, inside = r.get("gain"), line["speedup_with_fallback"]
             cells = [
                 r["model"],
                 f"`{r['options']}`",
+                r["test"],
                 f"{report['cells']:,}",
                 "/".join(sorted(report["orders"], key=int)),
                 f"{report['numbers_before']:,}",
@@ -183,7 +202,8 @@ def main() -> None:
             name = work.model.removesuffix(".model")
             shown = " ".join([*work.options, *(f"--data {path}" for path in work.data)])
             if options.only and not any(name.startswith(start) for start in options.only):
-                records += [r for r in earlier if (r["model"], r["options"]) == (name, shown)]
+                key = (name, shown, work.tested)
+                records += [r for r in earlier if (r["model"], r["options"], r["test"]) == key]
                 continue
             records.append(measured(bench, work, options))
             print(json.dumps(records[-1]), file=sys.stderr)
