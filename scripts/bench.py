@@ -14,15 +14,8 @@ gain over a peer of the same run fell by more than the tolerance: ratios within 
 from __future__ import annotations
 
 import argparse
-import datetime
-import importlib.metadata
 import json
-import lzma
-import os
-import platform
-import shlex
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,14 +27,11 @@ from typing import Any
 
 import bench_peers
 import numpy as np
-from make_fixtures import version_of
+from measuring import PROGRAM, ROOT, Samples, in_turn, machine, plain_file, run, timed
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = Path(sys.executable).parent / "svmfast"
-LIMIT = 60.0  # seconds after which a command or call is not repeated
 SLOW = 10.0  # a call that takes longer is its own warm-up and is made once
 
 
@@ -71,67 +61,6 @@ LARGE = [
 ]
 
 
-class Samples:
-    """Seconds by name, in the order in which they were taken."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, list[float]] = {}
-
-    def add(self, name: str, seconds: float) -> None:
-        self.seconds.setdefault(name, []).append(seconds)
-
-    def enough(self, name: str) -> bool:
-        return sum(self.seconds.get(name, [])) > LIMIT
-
-    def median(self, name: str) -> float | None:
-        return statistics.median(self.seconds[name]) if self.seconds.get(name) else None
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A process that has ended well: seconds by the clock and of all cores, peak memory in bytes."""
-
-    wall: float
-    cpu: float
-    peak: int
-
-
-def run(command: list[Any], stdin: Any = subprocess.DEVNULL) -> Finished:
-    """Run a process to its end."""
-    start = time.perf_counter()
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            [str(part) for part in command], stdin=stdin, stdout=subprocess.DEVNULL, stderr=errors
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            errors.seek(0)
-            line = errors.read().decode().strip()
-            raise RuntimeError(f"{shlex.join(map(str, command))}: exit {process.returncode}: {line}")
-    return Finished(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
-
-
-def in_turn(actions: dict[str, Callable[[], float]], repeats: int) -> Samples:
-    """Do every action once per round, so that slow minutes of the machine hit all alike."""
-    samples = Samples()
-    for _ in range(repeats):
-        for name, action in actions.items():
-            if not samples.enough(name):
-                samples.add(name, action())
-    return samples
-
-
-def timed(call: Callable[[], Any]) -> Callable[[], float]:
-    def action() -> float:
-        start = time.perf_counter()
-        call()
-        return time.perf_counter() - start
-
-    return action
-
-
 class Bench:
     """The measurements, one method each; each appends records to `results`."""
 
@@ -144,26 +73,8 @@ class Bench:
         print(f"{section}: {values}", file=sys.stderr)
 
     def file(self, where: Path, name: str, one_against_rest: int | None = None) -> Path:
-        """Return a plain copy of `name` or `name`.xz, labels made +1 and -1 if asked."""
-        plain, packed = where / name, where / f"{name}.xz"
-        if plain.exists() and one_against_rest is None:
-            return plain
-        out = self.folder / (name if one_against_rest is None else f"{name}.{one_against_rest}vr")
-        if not out.exists():
-            if not plain.exists() and not packed.exists():
-                raise FileNotFoundError(f"neither {plain} nor {packed}")
-            with (
-                plain.open("rb") if plain.exists() else lzma.open(packed) as source,
-                out.open("wb") as target,
-            ):
-                if one_against_rest is None:
-                    shutil.copyfileobj(source, target)
-                else:
-                    for line in source:
-                        label, _, rest = line.partition(b" ")
-                        target.write(b"1 " if float(label) == one_against_rest else b"-1 ")
-                        target.write(rest)
-        return out
+        """Return a plain copy of a data set or model."""
+        return plain_file(where, name, self.folder, one_against_rest)
 
     def whole_process(self, work: Work, model: Path, test: Path) -> Path | None:
         """svm-predict against svmfast predict, exact and approximated; return the approximated model."""
@@ -328,32 +239,6 @@ class Bench:
         )  # fmt: skip
 
 
-def machine(options: argparse.Namespace) -> dict[str, str]:
-    """What the numbers depend on."""
-    try:
-        info = Path("/proc/cpuinfo").read_text()
-        cpu = next(line.split(":")[1].strip() for line in info.splitlines() if line.startswith("model name"))
-    except (OSError, StopIteration):
-        cpu = platform.processor()
-    found = {"machine": f"{cpu}, {os.cpu_count()} cores, {options.threads} threads used"}
-    found["system"] = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
-    packages = ("svmfast", "numpy", "scikit-learn", "scikit-learn-intelex")
-    for name in packages:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    found["commit"] = commit.stdout.strip() or "unknown"
-    if options.svm_predict is not None:
-        found["svm-predict"] = f"LIBSVM {version_of(Path(options.svm_predict))}"
-    found["date"] = datetime.date.today().isoformat()
-    found["command"] = f"python {shlex.join(sys.argv)}"
-    return found
-
-
 def main() -> None:
     from bench_regressions import regressions
     from bench_tables import markdown, put_into
@@ -402,7 +287,7 @@ def main() -> None:
                     bench.parsing(test)
                 if options.stream_megabytes:
                     bench.streaming(work, small or model, test)
-        found_machine = machine(options)
+        found_machine = machine(options.threads, options.svm_predict)
         if options.json:
             text = json.dumps({"machine": found_machine, "results": bench.results}, indent=1)
             options.json.write_text(text + "\n")

@@ -360,9 +360,9 @@ def main() -> None:
 
 def machine() -> str:
     """What the numbers depend on."""
-    import bench
+    import measuring
 
-    found = bench.machine(argparse.Namespace(threads=1, svm_predict=None))
+    found = measuring.machine(1)
     cpu = found["machine"].rsplit(",", 1)[0]
     versions = ", ".join(f"{name} {found[name]}" for name in ("scikit-learn", "numpy"))
     return f"{cpu} ({found['system']}): svmfast {found['svmfast']} ({found['commit']}), {versions}"

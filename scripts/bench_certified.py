@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import PROGRAM, ROOT, Bench, in_turn, machine, run
+from measuring import PROGRAM, ROOT, in_turn, machine, plain_file, run
 
 BEGIN, END = "<!-- certified -->\n", "<!-- /certified -->\n"
 
@@ -71,20 +72,20 @@ LARGE = [
 ]
 
 
-def measured(bench: Bench, work: Work, options: argparse.Namespace) -> dict[str, Any]:
+def measured(work: Work, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Convert, compare, and time whole processes."""
-    data = [bench.file(options.data, name, work.one_against_rest) for name in work.data]
-    test = bench.file(options.data, work.test, work.one_against_rest)
+    data = [plain_file(options.data, name, folder, work.one_against_rest) for name in work.data]
+    test = plain_file(options.data, work.test, folder, work.one_against_rest)
     if work.first is not None:
         lines = test.read_text().splitlines(keepends=True)[: work.first]
-        test = bench.folder / f"{work.test}.{work.first}"
+        test = folder / f"{work.test}.{work.first}"
         test.write_text("".join(lines))
     if work.train:
-        exact = bench.folder / work.model
+        exact = folder / work.model
         run([PROGRAM, "train", "-q", *work.train, data[0], exact])
     else:
-        exact = bench.file(options.models, work.model)
-    fast = bench.folder / "fast"
+        exact = plain_file(options.models, work.model, folder)
+    fast = folder / "fast"
     given = [part for path in data for part in ("--data", path)]
     command = [PROGRAM, "approximate", exact, "-o", fast, "-q", "--json", *work.options, *given]
     done = subprocess.run([str(p) for p in command], capture_output=True, text=True, check=False)
@@ -113,7 +114,7 @@ def measured(bench: Bench, work: Work, options: argparse.Namespace) -> dict[str,
     ]
     lines = json.loads(subprocess.run([str(p) for p in compare], capture_output=True, check=True).stdout)
     found |= {"compare": lines["models"][1] if isinstance(lines, dict) else lines[1]}
-    outputs = {name: bench.folder / f"{name}.out" for name in ("svm-predict", "svmfast")}
+    outputs = {name: folder / f"{name}.out" for name in ("svm-predict", "svmfast")}
     commands = {"svmfast": [PROGRAM, "predict", "-q", test, fast, outputs["svmfast"], "--exact", exact]}
     if options.svm_predict:
         commands["svm-predict"] = [options.svm_predict, test, exact, outputs["svm-predict"]]
@@ -129,6 +130,15 @@ def measured(bench: Bench, work: Work, options: argparse.Namespace) -> dict[str,
         found |= {"labels_differing_from_svm_predict": sum(a != b for a, b in zip(ours, theirs, strict=True))}
         found |= {"gain": samples.median("svm-predict") / samples.median("svmfast")}
     return found
+
+
+def without_folders(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record with names where it has paths of this machine."""
+    for part in ("report", "compare"):
+        for key in ("model", "output", "path"):
+            if key in record.get(part, {}):
+                record[part][key] = Path(record[part][key]).name
+    return record
 
 
 def table(records: list[dict[str, Any]]) -> list[str]:
@@ -197,7 +207,6 @@ def main() -> None:
         earlier = json.loads(options.json.read_text())["records"]
     records = []
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options, Path(folder))
         for work in works:
             name = work.model.removesuffix(".model")
             shown = " ".join([*work.options, *(f"--data {path}" for path in work.data)])
@@ -205,9 +214,10 @@ def main() -> None:
                 key = (name, shown, work.tested)
                 records += [r for r in earlier if (r["model"], r["options"], r["test"]) == key]
                 continue
-            records.append(measured(bench, work, options))
+            records.append(without_folders(measured(work, options, Path(folder))))
             print(json.dumps(records[-1]), file=sys.stderr)
-    heading = machine(options)
+    heading = machine(options.threads, options.svm_predict)
+    heading["command"] = " ".join(re.sub(r" --(only|json|readme) \S+", "", heading["command"]).split())
     if options.json:
         options.json.write_text(json.dumps({"machine": heading, "records": records}, indent=1) + "\n")
     lines = [

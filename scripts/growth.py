@@ -20,12 +20,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from bench import machine
 from bench_tables import put_into
+from measuring import PROGRAM, Finished, machine, run
 
 from svmfast.formats.libsvm_model import write_libsvm_model
 from svmfast.formats.svmlight import write_svmlight
@@ -33,7 +32,6 @@ from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 
-PROGRAM = Path(sys.executable).parent / "svmfast"
 #: What the other three are while one grows.
 BASE = {"rows": 10_000, "svs": 1_000, "features": 20, "classes": 2}
 FULL = {
@@ -66,26 +64,6 @@ def random_rows(n: int, features: int, density: float, seed: int) -> Rows:
     return Rows.from_dense(rng.standard_normal((n, features)))
 
 
-#: Runs a command and writes status, processor seconds and peak memory. A process of its own, and a small one:
-#: a child's peak begins with that of the process it was forked from, which here holds NumPy and all rows.
-METER = """
-import resource, subprocess, sys
-status = subprocess.call(sys.argv[1:])
-usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
-"""
-
-
-def run(command: Sequence[object], stdin: Any = subprocess.DEVNULL) -> dict[str, float]:
-    """Run a process; return its processor seconds and its peak memory in bytes."""
-    words = [sys.executable, "-S", "-E", "-c", METER, *map(str, command)]
-    done = subprocess.run(words, stdin=stdin, capture_output=True, text=True, check=True)
-    status, seconds, peak = done.stdout.splitlines()[-1].split()
-    if status != "0":
-        raise RuntimeError(f"{shlex.join(map(str, command))}: exit {status}: {done.stderr.strip()}")
-    return {"seconds": float(seconds), "peak": float(peak)}
-
-
 class Case:
     """A model, a block of rows, and the files made from them."""
 
@@ -110,7 +88,7 @@ class Case:
         labels = rng.integers(0, k, len(rows)).astype(np.float64)
         write_svmlight(self.block, rows, labels)
 
-    def predict(self, model: Path) -> dict[str, float]:
+    def predict(self, model: Path) -> Finished:
         """Stream the rows through predict."""
         copies = max(1, self.size["rows"] // BLOCK)
         feed = f"import sys\ntext = open(sys.argv[1], 'rb').read()\nfor _ in range({copies}):\n"
@@ -127,7 +105,7 @@ class Case:
         source.stdout.close()
         source.wait()
 
-    def make(self, *words: object) -> dict[str, float]:
+    def make(self, *words: object) -> Finished:
         return run([PROGRAM, *words, "-q"])
 
     def rows_file(self) -> Path:
@@ -140,7 +118,7 @@ class Case:
         return place
 
 
-def steps(case: Case) -> dict[str, Callable[[], dict[str, float]]]:
+def steps(case: Case) -> dict[str, Callable[[], Finished]]:
     """What is measured, in an order in which each finds the model it needs."""
     made = {name: case.folder / name for name in ("approximate", "compress", "dcpred", "linear")}
     exact, block = case.exact, case.block
@@ -175,7 +153,7 @@ def measure(axis: str, sizes: Sequence[int], density: float = 1.0) -> list[dict[
     """Measure all steps along one axis."""
     found: list[dict[str, Any]] = []
     slow: set[str] = set()
-    idle = min(run([PROGRAM, "info", "--help"])["seconds"] for _ in range(3))
+    idle = min(run([PROGRAM, "info", "--help"]).cpu for _ in range(3))
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="svmfast-growth-") as folder:
             case = Case(Path(folder), {**BASE, axis: size}, density)
@@ -190,13 +168,13 @@ def measure(axis: str, sizes: Sequence[int], density: float = 1.0) -> list[dict[
                     continue
                 if axis == "rows" and name.startswith(SAME):
                     continue
-                seconds = max(figures["seconds"] - idle, 1e-3)
+                seconds = max(figures.cpu - idle, 1e-3)
                 if seconds > LIMIT:
                     slow.add(name)
                 row = {"axis": axis, "density": density, "size": size, "step": name}
-                found.append({**row, "seconds": seconds, "peak": figures["peak"]})
+                found.append({**row, "seconds": seconds, "peak": figures.peak})
                 print(
-                    f"{axis} {size:,} {name}: {seconds:.2f} s, {figures['peak'] / 1e6:.0f} MB",
+                    f"{axis} {size:,} {name}: {seconds:.2f} s, {figures.peak / 1e6:.0f} MB",
                     file=sys.stderr,
                 )
     return found
@@ -301,7 +279,7 @@ def main() -> None:
             for density in (1.0, DENSITY) if axis == "features" else (1.0,):
                 rows += measure(axis, sizes, density)
         kept = [row for row in (old["rows"] if old else []) if row["axis"] not in axes]
-        where = machine(SimpleNamespace(threads="all", svm_predict=None))  # type: ignore[arg-type]
+        where = machine("all")
         words = [word for word in sys.argv[1:] if "/" not in word]
         found = {
             "machine": {**where, "command": f"python scripts/growth.py {shlex.join(words)}".strip()},

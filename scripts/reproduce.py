@@ -24,14 +24,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-from bench import machine
 from bench_tables import put_into
+from measuring import PROGRAM, ROOT, machine
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = Path(sys.executable).parent / "svmfast"
 RESULTS = ROOT / "scripts/results/reproduce.json"
 
 
@@ -354,8 +351,7 @@ def main() -> None:
         if absent:
             print(f"left out for want of {', '.join(absent)}", file=sys.stderr)
         old = json.loads(results.read_text())["rows"] if results and results.exists() else []
-        options = SimpleNamespace(threads=given.threads, svm_predict=None)
-        where = machine(options)  # type: ignore[arg-type]
+        where = machine(given.threads)
         # Where data lie on this machine is nobody's business.
         shown = [
             "scripts/reproduce.py",
