@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from svmfast import _core
 from svmfast.errors import OptionError
 from svmfast.rows import FloatArray, Rows
 
@@ -156,7 +157,7 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
     n, k = len(decisions), n_classes
     if k < 2:
         return np.ones(n, dtype=np.bool_)
-    least, most, votes = _votes(certain, decisions, k)
+    least, most, votes = _core.vote_counts(certain, decisions, k)
     row = np.arange(n)
     winner = votes.argmax(axis=1)
     kept = least[row, winner]
@@ -183,30 +184,10 @@ def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -
     -------
     (n, p) bool
     """
-    least, most, _ = _votes(certain, decisions, n_classes)
+    least, most, _ = _core.vote_counts(certain, decisions, n_classes)
     can_win = most >= least.max(axis=1, keepdims=True)
     i, j = np.triu_indices(n_classes, 1)
     return np.asarray(~certain & (can_win[:, i] | can_win[:, j]))
-
-
-def _votes(certain: np.ndarray, decisions: FloatArray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Fewest, most and present votes of every class, each (n, k)."""
-    first = decisions > 0
-    # A class certainly wins or certainly loses a pair, or the pair is open.
-    won, lost = first & certain, ~first & certain
-    least, most, votes = (np.empty((len(decisions), k), dtype=np.int32) for _ in range(3))
-    number = np.zeros((k, k), dtype=np.intp)
-    number[np.triu_indices(k, 1)] = np.arange(k * (k - 1) // 2)
-
-    def count(of: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        return np.asarray(np.count_nonzero(of[:, columns], axis=1))
-
-    for c in range(k):
-        ahead, behind = number[c, c + 1 :], number[:c, c]
-        least[:, c] = count(won, ahead) + count(lost, behind)
-        most[:, c] = k - 1 - count(lost, ahead) - count(won, behind)
-        votes[:, c] = count(first, ahead) + c - count(first, behind)
-    return least, most, votes
 
 
 def coupled_winner_is_certain(lowest: FloatArray) -> np.ndarray:

@@ -283,6 +283,10 @@ class ReducedSetObjective:
     @property
     def dense(self) -> bool: ...
 
+def vote_counts(
+    certain: NDArray[np.bool_], decisions: NDArray[np.float64], classes: int
+) -> NDArray[np.int32]: ...
+
 class PolynomialValues:
     def __init__(
         self,

@@ -13,6 +13,7 @@ void register_polynomial(nb::module_ &m);  // polynomial.cpp: truncated expansio
 void register_polynomial_values(nb::module_ &m);  // polynomial_values.cpp: rows through them
 void register_svmlight(nb::module_ &m);  // svmlight_module.cpp: LIBSVM data text
 void register_reduced_set(nb::module_ &m);  // reduced_set.cpp: compress's objective and gradient
+void register_votes(nb::module_ &m);  // votes.cpp: votes while some signs are in doubt
 
 NB_MODULE(_native, m) {
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
@@ -26,4 +27,5 @@ NB_MODULE(_native, m) {
     register_polynomial_values(m);
     register_svmlight(m);
     register_reduced_set(m);
+    register_votes(m);
 }
