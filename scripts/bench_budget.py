@@ -362,10 +362,7 @@ def machine() -> str:
     """What the numbers depend on."""
     import measuring
 
-    found = measuring.machine(1)
-    cpu = found["machine"].rsplit(",", 1)[0]
-    versions = ", ".join(f"{name} {found[name]}" for name in ("scikit-learn", "numpy"))
-    return f"{cpu} ({found['system']}): svmfast {found['svmfast']} ({found['commit']}), {versions}"
+    return measuring.place(measuring.machine(1), "scikit-learn", "numpy")
 
 
 if __name__ == "__main__":

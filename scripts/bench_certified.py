@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measuring import PROGRAM, ROOT, in_turn, machine, plain_file, run
+from measuring import PROGRAM, ROOT, in_turn, machine, place, plain_file, run
 
 BEGIN, END = "<!-- certified -->\n", "<!-- /certified -->\n"
 
@@ -221,9 +221,8 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps({"machine": heading, "records": records}, indent=1) + "\n")
     lines = [
-        f"Measured on {heading['machine']} ({heading['system']}), {heading['date']}, svmfast "
-        f"{heading['commit']}; medians of {options.repeats}, both sides in turn. Labels and gains are of "
-        "`svmfast predict TEST FAST OUT --exact EXACT`, every row of the test file.",
+        f"Measured on {place(heading)}; medians of {options.repeats}, both sides in turn. "
+        "Labels and gains are of `svmfast predict TEST FAST OUT --exact EXACT`, every row of the test file.",
         "",
         f"    {heading['command']}",
         "",

@@ -1,6 +1,6 @@
 """Measure meka against what its paper reports, and make docs/meka.md from the results.
 
-    python scripts/bench_meka.py FOLDER PART... --json docs/figures/meka_results.json [--page docs/meka.md]
+    python scripts/bench_meka.py FOLDER PART... --json scripts/results/meka.json [--page docs/meka.md]
     python scripts/bench_meka.py --json RESULTS --page docs/meka.md --figure docs/figures/meka_sweep.svg
 
 FOLDER holds LIBSVM data sets under their usual names. Parts: error, sweep, ridge, bka, svc, exact, speed. A
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -24,48 +23,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench_meka_ridge import FILES, THREADS, read, ridge_part
 from bench_meka_tables import draw, markdown
 from bench_tables import put_into
+from measuring import machine, place
 
 from svmfast.formats.detect import load_model
-from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.meka import (
     MekaSettings,
     baseline_error,
     cross_validate_meka,
     fit_exact,
-    fit_ridge,
     fit_svc,
     kernel_error,
 )
 from svmfast.methods.train import TrainOptions, train
 from svmfast.rows import Rows
-from svmfast.solvers.kernel_baselines import BASELINES
 from svmfast.solvers.meka import MekaOptions
-from svmfast.solvers.pool import single_threaded_blas
 
-THREADS = 2
 #: The MEKA paper's table 7: (k, gamma, c) and the errors of Nystrom, k-means Nystrom, RFF, Fastfood, MEKA.
 PAPER_ERROR = {
     "pendigits": ((128, 2.0, 5), (0.1325, 0.0828, 0.4404, 0.4726, 0.0811)),
     "ijcnn1": ((128, 1.0, 10), (0.0423, 0.0234, 0.2972, 0.2975, 0.0082)),
     "covtype": ((256, 10.0, 15), (0.3700, 0.2752, 0.8825, 0.8920, 0.1192)),
 }
-FILES = {
-    "pendigits": ("pendigits.scale", "pendigits.scale.t"),
-    "ijcnn1": ("ijcnn1",),
-    "covtype": ("covtype20k.libsvm.binary.scale.s80", "covtype20k.libsvm.binary.scale.s20"),
-    "cpusmall": ("cpusmall_scale.s80", "cpusmall_scale.s20"),
-    "cadata": ("cadata_scale.s80", "cadata_scale.s20"),
-    "abalone": ("abalone_scale.s80", "abalone_scale.s20"),
-    "skin": ("skin_nonskin.s80", "skin_nonskin.s20"),
-}
-
-
-def read(folder: Path, names: tuple[str, ...]) -> tuple[Rows, np.ndarray]:
-    sets = [read_svmlight(folder / name, threads=THREADS) for name in names]
-    return Rows.concatenate([s.rows for s in sets]), np.concatenate([s.labels for s in sets])
 
 
 def scaled(rows: Rows, how: str) -> Rows:
@@ -80,7 +62,7 @@ def scaled(rows: Rows, how: str) -> Rows:
 
 
 def error_part(folder: Path) -> dict[str, Any]:
-    """Acceptance 1: the paper's settings; the baselines at equal memory and at the paper's own rank k."""
+    """The paper's settings; the baselines at equal memory and at the paper's own rank k."""
     out = {}
     for name, ((k, gamma, clusters), paper) in PAPER_ERROR.items():
         rows = read(folder, FILES[name])[0]
@@ -102,7 +84,7 @@ def error_part(folder: Path) -> dict[str, Any]:
 
 
 def sweep_part(folder: Path) -> list[dict[str, Any]]:
-    """Acceptance 1: the paper's figure 1c, for three data sets, three scalings and 13 gammas."""
+    """The paper's figure 1c, for three data sets, three scalings and 13 gammas."""
     out = []
     for name in ("pendigits", "ijcnn1", "covtype"):
         rows = read(folder, FILES[name])[0]
@@ -149,91 +131,13 @@ def sweep_part(folder: Path) -> list[dict[str, Any]]:
     return out
 
 
-def ridge_part(folder: Path) -> dict[str, Any]:
-    """Acceptance 2: test RMSE over 5 splits, parameters by 3-fold cross validation on the first."""
-    out = {}
-    gammas = tuple(2.0**e for e in (-4, -2, 0, 2))
-    lambdas = tuple(2.0**e for e in (-10, -8, -6, -4, -2, 0))
-    for name, k in (("cpusmall", 256), ("cadata", 128), ("abalone", 128)):
-        rows, y = read(folder, FILES[name])
-        scores: dict[str, list[float]] = {}
-        chosen: dict[str, tuple[float, float]] = {}
-        for split in range(5):
-            order = np.random.default_rng(split).permutation(len(rows))
-            cut = round(0.8 * len(rows))
-            inside, outside = rows.take(order[:cut]), rows.take(order[cut:])
-            a, b = y[order[:cut]], y[order[cut:]]
-            options = MekaOptions(rank=k, seed=split)
-            settings = MekaSettings(
-                gammas, lambdas, clusters=5, approximation=options, folds=3, memory=8 * 2**30
-            )
-            if "meka" in chosen:
-                gamma, strength = chosen["meka"]
-                settings = replace(settings, gammas=(gamma,), strengths=(strength,), folds=None)
-            model, report = fit_ridge(inside, a, settings, threads=THREADS)
-            chosen["meka"] = (report.gamma, report.strength)
-            said = model.decision_values(outside, threads=THREADS)[:, 0]
-            scores.setdefault("meka", []).append(float(np.sqrt(np.mean((said - b) ** 2))))
-            rank = round(report.bytes / (8 * len(inside)))
-            for base in BASELINES:
-                if base not in chosen:
-                    chosen[base] = baseline_choice(base, inside, a, rank, gammas, lambdas)
-                said = baseline_ridge(
-                    base, inside, a, outside, rank, chosen[base][0], [chosen[base][1]], split
-                )
-                scores.setdefault(base, []).append(float(np.sqrt(np.mean((said[0] - b) ** 2))))
-        out[name] = {
-            "rows": len(rows),
-            "rank": k,
-            "equal_memory_rank": rank,
-            "standard_deviation": float(y.std()),
-            "methods": {
-                m: {
-                    "rmse": float(np.mean(v)),
-                    "spread": float(np.std(v)),
-                    "splits": v,
-                    "gamma_lambda": chosen[m],
-                }
-                for m, v in scores.items()
-            },
-        }
-        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
-    return out
-
-
-def baseline_ridge(
-    name: str, rows: Rows, y: np.ndarray, test: Rows, rank: int, gamma: float, lambdas: list[float], seed: int
-) -> list[np.ndarray]:
-    with single_threaded_blas():
-        features = BASELINES[name](Kernel("rbf", gamma), rows, rank, seed)
-        phi, psi = features.transform(rows), features.transform(test)
-        values, vectors = np.linalg.eigh(phi.T @ phi)
-        inner = vectors.T @ (phi.T @ (y - y.mean()))
-        return [psi @ (vectors @ (inner / (np.maximum(values, 0) + s))) + y.mean() for s in lambdas]
-
-
-def baseline_choice(
-    name: str, rows: Rows, y: np.ndarray, rank: int, gammas: tuple[float, ...], lambdas: tuple[float, ...]
-) -> tuple[float, float]:
-    fold = np.random.default_rng([0, 7]).permutation(len(rows)) % 3
-    total = np.zeros((len(gammas), len(lambdas)))
-    for f in range(3):
-        for g, gamma in enumerate(gammas):
-            said = baseline_ridge(
-                name, rows.take(fold != f), y[fold != f], rows.take(fold == f), rank, gamma, list(lambdas), 0
-            )
-            total[g] += [np.sum((s - y[fold == f]) ** 2) for s in said]
-    g, s = np.unravel_index(np.argmin(total), total.shape)
-    return gammas[g], lambdas[s]
-
-
 def percent(model: Any, rows: Rows, labels: np.ndarray) -> float:
     """Accuracy in percent."""
     return float(np.mean(model.head.predict(model.decision_values(rows, threads=THREADS)) == labels) * 100)
 
 
 def bka_part(folder: Path) -> dict[str, Any]:
-    """Acceptance 3: local LIBSVM models with three seeds, beside LIBSVM itself on all rows, in one run."""
+    """Local LIBSVM models with three seeds, beside LIBSVM itself on all rows, in one run."""
     rows, y = read(folder, ("ijcnn1",))
     test, truth = read(folder, ("ijcnn1.t",))
     runs: list[dict[str, float]] = []
@@ -270,7 +174,7 @@ SVC = (
 
 
 def svc_part(folder: Path) -> list[dict[str, Any]]:
-    """Acceptance 3: MEKA svc; gamma and C by 3-fold cross validation on 6,000 training rows (-v 3)."""
+    """MEKA svc; gamma and C by 3-fold cross validation on 6,000 training rows (-v 3)."""
     out = []
     for name, test, gammas, costs, (clusters, rank, landmarks), exact in SVC:
         rows, y = read(folder, (name,))
@@ -350,7 +254,7 @@ def exact_part(folder: Path) -> list[dict[str, Any]]:
 
 
 def speed_part(folder: Path) -> list[dict[str, Any]]:
-    """Acceptance 4: seconds and peak memory of a process of its own; skin at growing sizes."""
+    """Seconds and peak memory of a process of its own; skin at growing sizes."""
     out = []
     rows, labels = read(folder, FILES["skin"])
     order = np.random.default_rng(0).permutation(len(rows))
@@ -405,21 +309,6 @@ PARTS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def machine() -> str:
-    """Where and when, and how busy."""
-    model = platform.processor() or platform.machine()
-    cpu = Path("/proc/cpuinfo")
-    if cpu.exists():
-        names = [
-            line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if "model name" in line
-        ]
-        model = names[0] if names else model
-    return (
-        f"{model}, {os.cpu_count()} cores, {THREADS} threads used, load average {os.getloadavg()[0]:.1f} "
-        f"(Python {platform.python_version()}, {time.strftime('%Y-%m-%d')})"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -431,7 +320,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
     for name in arguments.parts:
-        where = machine()
+        where = f"{place(machine(THREADS), 'numpy')}, load average {os.getloadavg()[0]:.1f}"
         made = PARTS[name](arguments.folder)
         # Read late: parts may be measured side by side.
         results = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}

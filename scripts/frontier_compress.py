@@ -10,17 +10,15 @@ Methods: ``random`` (a random subset of the support vectors, coefficients refitt
 default). All are given the training rows, without their labels, and nothing of the test rows. Every model is
 made by the executable in a process of its own, whose time and peak memory are taken, and predicted by
 svm-predict as well. Time is wall time: close other programs. Results go to
-docs/figures/compress_results.json (what was measured earlier stays), the table to docs/compress.md, the
+scripts/results/compress.json (what was measured earlier stays), the table to docs/compress.md, the
 figure, with matplotlib, to docs/figures/compress.svg.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -33,11 +31,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from make_fixtures import version_of
+from measuring import machine, place
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = Path(sys.executable).parent / "svmfast"
-RESULTS = ROOT / "docs/figures/compress_results.json"
+RESULTS = ROOT / "scripts/results/compress.json"
 FIGURE = ROOT / "docs/figures/compress.svg"
 PAGE = ROOT / "docs/compress.md"
 BEGIN, END = "<!-- frontier -->\n", "<!-- /frontier -->\n"
@@ -177,7 +175,7 @@ def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
             points[small[path]]["svm_predict_gains"] = gains
         return {
             "work": asdict(work),
-            "where": machine(args),
+            "where": place(machine(args.jobs, args.svm_predict), "svm-predict"),
             "test_rows": len(truth),
             "vectors": report["source_support_vectors"],
             "bytes": exact.stat().st_size,
@@ -185,22 +183,6 @@ def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
             "svm_predict_seconds": exact_seconds,
             "points": points,
         }
-
-
-def machine(args: argparse.Namespace) -> str:
-    """Say what the numbers depend on."""
-    from svmfast import __version__
-
-    try:
-        info = Path("/proc/cpuinfo").read_text()
-        cpu = next(line.split(":")[1].strip() for line in info.splitlines() if line.startswith("model name"))
-    except (OSError, StopIteration):
-        cpu = platform.processor()
-    return (
-        f"{cpu}, {args.jobs} threads (Linux, Python {platform.python_version()}), "
-        f"{datetime.date.today().isoformat()}: svmfast {__version__}, svm-predict of LIBSVM "
-        f"{version_of(Path(args.svm_predict))}"
-    )
 
 
 def table(results: dict[str, Any]) -> str:

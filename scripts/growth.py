@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from bench_tables import put_into
-from measuring import PROGRAM, Finished, machine, run
+from measuring import PROGRAM, Finished, machine, place, run
 
 from svmfast.formats.libsvm_model import write_libsvm_model
 from svmfast.formats.svmlight import write_svmlight
@@ -203,8 +203,7 @@ def tables(found: dict[str, Any]) -> str:
     """Return a Markdown table: seconds and memory at both ends, and the slope of time."""
     where = found["machine"]
     out = [
-        f"Measured on {where['machine']} ({where['system']}), {where['date']}: svmfast {where['svmfast']} "
-        f"({where['commit']}), numpy {where['numpy']}. "
+        f"Measured on {place(where, 'numpy')}. "
         + "Where not said otherwise: " + ", ".join(f"{n:,} {name}" for name, n in BASE.items()) + ".",
         "",
         f"    {where['command']}",

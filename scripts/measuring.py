@@ -115,14 +115,18 @@ def plain_file(where: Path, name: str, folder: Path, one_against_rest: int | Non
     return out
 
 
-def machine(threads: int | str, svm_predict: str | Path | None = None) -> dict[str, str]:
-    """Return what the numbers depend on: processor, system, versions, commit, day and command."""
+def processor() -> str:
+    """Return the processor's name."""
     try:
         info = Path("/proc/cpuinfo").read_text()
-        cpu = next(line.split(":")[1].strip() for line in info.splitlines() if line.startswith("model name"))
+        return next(line.split(":")[1].strip() for line in info.splitlines() if line.startswith("model name"))
     except (OSError, StopIteration):
-        cpu = platform.processor()
-    found = {"machine": f"{cpu}, {os.cpu_count()} cores, {threads} threads used"}
+        return platform.processor() or platform.machine()
+
+
+def machine(threads: int | str, svm_predict: str | Path | None = None) -> dict[str, str]:
+    """Return what the numbers depend on: processor, system, versions, commit, day and command."""
+    found = {"machine": f"{processor()}, {os.cpu_count()} cores, {threads} threads used"}
     found["system"] = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
     packages = ("svmfast", "numpy", "scikit-learn", "scikit-learn-intelex")
     for name in packages:
@@ -139,6 +143,13 @@ def machine(threads: int | str, svm_predict: str | Path | None = None) -> dict[s
     found["date"] = datetime.date.today().isoformat()
     found["command"] = f"python {shlex.join(shown(sys.argv))}"
     return found
+
+
+def place(found: dict[str, str], *versions: str) -> str:
+    """Return what :func:`machine` found as one line, with these versions."""
+    named = "".join(f", {name} {found[name]}" for name in versions)
+    where = f"{found['machine']} ({found['system']}), {found['date']}"
+    return f"{where}: svmfast {found['svmfast']} ({found['commit']}){named}"
 
 
 def shown(words: Sequence[str]) -> list[str]:

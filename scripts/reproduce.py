@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_tables import put_into
-from measuring import PROGRAM, ROOT, machine
+from measuring import PROGRAM, ROOT, machine, place
 
 RESULTS = ROOT / "scripts/results/reproduce.json"
 
@@ -302,8 +302,7 @@ def tables(found: dict[str, Any]) -> str:
     """Return a Markdown table of all rows."""
     where = found["machine"]
     out = [
-        f"Measured on {where['machine']} ({where['system']}), {where['date']}: svmfast {where['svmfast']} "
-        f"({where['commit']}), numpy {where['numpy']}.",
+        f"Measured on {place(where, 'numpy')}.",
         "",
         f"    {where['command']}",
         "",
