@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.rows import FloatArray
+from svmfast.solvers.lbfgs import minimise
 
 IntArray = NDArray[np.int64]
 
 LOSSES = {"squares": 0, "squared_hinge": 1}
-#: Corrections L-BFGS remembers.
-_MEMORY = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +132,6 @@ def move_landmarks(
     iterations : int
     threads : int
     """
-    from scipy.optimize import minimize
-
     m, d = start.vectors.shape
     p, width = start.coef.shape
     if iterations <= 0 or m == 0:
@@ -153,7 +150,7 @@ def move_landmarks(
     def unpack(z: FloatArray) -> CellExpansion:
         return CellExpansion(
             np.multiply(z[: ends[0]].reshape(m, d), unit),
-            start.gamma * float(np.exp(slow * z[-1])),
+            start.gamma * float(np.exp(_FARTHEST * np.tanh(slow * z[-1] / _FARTHEST))),
             mixed(z[ends[0] : ends[1]].reshape(p, width), root),
             z[ends[1] : -1],
             start.pairs,
@@ -165,21 +162,13 @@ def move_landmarks(
         value, by_vectors, by_coef, by_rho, by_gamma = problem.objective(at, cost, threads)
         by_vectors *= unit
         by_weights = mixed(by_coef, root)
-        by_width = slow * by_gamma * at.gamma
+        by_width = slow * by_gamma * at.gamma / np.cosh(slow * z[-1] / _FARTHEST) ** 2
         return value, np.concatenate([by_vectors.ravel(), by_weights.ravel(), by_rho, [by_width]])
 
     weights = mixed(start.coef, inverse)
     z0 = np.concatenate([start.vectors.ravel() / unit, weights.ravel(), start.rho, [0.0]])
-    bounds = [(None, None)] * (len(z0) - 1) + [(-_FARTHEST / slow, _FARTHEST / slow)]
-    result = minimize(
-        fun,
-        z0,
-        jac=True,
-        bounds=bounds,
-        method="L-BFGS-B",
-        options={"maxiter": iterations, "maxfun": 2 * iterations + 10, "maxcor": _MEMORY, "ftol": 1e-9},
-    )
-    moved = unpack(np.ascontiguousarray(result.x))
+    result = minimise(fun, z0, iterations)
+    moved = unpack(result.x)
     return CellExpansion(
         np.ascontiguousarray(moved.vectors),
         moved.gamma,
