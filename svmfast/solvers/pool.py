@@ -27,5 +27,15 @@ def map_blocks(work: Callable[[T], R], items: Iterable[T], threads: int) -> list
     """Return ``[work(item) for item in items]``, worked on by `threads` threads; results keep their order."""
     if threads <= 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, initializer=_one_openmp_thread) as pool:
         return list(pool.map(work, items))
+
+
+def _one_openmp_thread() -> None:
+    """OpenMP's number of threads belongs to the thread that sets it, unlike BLAS's: each worker sets its own.
+
+    k-means in a worker would otherwise add up its centres in as many shares as there are cores.
+    """
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1, user_api="openmp")
