@@ -131,17 +131,21 @@ def test_conversion(name: str, rows: str, fit: str, task: str) -> None:
     assert model_bytes(model) == model_bytes(fit_exact(given, exact, mine, fit=fit)[0])
 
 
-def test_cost_is_kept_and_spent() -> None:
-    rows, y = data("digits.train")
+@pytest.mark.parametrize("name", ["digits", "breast"])
+def test_cost_is_kept_and_spent(name: str) -> None:
+    rows, y = data(f"{name}.train")
     for cost in (4.0, 12.0):
         model, report = fit_svc(rows, y, settings(gammas=(0.01,), cost=cost, iterations=10))
-        assert report.multiply_adds / report.linear_multiply_adds <= 1.08 * cost
+        assert 0.6 * cost < report.multiply_adds / report.linear_multiply_adds <= cost
         assert len(report.candidates) >= 2
         best = max(report.candidates, key=lambda c: c.score)
         assert (
-            f"clusters {best.clusters}, levels {best.levels}, landmarks {best.landmarks}"
-            in (model.provenance["parameters"])
+            f"clusters {best.clusters}, levels {best.levels}, landmarks " in (model.provenance["parameters"])
         )
+
+
+def test_a_cost_that_allows_nothing() -> None:
+    rows, y = data("digits.train")
     with pytest.raises(UnsupportedError, match="allows not a single landmark"):
         fit_svc(rows, y, settings(cost=0.01))
 

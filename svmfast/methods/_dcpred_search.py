@@ -52,8 +52,11 @@ def choose(
     *,
     threads: int = 1,
     progress: Progress = silent,
-) -> tuple[DcpredSettings, tuple[Candidate, ...]]:
-    """Try what fits ``settings.cost`` on a share of the rows; return the best settings and all trials.
+) -> tuple[DcpredSettings, KMeansTree, tuple[Candidate, ...]]:
+    """Try what fits ``settings.cost`` on a share of the rows; return the best settings, tree, and all trials.
+
+    The tree is that of all rows, and landmarks are counted by it: their mean cost on the training rows is not
+    above ``settings.cost``.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def choose(
     judge = min(JUDGE_ROWS, max(1, n // 5))
     inside = training.only(np.sort(order[judge : judge + TRIAL_ROWS]))
     outside = training.only(np.sort(order[:judge]))
-    plans: list[tuple[KMeansTree, DcpredSettings]] = []
+    plans: list[tuple[KMeansTree, DcpredSettings, float]] = []
     for leaves, levels in TREES:
         if leaves > 1 and len(training.rows) < leaves * LEAST_LEAF_ROWS:
             break
@@ -73,29 +76,28 @@ def choose(
         tree = build_tree(inside, shape, threads)
         for share in PSEUDO_SHARES:
             fitting = _fitting(inside, tree, shape, share)
-            if fitting is not None and fitting not in [p for _, p in plans]:
-                plans.append((tree, fitting))
-    if not plans:
-        raise UnsupportedError(
-            f"--cost {settings.cost:g}x allows not a single landmark", "a prediction must cost more"
-        )
-    best: tuple[float, DcpredSettings] | None = None
-    tried = []
-    for i, (tree, plan) in enumerate(plans):
+            if fitting is not None and fitting not in [p for _, p, _ in plans]:
+                plans.append((tree, fitting, share))
+    tried: list[tuple[float, int, Candidate]] = []
+    for i, (tree, plan, _) in enumerate(plans):
         trial = replace(plan, iterations=min(settings.iterations, TRIAL_ITERATIONS))
         model = train_tree(inside, tree, trial, gamma, strength, threads=threads)
         score = score_of(training, model.decision_values(outside.rows, threads=threads), outside.targets)
         cost = model.multiply_adds(outside.rows) / (training.rows.n_columns * linear_functions(training.head))
-        tried.append(
-            Candidate(
-                plan.clusters, plan.levels, plan.landmarks, plan.pseudo, plan.pseudo_count, cost, abs(score)
-            )
+        candidate = Candidate(
+            plan.clusters, plan.levels, plan.landmarks, plan.pseudo, plan.pseudo_count, cost, abs(score)
         )
-        if best is None or score > best[0]:
-            best = score, plan
+        tried.append((-score, i, candidate))
         progress(i + 1, len(plans), "ways to spend the cost")
-    assert best is not None
-    return best[1], tuple(tried)
+    for _, i, _ in sorted(tried, key=lambda t: t[:2]):
+        _, plan, share = plans[i]
+        tree = build_tree(training, plan, threads)
+        fitting = _fitting(training, tree, plan, share)
+        if fitting is not None:
+            return fitting, tree, tuple(c for _, _, c in tried)
+    raise UnsupportedError(
+        f"--cost {settings.cost:g}x allows not a single landmark", "a prediction must cost more"
+    )
 
 
 def _fitting(

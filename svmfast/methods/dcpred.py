@@ -257,8 +257,9 @@ def _fit(
     candidates: tuple[Candidate, ...] = ()
     gamma, strength = settings.gammas[0], settings.strengths[0]
     with single_threaded_blas():
+        tree = None
         if settings.cost is not None:
-            settings, candidates = choose(
+            settings, tree, candidates = choose(
                 training, settings, gamma, strength, threads=threads, progress=progress
             )
             seconds.lap("choosing")
@@ -268,8 +269,9 @@ def _fit(
             best = pick(scores, key=lambda s: s.score)
             gamma, strength = best.gamma, best.strength
             seconds.lap("cross validation")
-        tree = build_tree(training, settings, threads)
-        seconds.lap("clusters")
+        if tree is None:
+            tree = build_tree(training, settings, threads)
+            seconds.lap("clusters")
         made = train_tree(training, tree, settings, gamma, strength, threads=threads, progress=progress)
         seconds.lap("leaves")
     told = {**provenance, "method": "dcpred", **settings.told(task, gamma, strength)}
