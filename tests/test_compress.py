@@ -16,7 +16,8 @@ from libsvm import svmutil
 from libsvm.svm import gen_svm_nodearray, libsvm
 from program import ROOT, data, model, svmfast
 
-from svmfast.cli.compress import _rounded_up, command, default_output
+from svmfast.cli.compress import command, default_output
+from svmfast.cli.messages import rounded_up
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
@@ -385,7 +386,7 @@ def test_no_iterations_move_nothing(start: str) -> None:
 
 def test_a_threshold_does_not_shrink_in_print() -> None:
     for value in (1.004, 9.994, 0.12345, 2.0, 999.9, 3e-7, 0.0):
-        assert value <= float(_rounded_up(value)) <= 1.015 * value
+        assert value <= float(rounded_up(value)) <= 1.015 * value
 
 
 @pytest.mark.parametrize(

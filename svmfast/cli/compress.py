@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
-from svmfast.cli.messages import remark, remarks
+from svmfast.cli.messages import remark, remarks, rounded_up
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, Share
 from svmfast.errors import OptionError, UnsupportedError
@@ -188,7 +188,7 @@ def command(
             remarks(report.notes)
         if written is not None:
             if report is not None and report.statement.label_agreement is not None:
-                error = _rounded_up(report.statement.quantile_999)
+                error = rounded_up(report.statement.quantile_999)
                 words = ("svmfast", "predict", "DATA", output, "--exact", model, "--assume-error", error)
                 click.echo(f"fallback     {shlex.join(words)} (statistical)", err=True)
             click.echo(f"written      {output} in {time.perf_counter() - began:.1f} s", err=True)
@@ -196,12 +196,6 @@ def command(
         remark(found.verdict)
         return _NEGATIVE
     return 0
-
-
-def _rounded_up(value: float) -> str:
-    """Return three digits that are not below the value: a threshold must not shrink in print."""
-    text = f"{value:.3g}"
-    return text if float(text) >= value else f"{1.01 * value:.3g}"
 
 
 def _read(

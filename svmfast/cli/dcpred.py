@@ -183,7 +183,8 @@ def command(
         text = model_bytes(made)
         out.write(text)
     if as_json or not quiet:
-        show_fit(report, made, dataset.rows, model, len(text), as_json=as_json, quiet=quiet, jobs=jobs)
+        how_told: dict[str, Any] = {"as_json": as_json, "quiet": quiet, "jobs": jobs}
+        show_fit(report, made, dataset.rows, model, len(text), source=source, **how_told)
 
 
 def _check(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+
+from svmfast.cli.messages import rounded_up
 
 if TYPE_CHECKING:
     from svmfast.methods.dcpred import CrossValidation, DcpredReport
@@ -24,11 +27,15 @@ def show_fit(
     model: str,
     size: int,
     *,
+    source: str | None = None,
     as_json: bool,
     quiet: bool,
     jobs: int,
 ) -> None:
-    """Tell of a run: JSON on stdout, lines on stderr, with the measured cost of a prediction."""
+    """Tell of a run: JSON on stdout, lines on stderr, with the measured cost of a prediction.
+
+    With `source`, the exact model's file, also how predict falls back on it.
+    """
     from svmfast.evaluation.linear import linear_seconds
     from svmfast.evaluation.timing import measure
 
@@ -48,6 +55,18 @@ def show_fit(
     if not quiet:
         for line in _lines(report, model, size, cost):
             click.echo(line, err=True)
+        if source is not None:
+            for line in _fallback(report, model, source):
+                click.echo(line, err=True)
+
+
+def _fallback(report: DcpredReport, model: str, source: str) -> list[str]:
+    """How to have doubtful rows answered by the exact model, as compress says it."""
+    if not report.held_out or "fallback_error" not in report.held_out or "-" in (model, source):
+        return []
+    error = rounded_up(report.held_out["fallback_error"])
+    words = ("svmfast", "predict", "DATA", model, "--exact", source, "--assume-error", error)
+    return [f"fallback    {shlex.join(words)} (statistical)"]
 
 
 def _lines(report: DcpredReport, model: str, size: int, cost: dict[str, float]) -> list[str]:
@@ -75,7 +94,10 @@ def _lines(report: DcpredReport, model: str, size: int, cost: dict[str, float]) 
     if held:
         said = []
         if "label_agreement" in held:
-            said.append(f"{held['label_agreement']:.3%} of the labels are the exact model's")
+            said.append(
+                f"{held['label_agreement']:.3%} of the labels are the exact model's; 95% confidence: "
+                f"{held['agreement_low']:.2%} to {held['agreement_high']:.2%}"
+            )
         if "median" in held:
             said.append(
                 f"|difference| median {held['median']:.3g}, 99% below {held['quantile_99']:.3g}, "

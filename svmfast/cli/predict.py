@@ -65,7 +65,7 @@ CELLS = 1 << 20
     type=click.FloatRange(min=0),
     metavar="ERROR",
     help="With --exact, for a model without a certificate: take ERROR for the bound of its values. "
-    "Statistical, not proven; compress reports such quantiles.",
+    "Statistical, not proven; compress and dcpred --from report such quantiles.",
 )
 @options.data_format
 @options.jobs
@@ -116,6 +116,12 @@ def command(
         loaded, wanted.assumed = _assume(loaded, wanted, assume_error), assume_error
     if wanted.exact is not None and loaded.head.is_regression and tolerance is None:
         raise OptionError("regression has no label to certify; give --tolerance, the largest error to accept")
+    other_values = wanted.exact is not None and wanted.exact.head.one_vs_rest != loaded.head.one_vs_rest
+    if decision_values and other_values:
+        raise OptionError(
+            "--decision-values: MODEL has a value for each class, --exact one for each pair of classes; "
+            "leave one of the options out"
+        )
     if tolerance is not None and not certify and wanted.exact is None:
         raise OptionError("--tolerance goes with --certify or --exact")
     require(loaded, probability=wanted.probability, bound=bound, certify=wanted.needs_certificate)

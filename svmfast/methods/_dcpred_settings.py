@@ -192,8 +192,7 @@ class DcpredReport:
     candidates : tuple of Candidate
         What --cost chose from.
     held_out : dict or None
-        --from: rows never looked at before. Of |difference of decision values| (where they correspond) the
-        quantiles ``median``, ``quantile_99``, ``quantile_999`` and ``largest``; ``label_agreement``.
+        --from: the error on rows never looked at before, as :func:`_dcpred_held_out.held_out` gives it.
     seconds : dict of str to float
     """
 

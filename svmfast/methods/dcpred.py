@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.errors import OptionError, UnsupportedError
+from svmfast.methods._dcpred_held_out import held_out
 from svmfast.methods._dcpred_search import choose, linear_functions, score_of
 from svmfast.methods._dcpred_settings import (
     DEFAULT_ITERATIONS,
@@ -173,7 +174,8 @@ def fit_exact(
         training = _labelled(inside, head, values, landmarks)
         settings = replace(settings, strengths=(cost,))
     model, report = _fit(fit, training, settings, threads, provenance or {}, progress)
-    return model, replace(report, held_out=_held_out(exact, model, aside, threads))
+    found = held_out(exact, model, aside, values_fitted=fit == "values", threads=threads)
+    return model, replace(report, held_out=found)
 
 
 def cross_validate_dcpred(
@@ -222,7 +224,8 @@ def _labelled(rows: Rows, exact: Head, values: FloatArray, landmarks: Exact | No
     targets = np.where(said[:, None] == exact.labels, 1.0, -1.0)
     if (targets > 0).any(axis=0).sum() == 1:
         raise UnsupportedError("the exact model gives all rows one label", "use rows of several classes")
-    head = Head("c_svc", exact.labels, one_vs_rest=len(exact.labels) > 2)
+    # The type stays: predict --exact asks whether both models answer the same question.
+    head = Head(exact.svm_type, exact.labels, one_vs_rest=len(exact.labels) > 2)
     if not head.one_vs_rest:
         targets = np.ascontiguousarray(targets[:, :1])
     return Training(rows, targets, head, "squared_hinge", landmarks)
@@ -334,19 +337,3 @@ def _cross_validate(
         CrossValidation(gamma, strength, abs(score_of(training, said, training.targets)))
         for (gamma, strength), said in zip(pairs, decisions, strict=True)
     )
-
-
-def _held_out(exact: Model, model: RoutedModel, aside: Rows, threads: int) -> dict[str, float] | None:
-    """Compare on rows that took no part, as compress does."""
-    if not len(aside):
-        return None
-    ours, theirs = (m.decision_values(aside, threads=threads) for m in (model, exact))
-    found = {"rows": float(len(aside))}
-    if not exact.head.is_regression:
-        found["label_agreement"] = float(np.mean(model.head.predict(ours) == exact.head.predict(theirs)))
-    if model.head.one_vs_rest == exact.head.one_vs_rest and ours.shape == theirs.shape:
-        difference = np.abs(ours - theirs)
-        median, q99, q999 = np.quantile(difference, [0.5, 0.99, 0.999], method="higher")
-        found |= {"median": float(median), "quantile_99": float(q99), "quantile_999": float(q999)}
-        found |= {"largest": float(difference.max())}
-    return found

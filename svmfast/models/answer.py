@@ -95,7 +95,8 @@ def answer(
     certify : bool
         Tell which answers are provably the exact model's.
     exact : KernelExpansion, optional
-        Answers the rows that are not certified (implies `certify`).
+        Answers the rows that are not certified (implies `certify`). Where it has values of pairs and `model`
+        one for each class, `decisions` stay the model's own.
     exact_values : bool
         All decision values of these rows are to be the exact model's. False: only the label is, and of the
         pairs of three or more classes only those are evaluated on which it depends.
@@ -112,6 +113,8 @@ def answer(
     require(model, probability=probability, bound=bound, certify=certify)
     head = model.head
     certified, error_bounds = None, None
+    # One value a class here and one a pair there: the exact model can give its label only.
+    other_values = exact is not None and exact.head.one_vs_rest != head.one_vs_rest
     if certify and isinstance(model, CertifiedModel):
         decisions, bounds = model.certified_values(rows, threads=threads)
         # A regression's error bar is worth printing even when nobody says how large it may be.
@@ -123,13 +126,17 @@ def answer(
                 raise OptionError("regression has no label to certify; give a tolerance for the values")
             # A tolerance is a promise about values.
             only_label = not exact_values and not probability and tolerance is None
-            decisions = fall_back(
-                decisions, certified, exact, rows, bounds=bounds if only_label else None, threads=threads
-            )
+            if not other_values:
+                decisions = fall_back(
+                    decisions, certified, exact, rows, bounds=bounds if only_label else None, threads=threads
+                )
     else:
         decisions = model.decision_values(rows, threads=threads)
     inside = model.inside_bound(rows) if bound and isinstance(model, BoundedModel) else None
     vote = head.predict(decisions)
+    if other_values and exact is not None and certified is not None and not certified.all():
+        unsure = np.flatnonzero(~certified)
+        vote[unsure] = exact.head.predict(exact.decision_values(rows.take(unsure), threads=threads))
     predicted, probabilities, differing = vote, None, 0
     if probability and not head.is_regression:
         predicted, probabilities = head.predict_with_probabilities(decisions)

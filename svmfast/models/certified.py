@@ -51,10 +51,11 @@ def certified_rows(
     """Tell for which rows the printed answer is provably the exact model's.
 
     Two classes and one-class: the sign cannot change, ``|value| > bound``. More classes: no uncertain pair
-    can change the winner of the vote. With probabilities: the most probable label cannot change; for two
-    classes the probability is monotone in the value, for more a sufficient condition on the winner's pairs
-    holds for whatever LIBSVM's coupling makes of the others.
-    Regression: the bound is an error bar, and certified means that it is at most `tolerance`.
+    can change the winner of the vote; one against the rest: no other class can reach the largest value.
+    With probabilities: the most probable label cannot change; for two classes the probability is monotone in
+    the value, for more a sufficient condition on the winner's pairs holds for whatever LIBSVM's coupling
+    makes of the others. Regression: the bound is an error bar, and certified means that it is at most
+    `tolerance`.
 
     Parameters
     ----------
@@ -95,6 +96,13 @@ def certified_rows(
     sure = np.abs(decisions) > bounds
     if head.n_functions == 1:
         return within & sure[:, 0]
+    if head.one_vs_rest:
+        reach = decisions + bounds
+        best = decisions.argmax(axis=1)[:, None]
+        np.put_along_axis(reach, best, -np.inf, axis=1)
+        lowest = np.take_along_axis(decisions - bounds, best, axis=1)[:, 0]
+        ahead: NDArray[np.bool_] = lowest > reach.max(axis=1)
+        return within & ahead
     certain: NDArray[np.bool_] = vote_is_certain(sure, decisions, head.n_classes)
     return within & certain
 

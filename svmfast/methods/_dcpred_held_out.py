@@ -1,0 +1,64 @@
+"""How far a converted model is from the exact one, on rows that took no part, as compress tells it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmfast.methods._compress_statement import clopper_pearson
+from svmfast.models.base import Model
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, Rows
+
+
+def held_out(
+    exact: Model, model: Model, aside: Rows, *, values_fitted: bool, threads: int
+) -> dict[str, float] | None:
+    """Compare two models on the rows `aside`; None without any.
+
+    Parameters
+    ----------
+    exact, model : Model
+    aside : Rows
+    values_fitted : bool
+        Whether `model` was fitted to the decision values of `exact`, so that they can be compared.
+    threads : int
+
+    Returns
+    -------
+    dict
+        ``rows``. Of |difference of decision values|, where they correspond: ``median``, ``quantile_99``,
+        ``quantile_999``, ``largest``. But for regression ``label_agreement`` with the ends of its
+        Clopper-Pearson interval at 95 %, ``agreement_low`` and ``agreement_high``, and ``fallback_error``.
+        That is an error for `predict --exact EXACT --assume-error`: where values were fitted, the 99.9 %
+        quantile of their difference; where labels were, the same quantile of what a row's values would have
+        to be wrong by for its label to be another than the exact one.
+    """
+    n = len(aside)
+    if not n:
+        return None
+    ours, theirs = (m.decision_values(aside, threads=threads) for m in (model, exact))
+    found = {"rows": float(n)}
+    if values_fitted:
+        difference = np.abs(ours - theirs)
+        median, q99, q999 = np.quantile(difference, [0.5, 0.99, 0.999], method="higher")
+        found |= {"median": float(median), "quantile_99": float(q99), "quantile_999": float(q999)}
+        found |= {"largest": float(difference.max())}
+    if not exact.head.is_regression:
+        same = model.head.predict(ours) == exact.head.predict(theirs)
+        low, high = clopper_pearson(int(np.count_nonzero(same)), n)
+        found |= {"label_agreement": float(np.mean(same)), "agreement_low": low, "agreement_high": high}
+        found["fallback_error"] = found.get("quantile_999", 0.0)
+        if not values_fitted:
+            needed = np.where(same, 0.0, _certainty(model.head, ours))
+            found["fallback_error"] = float(np.quantile(needed, 0.999, method="higher"))
+    return found
+
+
+def _certainty(head: Head, decisions: FloatArray) -> FloatArray:
+    """Return how wrong all values of a row must be at least for its label to change, ``(n,)``."""
+    if not head.one_vs_rest:
+        sure: FloatArray = np.abs(decisions[:, 0])
+        return sure
+    top = np.sort(decisions, axis=1)
+    gap: FloatArray = (top[:, -1] - top[:, -2]) / 2
+    return gap
