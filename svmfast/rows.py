@@ -18,6 +18,9 @@ from svmfast.errors import OptionError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+#: Rows squared at a time: squares of all entries would take as much memory as the entries.
+NORM_ROWS = 1 << 14
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -88,12 +91,14 @@ class Rows:
 
     def squared_norms(self) -> FloatArray:
         """Return ||x||^2 of every row."""
-        squares = self.values * self.values
-        # reduceat needs non-empty segments; rows without entries keep their zero.
         out = np.zeros(len(self))
-        filled = np.flatnonzero(np.diff(self.indptr))
-        if len(filled):
-            out[filled] = np.add.reduceat(squares, self.indptr[filled])
+        for first in range(0, len(self), NORM_ROWS):
+            pointers = self.indptr[first : first + NORM_ROWS + 1]
+            used = self.values[pointers[0] : pointers[-1]]
+            # reduceat needs non-empty segments; rows without entries keep their zero.
+            filled = np.flatnonzero(np.diff(pointers))
+            if len(filled):
+                out[first + filled] = np.add.reduceat(used * used, pointers[filled] - pointers[0])
         return out
 
     def to_dense(self, n_columns: int | None = None) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from test_budgeted_sgd import two_moons
 from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods import budget_run
 from svmfast.methods.budget_options import BudgetTrainOptions
 from svmfast.methods.budget_train import Checkpointing, budget_train
 from svmfast.rows import Rows
@@ -109,6 +111,39 @@ def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
     wrong = np.mean(model.head.predict(model.decision_values(test)) != ty)
     whole, _ = budget_train(MemorySource(rows, labels), options)
     assert wrong < np.mean(whole.head.predict(whole.decision_values(test)) != ty) + 0.01
+
+
+def test_a_working_set_is_read_and_shuffled_once(monkeypatch):
+    # Reading it again for every segment of a run makes large data quadratic.
+    x, y = two_moons(30_000, 5)
+    read, shuffled = [], []
+    order = budget_run.random_order
+    monkeypatch.setattr(budget_run, "SEGMENT", 1000)
+    monkeypatch.setattr(budget_run, "random_order", lambda n, *key: shuffled.append(key) or order(n, *key))
+    with spooled(Rows.from_dense(x), y, memory=1 << 20) as source:
+        get = source.working_set
+        monkeypatch.setattr(source, "working_set", lambda *key: read.append(key) or get(*key))
+        budget_train(source, BudgetTrainOptions(gamma=1, budget=9, passes=2, keep="last"))
+        assert 2 < source.n_sets < 10
+    once = [(0, epoch, number) for epoch in range(2) for number in range(source.n_sets)]
+    assert read == [*once[: source.n_sets], *once]  # counting the classes, then the passes
+    assert [key[1:3] for key in shuffled] == [key[1:] for key in once]
+
+
+def test_one_working_set_is_in_memory_at_a_time():
+    x, y = np.random.default_rng(1).normal(size=(40_000, 50)), np.tile([1.0, -1.0], 20_000)
+    rows = Rows.from_dense(x)  # 24 MB
+    tracemalloc.start()
+    try:
+        with spooled(rows, y, memory=8 << 20, pieces=100) as source:
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            budget_train(source, BudgetTrainOptions(gamma=0.01, budget=9, passes=1, keep="last"))
+            peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert source.n_sets > 5
+    assert 4 << 20 < peak < 7 << 20  # a set of 4 MiB, its norms and codes; two sets are 8
 
 
 def test_how_the_input_arrives_changes_nothing():

@@ -8,6 +8,7 @@ holds at most half of the memory allowed.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from types import TracebackType
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from svmfast.errors import OptionError, WriteError
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.budgeted_sgd import random_order
-from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact
+from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring
 
 #: Working sets of fewer parts would hardly mix the file.
 PARTS_PER_SET = 16
@@ -90,7 +91,7 @@ class Spool:
                 self._hash.update(np.ascontiguousarray(array).data)
         self.labels.add(labels, self.n_rows)
         # The union of sorted columns; most blocks add none.
-        new = np.setdiff1d(rows.indices, self.columns)
+        new = np.setdiff1d(occurring(rows), self.columns, assume_unique=True)
         if len(new):
             self.columns = np.union1d(self.columns, new).astype(np.int32)
         self.n_features = max(self.n_features, rows.n_columns)
@@ -126,6 +127,15 @@ class Spool:
 
     def _spill(self, everything: bool = False) -> None:
         """Write whole parts; rows that do not fill one are kept for the next."""
+        kept, self._kept, self._kept_bytes = deque(self._kept), [], 0
+        while kept:  # a part at a time: all that is kept joined would be there twice
+            rows, labels = kept.popleft()
+            self._kept.append((rows, labels))
+            self._kept_bytes += _ROW_BYTES * len(rows) + _ENTRY_BYTES * rows.nnz
+            if self._kept_bytes >= self._part_bytes or (everything and not kept):
+                self._spill_joined(everything and not kept)
+
+    def _spill_joined(self, everything: bool) -> None:
         rows = Rows.concatenate([rows for rows, _ in self._kept])
         labels = np.concatenate([labels for _, labels in self._kept])
         ends = _ROW_BYTES * np.arange(len(rows) + 1, dtype=np.int64) + _ENTRY_BYTES * rows.indptr

@@ -105,6 +105,7 @@ def _refit(
                     fits[id(pair)].add(*run.rows_of(pair, working, everything), threads=inner)
 
             run.for_pairs(add)
+            del working, everything, add  # there is room for one working set
 
         def advance(pair: Pair) -> None:
             if not fits[id(pair)].done:

@@ -110,7 +110,9 @@ class BudgetRun:
         self.source, self.options, self.threads = source, options, threads
         self.gamma = options.gamma or (1.0 / source.n_features if source.n_features else 1.0)
         self.classes = class_labels(source.labels) if options.is_classifier else np.zeros(0)
-        self._cached: Prepared | None = None
+        # The working set at hand and its order of visits, with the pass and number they belong to.
+        self._prepared: tuple[tuple[int, int], Prepared] | None = None
+        self._order: tuple[tuple[int, int], NDArray[np.int64]] | None = None
         self.counts, self.selection, self.held_out = self._scan(validate)
         self.pairs = self._make_pairs(memory)
         self.epoch = self.number = self.offset = 0
@@ -122,12 +124,19 @@ class BudgetRun:
 
     def prepared(self, epoch: int, number: int) -> Prepared:
         """Return a working set with norms and class codes."""
-        if self._cached is not None:
-            return self._cached
-        made = self._prepare(self.source.working_set(self.options.seed, epoch, number))
-        if self.source.n_sets == 1:
-            self._cached = made
-        return made
+        key = (0, 0) if self.source.n_sets == 1 else (epoch, number)
+        if self._prepared is None or self._prepared[0] != key:
+            self._prepared = None  # there is room for one
+            working = self.source.working_set(self.options.seed, epoch, number)
+            self._prepared = key, self._prepare(working)
+        return self._prepared[1]
+
+    def _visits(self, count: int) -> NDArray[np.int64]:
+        """Return the order in which this pass visits the rows of the working set at hand."""
+        key = (self.epoch, self.number)
+        if self._order is None or self._order[0] != key:
+            self._order = key, random_order(count, self.options.seed, *key, _ORDER)
+        return self._order[1]
 
     def _prepare(self, working: WorkingSet) -> Prepared:
         codes = self.codes(working.labels)
@@ -171,6 +180,7 @@ class BudgetRun:
             if wanted:
                 pick = chosen(working.numbers, options.seed + _PICK, SAMPLE / source.n_rows)
                 sample.append((working.rows.take(pick), working.labels[pick]))
+            del working  # there is room for one
         held_out = self._select(held, "held-out rows")
         if validate is not None:
             rows, labels = validate
@@ -266,7 +276,7 @@ class BudgetRun:
         begin = time.perf_counter()
         working = self.prepared(self.epoch, self.number)
         count = len(working.labels)
-        order = random_order(count, self.options.seed, self.epoch, self.number, _ORDER)
+        order = self._visits(count)
         stop = min(self.offset + SEGMENT, count)
         due = False
         if checkpoint_every:

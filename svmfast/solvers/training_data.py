@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.rows import FloatArray, Rows
 
+#: Entries renumbered at a time.
+COMPACT_ENTRIES = 1 << 20
+#: Up to this width a mark for each column is cheaper than sorting.
+MARKED_COLUMNS = 1 << 20
 #: Above this many distinct labels data are not classes.
 MOST_CLASSES = 10_000
 
@@ -153,7 +157,7 @@ class MemorySource:
             )
         self.n_rows = len(rows)
         self.n_features = rows.n_columns
-        self.columns = np.unique(rows.indices)
+        self.columns = occurring(rows)
         self.labels = LabelOrder()
         self.labels.add(values, 0)
         compacted = compact(rows, self.columns)
@@ -164,6 +168,15 @@ class MemorySource:
         return self._set
 
 
+def occurring(rows: Rows) -> NDArray[np.int32]:
+    """Return the columns that occur in `rows`, ascending."""
+    if rows.n_columns > MARKED_COLUMNS:
+        return np.unique(rows.indices)
+    marks = np.zeros(rows.n_columns, dtype=bool)
+    marks[rows.indices] = True
+    return np.flatnonzero(marks).astype(np.int32)
+
+
 def compact(rows: Rows, columns: NDArray[np.int32]) -> Rows:
     """Number the columns of `rows` by their place in `columns`, which must hold all of them."""
     first = int(rows.indptr[0])
@@ -171,7 +184,9 @@ def compact(rows: Rows, columns: NDArray[np.int32]) -> Rows:
     used = slice(first, int(rows.indptr[-1]))
     indices = rows.indices[used]
     if len(columns) and columns[-1] != len(columns) - 1:
-        indices = np.searchsorted(columns, indices).astype(np.int32)
+        given, indices = indices, np.empty(len(indices), dtype=np.int32)
+        for k in range(0, len(given), COMPACT_ENTRIES):  # searchsorted answers in twice the bytes
+            indices[k : k + COMPACT_ENTRIES] = np.searchsorted(columns, given[k : k + COMPACT_ENTRIES])
     return Rows(indptr, indices, rows.values[used], len(columns))
 
 
