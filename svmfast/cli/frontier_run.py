@@ -20,7 +20,7 @@ from svmfast.cli.frontier_plan import Candidate
 from svmfast.errors import OptionError
 
 #: Records of an older layout are not read.
-LAYOUT = 1
+LAYOUT = 2
 #: A candidate may take so many equal shares of the time that is left: cheap ones leave most of theirs.
 SHARES = 3.0
 #: Seconds between asking a command to end and ending it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,7 @@ class Work:
         self.train, self.test, self.seed, self.jobs = train, test, seed, jobs
         self.how, self.quiet = how, quiet
         self._ground: Ground | None = None
+        self._exact_seconds = self._linear_seconds = math.nan  # known when all is measured
         self.used_train, self.used_test = train, test or ""
         self.reading: tuple[str, ...] = tuple(
             f"--{name.replace('_', '-')}" for name, given in asdict(how).items() if given
@@ -65,7 +67,7 @@ class Work:
         if self.test is None:
             self._write_split()
         known = {c.name: record for c in candidates if (record := self.folder.record(c)) is not None}
-        exact = self._exact_point(rows, labels)
+        ground = self._exact_record(rows, labels)
         with progress_bar(self.quiet) as progress:
 
             def attempt(candidate: Candidate, seconds: float) -> None:
@@ -74,7 +76,12 @@ class Work:
 
             waiting = [candidate for candidate in candidates if candidate.name not in known]
             late = run_all(waiting, attempt, deadline)
-        points = [exact]
+        # Ratios of the fastest times of the whole run: load on the machine comes and goes between models.
+        self._exact_seconds, self._linear_seconds = (
+            min(record.get(name, math.inf) for record in (ground, *known.values()))
+            for name in ("exact_seconds", "linear_seconds")
+        )
+        points = [self._point("exact", "exact", ground["row"], ground["rows"])]
         for candidate in candidates:
             record = known.get(candidate.name, {})
             points += self._points(candidate, record)
@@ -139,14 +146,18 @@ class Work:
             if not place.exists():
                 write_svmlight(place, rows, labels)
 
-    def _exact_point(self, rows: Rows, labels: FloatArray) -> Point:
+    def _exact_record(self, rows: Rows, labels: FloatArray) -> dict[str, Any]:
         """The exact model, measured once for a folder."""
         record = self.folder.record(_EXACT)
         if record is None:
             ground = self._measuring(rows, labels)
-            record = {"row": asdict(ground.row(ground.exact)), "rows": len(rows)}
+            record = {"row": asdict(ground.row(ground.exact)), "rows": len(rows), **self._times(ground)}
             self.folder.keep(_EXACT, record)
-        return self._point("exact", "exact", record["row"], record["rows"])
+        return record
+
+    @staticmethod
+    def _times(ground: Ground) -> dict[str, float]:
+        return {"exact_seconds": ground.exact_seconds, "linear_seconds": ground.linear_seconds}
 
     def _measuring(self, rows: Rows, labels: FloatArray) -> Ground:
         """The exact model's answers, needed only when there is something new to measure."""
@@ -156,7 +167,13 @@ class Work:
             identity = self.folder.identity
             entrant = Entrant(self.exact, self.model, os.path.getsize(self.exact), None, identity["model"])
             self._ground = Ground(
-                entrant, rows, labels, threads=self.jobs, repeats=REPEATS, limit_seconds=REPEAT_SECONDS
+                entrant,
+                rows,
+                labels,
+                threads=self.jobs,
+                repeats=REPEATS,
+                limit_seconds=REPEAT_SECONDS,
+                fastest=True,
             )
         return self._ground
 
@@ -191,7 +208,8 @@ class Work:
         ground = self._measuring(rows, labels)
         ground.check(entrant)
         ground.time_again()
-        return {"sha256": file_hash(path), "row": asdict(ground.row(entrant)), "rows": len(rows)}
+        row = asdict(ground.row(entrant))
+        return {"sha256": file_hash(path), "row": row, "rows": len(rows), **self._times(ground)}
 
     def _points(self, candidate: Candidate, record: dict[str, Any]) -> list[Point]:
         """A candidate's point, and with a certificate a second one: with the exact model for the rest.
@@ -211,8 +229,6 @@ class Work:
             **row,
             "labels_differing_percent": row["labels_differing_with_fallback"] / n * 100,
             "predict_seconds": seconds,
-            "speedup": row["speedup_with_fallback"],
-            "linear_cost": row["linear_cost"] * seconds / row["predict_seconds"],
             "linear_cost_counted": None,
             "n_bytes": row["n_bytes"] + os.path.getsize(self.exact),
             "accuracy": row["accuracy_with_fallback"],
@@ -242,8 +258,8 @@ class Work:
             mse=row["mse"],
             n_bytes=row["n_bytes"],
             rows_per_second=n / row["predict_seconds"],
-            speedup=row["speedup"],
-            linear_cost=row["linear_cost"],
+            speedup=self._exact_seconds / row["predict_seconds"],
+            linear_cost=row["predict_seconds"] / self._linear_seconds,
             linear_cost_counted=row["linear_cost_counted"],
             certified_percent=row["certified_percent"],
             build_seconds=built,
