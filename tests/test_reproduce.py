@@ -19,7 +19,7 @@ def test_it_measures_and_makes_tables(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = json.loads(results.read_text())["rows"]
-    assert len(rows) == 9
+    assert len(rows) == 11
     assert all(row["commands"] and "/" not in row["commands"][0].split()[-1] for row in rows)
     by_name = {row["what"]: row["ours"] for row in rows}
     # By svm-predict: fixtures/golden/breast_c_rbf.stdout.
