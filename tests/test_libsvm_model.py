@@ -218,6 +218,15 @@ def test_a_missing_last_line_end_is_told() -> None:
     assert libsvm_model_bytes(model) == TEXT
 
 
+@pytest.mark.parametrize("end", [b"\r", b"\n\r", b"\n \r", b"\n\r\n\r"])
+def test_half_a_line_end_at_the_end_is_told(end: bytes) -> None:
+    text = TEXT[:-1] + end
+    model, warnings = parse_libsvm_model(text, "m")
+    n = text.count(b"\n") + 1
+    assert warnings == [f"m:{n}: the last line has no line end; perhaps the file was cut short"]
+    assert libsvm_model_bytes(model) == TEXT
+
+
 def test_parameters_that_the_kernel_does_not_have_are_no_fault() -> None:
     model = read(TEXT.replace(b"kernel_type rbf\n", b"kernel_type rbf\ndegree 3\ncoef0 0\n"))
     assert libsvm_model_bytes(model) == TEXT

@@ -75,13 +75,15 @@ def _check_last_line(header: LibsvmHeader, begin: int) -> list[str]:
         return []
     last = data.rfind(b"\n") + 1
     line = header.line(len(data))
+    rest = data[last:].rstrip(b"\r")  # half of a line end
     if (
         last > begin
         and data[:last].rstrip(b"\r\n").endswith((b" ", b"\t"))
-        and not data.endswith((b" ", b"\t"))
+        and rest
+        and not rest.endswith((b" ", b"\t"))
     ):
         # LIBSVM ends every line with a blank; here only the last one lacks it.
-        token = data[last:].split()[-1].decode()
+        token = rest.split()[-1].decode()
         what, expected = "the last line is cut short", "a blank and a line end, as the other lines have"
         raise header.fault(errors.TruncatedModelError, line, what, expected, token)
     return [f"{header.path}:{line}: the last line has no line end; perhaps the file was cut short"]
