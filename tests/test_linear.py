@@ -50,6 +50,19 @@ def test_values_as_scikit_learn() -> None:
     np.testing.assert_allclose(model.decision_values(test.rows)[:, 0], theirs, rtol=1e-6)
 
 
+@pytest.mark.parametrize("regression", [False, True])
+def test_columns_that_no_row_uses_cost_nothing(regression: bool) -> None:
+    """An index near 2^31 makes no array of that size; weights and values are those of the columns in use."""
+    train = read_svmlight(data("breast.train"))
+    columns = np.linspace(3, 2**31 - 2, train.rows.n_columns).astype(np.int32)
+    spread = Rows(train.rows.indptr, columns[train.rows.indices], train.rows.values, 2**31 - 1)
+    near, _ = linear(train.rows, train.labels, regression=regression)
+    wide, report = linear(spread, train.labels, regression=regression)
+    np.testing.assert_array_equal(wide.coefficients, near.coefficients)
+    np.testing.assert_array_equal(wide.decision_values(spread), near.decision_values(train.rows))
+    assert (report.features, wide.n_features) == (2**31 - 1, 2**31 - 1)
+
+
 def test_refusals() -> None:
     from svmfast.errors import OptionError
 

@@ -10,8 +10,10 @@ import errno
 import importlib
 import io
 import os
+import re
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -42,6 +44,7 @@ EXIT_INTERNAL = 3
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
+_OUT_OF_RANGE = "(overflow|invalid value) encountered"
 _TRY_DEBUG = "; run again with --debug for the trace"
 
 
@@ -163,6 +166,8 @@ def console() -> NoReturn:
     _prepare_standard_streams()
     signal.signal(signal.SIGTERM, _terminate)
     sys.unraisablehook = _end_all_the_same
+    # NumPy's: what it would remark and go on with is nothing to build an answer on.
+    warnings.filterwarnings("error", _OUT_OF_RANGE, RuntimeWarning)
     status = run()
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
@@ -250,6 +255,13 @@ def _report(error: Exception, debug: bool) -> int:
     return status
 
 
+def _out_of_range(error: Exception) -> bool:
+    """Tell whether numbers became infinite, or nan, in NumPy's arithmetic or in Python's."""
+    if isinstance(error, OverflowError):
+        return bool(error.args) and error.args[0] in (errno.ERANGE, "math range error")
+    return isinstance(error, RuntimeWarning) and re.match(_OUT_OF_RANGE, str(error)) is not None
+
+
 def describe(error: Exception) -> tuple[str, int]:
     """Return the one line that tells of `error`, and its exit status."""
     if isinstance(error, InputError):
@@ -268,6 +280,11 @@ def describe(error: Exception) -> tuple[str, int]:
             f"{os.fsdecode(where) if isinstance(where, bytes) else where}: {error.strerror}",
             EXIT_BAD_INPUT,
         )
+    if _out_of_range(error):
+        what = (
+            "a number leaves the range of floating point; the values, gamma or the coefficients are too large"
+        )
+        return f"svmfast: {what} (svm-scale scales data)", EXIT_BAD_INPUT
     if isinstance(error, MemoryError):
         return f"svmfast: out of memory{f' ({error})' if str(error) else ''}", EXIT_BAD_INPUT
     text = " ".join(str(error).split())

@@ -48,13 +48,23 @@ def describe_model(model: Model) -> dict[str, Any]:
         if model.nr_sv is not None:
             said["support_vectors_of_labels"] = [int(count) for count in model.nr_sv]
         said["stored_values"] = model.sv.nnz
-        said["max_squared_norm"] = float(model.sv.squared_norms().max()) if len(model.sv) else 0.0
+        said["max_squared_norm"] = _finite(_largest_squared_norm(model.sv))
     elif model.kind in KINDS:
         record: Record = model.to_record()  # type: ignore[attr-defined]
         said["provenance"] = dict(record.provenance)
         said |= {name: value for name, value in record.scalars.items() if name not in said}
         said["arrays"] = {name: list(array.shape) for name, array in record.arrays.items()}
     return said
+
+
+def _largest_squared_norm(rows: Rows) -> float:
+    with np.errstate(over="ignore"):
+        return float(rows.squared_norms().max()) if len(rows) else 0.0
+
+
+def _finite(value: float) -> float | None:
+    """None beyond the range of floating point, which JSON has no number for."""
+    return value if math.isfinite(value) else None
 
 
 class DataSummary:
@@ -75,7 +85,7 @@ class DataSummary:
         self.rows += len(rows)
         self.values += rows.nnz
         self.empty_rows += int(np.count_nonzero(np.diff(rows.indptr) == 0))
-        self.max_squared_norm = max(self.max_squared_norm, float(rows.squared_norms().max()))
+        self.max_squared_norm = max(self.max_squared_norm, _largest_squared_norm(rows))
         if rows.nnz:
             self.features = max(self.features, int(rows.indices.max()) + 1)
             self.least_value = min(self.least_value, float(rows.values.min()))
@@ -98,7 +108,7 @@ class DataSummary:
             "density": self.values / cells if cells else 0.0,
             "rows_without_features": self.empty_rows,
             "value_range": [self.least_value, self.greatest_value] if self.values else None,
-            "max_squared_norm": self.max_squared_norm,
+            "max_squared_norm": _finite(self.max_squared_norm),
             "labels": None
             if self.labels is None
             else [{"label": label, "rows": count} for label, count in sorted(self.labels.items())],

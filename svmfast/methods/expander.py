@@ -28,6 +28,8 @@ from svmfast.solvers.taylor import (
 
 # Support vectors on which the centres are compared: enough for a mean, and the exact values stay cheap.
 SAMPLE = 2000
+#: exp() of more is out of range.
+_LARGEST_POWER = 709.0
 # Largest exponent by which terms about zero may outgrow their sum: exp(16) leaves nine digits.
 LARGEST_GROWTH = 16.0
 # Coefficients are rounded to so few digits that the text is short and the error far below the truncation's.
@@ -190,7 +192,10 @@ class Expander:
             u = points - centre
             s = float(np.einsum("ij,ij->i", u, u).mean()) if len(u) else 0.0
             tail = residual_tail(points, beta, gamma, centre, order, top=order + 1, threads=self.threads)
-            worst = max(worst, math.exp(-gamma * s) * float(tail.degrees[order + 1]) * s ** ((order + 1) / 2))
+            lead = float(tail.degrees[order + 1])
+            if lead > 0 and s > 0:  # in logarithms: the power alone may be out of range
+                power = math.log(lead) + (order + 1) / 2 * math.log(s) - gamma * s
+                worst = max(worst, math.exp(power) if power < _LARGEST_POWER else math.inf)
         return worst
 
     def tails(self, centre: FloatArray, order: int) -> tuple[Tail, ...]:

@@ -18,6 +18,7 @@ from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.squared_hinge import solve_squared_hinge
+from svmfast.solvers.training_data import compact
 
 #: Where the solver stops: the gradient over the one at w = 0.
 TOLERANCE = 1e-5
@@ -78,6 +79,9 @@ def linear(
     begin = time.perf_counter()
     if not cost > 0:
         raise OptionError(f"C is {cost:g}; expected a positive number")
+    width = rows.n_columns
+    columns = np.unique(rows.indices)  # an index of 2^31 - 1 must not make 2^31 - 1 weights
+    rows = compact(rows, columns)
     if regression:
         head, weights = Head("epsilon_svr"), _least_squares(rows, labels, cost)
     else:
@@ -85,15 +89,15 @@ def linear(
         if head.n_classes < 2:
             raise OptionError("all rows have the same label; there is nothing to tell apart")
         weights = _squared_hinge(rows, targets, cost)
-    functions, width = weights.shape[1], rows.n_columns
+    functions = weights.shape[1]
     squares = rows.squared_norms()
     model = PolynomialModel(
         head=head,
         gamma=0.0,
         n_features=width,
-        features=np.arange(width, dtype=np.int64),
+        features=columns.astype(np.int64),
         about="zero",
-        centres=np.zeros((1, width)),
+        centres=np.zeros((1, len(columns))),
         orders=np.ones((1, functions), dtype=np.int32),
         # Function by function: the constant, which is in rho, then the weights.
         coefficients=np.vstack([np.zeros(functions), weights[:-1]]).T.ravel().copy(),

@@ -134,7 +134,7 @@ def move_landmarks(
     """
     m, d = start.vectors.shape
     p, width = start.coef.shape
-    if iterations <= 0 or m == 0:
+    if iterations <= 0 or m * d == 0:  # without features every row is the landmark
         return start
     # A unit step of every variable should change E alike: vectors in units of the kernel's width,
     # coefficients as weights of features that are orthonormal in the kernel's space at the start, and the one

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from svmfast.errors import OptionError
 from svmfast.routing import Router
 from svmfast.rows import Rows
+from svmfast.solvers.k_means import k_means
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -83,11 +84,7 @@ def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = 
     if clusters == 1 or not rows.n_columns:
         return np.asarray(x.mean(axis=0), dtype=np.float64).reshape(1, -1)
     clusters = min(clusters, _distinct_rows(rows, clusters))
-    from sklearn.cluster import KMeans
-
-    means = KMeans(clusters, n_init=1, max_iter=100, random_state=int(rng.integers(2**31)))
-    centers: FloatArray = np.ascontiguousarray(means.fit(x).cluster_centers_)
-    return centers
+    return k_means(x, clusters, seed=int(rng.integers(2**31)), max_iterations=100)
 
 
 def partition(rows: Rows, centers: FloatArray, *, threads: int = 1) -> Partition:

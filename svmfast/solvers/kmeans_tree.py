@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from svmfast.routing import Router, flat_tree
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.k_means import k_means
 from svmfast.solvers.kernel_clusters import kmeans_centers
 
 IntArray = NDArray[np.int64]
@@ -137,14 +137,7 @@ def weighted_centroids(x: FloatArray, count: int, weights: FloatArray | None, se
         return everything
     if count == 0:
         return np.zeros((0, x.shape[1]))
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
     if weights is not None:
         top = float(weights.max())
         weights = np.maximum(weights, _LEAST_WEIGHT * top) if top > 0 else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than landmarks
-        means = KMeans(count, n_init=1, max_iter=20, random_state=seed).fit(x, sample_weight=weights)
-    centroids: FloatArray = np.ascontiguousarray(means.cluster_centers_, dtype=np.float64)
-    return centroids
+    return k_means(x, count, seed=seed, max_iterations=20, weights=weights)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.k_means import k_means
 from svmfast.solvers.reduced_set import one_blas_thread
 
 STARTS = ("kmeans", "lars", "greedy", "random")
@@ -100,9 +101,6 @@ def start_vectors(
 
 
 def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int, memory: int) -> FloatArray:
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
     weight = np.sqrt((coef * coef).sum(axis=0))
     weight = np.maximum(weight, 1e-12 * weight.max() if weight.max() > 0 else 1.0)
     # Dense arithmetic is several times faster where it fits.
@@ -110,10 +108,7 @@ def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int
     # (k-means copies its data once.)
     dense = entries < 1 << 24 or (sv.density > 0.05 and 16 * entries <= memory)
     data = sv.to_dense(n_columns) if dense else _widened(sv, n_columns).to_scipy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct vectors than asked for
-        kmeans = KMeans(count, n_init=1, max_iter=50, random_state=seed).fit(data, sample_weight=weight)
-    return np.ascontiguousarray(kmeans.cluster_centers_, dtype=np.float64)
+    return k_means(data, count, seed=seed, max_iterations=50, weights=weight)
 
 
 def _widened(rows: Rows, n_columns: int) -> Rows:

@@ -1,0 +1,54 @@
+"""k-means centres, whatever the points are: no features, fewer distinct points than centres, huge values."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from svmfast.rows import FloatArray
+
+#: Values whose squares, summed and weighted, are far from the end of the range of doubles.
+_SAFE = 1e100
+
+
+def k_means(
+    points: Any, count: int, *, seed: int, max_iterations: int, weights: FloatArray | None = None
+) -> FloatArray:
+    """Return the centres that scikit-learn's k-means ends with.
+
+    Parameters
+    ----------
+    points : (n, d) float64 array or SciPy sparse matrix
+        At least `count` points, not necessarily distinct.
+    count : int
+    seed : int
+    max_iterations : int
+        Of Lloyd's algorithm, from one start.
+    weights : (n,) float64, optional
+        Of the points.
+
+    Returns
+    -------
+    (count, d) float64
+        Some of them alike, where fewer points are distinct.
+    """
+    if not points.shape[1]:
+        return np.zeros((count, 0))
+    values = points if isinstance(points, np.ndarray) else points.data
+    largest = float(np.abs(values).max(initial=0.0))
+    scale = 1.0
+    if largest > _SAFE:  # k-means does not mind the unit; a power of two rounds nothing
+        scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+        points = points / scale
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than centres
+        means = KMeans(count, n_init=1, max_iter=max_iterations, random_state=seed)
+        centres = means.fit(points, sample_weight=weights).cluster_centers_
+    found: FloatArray = np.ascontiguousarray(centres if scale == 1.0 else centres * scale, dtype=np.float64)
+    return found
