@@ -292,8 +292,9 @@ def one_stream(
         length += len(piece)
     feeder.join()
     message = process.stderr.read().decode()
-    status = process.wait()
-    seconds = time.monotonic() - began
+    _, state, usage = os.wait4(process.pid, 0)
+    status = process.returncode = os.waitstatus_to_exitcode(state)
+    seconds, busy = time.monotonic() - began, usage.ru_utime + usage.ru_stime
     for _ in range(copies):
         wanted.update(labels)
     faults = list(faults)
@@ -306,7 +307,8 @@ def one_stream(
     size, rows = copies * len(text), copies * text.count(b"\n")
     shown = ", ".join(f"{peak:.0f}" for peak in peaks)
     said = (
-        f"answer: {rows:,} labels right; {size / seconds / 1e6:.0f} MB/s, {rows / seconds:,.0f} rows/s; "
+        f"answer: {rows:,} labels right; {size / seconds / 1e6:.0f} MB/s, {rows / seconds:,.0f} rows/s, "
+        f"{size / busy / 1e6:.0f} MB a processor second; "
         f"peak {shown} MB at 10, 50, 100 %"
     )
     where = f"stream of {size / 1e9:.2f} GB, {name} model"

@@ -1,20 +1,15 @@
 // The slow, obvious readers that the native ones are compared with: one line, one rule at a time, strtod for numbers.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <map>
-#include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace slow {
-
-struct Refused {
-    std::int64_t line;
-};
 
 inline bool digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -82,15 +77,20 @@ inline std::string strip(const std::string &text) {
 
 struct Data {
     std::vector<double> labels;
-    std::vector<std::map<std::int64_t, double>> rows;
-    std::int64_t width = 0;
+    std::vector<std::int64_t> indptr{0};
+    std::vector<std::int32_t> indices;
+    std::vector<double> values;
+    std::int64_t width = 0, lines = 0;
+    std::int64_t row_width = -1;  // of dense and precomputed rows, once there is one
 };
 
 struct Options {
     bool zero_based, precomputed, dense, lenient, labelled;
 };
 
-inline void dense_row(const std::string &body, const Options &options, std::vector<double> &values) {
+using Row = std::map<std::int64_t, double>;
+
+inline bool dense_row(const std::string &body, const Options &options, std::vector<double> &values) {
     const std::string text = strip(body);
     std::vector<std::string> fields;
     if (text.find(',') != std::string::npos)
@@ -99,90 +99,84 @@ inline void dense_row(const std::string &body, const Options &options, std::vect
         fields = words(text);
     for (const std::string &field : fields) {
         double value;
-        if (!number(field, value)) throw std::runtime_error("field");
+        if (!number(field, value)) return false;
         values.push_back(value);
     }
-    if (values.size() < (options.labelled ? 2u : 1u)) throw std::runtime_error("no values");
+    return values.size() >= (options.labelled ? 2u : 1u);
 }
 
-inline void sparse_row(const std::vector<std::string> &tokens, const Options &options,
-                       std::map<std::int64_t, double> &row) {
+inline bool sparse_row(const std::vector<std::string> &tokens, const Options &options, Row &row) {
     const std::int64_t least = options.zero_based || options.precomputed ? 0 : 1;
     const std::int64_t most = std::numeric_limits<std::int32_t>::max() - (options.zero_based ? 1 : 0);
     std::int64_t highest = -1;
-    for (std::size_t place = 0; place < tokens.size(); ++place) {
+    const std::size_t label = options.labelled ? 1 : 0;
+    for (std::size_t place = label; place < tokens.size(); ++place) {
         const std::string &token = tokens[place];
         const auto colon = token.find(':');
-        if (colon == std::string::npos) throw std::runtime_error("no colon");
+        if (colon == std::string::npos) return false;
         const std::string index_text = token.substr(0, colon), value_text = token.substr(colon + 1);
         std::int64_t index = 0;
         double value = 0;
         if (index_text == "qid") {
-            if (place || !integer(value_text, index)) throw std::runtime_error("qid");
+            if (place != label || !integer(value_text, index)) return false;
             continue;
         }
-        if (!integer(index_text, index) || index < least || index > most) throw std::runtime_error("index");
-        if (!(options.precomputed && index == 0 && value_text == "?") && !number(value_text, value))
-            throw std::runtime_error("value");
-        if (row.count(index - least) || (index < highest && !options.lenient)) throw std::runtime_error("order");
+        if (!integer(index_text, index) || index < least || index > most) return false;
+        if (!(options.precomputed && index == 0 && value_text == "?") && !number(value_text, value)) return false;
+        if (row.count(index - least) || (index < highest && !options.lenient)) return false;
         highest = std::max(highest, index);
         row[index - least] = value;
     }
+    return true;
 }
 
-// Throws Refused with the number of the first bad line.
-inline Data read_data(const std::string &text, const Options &options) {
-    Data data;
-    std::int64_t at = 0, row_width = -1;
+// One line without its end; false where it breaks a rule. `data` then keeps the rows before it.
+inline bool read_line(std::string line, const Options &options, Data &data) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    const bool carriage = line.find('\r') != std::string::npos;
+    const std::string body = line.substr(0, line.find_first_of("#\r"));
+    if (strip(body).empty()) return !carriage && (options.lenient || line.find('#') != std::string::npos);
+    Row row;
+    double label = std::numeric_limits<double>::quiet_NaN();
+    std::int64_t columns = 0;
+    if (options.dense) {
+        std::vector<double> values;
+        if (!dense_row(body, options, values)) return false;
+        if (options.labelled) label = values.front(), values.erase(values.begin());
+        for (std::size_t c = 0; c < values.size(); ++c)
+            if (values[c] != 0) row[static_cast<std::int64_t>(c)] = values[c];
+        columns = static_cast<std::int64_t>(values.size());
+    } else {
+        const std::vector<std::string> tokens = words(body);
+        if (options.labelled && !number(tokens.front(), label)) return false;
+        if (!sparse_row(tokens, options, row)) return false;
+        columns = row.empty() ? 0 : row.rbegin()->first + 1;
+        if (options.precomputed && (row.empty() || columns != static_cast<std::int64_t>(row.size()))) return false;
+    }
+    if (carriage) return false;
+    if (options.dense || options.precomputed) {
+        if (data.row_width < 0) data.row_width = columns;
+        if (data.row_width != columns) return false;
+    }
+    data.labels.push_back(label);
+    for (const auto &[column, value] : row) {
+        data.indices.push_back(static_cast<std::int32_t>(column));
+        data.values.push_back(value);
+    }
+    data.indptr.push_back(static_cast<std::int64_t>(data.values.size()));
+    data.width = std::max(data.width, columns);
+    return true;
+}
+
+// Adds the rows of `text` to `data`; false at the first bad line, which is then line number `data.lines`.
+inline bool read_data(const std::string &text, const Options &options, Data &data) {
     std::vector<std::string> lines = split(text, "\n");
     if (lines.back().empty()) lines.pop_back();
-    for (std::string line : lines) {
-        ++at;
-        try {
-            if (!line.empty() && line.back() == '\r') line.pop_back();
-            const bool carriage = line.find('\r') != std::string::npos;
-            const std::string body = line.substr(0, line.find_first_of("#\r"));
-            if (strip(body).empty()) {
-                if (carriage) throw std::runtime_error("carriage return");
-                if (line.find('#') == std::string::npos && !options.lenient) throw std::runtime_error("blank");
-                continue;
-            }
-            std::map<std::int64_t, double> row;
-            double label = std::numeric_limits<double>::quiet_NaN();
-            std::int64_t columns = 0;
-            if (options.dense) {
-                std::vector<double> values;
-                dense_row(body, options, values);
-                if (options.labelled) label = values.front(), values.erase(values.begin());
-                for (std::size_t c = 0; c < values.size(); ++c)
-                    if (values[c] != 0) row[static_cast<std::int64_t>(c)] = values[c];
-                columns = static_cast<std::int64_t>(values.size());
-            } else {
-                std::vector<std::string> tokens = words(body);
-                if (options.labelled) {
-                    if (!number(tokens.front(), label)) throw std::runtime_error("label");
-                    tokens.erase(tokens.begin());
-                }
-                sparse_row(tokens, options, row);
-                columns = row.empty() ? 0 : row.rbegin()->first + 1;
-                if (options.precomputed) {
-                    const auto count = static_cast<std::int64_t>(row.size());
-                    if (count == 0 || columns != count) throw std::runtime_error("gap");
-                }
-            }
-            if (carriage) throw std::runtime_error("carriage return");
-            if (options.dense || options.precomputed) {
-                if (row_width < 0) row_width = columns;
-                if (row_width != columns) throw std::runtime_error("row width");
-            }
-            data.labels.push_back(label);
-            data.rows.push_back(std::move(row));
-            data.width = std::max(data.width, columns);
-        } catch (const std::runtime_error &) {
-            throw Refused{at};
-        }
+    for (const std::string &line : lines) {
+        ++data.lines;
+        if (!read_line(line, options, data)) return false;
     }
-    return data;
+    return true;
 }
 
 struct Vectors {

@@ -2,12 +2,16 @@
 //
 // Byte 0 of an input are options, byte 1 says how much plain text goes before it, so that every case also meets the
 // fast path and the seams of its stretches; the rest is text.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "slow.hpp"
 #include "svmlight.hpp"
@@ -21,31 +25,53 @@ void different(const char *what) {
 
 bool same(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0 || (std::isnan(a) && std::isnan(b)); }
 
-std::string plain_text(unsigned amount, bool dense, bool precomputed) {
-    if (amount == 0) return "";
-    const std::string row = dense ? "1 0.5 2\n" : precomputed ? "1 0:1 1:0.5\n" : "1 1:0.5 22:-1.25 333:7e-3\n";
+// Plain rows that go before an input, and what they hold: read slowly once, not for every input.
+struct Plain {
     std::string text;
+    slow::Data data;
+};
+
+const Plain &plain_rows(unsigned amount, const slow::Options &options) {
+    static std::map<unsigned, Plain> kept;
+    const unsigned shape = options.dense ? 2 : options.precomputed ? 3 : options.zero_based;
+    const auto [at, made] = kept.try_emplace(amount << 2 | shape);
+    Plain &plain = at->second;
+    if (!made || amount == 0) return plain;
+    const std::string row = options.dense ? "1 0.5 2\n" : options.precomputed ? "1 0:1 1:0.5\n" : "1 1:0.5 22:-1.25 333:7e-3\n";
     // A few rows, or up to the seam between two stretches of 16384 characters, give or take a line.
     const std::size_t size = amount < 248 ? amount : (1 << 14) - 256 + 32 * (amount - 248);
-    while (text.size() < size) text += row;
-    return text;
+    while (plain.text.size() < size) plain.text += row;
+    if (!slow::read_data(plain.text, options, plain.data)) different("plain rows refused");
+    return plain;
 }
 
-void compare(const svmfast::svmlight::Block &block, const slow::Data &data) {
-    if (block.labels.size() != data.labels.size()) different("number of rows");
-    if (!data.labels.empty() && block.indptr.size() != data.labels.size() + 1) different("row pointers");
-    if (block.width != data.width) different("width");
-    std::size_t k = 0;
-    for (std::size_t i = 0; i < data.labels.size(); ++i) {
-        if (!same(block.labels.data()[i], data.labels[i])) different("label");
-        for (const auto &[column, value] : data.rows[i]) {
-            if (k >= block.values.size() || block.indices.data()[k] != column) different("column");
-            if (!same(block.values.data()[k], value)) different("value");
-            ++k;
-        }
-        if (block.indptr.data()[i + 1] != static_cast<std::int64_t>(k)) different("row pointer");
+template <typename T> bool starts_with(const T *&at, const std::vector<T> &expected) {
+    const bool same = expected.empty() || std::memcmp(at, expected.data(), expected.size() * sizeof(T)) == 0;
+    at += expected.size();
+    return same;
+}
+
+// What the tokenizer made of both texts against the slow reader's plain rows and the rest.
+void compare(const svmfast::svmlight::Block &block, const slow::Data &plain, const slow::Data &rest) {
+    const std::size_t rows = plain.labels.size() + rest.labels.size(), entries = plain.values.size() + rest.values.size();
+    if (block.labels.size() != rows) different("number of rows");
+    if (block.values.size() != entries || block.indices.size() != entries) different("number of entries");
+    if (block.width != rest.width) different("width");
+    if (rows == 0) return;
+    if (block.indptr.size() != rows + 1) different("number of row pointers");
+    const std::int64_t *pointer = block.indptr.data();
+    const std::int32_t *index = block.indices.data();
+    const double *label = block.labels.data(), *value = block.values.data();
+    if (!starts_with(label, plain.labels)) different("label of a plain row");
+    if (!starts_with(pointer, plain.indptr)) different("pointer of a plain row");
+    if (!starts_with(index, plain.indices)) different("column of a plain row");
+    if (!starts_with(value, plain.values)) different("value of a plain row");
+    for (std::size_t i = 0; i < rest.labels.size(); ++i) {
+        if (!same(label[i], rest.labels[i])) different("label");
+        if (pointer[i] != plain.indptr.back() + rest.indptr[i + 1]) different("row pointer");
     }
-    if (k != block.values.size() || k != block.indices.size()) different("number of entries");
+    if (!starts_with(index, rest.indices)) different("column");
+    if (!starts_with(value, rest.values)) different("value");
 }
 
 }  // namespace
@@ -60,29 +86,30 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *input, std::size_t siz
     options.lenient = flags & 8;
     options.labelled = !(flags & 16);
     if (options.precomputed) options.zero_based = false;
-    std::string text = plain_text(options.labelled ? input[1] : 0, options.dense, options.precomputed);
-    text.append(reinterpret_cast<const char *>(input + 2), size - 2);
+    const slow::Options slowly{options.zero_based, options.precomputed, options.dense, options.lenient, options.labelled};
+    const Plain &plain = plain_rows(options.labelled ? input[1] : 0, slowly);
+    std::string text(reinterpret_cast<const char *>(input + 2), size - 2);
     if (text.back() != '\n') text += '\n';
 
     // No byte more than is promised: the sanitizer sees every other.
-    const std::size_t room = text.size() + svmfast::text::padding;
-    const std::unique_ptr<char[]> buffer(new char[room]);
-    std::memcpy(buffer.get(), text.data(), text.size());
-    std::memset(buffer.get() + text.size(), flags & 32 ? '7' : 0, svmfast::text::padding);
+    const std::size_t length = plain.text.size() + text.size();
+    const std::unique_ptr<char[]> buffer(new char[length + svmfast::text::padding]);
+    std::copy(text.begin(), text.end(), std::copy(plain.text.begin(), plain.text.end(), buffer.get()));
+    std::memset(buffer.get() + length, flags & 32 ? '7' : 0, svmfast::text::padding);
     svmfast::svmlight::Block block;
-    const char *const begin = buffer.get(), *const end = begin + text.size();
-    const auto cut = flags & 64 ? static_cast<const char *>(std::memchr(begin, '\n', text.size())) + 1 : end;
+    const char *const begin = buffer.get(), *const end = begin + length;
+    const auto cut = flags & 64 ? static_cast<const char *>(std::memchr(begin, '\n', length)) + 1 : end;
     svmfast::svmlight::parse(begin, cut, options, block, static_cast<std::size_t>(end - cut));
     if (cut != end && !block.fault.rule) svmfast::svmlight::parse(cut, end, options, block, 0);
 
-    try {
-        const slow::Data data = slow::read_data(
-            text, {options.zero_based, options.precomputed, options.dense, options.lenient, options.labelled});
+    slow::Data rest;
+    rest.width = plain.data.width, rest.lines = plain.data.lines, rest.row_width = plain.data.row_width;
+    if (slow::read_data(text, slowly, rest)) {
         if (block.fault.rule) different("refused by the tokenizer alone");
-        compare(block, data);
-    } catch (const slow::Refused &refused) {
+    } else {
         if (!block.fault.rule) different("refused by the slow reader alone");
-        if (block.fault.line != refused.line) different("line of the fault");
+        if (block.fault.line != rest.lines) different("line of the fault");
     }
+    compare(block, plain.data, rest);
     return 0;
 }
