@@ -280,7 +280,7 @@ def test_the_program_chooses(tmp_path: Path) -> None:
     ("words", "message"),
     [
         ([], "say what to do: --task svc or ridge, or --from EXACT, and not both"),
-        (["--task", "svc", "--fit", "labels"], "--fit belongs to --from"),
+        (["--task", "svc", "--fit", "values"], "--fit values belongs to --from"),
         (["--task", "ridge", "-c", "1"], "-c is the cost of classes"),
         (["--task", "svc", "--lambda", "1"], "--lambda belongs to ridge"),
         (["--task", "svc", "--cost", "9x", "--clusters", "4"], "leave out --clusters"),

@@ -30,6 +30,7 @@ SMALL = ("--clusters", "2", "--landmarks", "6", "--tune", "20")
         ("breast_c_rbf", "breast", "labels"),
         ("digits_nu_rbf", "digits", "labels"),
         ("wine_c_rbf_prob", "wine", "values"),
+        ("digits_nu_rbf", "digits", "pairs"),
     ],
 )
 def test_doubtful_rows_are_answered_by_the_exact_model(
@@ -37,7 +38,8 @@ def test_doubtful_rows_are_answered_by_the_exact_model(
 ) -> None:
     """The printed fallback command works as it stands; with a large error all labels are the exact ones."""
     out, train, test = tmp_path / "fast", data_path(f"{rows}.train"), data_path(f"{rows}.test")
-    made = run_program("dcpred", train, out, "--from", model_path(name), "--fit", fit, *SMALL, "--json")
+    size = ("--clusters", "1", "--landmarks", "40") if fit == "pairs" else SMALL
+    made = run_program("dcpred", train, out, "--from", model_path(name), "--fit", fit, *size, "--json")
     assert made.returncode == 0, made.stderr
     held = json.loads(made.stdout)["held_out"]
     line = next(x for x in made.stderr.decode().splitlines() if x.startswith("fallback"))

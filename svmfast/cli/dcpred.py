@@ -45,9 +45,11 @@ def _multiple(_ctx: click.Context, _param: click.Parameter, text: str | None) ->
 )
 @click.option(
     "--fit",
-    type=click.Choice(["auto", "values", "labels"]),
+    type=click.Choice(["auto", "values", "labels", "pairs"]),
     default="auto",
-    help="--from: fit EXACT's decision values, or its labels; auto: labels for three or more classes.",
+    help="--from: fit EXACT's decision values, or its labels; auto: labels for three or more classes. "
+    "pairs, also for --task svc: train LIBSVM on all rows (or take EXACT) and fit the values of its pairs of "
+    "classes, every landmark in those of its class; for --clusters 1, closest to the exact model.",
 )
 @click.option(
     "-g",
@@ -179,6 +181,8 @@ def command(
             made, report = method.fit_exact(dataset.rows, exact.model, settings, **extra)
         else:
             train = method.fit_ridge if task == "ridge" else method.fit_svc
+            if task == "svc":
+                extra["fit"] = fit
             made, report = train(dataset.rows, dataset.labels, settings, **extra)
         text = model_bytes(made)
         out.write(text)
@@ -200,17 +204,17 @@ def _check(
     folds, costs, lambdas = given["folds"], given["costs"], given["lambdas"]
     if (source is None) == (task is None):
         raise OptionError("say what to do: --task svc or ridge, or --from EXACT, and not both")
-    if source is None and fit != "auto":
-        raise OptionError("--fit belongs to --from")
+    if source is None and (fit == "values" or (fit != "auto" and task != "svc")):
+        raise OptionError(f"--fit {fit} belongs to --from")
     if source is not None and folds:
         raise OptionError("--from tells its error on held-out rows; leave out -v")
     if data == "-" and source == "-":
         raise OptionError("DATA and --from cannot both be standard input")
     if model is None and not folds:
         raise OptionError("give MODEL, where to write; without it only -v has something to do")
-    if costs and (task == "ridge" or fit == "values"):
+    if costs and (task == "ridge" or fit == "values" or (source and fit == "pairs")):
         raise OptionError("-c is the cost of classes; ridge and --fit values have --lambda")
-    if lambdas and (task == "svc" or fit == "labels"):
+    if lambdas and (task == "svc" or fit in ("labels", "pairs")):
         raise OptionError("--lambda belongs to ridge and to --fit values; classes have -c")
     if given["budget"] is not None:
         for name in ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks"):

@@ -70,10 +70,11 @@ def _fallback(report: DcpredReport, model: str, source: str) -> list[str]:
 
 
 def _lines(report: DcpredReport, model: str, size: int, cost: dict[str, float]) -> list[str]:
-    classes = report.task in ("svc", "labels")
+    classes = report.task in ("svc", "labels", "pairs")
     name = "C" if classes else "lambda"
     score = f"accuracy {report.train_score:.6g}%" if classes else f"RMSE {report.train_score:.6g}"
     fitted = {"values": ", fitted to the exact decision values", "labels": ", fitted to the exact labels"}
+    fitted["pairs"] = ", fitted to the exact values of the pairs"
     lines = [
         f"choice      {c.clusters} clusters on {c.levels} level(s), {c.landmarks} landmarks, "
         f"{c.pseudo_landmarks} pseudo: {c.counted_cost:.3g}x, {c.score:.6g} on held-out rows"

@@ -13,7 +13,7 @@ DEFAULT_ITERATIONS = 150
 #: Kinds of pseudo landmarks.
 PSEUDO = ("none", "poly", "triangle")
 KMEANS = ("weighted", "plain")
-FITS = ("auto", "values", "labels")
+FITS = ("auto", "values", "labels", "pairs")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class DcpredSettings:
 
     def told(self, task: str, gamma: float, strength: float) -> dict[str, str]:
         """Return what a model's file says of its making."""
-        name = "C" if task in ("svc", "labels") else "lambda"
+        name = "C" if task in ("svc", "labels", "pairs") else "lambda"
         parts = [f"task {task}", f"gamma {gamma!r}", f"{name} {strength!r}"]
         if self.cost is not None:
             parts.append(f"cost {self.cost!r}x")
@@ -169,7 +169,8 @@ class DcpredReport:
     Attributes
     ----------
     task : str
-        ``svc``, ``ridge``, or with --from ``values`` or ``labels``: what of the exact model was fitted.
+        ``svc``, ``ridge``, or with --from ``values`` or ``labels``: what of the exact model was fitted. With
+        --fit pairs ``pairs``.
     rows, features : int
     clusters : int
         Leaves.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,6 +62,19 @@ class Training:
     def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Training:
         """Return the problem on some of the rows."""
         return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen])
+
+
+class Stopwatch:
+    """Seconds of what was done, by name."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Name what was done since the lap before."""
+        now = time.perf_counter()
+        self.laps[name], self._since = now - self._since, now
 
 
 def build_tree(training: Training, settings: DcpredSettings, threads: int) -> KMeansTree:

@@ -7,14 +7,15 @@ them; rows of neighbouring leaves take part at half weight; a leaf knows only th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods._dcpred_held_out import held_out
+from svmfast.methods._dcpred_pairs import check_pairs, fit_pairs
 from svmfast.methods._dcpred_search import choose, linear_functions, score_of
 from svmfast.methods._dcpred_settings import (
     DEFAULT_ITERATIONS,
@@ -27,8 +28,9 @@ from svmfast.methods._dcpred_settings import (
     DcpredSettings,
     check_width,
 )
-from svmfast.methods._dcpred_work import Exact, Training, build_tree, train_tree
+from svmfast.methods._dcpred_work import Exact, Stopwatch, Training, build_tree, train_tree
 from svmfast.methods._meka_solve import svc_targets
+from svmfast.methods.train import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -53,6 +55,10 @@ __all__ = [
     "fit_svc",
 ]
 
+IntArray = NDArray[np.int64]
+
+#: LIBSVM's cache for the exact model of --fit pairs.
+CACHE_MEGABYTES = 400.0
 #: --from: share of the rows kept aside for its error, and how many at most.
 HELD_OUT, MOST_HELD_OUT = 0.1, 10_000
 
@@ -62,6 +68,7 @@ def fit_svc(
     labels: FloatArray,
     settings: DcpredSettings,
     *,
+    fit: str = "auto",
     threads: int = 1,
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
@@ -75,12 +82,24 @@ def fit_svc(
         Integers.
     settings : DcpredSettings
         With several gammas or Cs, `folds` must be set: the best pair is taken.
+    fit : {"auto", "labels", "pairs"}
+        pairs: one cluster, of three or more classes; LIBSVM trains on all rows, and its values are fitted as
+        compress fits them. auto: labels.
 
     Raises
     ------
     OptionError, TrainingRowError, UnsupportedError, MemoryLimitError
     """
     training = _svc(rows, labels)
+    if fit not in ("auto", "labels", "pairs"):
+        raise OptionError(f"--fit is '{fit}'; without --from it is one of auto, labels, pairs")
+    if fit == "pairs":
+        check_pairs(settings)
+        gamma, cost = settings.gammas[0], settings.strengths[0]
+        seconds = Stopwatch()
+        exact = train(rows, labels, TrainOptions(gamma=gamma, C=cost, cache_size=CACHE_MEGABYTES))
+        seconds.lap("exact model")
+        return _fit_pairs(training, exact, settings, threads, provenance or {}, progress, seconds)
     return _fit("svc", training, settings, threads, provenance or {}, progress)
 
 
@@ -128,10 +147,11 @@ def fit_exact(
     exact : Model
     settings : DcpredSettings
         One gamma; `strengths` is the lambda of fitting decision values.
-    fit : {"auto", "values", "labels"}
+    fit : {"auto", "values", "labels", "pairs"}
         Fit the exact decision values of all functions, keeping the exact head with its probabilities; or the
         exact model's labels, one function a class. auto: labels for three or more classes, whose many pairs
-        would share each leaf's landmarks, values else.
+        would share each leaf's landmarks, values else. pairs: the values, with every landmark in the pairs
+        of its class alone; one cluster.
     cost : float
         C of fitting labels.
 
@@ -150,8 +170,10 @@ def fit_exact(
         )
     if fit == "auto":
         fit = "labels" if head.is_classifier and head.n_classes > 2 else "values"
-    if fit == "labels" and not head.is_classifier:
-        raise OptionError(f"--fit labels is for classifiers; this is a {head.svm_type} model")
+    if fit in ("labels", "pairs") and not head.is_classifier:
+        raise OptionError(f"--fit {fit} is for classifiers; this is a {head.svm_type} model")
+    if fit == "pairs":
+        check_pairs(settings)
     rng = np.random.default_rng([settings.seed, 13])
     kept = np.zeros(len(rows), dtype=bool)
     if len(rows) >= 20:
@@ -168,6 +190,13 @@ def fit_exact(
         landmarks = Exact(sv, (exact.sv_coef[:, new] ** 2).sum(axis=0))
         inside = Rows.concatenate([Rows(inside.indptr, inside.indices, inside.values, width), sv])
     values = exact.decision_values(inside, threads=threads)
+    if fit == "pairs":
+        training = _labelled(inside, head, values, None)
+        model, report = _fit_pairs(
+            training, exact, settings, threads, provenance or {}, progress, Stopwatch()
+        )
+        told = held_out(exact, model, aside, values_fitted=True, threads=threads)
+        return model, replace(report, held_out=told)
     if fit == "values":
         training = Training(inside, values, head, "squares", landmarks)
     else:
@@ -202,6 +231,24 @@ def cross_validate_dcpred(
     check_width(rows, settings)
     with single_threaded_blas():
         return _cross_validate(training, settings, threads, progress)
+
+
+def _fit_pairs(
+    training: Training,
+    exact: Model,
+    settings: DcpredSettings,
+    threads: int,
+    provenance: Mapping[str, str],
+    progress: Progress,
+    seconds: Stopwatch,
+) -> tuple[RoutedModel, DcpredReport]:
+    made = fit_pairs(exact, training.rows, settings, threads=threads, progress=progress)
+    seconds.lap("landmarks")
+    gamma, strength = float(made.gamma[0]), settings.strengths[0]
+    sizes = np.array([len(training.rows)])
+    return _reported(
+        "pairs", training, made, settings, gamma, strength, sizes, provenance, threads, seconds=seconds.laps
+    )
 
 
 def _svc(rows: Rows, labels: FloatArray) -> Training:
@@ -255,7 +302,7 @@ def _fit(
     _check_folds(settings, len(training.rows))
     check_width(training.rows, settings)
     load_kmeans()
-    seconds = _Stopwatch()
+    seconds = Stopwatch()
     scores: tuple[CrossValidation, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     gamma, strength = settings.gammas[0], settings.strengths[0]
@@ -277,12 +324,36 @@ def _fit(
             seconds.lap("clusters")
         made = train_tree(training, tree, settings, gamma, strength, threads=threads, progress=progress)
         seconds.lap("leaves")
+    return _reported(
+        task, training, made, settings, gamma, strength, np.bincount(tree.leaf), provenance, threads,
+        cross_validation=scores, candidates=candidates, seconds=seconds.laps,
+    )  # fmt: skip
+
+
+def _reported(
+    task: str,
+    training: Training,
+    made: RoutedModel,
+    settings: DcpredSettings,
+    gamma: float,
+    strength: float,
+    sizes: IntArray,
+    provenance: Mapping[str, str],
+    threads: int,
+    *,
+    cross_validation: tuple[CrossValidation, ...] = (),
+    candidates: tuple[Candidate, ...] = (),
+    seconds: Mapping[str, float],
+) -> tuple[RoutedModel, DcpredReport]:
     told = {**provenance, "method": "dcpred", **settings.told(task, gamma, strength)}
     model = replace(made, provenance=told)
     sample = min(len(training.rows), 20_000)
     rows = training.rows[:sample]
-    score = score_of(training, model.decision_values(rows, threads=threads), training.targets[:sample])
-    sizes = np.bincount(tree.leaf)
+    said, truth = model.decision_values(rows, threads=threads), training.targets[:sample]
+    if task == "pairs":
+        score = float(np.mean(model.head.predict(said) == training.head.predict(truth)) * 100)
+    else:
+        score = score_of(training, said, truth)
     return model, DcpredReport(
         task=task,
         rows=len(training.rows),
@@ -298,22 +369,12 @@ def _fit(
         multiply_adds=model.multiply_adds(rows),
         linear_multiply_adds=float(training.rows.n_columns * linear_functions(training.head)),
         train_score=abs(score),
-        cross_validation=scores,
+        cross_validation=cross_validation,
         folds=settings.folds,
         candidates=candidates,
         held_out=None,
-        seconds=seconds.laps,
+        seconds=seconds,
     )
-
-
-class _Stopwatch:
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._since = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps[name], self._since = now - self._since, now
 
 
 def _cross_validate(

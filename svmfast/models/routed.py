@@ -197,8 +197,8 @@ class RoutedModel:
 
     def _active_functions(self) -> IntArray:
         """Decision functions of each cell that are not constant there: absent classes cost nothing."""
-        if self.nr_sv is not None:
-            return np.full(self.n_cells, self.head.n_functions)
+        if self.nr_sv is not None:  # a landmark takes part in the pairs of its class
+            return np.full(self.n_cells, len(self.coef))
         active = np.zeros((self.head.n_functions, self.n_cells), dtype=bool)
         ends = np.cumsum(self.sizes)
         for cell, (end, size) in enumerate(zip(ends, self.sizes, strict=True)):

@@ -1,0 +1,95 @@
+"""`svmfast dcpred --fit pairs`: one cluster in LIBSVM's arrangement, against LIBSVM and against itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from program import data as data_path
+from program import model as model_path
+from program import svmfast as run_program
+
+from svmfast.errors import OptionError
+from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.dcpred import DcpredSettings, fit_exact, fit_svc
+from svmfast.methods.train import TrainOptions, train
+
+MINE = DcpredSettings((0.01,), (10.0,), clusters=1, landmarks=40, iterations=60)
+
+
+def test_training_is_close_to_libsvm() -> None:
+    """Two points at most below LIBSVM with 40 landmarks of ten classes; the same bytes for any threads."""
+    rows, test = read_svmlight(data_path("digits.train")), read_svmlight(data_path("digits.test"))
+    exact = train(rows.rows, rows.labels, TrainOptions(gamma=0.01, C=10.0))
+    model, report = fit_svc(rows.rows, rows.labels, MINE, fit="pairs", threads=2)
+    theirs = exact.head.predict(exact.decision_values(test.rows))
+    said = model.head.predict(model.decision_values(test.rows))
+    assert np.mean(said == test.labels) >= np.mean(theirs == test.labels) - 0.02
+    assert np.mean(said == theirs) > 0.95
+    assert model.head.labels is not None
+    assert model.head.labels.tolist() == exact.head.labels.tolist()  # type: ignore[union-attr]
+    assert (report.task, report.landmarks, report.clusters, report.gamma) == ("pairs", 40, 1, 0.01)
+    # Every landmark: its features, and the nine pairs of its class.
+    d = rows.rows.n_columns
+    assert model.multiply_adds(rows.rows) == 40 * (d + 9)
+    own = np.mean(model.head.predict(model.decision_values(rows.rows)) == rows.labels) * 100
+    assert report.train_score == own
+    assert model_bytes(model) == model_bytes(fit_svc(rows.rows, rows.labels, MINE, fit="pairs")[0])
+    assert model_bytes(load_model(model_bytes(model))) == model_bytes(model)
+
+
+def test_as_many_landmarks_as_vectors_is_the_exact_model() -> None:
+    exact = load_model(model_path("digits_nu_rbf"))
+    rows = read_svmlight(data_path("digits.train")).rows
+    many = replace(MINE, landmarks=len(exact.sv))  # type: ignore[attr-defined]
+    model, report = fit_exact(rows, exact, many, fit="pairs")
+    test = read_svmlight(data_path("digits.test")).rows
+    assert np.allclose(model.decision_values(test), exact.decision_values(test), atol=1e-9)
+    assert report.held_out is not None
+    assert report.held_out["label_agreement"] == 1
+
+
+def test_the_program_trains_pairs(tmp_path: Path) -> None:
+    out, size = tmp_path / "fast", ("--clusters", "1", "--landmarks", "40", "--tune", "60")
+    words = ("--task", "svc", "--fit", "pairs", "-g", "0.01", "-c", "10", *size)
+    made = run_program("dcpred", data_path("digits.train"), out, *words, "--json")
+    assert made.returncode == 0, made.stderr
+    assert json.loads(made.stdout)["task"] == "pairs"
+    assert b"fitted to the exact values of the pairs" in made.stderr
+    rows = read_svmlight(data_path("digits.train"))
+    assert out.read_bytes() == model_bytes(fit_svc(rows.rows, rows.labels, MINE, fit="pairs")[0])
+    said = run_program("predict", data_path("digits.test"), out, tmp_path / "said")
+    assert float(said.stdout.split(b"=")[1].split(b"%")[0]) > 90
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"clusters": 2}, "--fit pairs: --clusters must be 1"),
+        ({"pseudo": "poly"}, "--fit pairs: --pseudo must be none"),
+        ({"kmeans": "plain"}, "--fit pairs: --kmeans must be weighted"),
+        ({"folds": 3}, "--fit pairs: -v must be left out"),
+        ({"cost": 9.0}, "--fit pairs: --cost must be left out"),
+        ({"gammas": (0.1, 1.0)}, "--fit pairs: -g and -c must be one value each"),
+    ],
+)
+def test_what_pairs_cannot_have(change: dict[str, Any], message: str) -> None:
+    rows = read_svmlight(data_path("digits.train"))
+    with pytest.raises(OptionError) as caught:
+        fit_svc(rows.rows, rows.labels, replace(MINE, **change), fit="pairs")
+    assert str(caught.value) == message
+
+
+def test_who_cannot_have_pairs() -> None:
+    two = read_svmlight(data_path("breast.train"))
+    with pytest.raises(OptionError, match="--fit pairs is for three or more classes"):
+        fit_svc(two.rows, two.labels, MINE, fit="pairs")
+    with pytest.raises(OptionError, match="without --from it is one of auto, labels, pairs"):
+        fit_svc(two.rows, two.labels, MINE, fit="values")
+    with pytest.raises(OptionError, match="--fit pairs is for classifiers"):
+        fit_exact(two.rows, load_model(model_path("diabetes_eps_rbf_prob")), MINE, fit="pairs")
