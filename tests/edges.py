@@ -127,6 +127,7 @@ DATA: dict[str, list[Row]] = {
     "a feature far out": [(label, {**x, 2_000_000_000: 1.0}) for label, x in NORMAL],
 }
 
+HUGE = ("values up to 1e150", "values near 1e150", "values up to 1e300")
 GAMMAS = (1e-12, 1e-6, 1e-3, 1.0, 1e3, 1e6)
 
 
@@ -137,7 +138,7 @@ def as_model(rows: list[Row], **parameters: float | str) -> Model:
 
 #: Models: name, model, and the names of the data they meet.
 MODELS: dict[str, tuple[Model, tuple[str, ...]]] = {
-    **{f"gamma {gamma:g}": (as_model(NORMAL, gamma=gamma), ("normal", "one row")) for gamma in GAMMAS},
+    **{f"gamma {gamma:g}": (as_model(NORMAL, gamma=gamma), ("normal", *HUGE)) for gamma in GAMMAS},
     "one vector": (as_model(NORMAL[:1], gamma=0.1), ("normal", "one row", "all zero")),
     "one feature": (as_model(DATA["one feature"], gamma=0.5), ("one feature", "all zero", "normal")),
     "zero vectors": (as_model(DATA["all zero"], gamma=0.5), ("all zero", "normal")),

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from edges import DATA, GAMMAS, MODELS, Edge, convert, learn
-from program import ROOT
+from edges import DATA, GAMMAS, MODELS, Edge, convert, data_text, executable, learn
+from program import ROOT, model
 
 from svmfast.cli.main import run
 
@@ -51,6 +51,40 @@ def test_any_gamma_can_be_learnt_with(edge: Edge, gamma: float) -> None:
 def test_no_rows_are_refused_by_every_command(edge: Edge) -> None:
     expected = "data: there are no rows; expected 'label index:value ...' a line"
     assert {outcome.said for outcome in learn(edge, "no rows").values()} == {expected}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compress", "-q", "model", "-o", "out", "--sv", "3"),
+        ("meka", "-q", "--from", "model", "data", "out"),
+        ("bound-check", "data", "--model", "model"),
+    ],
+)
+def test_what_leaves_the_range_of_floating_point_is_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
+    large, names = MODELS["values up to 1e300"]
+    (tmp_path / "model").write_text(large.text())
+    (tmp_path / "data").write_text(data_text(DATA[names[0]]))
+    done = executable(words, tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "svmfast: a number leaves the range of floating point; "
+        "the values, gamma or the coefficients are too large (svm-scale scales data)\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_regression_far_out_ends_as_in_svm_predict(tmp_path: Path) -> None:
+    """LIBSVM 3.37 writes the same predictions and the same error; of its "-nan" the sign is left out."""
+    rows = tmp_path / "rows"
+    rows.write_text("1e200 1:0.5\n-1e200 1:1e200\n3 2:1e300 3:1e300\n")
+    done = executable(("predict", "rows", str(model("diabetes_eps_linear")), "out"), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "Mean squared error = inf (regression)\nSquared correlation coefficient = nan (regression)\n"
+    )
+    values = [float(line) for line in (tmp_path / "out").read_text().split()]
+    assert values == [161.90623925339543, -7.4362410411668565e200, 4.740680177162342e301]
 
 
 def test_the_script_runs_with_small_sizes() -> None:

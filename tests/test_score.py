@@ -50,3 +50,9 @@ def test_nothing_seen_is_nan() -> None:
     score = Score()
     assert math.isnan(score.accuracy)
     assert math.isnan(score.mean_squared_error)
+
+
+def test_sums_out_of_range_are_infinite_or_nan_without_a_remark() -> None:
+    score = in_blocks(np.array([1e200, -1e300, 3.0]), np.array([-1e200, 1e300, 3.0]), 2, True)
+    assert score.mean_squared_error == math.inf
+    assert math.isnan(score.squared_correlation)

@@ -33,15 +33,16 @@ class Score:
         self.correct += int(np.count_nonzero(predicted == target))
         if not regression or not len(predicted):
             return
-        terms = (
-            (predicted - target) ** 2,
-            predicted,
-            target,
-            predicted * predicted,
-            target * target,
-            predicted * target,
-        )
-        with np.errstate(over="ignore"):
+        # Infinite and nan as in svm-predict's own sums.
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = (
+                (predicted - target) ** 2,
+                predicted,
+                target,
+                predicted * predicted,
+                target * target,
+                predicted * target,
+            )
             for i, term in enumerate(terms):
                 # cumsum adds strictly from left to right; sum() would not.
                 self._sums[i] = np.cumsum(np.concatenate((self._sums[i : i + 1], term)))[-1]
