@@ -394,7 +394,7 @@ def test_a_threshold_does_not_shrink_in_print() -> None:
     [
         ((), "say how small in one way: --sv, --ratio, --max-diff or --max-bytes; got none"),
         (("--sv", "3", "--ratio", "5%"), "got --sv and --ratio"),
-        (("--ratio", "5"), "'5' is not between 0 and 100%"),
+        (("--ratio", "5"), "'5' is no share; write 5% or 0.05"),
         (("--ratio", "a%"), "'a%' is no share"),
         (("--max-bytes", "32q"), "'32q' is no size"),
         (("--sv", "3", "--json", "-o", "-"), "cannot both go to standard output"),

@@ -12,7 +12,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
-from svmfast.cli.units import Bytes, IntOrAuto
+from svmfast.cli.units import Bytes, IntOrAuto, Share
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def default_output(model: str) -> str:
 )
 @click.option(
     "--target-certified",
-    callback=options.percentage,
+    type=Share(whole=True),
     default="99%",
     show_default=True,
     metavar="SHARE%",
@@ -183,7 +183,7 @@ def command(
             cells=cells,
             center=center,
             data=_sample(data, seed, how, jobs, progress),
-            target=target_certified / 100,
+            target=target_certified,
             tolerance=tolerance,
             max_bytes=max_bytes,
             size_of=lambda made: len(model_bytes(made)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,21 +11,13 @@ from svmfast.cli.inputs import keep_inputs, naming_lines, open_model
 from svmfast.cli.meka import Grid, Size
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
+from svmfast.cli.units import multiple
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
     from svmfast.methods.dcpred import DcpredSettings
     from svmfast.models.base import Model
     from svmfast.rows import Rows
-
-
-def _multiple(_ctx: click.Context, _param: click.Parameter, text: str | None) -> float | None:
-    if text is None:
-        return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*x?\s*", text)
-    if not found or float(found[1]) <= 0:
-        raise click.BadParameter(f"'{text}' is not a multiple such as 12x")
-    return float(found[1])
 
 
 @click.command(
@@ -79,7 +70,7 @@ def _multiple(_ctx: click.Context, _param: click.Parameter, text: str | None) ->
 @click.option(
     "--cost",
     "budget",
-    callback=_multiple,
+    callback=multiple,
     metavar="12x",
     help="Choose clusters, landmarks and pseudo landmarks so that a prediction takes at most so many times "
     "the multiply-adds of a linear model.",

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from svmfast.cli import options
-from svmfast.cli.dcpred import _multiple
 from svmfast.cli.frontier_plan import METHODS, chosen_methods
 from svmfast.cli.frontier_run import Folder, file_hash, finite
 from svmfast.cli.frontier_work import FALLBACK, Work
 from svmfast.cli.messages import remark
 from svmfast.cli.options import DataFormat
-from svmfast.cli.units import Bytes
+from svmfast.cli.units import Bytes, multiple
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ DEFAULT_DIFFERENCE = 0.5
 @click.option("--max-bytes", type=Bytes(), metavar="32k", help="Recommend only files this small.")
 @click.option(
     "--max-cost",
-    callback=_multiple,
+    callback=multiple,
     metavar="20x",
     help="Recommend only what takes so many times a linear model's multiply-adds (counted).",
 )

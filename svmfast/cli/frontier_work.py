@@ -224,10 +224,12 @@ class Work:
         plain = self._point(candidate.name, candidate.method, row, n, built, made, use)
         if row["predict_seconds_with_fallback"] is None or row["certified_percent"] < LEAST_CERTIFIED:
             return [plain]
+        from svmfast.evaluation.score import percent
+
         seconds = row["predict_seconds_with_fallback"]
         both = {
             **row,
-            "labels_differing_percent": row["labels_differing_with_fallback"] / n * 100,
+            "labels_differing_percent": percent(row["labels_differing_with_fallback"], n),
             "predict_seconds": seconds,
             "linear_cost_counted": None,
             "n_bytes": row["n_bytes"] + os.path.getsize(self.exact),

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from svmfast.cli.units import percentage as percentage
 from svmfast.cores import usable_cores
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,16 +76,6 @@ def data_format(function: F) -> F:
     if earlier is not None:
         wrapped.__click_params__ = earlier + wrapped.__click_params__  # type: ignore[attr-defined]
     return wrapped  # type: ignore[return-value]
-
-
-def percentage(_ctx: click.Context, _param: click.Parameter, text: str | None) -> float | None:
-    """Read an option such as ``0.5%``; a click callback."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*", text)
-    if not found:
-        raise click.BadParameter(f"'{text}' is not a percentage such as 0.5%")
-    return float(found[1])
 
 
 def duration(_ctx: click.Context, _param: click.Parameter, text: str) -> float:

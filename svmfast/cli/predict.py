@@ -329,6 +329,8 @@ class _Tally:
 
     def remarks(self, wanted: _Wanted) -> Iterator[str]:
         """What svm-predict does not say."""
+        from svmfast.evaluation.score import percent
+
         yield from self.notes
         rows = self.score.total
         if self.rows_with_unknown:
@@ -347,7 +349,7 @@ class _Tally:
         if self.certified is not None:
             rest = rows - self.certified
             tail = f"; {rest:,} answered by the exact model" if wanted.exact is not None else ""
-            share = f"{self.certified / rows * 100:.4g}%" if rows else "-"
+            share = f"{percent(self.certified, rows):.4g}%" if rows else "-"
             if wanted.assumed is None:
                 yield f"{self.certified:,} of {count(rows, 'row')} certified ({share}){tail}"
             else:

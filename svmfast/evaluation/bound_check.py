@@ -14,6 +14,7 @@ import numpy as np
 
 from svmfast.certificate import centred_squared_norms, gamma_max, inside_bound
 from svmfast.errors import OptionError, UnsupportedError
+from svmfast.evaluation.score import percent
 from svmfast.models.base import BoundedModel, Model
 from svmfast.models.certified import CertifiedModel, certified_rows, certifies
 from svmfast.models.expansion import KernelExpansion
@@ -101,7 +102,7 @@ class BoundReport:
     @property
     def certified_percent(self) -> float | None:
         """Share of the rows whose label is provably the exact model's."""
-        return None if self.certified is None else self.certified / self.rows * 100
+        return None if self.certified is None else percent(self.certified, self.rows)
 
     def inside(self, center: str = "auto") -> bool | None:
         """Tell whether every row is inside, about the origin, the mean, or (auto) either; None: no gamma."""
@@ -171,7 +172,7 @@ def check_data(blocks: Blocks, gamma: float | None = None) -> BoundReport:
                 counts[i] += int(np.count_nonzero(inside_bound(gamma, norms[i], squares)))
         inside = list(counts)
     bounds = [
-        Bound(gamma_max(norm), norm, count, None if count is None else count / data.rows * 100)
+        Bound(gamma_max(norm), norm, count, None if count is None else percent(count, data.rows))
         for norm, count in zip(norms, inside, strict=True)
     ]
     return BoundReport(data.rows, data.features, gamma, bounds[0], bounds[1] if len(bounds) > 1 else None)
@@ -222,7 +223,7 @@ def check_model(blocks: Iterable[Rows], model: Model, *, threads: int = 1) -> Bo
             certified += int(np.count_nonzero(certified_rows(model.head, values, bounds)))
     if not rows:
         raise OptionError("no rows to check")
-    own = Bound(None, None, inside, inside / rows * 100)
+    own = Bound(None, None, inside, percent(inside, rows))
     return BoundReport(rows, features, getattr(model, "gamma", None), own=own, certified=certified)
 
 
@@ -243,7 +244,7 @@ def _against(
     if not rows:
         raise OptionError("no rows to check")
     bounds = [
-        Bound(gamma_max(sv_squared, largest[i]), largest[i], inside[i], inside[i] / rows * 100)
+        Bound(gamma_max(sv_squared, largest[i]), largest[i], inside[i], percent(inside[i], rows))
         for i, (_, sv_squared) in enumerate(centres)
     ]
     return rows, features, bounds

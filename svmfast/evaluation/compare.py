@@ -11,7 +11,7 @@ import numpy as np
 
 from svmfast.errors import UnsupportedError
 from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds
-from svmfast.evaluation.score import Score
+from svmfast.evaluation.score import Score, percent
 from svmfast.evaluation.timing import Timing, measure
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import BoundedModel, CountedModel, Model
@@ -285,7 +285,7 @@ class Ground:
             mse=score.mean_squared_error if regression else None,
             scc=score.squared_correlation if regression else None,
             labels_differing=differing,
-            labels_differing_percent=None if differing is None else differing / len(rows) * 100,
+            labels_differing_percent=None if differing is None else percent(differing, len(rows)),
             mean_abs_error=mean_error,
             max_abs_error=max_error,
             inside_bound_percent=_inside_percent(model, rows),
@@ -330,12 +330,12 @@ class Ground:
             limit_seconds=self._limit,
         )
         return {
-            "certified_percent": float(np.count_nonzero(certified)) / len(rows) * 100,
+            "certified_percent": percent(int(np.count_nonzero(certified)), len(rows)),
             "violations": violations,
             "labels_differing_with_fallback": int(np.count_nonzero(said.predicted != reference.predicted)),
-            "accuracy_with_fallback": float(np.count_nonzero(said.predicted == self._targets))
-            / len(rows)
-            * 100,
+            "accuracy_with_fallback": percent(
+                int(np.count_nonzero(said.predicted == self._targets)), len(rows)
+            ),
             "predict_seconds_with_fallback": self._seconds(timing),
         }
 
@@ -367,7 +367,7 @@ def _spread_percent(said: Answer, reference: Answer) -> float:
 def _inside_percent(model: Model, rows: Rows) -> float | None:
     if not isinstance(model, BoundedModel):
         return None
-    return float(np.count_nonzero(model.inside_bound(rows))) / len(rows) * 100
+    return percent(int(np.count_nonzero(model.inside_bound(rows))), len(rows))
 
 
 def _same_question(exact: Entrant, other: Entrant) -> None:

@@ -9,6 +9,11 @@ import numpy as np
 from svmfast.rows import FloatArray
 
 
+def percent(count: int, total: int) -> float:
+    """Return ``100 count / total``, rounded once: 7 of 100 are 7 percent and no more than a limit of 7%."""
+    return 100 * count / total
+
+
 class Score:
     """Running comparison of predictions with targets.
 
@@ -50,7 +55,7 @@ class Score:
     @property
     def accuracy(self) -> float:
         """Share of correct rows in percent (nan without rows)."""
-        return self.correct / self.total * 100 if self.total else math.nan
+        return percent(self.correct, self.total) if self.total else math.nan
 
     @property
     def mean_squared_error(self) -> float:

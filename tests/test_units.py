@@ -1,0 +1,122 @@
+"""Shares on the command line: one way to write them, and limits that are met by what just reaches them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import click
+import pytest
+from program import svmfast
+
+from svmfast.cli.main import run
+from svmfast.cli.units import Share, multiple, percentage, read_share
+from svmfast.evaluation.pareto import Limits, Point
+from svmfast.evaluation.score import percent
+from svmfast.methods.compress_search import measured
+
+NO_CONTEXT = cast(Any, None)
+
+#: f(x) = 2 x - rho, labels 1 and -1.
+LINE = """svm_type c_svc
+kernel_type linear
+nr_class 2
+total_sv 2
+rho {rho}
+label 1 -1
+nr_sv 1 1
+SV
+1 1:1
+-1 1:-1
+"""
+
+
+@pytest.mark.parametrize("n", [7, 100, 200, 1000, 1250])
+def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
+    for k in range(1, n):
+        digits = Fraction(100 * k, n)
+        if 10**6 % digits.denominator:  # no decimal number
+            continue
+        text = f"{digits.numerator * 10**6 // digits.denominator / 10**6:.6f}"
+        assert percent(k, n) == percentage(NO_CONTEXT, NO_CONTEXT, f"{text}%")
+        assert k / n == Share().convert(f"{text}%", None, None)
+        statement = SimpleNamespace(rows=n, label_agreement=(n - k) / n)
+        assert measured(cast(Any, SimpleNamespace(statement=statement))) == k / n
+
+
+def test_seven_of_a_hundred_rows_are_within_seven_percent(tmp_path: Path) -> None:
+    exact, moved, rows = tmp_path / "exact", tmp_path / "moved", tmp_path / "rows"
+    exact.write_text(LINE.format(rho=0))
+    moved.write_text(LINE.format(rho=15))  # rows 1 to 7 change sides
+    rows.write_text("".join(f"1 1:{x}\n" for x in range(1, 101)))
+    words = ("compare", "--repeats", "1", exact, moved, "--data", rows, "--max-diff")
+    for limit, status in (("7%", 0), ("0.07", 0), ("6.99%", 1), ("0.0699", 1)):
+        done = svmfast(*words, limit)
+        assert (done.returncode, b"7 (7%)" in done.stdout) == (status, True), limit
+
+
+def test_the_share_asked_for_is_met_by_just_as_many(tmp_path: Path) -> None:
+    exact, fast, rows = tmp_path / "exact", tmp_path / "fast", tmp_path / "rows"
+    exact.write_text(LINE.format(rho=0))
+    assert svmfast("approximate", exact, "-o", fast).returncode == 0
+    rows.write_text("1 1:1\n" * 57 + "1 1:0\n" * 43)  # a value of 0 has no certain sign
+    for share, status in (("57%", 0), ("0.57", 0), ("57.01%", 1)):
+        done = svmfast("bound-check", rows, "--model", fast, "--require-certified", share)
+        assert done.returncode == status, (share, done)
+
+
+def test_a_recommended_model_may_just_meet_the_limit() -> None:
+    point = Point("a", "compress", percent(7, 100), 93.0, None, 10, 1.0, 2.0, 3.0, None)
+    limit = percentage(NO_CONTEXT, NO_CONTEXT, "7%")
+    assert Limits(max_differing_percent=limit).met_by(point)
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("5%", 0.05), ("0.05", 0.05), (" 0.7 %", 0.007), (".5", 0.5), ("5e-3", 0.005), ("0", 0), ("100%", 1)],
+)
+def test_both_ways_to_write_a_share(text: str, share: float) -> None:
+    assert float(read_share(text)) == share
+    assert percentage(NO_CONTEXT, NO_CONTEXT, text) == pytest.approx(100 * share)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1", "'1' is no share; write 1% or 0.01"),
+        ("99.5", "'99.5' is no share; write 99.5% or 0.995"),
+        ("101%", "'101%' is above 100%"),
+        ("-5%", "'-5%' is no share; write 5% or 0.05"),
+        ("5 percent", "is no share"),
+        ("nan", "is no share"),
+        ("1e999999999%", "is no share"),
+    ],
+)
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("compare", "m", "m", "--data", "d", "--max-diff"),
+        ("bound-check", "d", "--model", "m", "--require-certified"),
+        ("approximate", "m", "--order", "auto", "--target-certified"),
+        ("compress", "m", "--max-diff"),
+        ("compress", "m", "--ratio"),
+        ("frontier", "m", "--data", "d", "--max-diff"),
+    ],
+    ids=lambda words: f"{words[0]} {words[-1]}",
+)
+def test_what_is_no_share_is_refused_alike_everywhere(
+    option: tuple[str, ...], text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*option, text]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said.splitlines()) == 1
+
+
+def test_multiples() -> None:
+    assert multiple(NO_CONTEXT, NO_CONTEXT, "12x") == multiple(NO_CONTEXT, NO_CONTEXT, "12") == 12
+    for text in ("0x", "-1x", "x", "12y"):
+        with pytest.raises(click.BadParameter, match="is not a multiple such as 12x"):
+            multiple(NO_CONTEXT, NO_CONTEXT, text)
