@@ -190,7 +190,11 @@ def compare(
 
 
 def bound_check(
-    data: Any, *, model: Model | str | os.PathLike[str] | None = None, gamma: float | None = None
+    data: Any,
+    *,
+    model: Model | str | os.PathLike[str] | None = None,
+    gamma: float | None = None,
+    tolerance: float | None = None,
 ) -> BoundReport:
     """Tell for which gamma RBF models on data can be approximated to order 2, or whether rows are inside.
 
@@ -201,18 +205,26 @@ def bound_check(
         Check the rows against this model's bound.
     gamma : float, optional
         Check them against each other for this kernel width instead.
+    tolerance : float, optional
+        With a certified model: count a row as certified only if its error bound is at most this; regression
+        is not counted without.
 
     Returns
     -------
     BoundReport
-        ``report.paper.gamma_max``, ``report.centred.gamma_max``, ``report.inside()``.
+        ``report.paper.gamma_max``, ``report.centred.gamma_max``, ``report.inside()``,
+        ``report.certified_percent``.
     """
     from svmfast.evaluation.bound_check import check_data, check_model
 
     if model is not None and gamma is not None:
         raise OptionError("model and gamma exclude each other: a model has a gamma of its own")
     blocks: Iterable[Rows] = [_rows(data)]
-    return check_data(lambda: blocks, gamma) if model is None else check_model(blocks, _model(model))
+    if model is not None:
+        return check_model(blocks, _model(model), tolerance=tolerance)
+    if tolerance is not None:
+        raise OptionError("a tolerance is for the certificate of a model; give the model too")
+    return check_data(lambda: blocks, gamma)
 
 
 def budget_train(

@@ -119,6 +119,89 @@ def test_text_form() -> None:
     assert lines["verdict"] == "outside: some rows are"
 
 
+def converted(folder: Path, name: str, *options: str) -> Path:
+    made = folder / name
+    assert svmfast("approximate", model(name), "-o", made, *options).returncode == 0
+    return made
+
+
+def certified_by_predict(made: Path, name: str, *options: str) -> list[bool]:
+    done = svmfast("predict", "-q", "--certify", data(name), made, *options)
+    return [line.split()[1] == b"yes" for line in done.stdout.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("tolerance", [(), ("--tolerance", "0.5")])
+def test_the_verdict_names_the_share_that_was_asked_for(tmp_path: Path, tolerance: tuple[str, ...]) -> None:
+    made = converted(tmp_path, "breast_c_rbf", "--order", "1")
+    rows = certified_by_predict(made, "breast.test", *tolerance)
+    share = 100 * sum(rows) / len(rows)
+    assert 1 < share < 99
+    for asked, status in ((share - 1, 0), (share + 0.5, 1)):
+        words = ("--model", made, "--require-certified", f"{asked:.2f}%", *tolerance)
+        found = report(data("breast.test"), *words, status=status)
+        assert (found["certified"], found["certified_percent"]) == (sum(rows), share)
+        assert found["required_certified_percent"] == float(f"{asked:.2f}")
+        assert found["met"] is (status == 0)
+        text = (
+            svmfast("bound-check", data("breast.test"), *words)
+            .stdout.decode()
+            .splitlines()[-1]
+            .split(None, 1)
+        )
+        kept = "not met: fewer than" if status else "met: at least"
+        assert text == [
+            "verdict",
+            f"{kept} {float(f'{asked:.2f}'):g}% of the rows are certified (--require-certified)",
+        ]
+    plain = report(data("breast.test"), "--model", made, *tolerance, status=1)
+    assert (plain["required_certified_percent"], plain["met"]) == (None, None)
+
+
+def test_regression_is_certified_within_a_tolerance(tmp_path: Path) -> None:
+    made = converted(tmp_path, "diabetes_eps_rbf", "--order", "3")
+    bounds = [
+        float(line.split()[2])
+        for line in svmfast("predict", "-q", "--certify", data("diabetes.test"), made).stdout.splitlines()[1:]
+    ]
+    tolerance = sorted(bounds)[len(bounds) // 2]
+    rows = certified_by_predict(made, "diabetes.test", "--tolerance", f"{tolerance!r}")
+    assert 0 < sum(rows) < len(rows)
+    words = ("bound-check", data("diabetes.test"), "--model", made, "--tolerance", f"{tolerance!r}")
+    for share, status in (("40%", 0), ("90%", 1)):
+        done = svmfast(*words, "--require-certified", share)
+        lines = dict(line.split(None, 1) for line in done.stdout.decode().splitlines())
+        assert done.returncode == status
+        said = f"{sum(rows)} of {len(rows)} values are provably within {tolerance:g} of the exact model's"
+        assert lines["certified"].startswith(said)
+    done = svmfast("bound-check", data("diabetes.test"), "--model", made, "--require-certified", "40%")
+    assert done.returncode == 2
+    assert b"regression has no label to certify; give --tolerance" in done.stderr
+
+
+def test_what_would_be_ignored_is_refused(tmp_path: Path) -> None:
+    made = converted(tmp_path, "breast_c_rbf")
+    bare = tmp_path / "bare"
+    assert svmfast("approximate", model("breast_c_rbf"), "-o", bare, "--no-certificate").returncode == 0
+    for words, message in (
+        (("--model", made, "--center", "origin"), "--center is for exact models"),
+        (("--model", bare, "--tolerance", "1"), "--tolerance: the model carries no certificate"),
+        (("--model", bare, "--require-certified", "1%"), "--require-certified: the model carries no"),
+        (("--tolerance", "1"), "--tolerance needs --model"),
+    ):
+        done = svmfast("bound-check", data("breast.test"), *words)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, b"", 1)
+        assert message in done.stderr.decode()
+
+
+def test_quiet_prints_the_report_all_the_same() -> None:
+    words = ("bound-check", PHOTOS, "--gamma", "0.05")
+    assert svmfast(*words, "-q").stdout == svmfast(*words).stdout != b""
+    for command in ("bound-check", "info", "compare"):
+        said = svmfast(command, "--help").stdout.decode()
+        assert "Print no remarks and no progress, only the report." in " ".join(said.split())
+        assert "no summary" not in said
+
+
 @pytest.mark.parametrize(
     ("args", "stdin", "message"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -26,9 +26,9 @@ OUTSIDE = 1
 @click.option(
     "--center",
     type=click.Choice(["auto", "origin", "mean"]),
-    default="auto",
-    show_default=True,
-    help="The expansion to judge: the paper's about the origin, one about the mean, or either.",
+    show_default="auto",
+    help="The expansion of an exact MODEL to judge: the paper's about the origin, one about the mean, or "
+    "(auto) either.",
 )
 @click.option(
     "--require-certified",
@@ -36,16 +36,23 @@ OUTSIDE = 1
     callback=options.percentage,
     help="The verdict is instead: are so many labels certified? For example 99%.",
 )
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    metavar="ERROR",
+    help="A row is certified only if its error bound is at most this; regression needs it.",
+)
 @options.as_json
-@options.quiet
+@options.quiet_but_report
 @options.data_format
 @options.jobs
 def command(
     data: str,
     model: str | None,
     gamma: float | None,
-    center: str,
+    center: str | None,
     require_certified: float | None,
+    tolerance: float | None,
     as_json: bool,
     quiet: bool,
     how: DataFormat,
@@ -60,7 +67,8 @@ def command(
 
     With --model or --gamma the exit status is the verdict: 0 when every row is inside, else 1. A model that
     is approximated already is held to its own bound; if it carries a certificate, the share of rows whose
-    label is provably the exact model's is shown too, and --require-certified makes that the verdict.
+    label is provably the exact model's (regression: whose error bound is at most --tolerance) is shown too,
+    and --require-certified makes that the verdict.
     """
     if model is not None and gamma is not None:
         raise OptionError("--model and --gamma exclude each other: a model has a gamma of its own")
@@ -68,46 +76,97 @@ def command(
         raise OptionError("DATA and MODEL cannot both be standard input")
     if gamma is not None and not 0 < gamma < math.inf:
         raise OptionError(f"--gamma {gamma:g} is not a positive number")
-    if require_certified is not None and model is None:
-        raise OptionError("--require-certified needs --model")
-    report = _check(data, model, gamma, how, quiet, jobs)
-    if require_certified is not None and report.certified_percent is None:
-        raise OptionError("--require-certified: the model carries no certificate of its labels")
-    if as_json:
-        click.echo(json.dumps(_as_dict(report, data, model, center), indent=2, allow_nan=False))
-    else:
-        click.echo(_as_text(report, data, model, center))
-    if require_certified is not None and report.certified_percent is not None:
-        return OUTSIDE if report.certified_percent < require_certified else 0
-    return OUTSIDE if report.inside(center) is False else 0
-
-
-def _check(
-    data: str, model: str | None, gamma: float | None, how: DataFormat, quiet: bool, jobs: int
-) -> BoundReport:
-    from svmfast.cli.inputs import Again, open_model, read_through
-    from svmfast.cli.progress import progress_bar
-    from svmfast.evaluation.bound_check import check_data, check_model
-
+    for option, value in (("--require-certified", require_certified), ("--tolerance", tolerance)):
+        if value is not None and model is None:
+            raise OptionError(f"{option} needs --model")
+    asked = _Asked(center or "auto", require_certified, tolerance)
     if model is None:
-        with progress_bar(quiet) as progress, Again(data) as again:
-            return check_data(lambda: (block.rows for block in again.datasets(how, jobs, progress)), gamma)
-    loaded = open_model(model, quiet).model
+        report = _check_data(data, gamma, how, quiet, jobs)
+    else:
+        report = _check_model(data, model, asked, center is not None, how, quiet, jobs)
+    if as_json:
+        click.echo(json.dumps(_as_dict(report, data, model, asked), indent=2, allow_nan=False))
+    else:
+        click.echo(_as_text(report, data, model, asked))
+    return OUTSIDE if asked.verdict(report) is False else 0
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the verdict is about."""
+
+    center: str
+    certified_percent: float | None
+    tolerance: float | None
+
+    def verdict(self, report: BoundReport) -> bool | None:
+        """Tell what the exit status says: yes or no; None where nothing is judged."""
+        if self.certified_percent is None:
+            return report.inside(self.center)
+        assert report.certified_percent is not None, "_check_model sees to it"
+        return report.certified_percent >= self.certified_percent
+
+    def sentence(self, report: BoundReport) -> str | None:
+        """Return the verdict in words."""
+        verdict = self.verdict(report)
+        if self.certified_percent is not None:
+            share = f"{self.certified_percent:g}% of the rows are certified (--require-certified)"
+            return f"met: at least {share}" if verdict else f"not met: fewer than {share}"
+        if report.exact:
+            return "inside: the model converts exactly, no bound applies"
+        if verdict is None:
+            return None
+        return "inside: every row is" if verdict else "outside: some rows are"
+
+
+def _check_data(data: str, gamma: float | None, how: DataFormat, quiet: bool, jobs: int) -> BoundReport:
+    from svmfast.cli.inputs import Again
+    from svmfast.cli.progress import progress_bar
+    from svmfast.evaluation.bound_check import check_data
+
+    with progress_bar(quiet) as progress, Again(data) as again:
+        return check_data(lambda: (block.rows for block in again.datasets(how, jobs, progress)), gamma)
+
+
+def _check_model(
+    data: str, path: str, asked: _Asked, choose_center: bool, how: DataFormat, quiet: bool, jobs: int
+) -> BoundReport:
+    from svmfast.cli.inputs import open_model, read_through
+    from svmfast.cli.progress import progress_bar
+    from svmfast.evaluation.bound_check import check_model
+    from svmfast.models.certified import certifies
+    from svmfast.models.expansion import KernelExpansion
+
+    model = open_model(path, quiet).model
+    if choose_center and not isinstance(model, KernelExpansion):
+        raise OptionError("--center is for exact models: what was approximated already has its own centre")
+    if not certifies(model):
+        for option, value in (
+            ("--require-certified", asked.certified_percent),
+            ("--tolerance", asked.tolerance),
+        ):
+            if value is not None:
+                raise OptionError(f"{option}: the model carries no certificate")
+    if asked.certified_percent is not None and asked.tolerance is None and model.head.is_regression:
+        raise OptionError("regression has no label to certify; give --tolerance, the largest error to accept")
     with progress_bar(quiet) as progress:
-        return check_model(
-            (block.rows for block in read_through(data, how, jobs, progress)), loaded, threads=jobs
-        )
+        blocks = (block.rows for block in read_through(data, how, jobs, progress))
+        return check_model(blocks, model, tolerance=asked.tolerance, threads=jobs)
 
 
-def _as_dict(report: BoundReport, data: str, model: str | None, center: str) -> dict[str, object]:
+def _as_dict(report: BoundReport, data: str, model: str | None, asked: _Asked) -> dict[str, object]:
+    required = asked.certified_percent
     return {
         "data": {"path": data, "rows": report.rows, "features": report.features},
         "model": model,
         "gamma": report.gamma,
         "exact": report.exact,
-        "inside": report.inside(center),
+        "inside": report.inside(asked.center),
         "certified": report.certified,
         "certified_percent": report.certified_percent,
+        "tolerance": asked.tolerance,
+        "required_certified_percent": required,
+        "met": None if required is None else asked.verdict(report),
         **{name: _bound_dict(getattr(report, name)) for name in ("paper", "centred", "own")},
     }
 
@@ -121,7 +180,7 @@ def _bound_dict(bound: Bound | None) -> dict[str, object] | None:
     return {**values, "inside": bound.inside}
 
 
-def _as_text(report: BoundReport, data: str, model: str | None, center: str) -> str:
+def _as_text(report: BoundReport, data: str, model: str | None, asked: _Asked) -> str:
     lines = [f"data        {data}: {report.rows:,} rows, {report.features:,} features"]
     if model is not None:
         gamma = "" if report.gamma is None else f": gamma {report.gamma:.6g}"
@@ -136,15 +195,18 @@ def _as_text(report: BoundReport, data: str, model: str | None, center: str) -> 
         if bound is not None:
             lines.append(f"{name:<11} {_bound_text(bound, about, report.rows)}")
     if report.certified_percent is not None:
-        share = f"{report.certified:,} of {report.rows:,} labels"
-        lines.append(f"certified   {share} are provably the exact model's ({report.certified_percent:.2f}%)")
+        what = "labels are provably the exact model's"
+        if report.regression:
+            what = f"values are provably within {asked.tolerance:g} of the exact model's"
+        elif asked.tolerance is not None:
+            what += f", the values within {asked.tolerance:g}"
+        share = f"{report.certified:,} of {report.rows:,}"
+        lines.append(f"certified   {share} {what} ({report.certified_percent:.2f}%)")
     if report.paper is not None and report.centred is None:
         lines.append("centred     not computed: the data is too wide to keep a mean")
-    verdict = report.inside(center)
-    if report.exact:
-        lines.append("verdict     inside: the model converts exactly, no bound applies")
-    elif verdict is not None:
-        lines.append(f"verdict     {'inside: every row is' if verdict else 'outside: some rows are'}")
+    verdict = asked.sentence(report)
+    if verdict is not None:
+        lines.append(f"verdict     {verdict}")
     return "\n".join(lines)
 
 

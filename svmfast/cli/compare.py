@@ -44,7 +44,7 @@ READ_REPEATS, READ_SECONDS = 3, 2.0
     metavar="N",
     help="Timed predictions of each model; the median counts.",
 )
-@options.quiet
+@options.quiet_but_report
 @options.data_format
 @options.jobs
 def command(

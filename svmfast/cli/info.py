@@ -15,7 +15,7 @@ from svmfast.cli.options import DataFormat
 @click.command("info")
 @click.argument("file")
 @options.as_json
-@options.quiet
+@options.quiet_but_report
 @options.data_format
 @options.jobs
 def command(file: str, as_json: bool, quiet: bool, how: DataFormat, jobs: int) -> None:

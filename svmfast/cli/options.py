@@ -45,6 +45,11 @@ seed = click.option(
 #: ``-q``; the command receives `quiet`.
 quiet = click.option("-q", "--quiet", is_flag=True, help="Print no summary and no progress.")
 
+#: ``-q`` of a command whose report is its answer; the command receives `quiet`.
+quiet_but_report = click.option(
+    "-q", "--quiet", is_flag=True, help="Print no remarks and no progress, only the report."
+)
+
 
 @dataclass(frozen=True)
 class DataFormat:

@@ -87,7 +87,10 @@ class BoundReport:
     exact : bool
         The model converts exactly: there is no bound to be inside of, and every row is.
     certified : int or None
-        Rows whose label is provably the exact model's; None where no certificate is at hand.
+        Rows whose label is provably the exact model's, or in regression whose value is within the tolerance;
+        None where no certificate is at hand, and for regression without a tolerance.
+    regression : bool
+        The model has values, no labels.
     """
 
     rows: int
@@ -98,10 +101,11 @@ class BoundReport:
     own: Bound | None = None
     exact: bool = False
     certified: int | None = None
+    regression: bool = False
 
     @property
     def certified_percent(self) -> float | None:
-        """Share of the rows whose label is provably the exact model's."""
+        """Share of the rows that are certified."""
         return None if self.certified is None else percent(self.certified, self.rows)
 
     def inside(self, center: str = "auto") -> bool | None:
@@ -178,7 +182,9 @@ def check_data(blocks: Blocks, gamma: float | None = None) -> BoundReport:
     return BoundReport(data.rows, data.features, gamma, bounds[0], bounds[1] if len(bounds) > 1 else None)
 
 
-def check_model(blocks: Iterable[Rows], model: Model, *, threads: int = 1) -> BoundReport:
+def check_model(
+    blocks: Iterable[Rows], model: Model, *, tolerance: float | None = None, threads: int = 1
+) -> BoundReport:
     """Check data against a model, in one pass.
 
     Parameters
@@ -187,7 +193,10 @@ def check_model(blocks: Iterable[Rows], model: Model, *, threads: int = 1) -> Bo
     model : Model
         An exact RBF model is checked about the origin and about the mean of its support vectors, an
         approximated one about its own centre. Linear and degree-1 and degree-2 polynomial models convert
-        exactly. Where the model carries a certificate of its labels, the rows it covers are counted too.
+        exactly. Where the model carries a certificate, the rows it covers are counted too.
+    tolerance : float, optional
+        A row is certified only if its error bound is at most this; without one the values of regression are
+        not counted.
     threads : int
 
     Raises
@@ -213,18 +222,22 @@ def check_model(blocks: Iterable[Rows], model: Model, *, threads: int = 1) -> Bo
             "it is for RBF models and what approximate makes of them",
         )
     rows = features = inside = 0
-    certified = 0 if certifies(model) and not model.head.is_regression else None
+    regression = model.head.is_regression
+    certified = 0 if certifies(model) and not (regression and tolerance is None) else None
     for block in _filled(blocks):
         rows += len(block)
         features = max(features, _width(block))
         inside += int(np.count_nonzero(model.inside_bound(block)))
         if certified is not None and isinstance(model, CertifiedModel):
             values, bounds = model.certified_values(block, threads=threads)
-            certified += int(np.count_nonzero(certified_rows(model.head, values, bounds)))
+            certified += int(
+                np.count_nonzero(certified_rows(model.head, values, bounds, tolerance=tolerance))
+            )
     if not rows:
         raise OptionError("no rows to check")
     own = Bound(None, None, inside, percent(inside, rows))
-    return BoundReport(rows, features, getattr(model, "gamma", None), own=own, certified=certified)
+    gamma = getattr(model, "gamma", None)
+    return BoundReport(rows, features, gamma, own=own, certified=certified, regression=regression)
 
 
 def _against(
