@@ -355,3 +355,20 @@ def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path: Path) -> N
     assert time.monotonic() - start < 10
     assert (training.returncode, errors) == (130, b"")
     assert [path.name for path in tmp_path.iterdir()] == ["noise"]
+
+
+def test_a_second_problem_does_not_make_the_first_one_print() -> None:
+    """LIBSVM has one printer for all threads; making a problem must not give it back to stdout."""
+    code = """
+import numpy as np
+from svmfast.rows import Rows
+from svmfast.solvers import libsvm
+rows, labels = Rows.from_dense(np.random.default_rng(0).normal(size=(60, 3))), np.repeat([1.0, -1.0], 30)
+parameters = dict(svm_type=0, kernel_type=2, gamma=1.0, C=1.0, eps=0.001, cache_size=10, shrinking=1)
+first = libsvm.Problem(rows, labels, parameters)
+first.train()
+second = libsvm.Problem(rows, labels, parameters)
+first._api.libsvm.svm_train(first._problem, first._parameter)  # as in a thread that is at work
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -103,7 +103,9 @@ class Problem:
         self._problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
         node_pointers = ctypes.POINTER(ctypes.POINTER(api.svm_node))
         self._problem.x = ctypes.cast(self._pointers.ctypes.data, node_pointers)
-        self._parameter = api.svm_parameter()
+        # Without -q it would give LIBSVM, the whole process's, its printer on stdout back: into the output of
+        # a program that has another thread training at this moment.
+        self._parameter = api.svm_parameter("-q")
         for name, value in parameters.items():
             setattr(self._parameter, name, value)
         self._parameter.nr_weight = len(weights)
