@@ -6,6 +6,7 @@
 # goes on with the other files when one is refused, -jN predicts N at a time. A file is refused, and make ends with
 # an error, when fewer than CERTIFIED of its rows get a label that is provably the exact model's: data have moved
 # away from what the model was made for. The refused file is then a case for the exact model, and for training again.
+# For classifiers: a regression has no labels to prove.
 
 SVMFAST   ?= svmfast
 TRAIN     ?= $(error say TRAIN=FILE, the labelled rows to train on)
@@ -21,6 +22,10 @@ TIME      ?= 10m
 exact := $(OUT)/exact.model
 fast  := $(OUT)/frontier/recommended
 
+ifneq ($(words $(FILES)),$(words $(sort $(notdir $(FILES)))))
+$(error two of FILES have the same name: their labels would be one file)
+endif
+
 .PHONY: all
 .DELETE_ON_ERROR:
 all: $(addprefix $(OUT)/,$(addsuffix .labels,$(notdir $(FILES))))
@@ -31,10 +36,10 @@ $(OUT):
 $(exact): $(TRAIN) | $(OUT)
 	$(SVMFAST) train -q $(OPTIONS) $< $@
 
-# Only approximate's models prove their labels.
+# Only approximate's models prove their labels. Where the one recommended needs the exact model for some rows it holds it.
 $(fast): $(exact) $(TRAIN) $(TEST)
 	$(SVMFAST) frontier $(exact) --data $(TRAIN) --test $(TEST) --methods approximate \
-	    --max-diff $(MAX_DIFF) --time-limit $(TIME) -o $(@D) -q
+	    --max-diff $(MAX_DIFF) --time-limit $(TIME) --anew -o $(@D) -q
 	touch $@
 
 # One rule for a file: check, then predict.

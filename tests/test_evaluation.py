@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -48,6 +49,23 @@ def test_a_slow_call_is_its_own_warm_up(monkeypatch: pytest.MonkeyPatch) -> None
 
     assert measure(call, repeats=5, limit_seconds=20)[1] == Timing((30.0,))
     assert measure(call, repeats=5, limit_seconds=100)[1] == Timing((30.0, 30.0, 30.0))
+
+
+def test_a_race_is_run_in_rounds_and_the_fastest_of_each_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    durations = {"a": iter([1.0, 5.0, 2.0, 3.0]), "b": iter([4.0, 1.0, 7.0, 9.0])}
+    order = []
+
+    def call(name: str) -> None:
+        order.append(name)
+        clock.now += next(durations[name])
+
+    calls = {name: functools.partial(call, name) for name in "ab"}
+    assert timing.race(calls, rounds=3, limit_seconds=100) == {"a": 2.0, "b": 1.0}
+    assert order == ["a", "b"] * 4
+    # The first to warm up, then one however long it takes.
+    durations.update(a=iter([9.0, 8.0]), b=iter([9.0, 7.0]))
+    assert timing.race(calls, rounds=3, limit_seconds=10) == {"a": 8.0, "b": 7.0}
 
 
 @pytest.mark.parametrize("size", [1, 13, 4000])

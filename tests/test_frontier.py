@@ -14,8 +14,10 @@ import pytest
 from program import PROGRAM, data, model, svmfast
 
 from svmfast.cli.frontier_plan import METHODS, Candidate, plan
-from svmfast.cli.frontier_run import OutOfTime, run_all
+from svmfast.cli.frontier_run import Failed, OutOfTime, make, run_all
+from svmfast.cli.frontier_work import with_exact
 from svmfast.evaluation.pareto import Limits
+from svmfast.formats.detect import load_model
 from svmfast.formats.libsvm_model import read_libsvm_model
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
@@ -97,11 +99,15 @@ def test_every_command_makes_the_same_bytes(finished: tuple[Path, str]) -> None:
             continue
         name, *words = shlex.split(point["command"])
         assert name == "svmfast"
-        made = folder / "dir" / "models" / point["name"].removesuffix(" + exact")
-        before = made.read_bytes()
-        made.unlink()
+        made = folder / words[words.index("-o") + 1 if "-o" in words else 2]
+        before = made.read_bytes() if made.exists() else None
+        assert (before is None) == point["name"].endswith(" + exact")
+        made.unlink(missing_ok=True)
         assert subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True).returncode == 0
-        assert made.read_bytes() == before
+        if before is None:
+            assert made.stat().st_size == point["n_bytes"]
+        else:
+            assert made.read_bytes() == before
 
 
 def test_a_second_run_goes_on(tmp_path: Path) -> None:
@@ -117,8 +123,13 @@ def test_a_second_run_goes_on(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     changed = {path.name for path in models.iterdir() if path.stat().st_mtime_ns != stamps[path.name]}
     assert changed == {"linear", "approximate-2"}
-    kept = [point for point in json.loads(first.stdout)["points"] if point["name"] == "approximate-3"]
-    assert kept[0] in json.loads(again.stdout)["points"]
+
+    def known(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
+        points = {point["name"]: point for point in json.loads(done.stdout)["points"]}
+        timed = ("rows_per_second", "speedup", "linear_cost", "on_front")
+        return {name: value for name, value in points["approximate-3"].items() if name not in timed}
+
+    assert known(first) == known(again)
     # Other limits and methods are welcome, another seed is another run.
     other = frontier(tmp_path, *BREAST, *TEST, "--methods", "linear", "--max-diff", "0%")
     assert other.returncode == 1
@@ -126,11 +137,66 @@ def test_a_second_run_goes_on(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert (
         refused.stderr
-        == b"svmfast: dir holds a run with seed 0, this one has 7; give another folder with -o\n"
+        == b"svmfast: dir holds a run with seed 0, this one has 7; give another folder with -o, or --anew to "
+        b"begin again in this one\n"
     )
     refused = frontier(tmp_path, *BREAST, *few)
     assert refused.returncode == 2
     assert b"dir holds a run with test " in refused.stderr
+
+
+@pytest.mark.parametrize("most", ["0%", "0.3%"])
+def test_the_recommended_copy_is_as_good_as_is_said(tmp_path: Path, most: str) -> None:
+    assert svmfast("train", "-q", "-c", "1", str(data("photos.train")), "m", cwd=tmp_path).returncode == 0
+    words = ["m", "--data", str(data("photos.train")), "--test", str(data("photos.test"))]
+    limits = ("--max-diff", most, "--time-limit", "5s")
+    done = frontier(tmp_path, *words, "--methods", "approximate", *limits)
+    assert done.returncode == 0, done.stderr
+    best, copy = report(tmp_path)["recommended"], tmp_path / "dir" / "recommended"
+    assert copy.stat().st_size == best["n_bytes"]
+    labels = []
+    for path in (copy, tmp_path / "m"):
+        predict = [PROGRAM, "predict", "-q", data("photos.test"), path, tmp_path / "labels"]
+        subprocess.run(predict, check=True)
+        labels.append((tmp_path / "labels").read_text().split())
+    differing = sum(a != b for a, b in zip(*labels, strict=True))
+    assert 100 * differing / len(labels[0]) == pytest.approx(best["differing_percent"])
+    # The command that is printed makes the same file.
+    words = shlex.split(best["command"])
+    subprocess.run([PROGRAM, *words[1:]], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / words[words.index("-o") + 1]).read_bytes() == copy.read_bytes()
+
+
+def test_a_copy_with_the_exact_model_inside_is_approximates_own(tmp_path: Path) -> None:
+    for name, more in (("plain", ()), ("both", ("--embed-exact",))):
+        words = ("approximate", str(model("digits_c_rbf_prob")), "--order", "2", "-o", name, *more)
+        assert svmfast(*words, cwd=tmp_path).returncode == 0
+    exact = read_libsvm_model(model("digits_c_rbf_prob"))
+    assert with_exact(load_model(tmp_path / "plain"), exact) == (tmp_path / "both").read_bytes()
+
+
+def test_a_run_on_other_inputs_begins_again_when_asked(tmp_path: Path) -> None:
+    assert frontier(tmp_path, *BREAST, *TEST, "--methods", "linear").returncode in (0, 1)
+    first = (tmp_path / "dir/models/linear").read_bytes()
+    lines = data("breast.train").read_text().splitlines(keepends=True)
+    (tmp_path / "train").write_text("".join(lines[::2]))
+    other = (BREAST[0], "--data", "train", *TEST, "--methods", "linear")
+    refused = frontier(tmp_path, *other)
+    assert refused.returncode == 2
+    assert refused.stderr.endswith(b"or --anew to begin again in this one\n")
+    assert (tmp_path / "dir/models/linear").read_bytes() == first
+    assert frontier(tmp_path, *other, "--anew").returncode in (0, 1)
+    assert (tmp_path / "dir/models/linear").read_bytes() != first
+
+
+def test_a_killed_command_is_no_answer(tmp_path: Path) -> None:
+    with pytest.raises(Failed) as refused:
+        make(["info", "nowhere"], 60)
+    assert refused.value.final
+    (tmp_path / "sitecustomize.py").write_text("import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(Failed, match="was killed by signal 9") as killed:
+        make(["info", "nowhere"], 60, {**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert not killed.value.final
 
 
 def test_limits(finished: tuple[Path, str]) -> None:

@@ -12,12 +12,12 @@ from program import PROGRAM, ROOT, data
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
-def make(cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def make(cwd: Path, *words: str, train: Path | None = None) -> subprocess.CompletedProcess[str]:
     settings = [
         f"SVMFAST={PROGRAM}",
-        f"TRAIN={data('photos.train')}",
+        f"TRAIN={train or data('photos.train')}",
         f"TEST={data('photos.test')}",
-        "OPTIONS=-c 100 -g 0.5",
+        "OPTIONS=-c 1",
     ]
     command = ["make", "-f", str(ROOT / "scripts/pipeline.mk"), *settings, *words]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
@@ -45,3 +45,32 @@ def test_files_are_predicted_once_and_refused_where_nothing_is_certified(tmp_pat
     assert "broken.labels] Error 1" in done.stderr
     assert not (tmp_path / "out/broken.labels").exists()
     assert len((tmp_path / "out/friday.labels").read_text().splitlines()) == 9
+
+
+def test_other_training_rows_make_everything_anew(tmp_path: Path) -> None:
+    train = tmp_path / "train"
+    shutil.copy(data("photos.train"), train)
+    (tmp_path / "monday").write_text("".join(data("photos.test").read_text().splitlines(keepends=True)[:50]))
+    assert make(tmp_path, "FILES=monday", train=train).returncode == 0
+    made = tmp_path / "out/frontier/recommended"
+    before = made.read_bytes()
+    train.write_text("".join(train.read_text().splitlines(keepends=True)[200:]))
+    done = make(tmp_path, "FILES=monday", train=train)
+    assert done.returncode == 0, done.stderr
+    assert made.read_bytes() != before
+
+
+def test_labels_keep_to_the_difference_asked_for(tmp_path: Path) -> None:
+    rows = "".join(data("photos.test").read_text().splitlines(keepends=True)[:1000])
+    (tmp_path / "monday").write_text(rows)
+    done = make(tmp_path, "FILES=monday", "MAX_DIFF=0.1%", "TIME=5s")
+    assert done.returncode == 0, done.stderr
+    exact = [PROGRAM, "predict", "-q", "monday", "out/exact.model", "exact.labels"]
+    subprocess.run(exact, cwd=tmp_path, check=True)
+    assert (tmp_path / "exact.labels").read_bytes() == (tmp_path / "out/monday.labels").read_bytes()
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    done = make(tmp_path, "FILES=a/monday b/monday")
+    assert done.returncode == 2
+    assert "two of FILES have the same name" in done.stderr

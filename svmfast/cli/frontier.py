@@ -14,7 +14,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.frontier_plan import METHODS, chosen_methods
 from svmfast.cli.frontier_run import Folder, file_hash, finite
-from svmfast.cli.frontier_work import FALLBACK, Work
+from svmfast.cli.frontier_work import FALLBACK, Work, with_exact
 from svmfast.cli.messages import remark
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, multiple
@@ -22,6 +22,7 @@ from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from svmfast.evaluation.frontier_report import Frontier
+    from svmfast.models.expansion import KernelExpansion
 
 NOTHING_MEETS = 1
 #: Labels that may differ where no limit of any kind is asked for.
@@ -53,9 +54,14 @@ DEFAULT_DIFFERENCE = 0.5
     default="10m",
     show_default=True,
     metavar="10m",
-    help="For all of it.",
+    help="For making the models; timing them at the end takes seconds more.",
 )
 @click.option("-o", "--output", metavar="DIR", help="Where models and reports go (default: name.frontier).")
+@click.option(
+    "--anew",
+    is_flag=True,
+    help="Where DIR holds a run on other inputs, or of another version, begin again instead of refusing.",
+)
 @options.seed
 @options.as_json
 @options.quiet
@@ -71,6 +77,7 @@ def command(
     methods: str | None,
     time_limit: float,
     output: str | None,
+    anew: bool,
     seed: int,
     as_json: bool,
     quiet: bool,
@@ -80,15 +87,16 @@ def command(
     """Try every method on EXACT, measure all on the same rows, and recommend one.
 
     Each candidate is an svmfast command of its own; the one recommended is printed and makes the same bytes
-    again. DIR gets the models, a copy of that one under the name recommended, report.md, report.json and a
-    figure. Cheap candidates come first and share the time limit; the same command run again goes on where it
-    stopped. Exit status 1: nothing that is faster or smaller than EXACT keeps to the limits.
+    again. DIR gets the models, a copy of the recommended one under the name recommended (with EXACT inside,
+    where EXACT answers what is not certified), report.md, report.json and a figure. Cheap candidates come
+    first and share the time limit; the same command run again goes on where it stopped. Exit status 1:
+    nothing that is faster or smaller than EXACT keeps to the limits.
     """
     if "-" in (exact, train, test):
         raise OptionError("EXACT and the data are read more than once; give files, not '-'")
     deadline = time.monotonic() + time_limit
     names = chosen_methods(methods)
-    folder = Folder(Path(output or f"{os.path.basename(exact).removesuffix('.model')}.frontier"), {})
+    folder = Folder(Path(output or f"{os.path.basename(exact).removesuffix('.model')}.frontier"), {}, anew)
     _refuse_an_input(folder.path, exact, train, test)
     from svmfast.cli.inputs import open_model
     from svmfast.evaluation.pareto import Limits
@@ -105,7 +113,7 @@ def command(
     folder.identity = _identity(opened.sha256, train, test, seed, jobs, how)
     work = Work(folder, exact, opened.model, train, test, seed, jobs, how, quiet)
     found = work.go(names, limits, deadline)
-    return _show(found, folder, as_json=as_json, quiet=quiet)
+    return _show(found, folder, opened.model, as_json=as_json, quiet=quiet)
 
 
 def _refuse_an_input(folder: Path, *inputs: str | None) -> None:
@@ -132,17 +140,22 @@ def _identity(
     return {**found, "seed": seed, "threads": jobs, "reading": asdict(how), "version": __version__}
 
 
-def _copy_recommended(found: Frontier, folder: Folder) -> None:
+def _copy_recommended(found: Frontier, folder: Folder, exact: KernelExpansion) -> None:
     """Put the recommended model where scripts find it whatever its name is; an older one must not stay."""
+    from svmfast.formats.detect import load_model
+
     place = folder.path / "recommended"
     if found.recommended is None:
         place.unlink(missing_ok=True)
-    else:
-        name = found.recommended.name.removesuffix(FALLBACK)
-        folder.write_bytes(place.name, (folder.models / name).read_bytes())
+        return
+    name = found.recommended.name.removesuffix(FALLBACK)
+    content = (folder.models / name).read_bytes()
+    if name != found.recommended.name:  # a copy that keeps to the limits must fall back by itself
+        content = with_exact(load_model(folder.models / name), exact)
+    folder.write_bytes(place.name, content)
 
 
-def _show(found: Frontier, folder: Folder, *, as_json: bool, quiet: bool) -> int:
+def _show(found: Frontier, folder: Folder, exact: KernelExpansion, *, as_json: bool, quiet: bool) -> int:
     """Write the reports, print the table and what to do; return the exit status."""
     import json
 
@@ -159,7 +172,7 @@ def _show(found: Frontier, folder: Folder, *, as_json: bool, quiet: bool) -> int
 
         for kind, content in draw(found).items():
             folder.write_bytes(f"figure.{kind}", content)
-    _copy_recommended(found, folder)
+    _copy_recommended(found, folder, exact)
     folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
     if as_json:
         click.echo(json.dumps(values, indent=2, allow_nan=False))

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,10 @@ from svmfast.errors import OptionError
 LAYOUT = 2
 #: A candidate may take so many equal shares of the time that is left: cheap ones leave most of theirs.
 SHARES = 3.0
+#: Seconds without which no candidate is started: a program takes a good part of one to begin.
+LEAST_SHARE = 2.0
+#: Exit statuses with which svmfast says no, or refuses what it was given.
+REFUSALS = (1, 2)
 #: Seconds between asking a command to end and ending it.
 GRACE = 5.0
 
@@ -32,7 +37,17 @@ class OutOfTime(Exception):
 
 
 class Failed(Exception):
-    """A candidate's command ended with another status than 0; the text is its last line on stderr."""
+    """A candidate's command ended with another status than 0; the text is its last line on stderr.
+
+    Attributes
+    ----------
+    final : bool
+        The command said no, or refused its input: it would again. Not so where it was killed or broke down.
+    """
+
+    def __init__(self, said: str, *, final: bool) -> None:
+        super().__init__(said)
+        self.final = final
 
 
 @dataclass
@@ -40,27 +55,32 @@ class Folder:
     """``-o DIR``: what a run is made from, its models and its records.
 
     The identity is what the models and measurements depend on: inputs by hash, seed, threads. A folder of
-    another identity is refused; limits, methods and the time limit may change from run to run.
+    another identity is refused, or begun again where `anew` says so; limits, methods and the time limit may
+    change from run to run.
     """
 
     path: Path
     identity: dict[str, Any]
+    anew: bool = False
 
     def open(self) -> None:
         """Make the folder, or check that it is ours."""
-        self.models.mkdir(parents=True, exist_ok=True)
-        self._records.mkdir(exist_ok=True)
         place = self.path / "inputs.json"
         wanted = {"layout": LAYOUT, **self.identity}
-        if place.exists():
-            known = _read(place)
-            for name, value in wanted.items():
-                if known.get(name) != value:
-                    raise OptionError(
-                        f"{self.path} holds a run with {name} {known.get(name)}, this one has {value}; "
-                        "give another folder with -o"
-                    )
-        else:
+        known = _read(place) if place.exists() else {}
+        differing = [name for name, value in wanted.items() if place.exists() and known.get(name) != value]
+        if differing and not self.anew:
+            name = differing[0]
+            raise OptionError(
+                f"{self.path} holds a run with {name} {known.get(name)}, this one has {wanted[name]}; "
+                "give another folder with -o, or --anew to begin again in this one"
+            )
+        if differing:  # what is on record first: a model without a record is made again
+            shutil.rmtree(self._records, ignore_errors=True)
+            shutil.rmtree(self.models, ignore_errors=True)
+        self.models.mkdir(parents=True, exist_ok=True)
+        self._records.mkdir(exist_ok=True)
+        if differing or not place.exists():
             self.write("inputs.json", wanted)
 
     @property
@@ -162,7 +182,8 @@ def make(arguments: Sequence[str], seconds: float, environment: dict[str, str] |
         lines = said.read().decode("utf-8", "replace").strip().splitlines()
     if status:
         words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
-        raise Failed(lines[-1].removeprefix("svmfast: ") if lines else words)
+        said_last = lines[-1].removeprefix("svmfast: ") if lines else words
+        raise Failed(said_last, final=status in REFUSALS)
     return time.perf_counter() - begin
 
 
@@ -206,9 +227,10 @@ def run_all(
         tried = False
         for done, candidate in enumerate(waiting):
             left = deadline - time.monotonic()
-            share = min(left, SHARES * left / (len(waiting) - done))
+            share = min(left, max(LEAST_SHARE, SHARES * left / (len(waiting) - done)))
             # Once more only with clearly more time than it had.
-            if candidate.method in slow or share <= 1.5 * given.get(candidate.name, 0.0):
+            enough = share >= LEAST_SHARE and share > 1.5 * given.get(candidate.name, 0.0)
+            if candidate.method in slow or not enough:
                 late.append(candidate)
                 continue
             given[candidate.name] = share

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import asdict
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from svmfast.cli.frontier_plan import Candidate, plan
@@ -18,16 +21,35 @@ if TYPE_CHECKING:
     from svmfast.evaluation.frontier_report import Frontier
     from svmfast.evaluation.pareto import Limits, Point
     from svmfast.formats.svmlight import Dataset
+    from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.rows import FloatArray, Rows
 
 #: Without --test so large a part of the rows is held out, and at most so many.
 HELD_OUT, MOST_HELD_OUT = 0.2, 20_000
-#: Timed predictions of a model, and the seconds after which no further one is started.
-REPEATS, REPEAT_SECONDS = 15, 1.0
+#: Seconds after which no further round of timing begins.
+RACE_SECONDS = 20.0
 #: Percent of the rows below which a certificate with the exact model for the rest is left out.
 LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
+EMBED = "--embed-exact"
+
+
+def _with_fallback(row: dict[str, Any]) -> bool:
+    """Whether the exact model can answer what is not certified, at a gain.
+
+    A certificate that covers next to nothing makes no such point: that would be the exact model again.
+    """
+    return row["predict_seconds_with_fallback"] is not None and row["certified_percent"] >= LEAST_CERTIFIED
+
+
+def with_exact(model: Model, exact: KernelExpansion) -> bytes:
+    """Return a certified model's file with the exact one inside, as ``--embed-exact`` makes it."""
+    from svmfast.formats.detect import model_bytes
+    from svmfast.models.polynomial import PolynomialModel
+
+    assert isinstance(model, PolynomialModel)
+    return model_bytes(replace(model, embedded_exact=exact))
 
 
 class Work:
@@ -49,7 +71,8 @@ class Work:
         self.train, self.test, self.seed, self.jobs = train, test, seed, jobs
         self.how, self.quiet = how, quiet
         self._ground: Ground | None = None
-        self._exact_seconds = self._linear_seconds = math.nan  # known when all is measured
+        self._seconds: dict[str, float] = {}  # by point; known when all are made
+        self._linear_seconds = math.nan
         self.used_train, self.used_test = train, test or ""
         self.reading: tuple[str, ...] = tuple(
             f"--{name.replace('_', '-')}" for name, given in asdict(how).items() if given
@@ -76,11 +99,7 @@ class Work:
 
             waiting = [candidate for candidate in candidates if candidate.name not in known]
             late = run_all(waiting, attempt, deadline)
-        # Ratios of the fastest times of the whole run: load on the machine comes and goes between models.
-        self._exact_seconds, self._linear_seconds = (
-            min(record.get(name, math.inf) for record in (ground, *known.values()))
-            for name in ("exact_seconds", "linear_seconds")
-        )
+        self._race([c for c in candidates if "row" in known.get(c.name, {})], known, rows)
         points = [self._point("exact", "exact", ground["row"], ground["rows"])]
         for candidate in candidates:
             record = known.get(candidate.name, {})
@@ -151,13 +170,27 @@ class Work:
         record = self.folder.record(_EXACT)
         if record is None:
             ground = self._measuring(rows, labels)
-            record = {"row": asdict(ground.row(ground.exact)), "rows": len(rows), **self._times(ground)}
+            record = {"row": asdict(ground.row(ground.exact)), "rows": len(rows)}
             self.folder.keep(_EXACT, record)
         return record
 
-    @staticmethod
-    def _times(ground: Ground) -> dict[str, float]:
-        return {"exact_seconds": ground.exact_seconds, "linear_seconds": ground.linear_seconds}
+    def _race(self, candidates: Sequence[Candidate], known: dict[str, dict[str, Any]], rows: Rows) -> None:
+        """Time all models in turn, now that nothing else of ours runs."""
+        from svmfast.evaluation.linear import linear_seconds
+        from svmfast.evaluation.timing import race
+        from svmfast.formats.detect import load_model
+        from svmfast.models.answer import answer
+
+        calls = {"exact": partial(answer, self.model, rows, threads=self.jobs)}
+        for candidate in candidates:
+            model = load_model(self.folder.model(candidate))
+            calls[candidate.name] = partial(answer, model, rows, threads=self.jobs)
+            if _with_fallback(known[candidate.name]["row"]):
+                calls[candidate.name + FALLBACK] = partial(
+                    answer, model, rows, exact=self.model, exact_values=False, threads=self.jobs
+                )
+        self._seconds = race(calls, limit_seconds=RACE_SECONDS)
+        self._linear_seconds = linear_seconds(self.model.head, rows, threads=self.jobs).fastest
 
     def _measuring(self, rows: Rows, labels: FloatArray) -> Ground:
         """The exact model's answers, needed only when there is something new to measure."""
@@ -171,9 +204,7 @@ class Work:
                 rows,
                 labels,
                 threads=self.jobs,
-                repeats=REPEATS,
-                limit_seconds=REPEAT_SECONDS,
-                fastest=True,
+                repeats=1,
             )
         return self._ground
 
@@ -194,6 +225,8 @@ class Work:
             raise
         except (Failed, SvmfastError) as error:
             record = {"reason": str(error)}
+            if isinstance(error, Failed) and not error.final:
+                return record  # a full disk or a kill: the next run tries again
         self.folder.keep(candidate, record)
         return record
 
@@ -207,34 +240,33 @@ class Work:
         )
         ground = self._measuring(rows, labels)
         ground.check(entrant)
-        ground.time_again()
         row = asdict(ground.row(entrant))
-        return {"sha256": file_hash(path), "row": row, "rows": len(rows), **self._times(ground)}
+        found = {"sha256": file_hash(path), "row": row, "rows": len(rows)}
+        if _with_fallback(row):
+            found["bytes_with_exact"] = len(with_exact(opened.model, self.model))
+        return found
 
     def _points(self, candidate: Candidate, record: dict[str, Any]) -> list[Point]:
-        """A candidate's point, and with a certificate a second one: with the exact model for the rest.
-
-        A certificate that covers next to nothing makes no such point: that would be the exact model again.
-        """
+        """A candidate's point, and with a certificate a second one: with the exact model for the rest."""
         if "row" not in record:
             return []
         row, n, built = record["row"], record["rows"], record["build_seconds"]
         path, made = self.folder.model(candidate), self._command(candidate)
         use = f"svmfast predict DATA {path} OUT"
         plain = self._point(candidate.name, candidate.method, row, n, built, made, use)
-        if row["predict_seconds_with_fallback"] is None or row["certified_percent"] < LEAST_CERTIFIED:
+        if not _with_fallback(row):
             return [plain]
         from svmfast.evaluation.score import percent
 
-        seconds = row["predict_seconds_with_fallback"]
         both = {
             **row,
             "labels_differing_percent": percent(row["labels_differing_with_fallback"], n),
-            "predict_seconds": seconds,
             "linear_cost_counted": None,
-            "n_bytes": row["n_bytes"] + os.path.getsize(self.exact),
+            "n_bytes": record["bytes_with_exact"],
             "accuracy": row["accuracy_with_fallback"],
         }
+        # Named so, the model holds the exact one: it falls back by itself, and so does the recommended copy.
+        made = shlex.join(["svmfast", *candidate.filled(self.exact, self.used_train, f"{path}+exact"), EMBED])
         use = f"{use} --exact {self.exact}"
         name = candidate.name + FALLBACK
         return [plain, self._point(name, candidate.method, both, n, built, made, use)]
@@ -259,9 +291,9 @@ class Work:
             accuracy=row["accuracy"],
             mse=row["mse"],
             n_bytes=row["n_bytes"],
-            rows_per_second=n / row["predict_seconds"],
-            speedup=self._exact_seconds / row["predict_seconds"],
-            linear_cost=row["predict_seconds"] / self._linear_seconds,
+            rows_per_second=n / self._seconds[name],
+            speedup=self._seconds["exact"] / self._seconds[name],
+            linear_cost=self._seconds[name] / self._linear_seconds,
             linear_cost_counted=row["linear_cost_counted"],
             certified_percent=row["certified_percent"],
             build_seconds=built,

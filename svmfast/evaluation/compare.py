@@ -193,17 +193,6 @@ def compare(
 class Ground:
     """The exact model and the rows on which others are measured, one after the other.
 
-    Parameters
-    ----------
-    exact : Entrant
-    rows : Rows of n > 0 rows
-    targets : (n,) float64
-    threads, repeats, limit_seconds
-        As :func:`svmfast.evaluation.timing.measure` takes them.
-    fastest : bool
-        The fastest repeat counts, not the median: other work on the machine only ever adds. For many models
-        measured over minutes, where the load changes between them.
-
     Attributes
     ----------
     exact : Entrant
@@ -222,9 +211,7 @@ class Ground:
         threads: int = 1,
         repeats: int = 5,
         limit_seconds: float = 20.0,
-        fastest: bool = False,
     ) -> None:
-        self._fastest = fastest
         self.exact, self._rows, self._targets = exact, rows, targets
         self._threads, self._repeats, self._limit = threads, repeats, limit_seconds
         self._unit = linear_multiply_adds(exact.model.head, rows)
@@ -236,28 +223,13 @@ class Ground:
         """Raise UnsupportedError where `other` does not answer the exact model's question."""
         _same_question(self.exact, other)
 
-    def time_again(self) -> None:
-        """Time the exact and the linear model anew, so that ratios hold where the load has changed since.
-
-        An exact model that takes longer than the limit of a measurement keeps its time.
-        """
-        if self._reference is None or self.exact_seconds > self._limit:
-            return
-        exact, linear = self._seconds(self._time(self.exact.model)[1]), self._time_linear()
-        if self._fastest:
-            exact, linear = min(exact, self.exact_seconds), min(linear, self.linear_seconds)
-        self.exact_seconds, self.linear_seconds = exact, linear
-
-    def _seconds(self, timing: Timing) -> float:
-        return timing.fastest if self._fastest else timing.seconds
-
     def _time(self, model: Model) -> tuple[Answer, Timing]:
         call = _prediction(model, self._rows, self._threads)
         return measure(call, repeats=self._repeats, limit_seconds=self._limit)
 
     def _time_linear(self) -> float:
         head = self.exact.model.head
-        return self._seconds(linear_seconds(head, self._rows, threads=self._threads, repeats=self._repeats))
+        return linear_seconds(head, self._rows, threads=self._threads, repeats=self._repeats).seconds
 
     def row(self, entrant: Entrant, *, parse_seconds: float | None = None) -> Row:
         """Measure a model; the exact one is measured before any other."""
@@ -265,9 +237,8 @@ class Ground:
             self.row(self.exact)
         rows, model, exact = self._rows, entrant.model, self.exact.model
         said, timing = self._time(model)
-        seconds = self._seconds(timing)
         if self._reference is None:
-            self._reference, self.exact_seconds = said, seconds
+            self._reference, self.exact_seconds = said, timing.seconds
         reference = self._reference
         score = Score()
         regression = model.head.is_regression
@@ -292,10 +263,10 @@ class Ground:
             n_bytes=entrant.n_bytes,
             load_seconds=entrant.load_seconds,
             parse_seconds=parse_seconds,
-            predict_seconds=seconds,
+            predict_seconds=timing.seconds,
             predict_seconds_range=(timing.fastest, timing.slowest),
-            speedup=self.exact_seconds / seconds,
-            linear_cost=seconds / self.linear_seconds,
+            speedup=self.exact_seconds / timing.seconds,
+            linear_cost=timing.seconds / self.linear_seconds,
             multiply_adds=counted,
             linear_cost_counted=None if counted is None or not self._unit else counted / self._unit,
             values_differing_percent=_spread_percent(said, reference) if regression else None,
@@ -336,7 +307,7 @@ class Ground:
             "accuracy_with_fallback": percent(
                 int(np.count_nonzero(said.predicted == self._targets)), len(rows)
             ),
-            "predict_seconds_with_fallback": self._seconds(timing),
+            "predict_seconds_with_fallback": timing.seconds,
         }
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -56,3 +57,33 @@ def measure(
         result = call()
         samples.append(time.perf_counter() - start)
     return result, Timing(tuple(samples))
+
+
+def race(
+    calls: Mapping[str, Callable[[], object]], *, rounds: int = 7, limit_seconds: float = 20.0
+) -> dict[str, float]:
+    """Return the fastest seconds of each call; every round makes each once, so that all meet the same load.
+
+    Other work on the machine only ever adds time, and comes and goes: medians taken minutes apart compare
+    its load, not the calls.
+
+    Parameters
+    ----------
+    calls : mapping of str to callable without arguments
+    rounds : int
+        After one to warm up.
+    limit_seconds : float
+        Start no further round once so much time is spent; there is always one.
+    """
+    begin = time.perf_counter()
+    fastest = dict.fromkeys(calls, math.inf)
+    for number in range(rounds + 1):
+        if number > 1 and time.perf_counter() - begin > limit_seconds:
+            break
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            seconds = time.perf_counter() - start
+            if number:
+                fastest[name] = min(fastest[name], seconds)
+    return fastest
