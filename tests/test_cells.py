@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -282,6 +283,45 @@ def test_where_nothing_pays_the_program_says_so_and_writes_nothing(tmp_path: Pat
     assert not out.exists()
 
 
+def test_the_reason_why_nothing_pays_is_the_true_one(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    save_model(replace(random_model(1, 30, 8, 2, 0.2, 1.0, 1.0), rho=np.zeros(1)), str(small))
+    words = ("approximate", small, "-o", tmp_path / "out", "--order", "auto", "--target-certified")
+    few = svmfast(*words, "99%").stderr.decode()
+    assert "no order and no number of cells certifies enough (tried 1 cell of order 3: 20.0%)" in few
+    enough = svmfast(*words, "10%")
+    assert (enough.returncode, len(enough.stderr.splitlines())) == (1, 1)
+    found = re.search(
+        r"does not pay: 1 cell of order 3 certifies 20% of the rows, but a prediction, the exact model's for "
+        r"the others included, takes ([\d,]+) multiply-adds, more than 75% of the exact model's ([\d,]+) ",
+        enough.stderr.decode(),
+    )
+    assert found
+    ours, exact = (int(number.replace(",", "")) for number in found.groups())
+    assert 0.75 * exact < ours < exact
+
+
+def test_options_with_nothing_to_act_on_are_refused(tmp_path: Path) -> None:
+    out, rbf, regression = tmp_path / "out", model("breast_c_rbf"), model("diabetes_eps_rbf")
+    for words, message in (
+        ((rbf, "--target-certified", "90%"), "--target-certified is what auto aims at"),
+        ((rbf, "--target-certified", "90%", "--cells", "5"), "--target-certified is what auto aims at"),
+        ((rbf, "--seed", "0"), "--seed has nothing to act on"),
+        ((regression, "--tolerance", "1"), "--tolerance has nothing to act on"),
+        ((rbf, "--tolerance", "1", "--cells", "5"), "--tolerance is for regression; of a c_svc model"),
+    ):
+        done = svmfast("approximate", *words, "-o", out)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert message in done.stderr.decode()
+        assert not out.exists()
+    for words in (
+        (rbf, "--seed", "3", "--cells", "5"),
+        (rbf, "--seed", "3", "--data", data("breast.train")),
+        (regression, "--tolerance", "1", "--data", data("diabetes.train")),
+    ):
+        assert svmfast("approximate", *words, "-o", out).returncode == 0
+
+
 def test_the_program_converts_in_cells_and_predicts_the_exact_labels(tmp_path: Path) -> None:
     fast, small = tmp_path / "fast", tmp_path / "small"
     options = ("--cells", "5", "--order", "auto", "--data", data("breast.train"), "--target-certified", "90%")
@@ -294,7 +334,7 @@ def test_the_program_converts_in_cells_and_predicts_the_exact_labels(tmp_path: P
     done = svmfast("predict", data("breast.test"), fast, certified, "--exact", model("breast_c_rbf"))
     assert done.returncode == 0, done.stderr
     assert certified.read_bytes() == plain.read_bytes()
-    wide = (*options[:2], "--order", "3", *options[4:])
+    wide = (*options[:2], "--order", "3", *options[4:6])
     assert svmfast("approximate", model("breast_c_rbf"), "-o", fast, *wide).returncode == 0
     limit = fast.stat().st_size * 9 // 10
     done = svmfast("approximate", model("breast_c_rbf"), "-o", small, *wide, "--max-bytes", str(limit))

@@ -106,6 +106,14 @@ def test_the_limit_is_the_exit_status(approximated: Path) -> None:
     )
 
 
+def test_every_column_has_a_name_of_its_own(approximated: Path) -> None:
+    args = ("--repeats", "1", model("photos_c_rbf"), approximated, "--data", data("photos.test"))
+    done = svmfast("compare", "--markdown", *args)
+    heads = [cell.strip() for cell in done.stdout.decode().splitlines()[0].split("|")[1:-1]]
+    assert len(set(heads)) == len(heads)
+    assert {"speed-up", "speed-up with fallback"} < set(heads)
+
+
 def test_csv_and_markdown_and_text_hold_the_same(approximated: Path) -> None:
     args = ("--repeats", "1", model("photos_c_rbf"), approximated, "--data", data("photos.test"))
     rows = list(csv.DictReader(io.StringIO(svmfast("compare", "--csv", *args).stdout.decode())))

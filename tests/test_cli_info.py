@@ -48,6 +48,23 @@ def test_an_approximated_model(tmp_path: Path) -> None:
     assert found["arrays"]
 
 
+def test_certificate_and_embedded_model_are_told(tmp_path: Path) -> None:
+    exact, out = model("photos_c_rbf"), tmp_path / "out"
+    vectors = int(exact.read_text().split("total_sv ")[1].split()[0])
+    for words, certificate, embedded in (
+        (("--embed-exact",), True, {"kernel": "rbf", "support_vectors": vectors}),
+        ((), True, None),
+        (("--no-certificate",), False, None),
+    ):
+        assert svmfast("approximate", exact, "-o", out, *words).returncode == 0
+        found = info(out)
+        assert (found["certificate"], found["embedded_exact"]) == (certificate, embedded)
+        text = svmfast("info", out).stdout.decode().splitlines()
+        assert f"certificate      {'yes' if certificate else 'no'}" in text
+        told = "-" if embedded is None else f"kernel rbf, support_vectors {vectors:,}"
+        assert f"embedded exact   {told}" in text
+
+
 def test_data(tmp_path: Path) -> None:
     path = data("digits.test")
     x, y = load_svmlight_file(str(path))

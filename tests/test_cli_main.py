@@ -32,6 +32,27 @@ def test_help_lists_every_command_with_its_line() -> None:
         assert any(line.split() == [name, *short_help.split()] for line in lines), name
 
 
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_defaults_in_words_stand_in_brackets_alone(name: str) -> None:
+    said = " ".join(svmfast(name, "--help").stdout.decode().split())
+    assert "[default: (" not in said
+    if name in ("meka", "dcpred"):
+        assert "[default: 1/number of features; with --from that of EXACT]" in said
+    if name in ("approximate", "compress"):
+        assert ", beside MODEL)." in said
+
+
+def test_remarks_begin_with_the_programs_name(tmp_path: Path) -> None:
+    words = ("approximate", model("iris_c_rbf_prob"), "--order", "6", "-o", tmp_path / "out")
+    said = svmfast(*words).stderr.decode().splitlines()
+    assert any(line.startswith("svmfast: the file grew from ") for line in said)
+    assert not any("warning:" in line for line in said)
+    rows = tmp_path / "rows"
+    rows.write_text("1 1:1\n1 1:2\n1 1:3\n")
+    said = svmfast("budget-train", rows, tmp_path / "trained").stderr.decode().splitlines()
+    assert "svmfast: all rows have one label: the model will always answer that" in said
+
+
 @pytest.mark.parametrize("argument", ["--help", "--version"])
 def test_help_and_version_import_no_numpy_and_no_command(argument: str) -> None:
     script = (

@@ -54,13 +54,13 @@ def test_output_and_messages_are_those_of_svm_predict(
 
 def test_arguments_options_and_streams_of_the_program(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = svmfast("predict", "-b", "1", data("iris.test"), model("iris_c_rbf_prob"), out)
-    golden = FIXTURES / "golden" / "iris_c_rbf_prob.b1"
+    done = svmfast("predict", "-b", "1", data("breast.test"), model("breast_c_rbf_prob"), out)
+    golden = FIXTURES / "golden" / "breast_c_rbf_prob.b1"
     assert done.returncode == 0
     assert done.stdout == golden.with_suffix(".b1.stdout").read_bytes()
     assert out.read_bytes() == golden.with_suffix(".b1.out").read_bytes()
     differing = int(done.stderr.split(b" of ")[0].removeprefix(b"svmfast: "))
-    voted = (FIXTURES / "golden" / "iris_c_rbf_prob.out").read_text().split()
+    voted = (FIXTURES / "golden" / "breast_c_rbf_prob.out").read_text().split()
     probable = [line.split()[0] for line in out.read_text().splitlines()[1:]]
     assert differing == sum(map(str.__ne__, voted, probable))
 
@@ -237,6 +237,14 @@ def test_misuse_is_one_line_and_exit_2(args: tuple[str | Path, ...], message: st
     assert len(done.stderr.decode().splitlines()) == 1
     assert message in done.stderr.decode()
     assert done.stdout == b""
+
+
+def test_a_remark_on_the_most_probable_label_only_where_it_matters() -> None:
+    remark = b"the most probable label (-b 1) is not the label of the vote"
+    for name, rows in (("iris", b""), ("breast", b"8 of 189 rows: ")):
+        done = svmfast("predict", "-b", "1", data(f"{name}.test"), model(f"{name}_c_rbf_prob"), os.devnull)
+        assert done.returncode == 0
+        assert (rows + remark in done.stderr) if rows else (remark not in done.stderr)
 
 
 def test_a_full_device_is_an_error() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
-from svmfast.cli.messages import remarks
+from svmfast.cli.messages import remark, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, IntOrAuto, Share
 from svmfast.errors import OptionError, UnsupportedError
@@ -39,7 +39,10 @@ def default_output(model: str) -> str:
 @click.command("approximate")
 @click.argument("model")
 @click.option(
-    "-o", "--output", metavar="OUT", help="Where to write (default: model.approx.txt for model.txt)."
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="Where to write (default: model.approx.txt for model.txt, beside MODEL).",
 )
 @click.option(
     "--order",
@@ -67,8 +70,7 @@ def default_output(model: str) -> str:
 @click.option(
     "--target-certified",
     type=Share(whole=True),
-    default="99%",
-    show_default=True,
+    show_default="99%",
     metavar="SHARE%",
     help="What auto aims at: so many rows with a proven label.",
 )
@@ -105,9 +107,7 @@ def default_output(model: str) -> str:
     is_flag=True,
     help="Keep MODEL inside OUT: one file then answers fast where certified and exactly elsewhere.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of k-means and samples."
-)
+@click.option("--seed", type=click.IntRange(min=0), show_default="0", help="Of k-means and samples.")
 @click.option(
     "--memory",
     type=Bytes(),
@@ -126,7 +126,7 @@ def command(
     order: int | str,
     cells: int | str,
     data: tuple[str, ...],
-    target_certified: float,
+    target_certified: float | None,
     tolerance: float | None,
     max_bytes: int | None,
     center: str,
@@ -134,7 +134,7 @@ def command(
     certificate: str,
     no_certificate: bool,
     embed_exact: bool,
-    seed: int,
+    seed: int | None,
     memory: int,
     as_json: bool,
     quiet: bool,
@@ -150,6 +150,16 @@ def command(
     """
     if no_certificate:
         certificate = "none"
+    sampled = bool(data) or order == "auto" or cells != 1 or max_bytes is not None
+    if target_certified is not None and "auto" not in (order, cells):
+        raise OptionError(
+            "--target-certified is what auto aims at; it goes with --order auto or --cells auto"
+        )
+    for option, value in (("--seed", seed), ("--tolerance", tolerance)):
+        if value is not None and not sampled:
+            raise OptionError(
+                f"{option} has nothing to act on: it goes with --data, --order auto, --cells or --max-bytes"
+            )
     if embed_exact and certificate == "none":
         raise OptionError("--embed-exact needs the certificate, which says what the exact model must answer")
     if output is None:
@@ -160,20 +170,24 @@ def command(
         raise OptionError("the model and --json cannot both go to standard output")
     if [model, calibrate, *data].count("-") > 1:
         raise OptionError("standard input can be read only once: '-' stands for MODEL, --data or --calibrate")
-    from svmfast.cli.inputs import keep_inputs
+    from svmfast.cli.inputs import keep_inputs, open_model
 
     keep_inputs("OUT", output, MODEL=model, DATA=calibrate)
     for path in data:
         keep_inputs("OUT", output, DATA=path)
     from svmfast.cli.progress import progress_bar
-    from svmfast.formats.detect import model_bytes, open_model, save_model
+    from svmfast.formats.detect import model_bytes, save_model
     from svmfast.formats.svmlight import read_svmlight
-    from svmfast.methods.approximate import approximate
+    from svmfast.methods.approximate import TARGET, approximate
     from svmfast.models.expansion import KernelExpansion
 
-    loaded = open_model(model)
+    loaded = open_model(model, quiet)
     if not isinstance(loaded.model, KernelExpansion):
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model already", "give the LIBSVM model")
+    if tolerance is not None and not loaded.model.head.is_regression:
+        raise OptionError(
+            f"--tolerance is for regression; of a {loaded.model.head.svm_type} model labels are certified"
+        )
     rows = None if calibrate is None else read_svmlight(calibrate, threads=jobs, **how.reading()).rows
     remarks(_foreseen(loaded.model, order, cells, certificate, jobs), quiet)
     with progress_bar(quiet) as progress:
@@ -182,8 +196,8 @@ def command(
             order=order,
             cells=cells,
             center=center,
-            data=_sample(data, seed, how, jobs, progress),
-            target=target_certified,
+            data=_sample(data, seed or 0, how, jobs, progress),
+            target=TARGET if target_certified is None else target_certified,
             tolerance=tolerance,
             max_bytes=max_bytes,
             size_of=lambda made: len(model_bytes(made)),
@@ -191,7 +205,7 @@ def command(
             certificate=certificate,
             embed_exact=embed_exact,
             memory_limit=memory,
-            seed=seed,
+            seed=seed or 0,
             threads=jobs,
             provenance={"source": f"sha256:{loaded.sha256}"},
             progress=progress,
@@ -207,8 +221,11 @@ def command(
         }
         click.echo(json.dumps(_finite(values), indent=2, allow_nan=False))
     if not quiet:
-        for line in (*loaded.warnings, *_lines(report, model, output, len(loaded.text), size)):
+        for line in _lines(report, model, output, len(loaded.text), size):
             click.echo(line, err=True)
+        remarks(report.warnings)
+        if size >= len(loaded.text):
+            remark(f"the file grew from {len(loaded.text):,} to {size:,} bytes")
 
 
 def _foreseen(
@@ -268,10 +285,7 @@ def _lines(report: ApproximationReport, model: str, output: str, before: int, af
     lines.append(f"bytes       {before:,} -> {after:,} ({factor})")
     lines.append(f"time        {report.seconds:.2f} s")
     lines.append(f"written     {output}")
-    warnings = list(report.warnings)
-    if after >= before:
-        warnings.append(f"the file grew from {before:,} to {after:,} bytes")
-    return lines + [f"warning: {warning}" for warning in warnings]
+    return lines
 
 
 def _expansion_lines(report: ApproximationReport) -> list[str]:

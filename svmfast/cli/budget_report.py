@@ -69,6 +69,4 @@ def report_lines(
         lines.append(f"validation  mean squared error {r.validation_mse:.6g}")
     lines.append(f"time        {r.total_seconds:.2f} s, of which {r.train_seconds:.2f} s in the passes")
     lines.append(f"written     {target}: {count(r.support_vectors, 'support vector')}, {size:,} bytes")
-    if given.is_classifier and r.classes == 1:
-        lines.append("warning: all rows have one label: the model will always answer that")
     return lines

@@ -17,7 +17,7 @@ from svmfast.cli import options
 from svmfast.cli.budget_checkpoint import checkpointing
 from svmfast.cli.budget_report import report_lines, status_line
 from svmfast.cli.inputs import keep_inputs, naming_lines
-from svmfast.cli.messages import remarks
+from svmfast.cli.messages import remark, remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.train import ClassWeight, Real, SvmTrainCommand
 from svmfast.cli.units import Bytes
@@ -183,6 +183,8 @@ def command(
     if not quiet:
         for line in report_lines(report, given, target, size, streamed):
             click.echo(line, err=True)
+        if given.is_classifier and report.classes == 1:
+            remark("all rows have one label: the model will always answer that")
 
 
 def _check_files(

@@ -37,7 +37,9 @@ def default_output(model: str) -> str:
 
 @click.command("compress")
 @click.argument("model")
-@click.option("-o", "--output", metavar="OUT", help="Where to write (default: name.compressed.model).")
+@click.option(
+    "-o", "--output", metavar="OUT", help="Where to write (default: name.compressed.model, beside MODEL)."
+)
 @click.option("--sv", type=click.IntRange(min=1), metavar="N", help="How many support vectors to keep.")
 @click.option("--ratio", type=Share(), metavar="5%", help="The same as a share of the model's own.")
 @click.option(

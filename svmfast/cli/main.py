@@ -84,6 +84,11 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         if not any(param.name == "debug" for param in command.params):
             command.params.append(_debug_option())
+        for param in command.params:
+            if isinstance(param, click.Option) and isinstance(param.show_default, str):
+                # click would put words in parentheses inside the brackets.
+                param.help = f"{param.help}  [default: {param.show_default}]"
+                param.show_default = False
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

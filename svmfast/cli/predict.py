@@ -42,7 +42,8 @@ CELLS = 1 << 20
 @click.option(
     "--certify",
     is_flag=True,
-    help="Add two columns: is the label provably the exact model's, and the bound on the values' error.",
+    help="Add two columns, and a first line that names them: is the label provably the exact model's, and "
+    "the bound on the values' error.",
 )
 @click.option(
     "--exact",
@@ -91,12 +92,12 @@ def command(
     the predictions go to a file, else on stderr. Rows are predicted while the input is still being read, in
     bounded memory. A file appears complete or not at all.
 
-    With --decision-values or --bound the first line names the columns: 'label', then for each pair of
-    labels, in the order of the model's labels (1,2), (1,3), .., (2,3), .., a name like '1/-1': a positive
-    value votes for the label before the stroke. One-vs-rest models have a column for each label, '1/rest';
-    regression and one-class have one, 'decision'. The bound's column is 'bound'. With -b 1 they follow the
-    probabilities. --certify adds 'certified' (yes, no; for regression without --tolerance '-') and
-    'error_bound', the largest over the row's decision values.
+    With --decision-values, --bound or --certify the first line names the columns: 'label', then for each
+    pair of labels, in the order of the model's labels (1,2), (1,3), .., (2,3), .., a name like '1/-1': a
+    positive value votes for the label before the stroke. One-vs-rest models have a column for each label,
+    '1/rest'; regression and one-class have one, 'decision'. The bound's column is 'bound'. With -b 1 they
+    follow the probabilities. --certify adds 'certified' (yes, no; for regression without --tolerance '-')
+    and 'error_bound', the largest over the row's decision values.
 
     With --exact (or an embedded exact model) every label is the exact model's: proven by the certificate, or
     its own answer. The values printed beside a certified label are the approximation's.
@@ -339,7 +340,7 @@ class _Tally:
                 f"(index up to {self.largest_column + 1}, the model knows {self.model.n_features}); "
                 "as in LIBSVM they count in a row's norm and nowhere else"
             )
-        if wanted.probability and self.model.head.is_classifier:
+        if self.differing_from_vote:
             yield (
                 f"{self.differing_from_vote:,} of {count(rows, 'row')}: the most probable label (-b 1) "
                 "is not the label of the vote (-b 0)"

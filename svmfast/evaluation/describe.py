@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.models.base import KINDS, Model, Record
+from svmfast.models.certified import CertifiedModel, certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
@@ -28,8 +29,8 @@ def describe_model(model: Model) -> dict[str, Any]:
     """Return a model's figures as JSON's plain types.
 
     All kinds have ``kind``, ``svm_type``, ``labels`` (None without), ``functions``, ``features`` and
-    ``probability``; an exact model its kernel and support vectors, a container kind the scalars and the array
-    shapes of its file.
+    ``probability``; an exact model its kernel and support vectors, a container kind whether it has a
+    ``certificate``, its ``embedded_exact`` model (None without), and scalars and array shapes.
     """
     head = model.head
     said: dict[str, Any] = {
@@ -52,6 +53,13 @@ def describe_model(model: Model) -> dict[str, Any]:
     elif model.kind in KINDS:
         record: Record = model.to_record()  # type: ignore[attr-defined]
         said["provenance"] = dict(record.provenance)
+        said["certificate"] = certifies(model)
+        embedded = model.embedded_exact if isinstance(model, CertifiedModel) else None
+        said["embedded_exact"] = (
+            None
+            if embedded is None
+            else {"kernel": embedded.kernel.kind, "support_vectors": len(embedded.sv)}
+        )
         said |= {name: value for name, value in record.scalars.items() if name not in said}
         said["arrays"] = {name: list(array.shape) for name, array in record.arrays.items()}
     return said

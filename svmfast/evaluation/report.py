@@ -109,7 +109,7 @@ def cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
         columns += [
             ("differ with fallback", lambda row: whole(row.labels_differing_with_fallback)),
             ("predict with fallback", lambda row: seconds(row.predict_seconds_with_fallback)),
-            ("speed-up", lambda row: times(row.speedup_with_fallback)),
+            ("speed-up with fallback", lambda row: times(row.speedup_with_fallback)),
         ]
     return [head for head, _ in columns], [[get(row) for _, get in columns] for row in comparison.models]
 

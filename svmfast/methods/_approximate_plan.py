@@ -96,7 +96,7 @@ def planned(
     )
     plan = planner.plan(expander.centre(name), cells, allowed)
     if free and plan.operations > WORTHWHILE * exact:
-        raise DoesNotPayError(_tried(plan, exact))
+        raise DoesNotPayError(_tried(plan, exact, request.target))
     if len(plan.cells) > 1:
         name = "cells"
     return name, _shortened(expander, plan, request, name), plan.steps
@@ -145,16 +145,30 @@ def _verdict(d: int, p: int, order: int, cells: int, exact: float, max_bytes: in
     )
 
 
-def _tried(plan: Plan, exact: float) -> str:
+def _tried(plan: Plan, exact: float, target: float) -> str:
+    """Say why `plan` does not pay: too few rows are certified, or enough of them at too high a price."""
     tried = "; ".join(
         f"{step.cells:,} cell{'s' * (step.cells != 1)} of order {step.order}: {step.certified_percent:.1f}%"
         for step in plan.steps
     )
+    if plan.certified_percent >= 100 * target:
+        open_rows = ", the exact model's for the others included," if plan.certified_percent < 100 else ""
+        return (
+            f"approximation does not pay: {_best(plan)} {plan.certified_percent:.4g}% of the rows, but a "
+            f"prediction{open_rows} takes {plan.operations:,.0f} multiply-adds, more than {WORTHWHILE:.0%} "
+            f"of the exact model's {exact:,.0f} (tried {tried}): predict with the exact model, or compress it"
+        )
     return (
         f"approximation does not pay: no order and no number of cells certifies enough (tried {tried}); with "
         f"the rows left open a prediction takes {plan.operations:,.0f} multiply-adds, the exact model "
         f"{exact:,.0f}: predict with the exact model, or compress it"
     )
+
+
+def _best(plan: Plan) -> str:
+    n = len(plan.cells)
+    order = int(plan.orders.max(initial=0))
+    return f"1 cell of order {order} certifies" if n == 1 else f"{n:,} cells of order {order} certify"
 
 
 def better_centre(
