@@ -21,13 +21,15 @@ from svmfast.cli.messages import rounded_up
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods._compress_rows import RowSample, gather
+from svmfast.methods._compress_rows import gather
 from svmfast.methods._compress_statement import clopper_pearson
-from svmfast.methods.compress import Settings, allocate, prepare
+from svmfast.methods.compress import Settings, prepare
 from svmfast.methods.refit_probabilities import fit_sigmoid
+from svmfast.methods.row_sample import RowSample
 from svmfast.models.assumed import AssumedError
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.reduced_set import allocate
 
 
 def exact(name: str) -> KernelExpansion:

@@ -212,6 +212,8 @@ def command(
         )
     size = save_model(made, output)
     if as_json:
+        from svmfast.evaluation.json_values import finite
+
         values = {
             "model": model,
             "output": output,
@@ -219,7 +221,7 @@ def command(
             "bytes": size,
             **asdict(report),
         }
-        click.echo(json.dumps(_finite(values), indent=2, allow_nan=False))
+        click.echo(json.dumps(finite(values), indent=2, allow_nan=False))
     if not quiet:
         for line in _lines(report, model, output, len(loaded.text), size):
             click.echo(line, err=True)
@@ -253,8 +255,8 @@ def _sample(paths: tuple[str, ...], seed: int, how: DataFormat, jobs: int, progr
     if not paths:
         return None
     from svmfast.cli.inputs import read_through
-    from svmfast.methods._compress_rows import RowSample
     from svmfast.methods.judge import MOST_ROWS
+    from svmfast.methods.row_sample import RowSample
 
     sample = RowSample(MOST_ROWS, seed)
     for path in paths:
@@ -310,12 +312,3 @@ def _expansion_lines(report: ApproximationReport) -> list[str]:
             "exact model's for the others"
         )
     return lines
-
-
-def _finite(values: object) -> object:
-    """JSON has no infinity: a bound that nothing limits is null."""
-    if isinstance(values, dict):
-        return {key: _finite(value) for key, value in values.items()}
-    if isinstance(values, float) and values in (float("inf"), float("-inf")):
-        return None
-    return values

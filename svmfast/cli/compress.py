@@ -212,7 +212,7 @@ def _read(
     if not paths:
         return None, None
     from svmfast.cli.inputs import read_through
-    from svmfast.methods._compress_rows import RowSample
+    from svmfast.methods.row_sample import RowSample
 
     sample = RowSample(limit, seed)
     for path in paths:

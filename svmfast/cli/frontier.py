@@ -13,7 +13,7 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.frontier_plan import METHODS, chosen_methods
-from svmfast.cli.frontier_run import Folder, file_hash, finite
+from svmfast.cli.frontier_run import Folder, file_hash
 from svmfast.cli.frontier_work import FALLBACK, Work, with_exact
 from svmfast.cli.messages import remark
 from svmfast.cli.options import DataFormat
@@ -160,6 +160,7 @@ def _show(found: Frontier, folder: Folder, exact: KernelExpansion, *, as_json: b
     import json
 
     from svmfast.evaluation import frontier_report as report
+    from svmfast.evaluation.json_values import finite
 
     values = finite(report.as_dict(found))
     folder.write("report.json", values)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import shutil
 import signal
@@ -98,6 +97,8 @@ class Folder:
 
     def write(self, name: str, values: object) -> None:
         """Write a JSON file, whole or not at all."""
+        from svmfast.evaluation.json_values import finite
+
         self.write_bytes(name, (json.dumps(finite(values), indent=2, allow_nan=False) + "\n").encode())
 
     def write_bytes(self, name: str, content: bytes) -> None:
@@ -130,15 +131,6 @@ def _read(place: Path) -> dict[str, Any]:
     except ValueError as error:
         raise OptionError(f"{place} is damaged ({error}); remove it, or give another folder") from error
     return found if isinstance(found, dict) else {}
-
-
-def finite(values: Any) -> Any:
-    """Return values for JSON, which has neither nan nor infinity: null."""
-    if isinstance(values, dict):
-        return {key: finite(value) for key, value in values.items()}
-    if isinstance(values, list | tuple):
-        return [finite(value) for value in values]
-    return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
 def file_hash(path: str | os.PathLike[str]) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from svmfast.evaluation.json_values import finite
 from svmfast.models.base import KINDS, Model, Record
 from svmfast.models.certified import CertifiedModel, certifies
 from svmfast.models.expansion import KernelExpansion
@@ -49,7 +50,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         if model.nr_sv is not None:
             said["support_vectors_of_labels"] = [int(count) for count in model.nr_sv]
         said["stored_values"] = model.sv.nnz
-        said["max_squared_norm"] = _finite(_largest_squared_norm(model.sv))
+        said["max_squared_norm"] = finite(_largest_squared_norm(model.sv))
     elif model.kind in KINDS:
         record: Record = model.to_record()  # type: ignore[attr-defined]
         said["provenance"] = dict(record.provenance)
@@ -68,11 +69,6 @@ def describe_model(model: Model) -> dict[str, Any]:
 def _largest_squared_norm(rows: Rows) -> float:
     with np.errstate(over="ignore"):
         return float(rows.squared_norms().max()) if len(rows) else 0.0
-
-
-def _finite(value: float) -> float | None:
-    """None beyond the range of floating point, which JSON has no number for."""
-    return value if math.isfinite(value) else None
 
 
 class DataSummary:
@@ -116,7 +112,7 @@ class DataSummary:
             "density": self.values / cells if cells else 0.0,
             "rows_without_features": self.empty_rows,
             "value_range": [self.least_value, self.greatest_value] if self.values else None,
-            "max_squared_norm": _finite(self.max_squared_norm),
+            "max_squared_norm": finite(self.max_squared_norm),
             "labels": None
             if self.labels is None
             else [{"label": label, "rows": count} for label, count in sorted(self.labels.items())],

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Callable
 from typing import Any
 
 from svmfast.evaluation.compare import Comparison, Row
+from svmfast.evaluation.json_values import finite
 
 #: key -> the number to report; in the order of the JSON object. Later methods add keys, none changes meaning.
 _MODEL_KEYS: dict[str, Callable[[Row], Any]] = {
@@ -58,7 +58,7 @@ def as_dict(comparison: Comparison) -> dict[str, Any]:
         "threads": comparison.threads,
         "linear_seconds": comparison.linear_seconds,
         "models": [
-            {key: _finite(get(row)) for key, get in _MODEL_KEYS.items() if key not in absent}
+            {key: finite(get(row)) for key, get in _MODEL_KEYS.items() if key not in absent}
             for row in comparison.models
         ],
     }
@@ -169,8 +169,3 @@ def seconds(value: float | None) -> str:
         if value * factor >= 1 or unit == "µs":
             return f"{value * factor:.3g} {unit}"
     raise AssertionError("unreachable")
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no nan or inf."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -128,54 +128,6 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     )
 
 
-class RowSample:
-    """A uniform sample of rows that stream by, in memory bounded by twice the limit; in order, none twice.
-
-    Parameters
-    ----------
-    limit : int
-        Most rows to keep.
-    seed : int
-    """
-
-    def __init__(self, limit: int, seed: int) -> None:
-        self.limit, self.seen = limit, 0
-        self._rng = np.random.default_rng([seed, 0])
-        self._parts: list[Rows] = []
-        self._labels: list[FloatArray] = []
-        self._keys: list[FloatArray] = []
-        self._held = 0
-
-    def add(self, rows: Rows, labels: FloatArray) -> None:
-        """Offer rows with their labels; what is kept does not depend on how they are cut into blocks."""
-        self._parts.append(rows)
-        self._labels.append(np.asarray(labels, dtype=np.float64))
-        self._keys.append(self._rng.random(len(rows)))
-        self.seen += len(rows)
-        self._held += len(rows)
-        if self._held > 2 * self.limit:
-            self._prune()
-
-    def _prune(self) -> None:
-        rows, labels, keys = (
-            Rows.concatenate(self._parts),
-            np.concatenate(self._labels),
-            np.concatenate(self._keys),
-        )
-        if len(rows) > self.limit:
-            # The smallest keys stay: the same rows whenever pruning happens.
-            kept = np.sort(np.argpartition(keys, self.limit - 1)[: self.limit])
-            rows, labels, keys = rows.take(kept), labels[kept], keys[kept]
-        self._parts, self._labels, self._keys, self._held = [rows], [labels], [keys], len(rows)
-
-    def result(self) -> tuple[Rows, FloatArray]:
-        """Return the sample and its labels."""
-        if not self._parts:
-            return Rows.empty(), np.zeros(0)
-        self._prune()
-        return self._parts[0], self._labels[0]
-
-
 def _distinct(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the group of every row and the first row of each group, groups in order of appearance."""
     seen: dict[bytes, int] = {}

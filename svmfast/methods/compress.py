@@ -21,7 +21,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.landmark_start import STARTS, lars_bytes, start_bytes, start_vectors
-from svmfast.solvers.reduced_set import ReducedSet, Target, move, solve_coefficients
+from svmfast.solvers.reduced_set import ReducedSet, Target, allocate, move, solve_coefficients
 
 #: Iterations after which ``auto`` compares its starts.
 PROBE_ITERATIONS = 60
@@ -385,21 +385,6 @@ def prepare(
     choose = target(model, material, material.choose, scale, settings.threads)
     labelled = (data, labels) if data is not None and labels is not None else None
     return Compressor(model, settings, material, fit, choose, tuple(notes), labelled)
-
-
-def allocate(count: int, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Share `count` vectors among classes by their size: at least one for each that has any."""
-    share = count * groups / groups.sum()
-    sizes: NDArray[np.int64] = np.minimum(np.maximum(np.floor(share), groups > 0), groups).astype(np.int64)
-    while sizes.sum() != count:
-        more = sizes.sum() < count
-        lack = (
-            np.where(sizes < groups, share - sizes, -np.inf)
-            if more
-            else np.where(sizes > 1, sizes - share, -np.inf)
-        )
-        sizes[int(np.argmax(lack))] += 1 if more else -1
-    return sizes
 
 
 def _rounded(reduced: ReducedSet) -> ReducedSet:

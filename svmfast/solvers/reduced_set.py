@@ -344,3 +344,18 @@ def one_blas_thread() -> AbstractContextManager[object]:
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(1)  # type: ignore[no-any-return]
+
+
+def allocate(count: int, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Share `count` vectors among classes by their size: at least one for each that has any."""
+    share = count * groups / groups.sum()
+    sizes: NDArray[np.int64] = np.minimum(np.maximum(np.floor(share), groups > 0), groups).astype(np.int64)
+    while sizes.sum() != count:
+        more = sizes.sum() < count
+        lack = (
+            np.where(sizes < groups, share - sizes, -np.inf)
+            if more
+            else np.where(sizes > 1, sizes - share, -np.inf)
+        )
+        sizes[int(np.argmax(lack))] += 1 if more else -1
+    return sizes
