@@ -412,7 +412,7 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
     if quick and len(model.vectors) < 1000:
         return  # these import for longer than they work
     meet("meka -q --from model --clusters 4 --rank 16 rows meka", 2500, "meka")
-    meet("dcpred -q --from model --clusters 4 --landmarks 16 rows tree", 2500, "tree")
+    meet("dcpred -q --from model --clusters 4 --landmarks 16 --tune 5 rows tree", 2500, "tree")
 
 
 def value_faults(out: str, values: NDArray[np.float64], model: Large) -> list[str]:
