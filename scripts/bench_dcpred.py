@@ -14,16 +14,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import time
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench_dcpred_cases import CASES, Case
 from bench_dcpred_page import draw, page
+from measuring import processor
 from sklearn.svm import LinearSVC
 
 from svmfast.cores import usable_cores
@@ -42,59 +42,6 @@ from svmfast.solvers.kernel_baselines import BASELINES
 from svmfast.solvers.pool import single_threaded_blas
 
 THREADS = usable_cores()
-
-
-@dataclass(frozen=True)
-class Case:
-    """A data set with the settings of ours, of the exact SVM, and the paper's (cost, accuracy)."""
-
-    train: str
-    test: str
-    gamma: float
-    C: float
-    shape: dict[str, Any]
-    exact_gamma: float
-    exact_C: float
-    exact: str | None = None
-    train_exact: bool = False
-    fit: str = "auto"
-    paper: dict[str, tuple[float, float]] = field(default_factory=dict)
-
-
-COVTYPE = "covtype20k.libsvm.binary.scale"
-CASES = {
-    "letter": Case(
-        "letter.scale", "letter.scale.t", 1.0, 10.0, {"clusters": 30, "landmarks": 140}, 2.0, 16.0,
-        exact="letter_c16_g2.model",
-        paper={"DC-Pred++": (12.8, 95.90), "LDKL": (29, 95.78), "k-means Nystrom": (140, 87.58)},
-    ),
-    "usps": Case(
-        "usps", "usps.t", 2.0**-7, 10.0, {"clusters": 1, "landmarks": 138, "iterations": 300}, 2.0**-7, 10.0,
-        exact="usps_c10.model", fit="pairs",
-        paper={"DC-Pred++": (14.4, 95.56), "LDKL": (12.01, 95.96), "k-means Nystrom": (200, 92.53)},
-    ),
-    "usps, labels": Case(
-        "usps", "usps.t", 2.0**-6, 10.0, {"clusters": 1, "landmarks": 138, "kmeans": "plain"}, 2.0**-7, 10.0,
-    ),
-    "a9a": Case(
-        "a9a", "a9a.t", 0.02, 1.0, {"clusters": 1, "landmarks": 11}, 0.02, 32.0,
-        exact="a9a_g0.02.model",
-        paper={"DC-Pred++": (12.5, 83.9), "LDKL": (32, 81.95), "k-means Nystrom": (50, 83.9)},
-    ),
-    "ijcnn1": Case(
-        "ijcnn1", "ijcnn1.t", 2.0, 10.0, {"clusters": 12, "landmarks": 20}, 2.0, 32.0,
-        exact="ijcnn1_c32_g2.model",
-    ),
-    "covtype sample": Case(
-        f"{COVTYPE}.s80", f"{COVTYPE}.s20", 10.0, 10.0, {"clusters": 4, "landmarks": 14}, 32.0, 32.0,
-        train_exact=True,
-        paper={"DC-Pred++": (18.8, 95.19), "LDKL": (35, 89.53), "k-means Nystrom": (200, 73.63)},
-    ),
-    "mnist": Case(
-        "mnist.scale", "mnist.scale.t", 0.02, 10.0, {"clusters": 4, "landmarks": 110, "iterations": 60},
-        0.02, 10.0,
-    ),
-}  # fmt: skip
 
 
 def read(folder: Path, name: str) -> Dataset:
@@ -157,7 +104,7 @@ def fit_head(data: Dataset) -> Any:
 
 
 def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """Acceptance 1, 2 and 6: accuracy, cost and training time beside the baselines."""
+    """Accuracy, cost and training time beside the baselines."""
     out = {}
     for name, case in CASES.items():
         if only and name not in only:
@@ -262,7 +209,7 @@ CURVES = {
 
 
 def curves_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """Acceptance 3: the paper's figure 2, for every variant."""
+    """The paper's figure 2, for every variant."""
     out: dict[str, Any] = {}
     for name, (clusters, sizes, iterations) in CURVES.items():
         if only and name not in only:
@@ -290,7 +237,7 @@ RIDGE = {"cadata": (2.0, 0.1), "cpusmall": (1.0, 0.05)}
 
 
 def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """Acceptance 4: the paper's figure 3; RMSE in units of the standard deviation of the test values."""
+    """The paper's figure 3; RMSE in units of the standard deviation of the test values."""
     out: dict[str, Any] = {}
     for name, (gamma, strength) in RIDGE.items():
         if only and name not in only:
@@ -337,7 +284,7 @@ CONVERT = {
 
 
 def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """Acceptance 5: --from, as svmfast compare tells it; unlabelled training rows."""
+    """--from, as svmfast compare tells it; unlabelled training rows."""
     out = {}
     for name, (rows, tests, shape) in CONVERT.items():
         if only and name not in only:
@@ -376,14 +323,6 @@ PARTS = {
     "ridge": ridge_part,
     "convert": convert_part,
 }
-
-
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def main() -> None:

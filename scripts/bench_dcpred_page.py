@@ -187,7 +187,7 @@ def page(results: dict[str, Any]) -> str:
         f"load average {machine['load']}:",
         "",
         "    python scripts/bench_dcpred.py FOLDER table cost chosen curves ridge convert \\",
-        "        --page docs/dcpred.md --json docs/figures/dcpred_results.json --figures docs/figures",
+        "        --page docs/dcpred.md --json scripts/results/dcpred.json --figures docs/figures",
         "",
         *(
             line
