@@ -242,3 +242,20 @@ def test_numbers_out_of_range_are_refused(gamma: float, coefficient: float) -> N
     )
     with pytest.raises(UnsupportedError, match="coefficients exceed the range of floating point"):
         approximate(model)
+
+
+def test_a_centre_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a number of features the choice rests on row norms; what is certified still holds."""
+    from svmfast.methods import expander
+    from svmfast.solvers import residual
+
+    def no_matrices(*_: object) -> None:
+        raise AssertionError("a matrix of features times features")
+
+    monkeypatch.setattr(expander, "_WIDEST_LEADING", 1)
+    monkeypatch.setattr(residual, "_moments", no_matrices)
+    exact = model("breast_c_rbf")
+    fast, _ = approximate(exact, certificate="row-norms")
+    test = rows("breast")
+    values, bounds = fast.certified_values(test)
+    assert (np.abs(values - exact.decision_values(test)) <= bounds).all()

@@ -30,6 +30,8 @@ from svmfast.solvers.taylor import (
 SAMPLE = 2000
 #: exp() of more is out of range.
 _LARGEST_POWER = 709.0
+#: Features up to which a centre is chosen by the full bound, whose matrices then take 128 MiB each.
+_WIDEST_LEADING = 4096
 # Largest exponent by which terms about zero may outgrow their sum: exp(16) leaves nine digits.
 LARGEST_GROWTH = 16.0
 # Coefficients are rounded to so few digits that the text is short and the error far below the truncation's.
@@ -191,7 +193,11 @@ class Expander:
             points, beta = self.terms.points[self.terms.support[p][::step]], self.terms.beta[p][::step]
             u = points - centre
             s = float(np.einsum("ij,ij->i", u, u).mean()) if len(u) else 0.0
-            tail = residual_tail(points, beta, gamma, centre, order, top=order + 1, threads=self.threads)
+            # Only a choice hangs on it: no matrix of features times features where that would be large.
+            wide = points.shape[1] > _WIDEST_LEADING
+            tail = residual_tail(
+                points, beta, gamma, centre, order, top=order + 1, by_row_norms=wide, threads=self.threads
+            )
             lead = float(tail.degrees[order + 1])
             if lead > 0 and s > 0:  # in logarithms: the power alone may be out of range
                 power = math.log(lead) + (order + 1) / 2 * math.log(s) - gamma * s
