@@ -32,6 +32,9 @@ def predict(
     *,
     probability: bool = False,
     bound: bool = False,
+    certify: bool = False,
+    exact: Model | str | os.PathLike[str] | None = None,
+    tolerance: float | None = None,
     threads: int | None = None,
 ) -> Answer:
     """Return what a model says of rows, by LIBSVM's rules.
@@ -46,22 +49,61 @@ def predict(
         Give probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
     bound : bool
         Tell which rows are inside the validity bound of an approximated model.
+    certify : bool
+        Tell which labels are provably those of the exact model that `model` was made from, and the bound of
+        the values' error (docs/certificate.md).
+    exact : KernelExpansion or path, optional
+        That exact model: it answers the rows that are not certified, so that every label is its own (implies
+        `certify`). The one embedded in `model` is ``model.embedded_exact``.
+    tolerance : float, optional
+        A row is certified only if its error bound is at most this; regression needs it for `exact`.
     threads : int, optional
         Default: the cores this process may use. The answer is the same for every number.
 
     Returns
     -------
     Answer
-        ``predicted``, ``decisions``, ``probabilities``, ``inside``.
+        ``predicted``, ``decisions``, ``probabilities``, ``inside``, ``certified``, ``error_bounds``.
 
     Raises
     ------
     UnsupportedError
-        The model has no probabilities, or no bound, or a precomputed kernel.
+        The model has no probabilities, no bound, no certificate, or a precomputed kernel; or `exact` is not
+        the model it was made from.
+    OptionError
+        `exact` for regression without a tolerance, or a tolerance without `certify` or `exact`.
     """
+    if tolerance is not None and not certify and exact is None:
+        raise OptionError("a tolerance goes with certify or exact")
+    given = _model(model)
     return answer(
-        _model(model), _rows(data), probability=probability, bound=bound, threads=threads or usable_cores()
+        given,
+        _rows(data),
+        probability=probability,
+        bound=bound,
+        certify=certify,
+        exact=None if exact is None else _original(given, exact),
+        tolerance=tolerance,
+        threads=threads or usable_cores(),
     )
+
+
+def _original(model: Model, exact: Model | str | os.PathLike[str]) -> KernelExpansion:
+    """Return `exact`; UnsupportedError where it cannot be the model that `model` was made from."""
+    from svmfast.models.certified import check_exact
+
+    if not isinstance(exact, str | os.PathLike):
+        return check_exact(model, exact)
+    from svmfast.formats.detect import open_model
+
+    opened = open_model(exact)
+    source = getattr(model, "provenance", {}).get("source")
+    if source is not None and source != f"sha256:{opened.sha256}":
+        raise UnsupportedError(
+            f"{os.fspath(exact)} is not the file that the model was converted from: its hash is another",
+            "the certificate speaks of that file only; give it, or convert this one",
+        )
+    return check_exact(model, opened.model)
 
 
 def compress(

@@ -1,0 +1,104 @@
+"""The verbs in Python where they differ from the command line: the certificate on arrays, a missing core."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import ROOT, data, model, svmfast
+
+import svmfast as package
+from svmfast.errors import OptionError, UnsupportedError
+
+
+def columns(*words: str | Path) -> list[list[str]]:
+    done = svmfast("predict", "-q", *words)
+    assert done.returncode == 0, done.stderr
+    return [line.split() for line in done.stdout.decode().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("api") / "fast"
+    done = svmfast("approximate", model("breast_c_rbf"), "-o", path, "--order", "1", "--embed-exact")
+    assert done.returncode == 0
+    return path
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.5])
+def test_certified_rows_are_those_of_the_command(fast: Path, tolerance: float | None) -> None:
+    rows = package.read_svmlight(data("breast.test"))
+    said = package.predict(fast, rows, certify=True, tolerance=tolerance)
+    words = () if tolerance is None else ("--tolerance", str(tolerance))
+    expected = columns(data("breast.test"), fast, "--certify", "--no-fallback", *words)[1:]
+    assert said.certified is not None
+    assert said.error_bounds is not None
+    assert ["yes" if row else "no" for row in said.certified] == [line[1] for line in expected]
+    assert 0 < said.certified.sum() < len(rows)
+    np.testing.assert_allclose(said.error_bounds, [float(line[2]) for line in expected], rtol=3e-5)
+
+
+def test_with_the_exact_model_every_label_is_its_own(fast: Path) -> None:
+    rows, original = package.read_svmlight(data("breast.test")), model("breast_c_rbf")
+    exact = package.load_model(original)
+    loaded = package.load_model(fast)
+    expected = package.predict(exact, rows)
+    assert (package.predict(fast, rows).decisions != expected.decisions).all()
+    for given in (original, exact, loaded.embedded_exact):
+        said = package.predict(loaded, rows, exact=given)
+        assert (said.predicted == expected.predicted).all()
+        assert said.certified is not None
+        kept = ~said.certified
+        assert (said.decisions[kept] == expected.decisions[kept]).all()
+
+
+def test_what_proves_nothing_is_refused(fast: Path) -> None:
+    rows = package.read_svmlight(data("breast.test"))
+    with pytest.raises(UnsupportedError, match="its hash is another"):
+        package.predict(fast, rows, exact=model("breast_c_rbf_weights"))
+    with pytest.raises(UnsupportedError, match="does not answer the same question"):
+        package.predict(fast, rows, exact=package.load_model(model("iris_c_rbf_prob")))
+    with pytest.raises(UnsupportedError, match="carries no certificate"):
+        package.predict(model("breast_c_rbf"), rows, certify=True)
+    with pytest.raises(OptionError, match="a tolerance goes with certify or exact"):
+        package.predict(fast, rows, tolerance=0.1)
+    with pytest.raises(OptionError, match="give the model too"):
+        package.bound_check(rows, tolerance=0.1)
+
+
+def test_regression_needs_a_tolerance() -> None:
+    rows, exact = package.read_svmlight(data("diabetes.test")), package.load_model(model("diabetes_eps_rbf"))
+    made, _ = package.approximate(exact, order=3)
+    bounds = package.predict(made, rows, certify=True).error_bounds
+    assert bounds is not None
+    with pytest.raises(OptionError, match="give a tolerance"):
+        package.predict(made, rows, exact=exact)
+    tolerance = float(np.median(bounds))
+    said = package.predict(made, rows, exact=exact, tolerance=tolerance)
+    distance = np.abs(said.predicted - package.predict(exact, rows).predicted)
+    assert (distance <= tolerance).all()
+    report = package.bound_check(rows, model=made, tolerance=tolerance)
+    assert report.certified == (bounds <= tolerance).sum()
+
+
+def test_sources_without_their_core_say_what_to_do(tmp_path: Path) -> None:
+    copy = tmp_path / "svmfast"
+    shutil.copytree(ROOT / "svmfast", copy, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
+    code = (
+        "import sys\n"
+        "sys.meta_path = [f for f in sys.meta_path if 'editable' not in type(f).__module__]\n"
+        "import svmfast\n"
+        "try: svmfast.Rows, svmfast.load_model, svmfast.train, svmfast.read_svmlight\n"
+        "except ImportError as error: print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.startswith(
+        f"ImportError no compiled core in {copy / '_core'}: these are the sources; "
+    )
+    assert "'pip install -e .'" in done.stdout
+    assert len(done.stdout.splitlines()) == 1
