@@ -123,7 +123,6 @@ class DecisionEngine:
         self._sums = None
         self._laplacian = None
         self._columns: NDArray[np.int32] | None = None
-        self._rho = rho
         if kernel.kind == LAPLACIAN:
             if nr_sv is not None:
                 sv_coef = pairwise_coefficients(sv_coef, nr_sv)

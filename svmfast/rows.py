@@ -6,7 +6,7 @@ megabyte, so this small class stands in for ``csr_array`` and converts from and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,11 +83,6 @@ class Rows:
         np.cumsum(lengths, out=indptr[1:])
         source = np.repeat(self.indptr[index] - indptr[:-1], lengths) + np.arange(indptr[-1], dtype=np.int64)
         return Rows(indptr, self.indices[source], self.values[source], self.n_columns)
-
-    def chunks(self, size: int) -> Iterator[Rows]:
-        """Yield consecutive slices of at most `size` rows."""
-        for start in range(0, len(self), size):
-            yield self[start : start + size]
 
     def squared_norms(self) -> FloatArray:
         """Return ||x||^2 of every row."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from blocks import blocks_of
 from click.testing import CliRunner
 from libsvm import svmutil
 from libsvm.svm import gen_svm_nodearray, libsvm
@@ -193,7 +194,7 @@ def test_parts_share_no_row() -> None:
 def test_sample_does_not_depend_on_blocks(block: int) -> None:
     z = Rows.from_dense(np.arange(1, 501.0)[:, None])
     sample = RowSample(40, seed=3)
-    for part in z.chunks(block):
+    for part in blocks_of(z, block):
         sample.add(part, part.values)
     kept, labels = sample.result()
     whole = RowSample(40, seed=3)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,10 +30,19 @@ COMMANDS: dict[str, list[str]] = {
 WITHOUT_THREADS = {"train"}
 
 
-def decimal_comma_locale() -> str | None:
-    """Return a locale of this system whose numbers have a decimal comma."""
+@pytest.fixture(scope="session")
+def decimal_comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str] | None:
+    """The environment of a locale whose numbers have a decimal comma: the system's, or one made for this."""
     listed = subprocess.run(["locale", "-a"], capture_output=True, text=True).stdout.split()
-    return next((name for name in listed if re.match(r"(de|fr|it|pl|ru|cs)_", name)), None)
+    for name in listed:
+        if re.match(r"(de|fr|it|pl|ru|cs)_", name):
+            return {"LC_ALL": name}
+    folder = tmp_path_factory.mktemp("locales")
+    if shutil.which("localedef") is None:
+        return None
+    made = folder / "de_DE.UTF-8"
+    subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", made], capture_output=True)
+    return {"LOCPATH": str(folder), "LC_ALL": made.name} if made.exists() else None
 
 
 def run(name: str, folder: Path, threads: int, stdin: bytes | None = None, **environment: str) -> bytes:
@@ -53,17 +64,25 @@ def run(name: str, folder: Path, threads: int, stdin: bytes | None = None, **env
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_same_bytes_whatever_surrounds_the_run(name: str, tmp_path: Path) -> None:
+def test_the_same_bytes_whatever_surrounds_the_run(
+    name: str, tmp_path: Path, decimal_comma: dict[str, str] | None
+) -> None:
     expected = run(name, tmp_path, 1, LC_ALL="C", PYTHONHASHSEED="0")
     assert len(expected) > 20
-    comma = decimal_comma_locale() or "C.UTF-8"
-    for threads, locale, seed in ((1, comma, "1"), (2, "C.UTF-8", "random"), (4, comma, "random")):
-        assert run(name, tmp_path, threads, LC_ALL=locale, PYTHONHASHSEED=seed) == expected
+    plain = {"LC_ALL": "C.UTF-8"}
+    comma = decimal_comma or plain
+    for threads, locale, seed in ((1, comma, "1"), (2, plain, "random"), (4, comma, "random")):
+        assert run(name, tmp_path, threads, PYTHONHASHSEED=seed, **locale) == expected
 
 
-def test_some_locale_with_decimal_commas_was_used() -> None:
-    if decimal_comma_locale() is None:
-        pytest.skip("this system has no locale with decimal commas")
+def test_the_locale_has_decimal_commas(decimal_comma: dict[str, str] | None) -> None:
+    if decimal_comma is None:
+        pytest.skip("this system has no locale with decimal commas, nor what makes one")
+    code = "import locale; locale.setlocale(locale.LC_ALL, ''); print(locale.localeconv()['decimal_point'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **decimal_comma}, capture_output=True
+    )
+    assert done.stdout == b",\n", done.stderr
 
 
 @pytest.mark.parametrize("name", ["budget-train", "meka", "dcpred", "train"])

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from blocks import blocks_of
 from program import data, model
 
 import svmfast
@@ -71,7 +72,7 @@ def test_a_race_is_run_in_rounds_and_the_fastest_of_each_counts(monkeypatch: pyt
 @pytest.mark.parametrize("size", [1, 13, 4000])
 def test_the_extent_does_not_depend_on_the_blocks(size: int) -> None:
     rows = svmfast.read_svmlight(data("photos.test")).rows
-    found = bound_check.extent(rows.chunks(size))
+    found = bound_check.extent(blocks_of(rows, size))
     dense = rows.to_dense()
     assert (found.rows, found.features, found.values) == (4000, 15, rows.nnz)
     assert found.max_squared_norm == pytest.approx((dense**2).sum(axis=1).max(), rel=1e-14)

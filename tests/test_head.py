@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from libsvm import svm as libsvm
 from numpy.typing import NDArray
 
+from svmfast import _core
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.kernels import Kernel
@@ -224,3 +225,20 @@ def test_a_head_that_contradicts_itself_is_refused(make: Any, message: str) -> N
 def test_decision_values_of_the_wrong_width_are_refused() -> None:
     with pytest.raises(OptionError, match=r"decision values of shape \(2, 3\); expected \(n, 1\)"):
         Head("nu_svr").predict(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 7, 26])
+def test_the_native_count_of_votes_elects_whom_the_head_elects(k: int) -> None:
+    rng = np.random.default_rng(k)
+    decisions = rng.choice(
+        [-2.0, -1e-300, -0.0, 0.0, 1e-300, 0.5, np.nan, np.inf, -np.inf], (2000, k * (k - 1) // 2)
+    )
+    head = Head("c_svc", rng.permutation(100)[:k].astype(np.int64))
+    assert head.labels is not None
+    certain = rng.uniform(size=decisions.shape) < 0.5
+    least, most, votes = _core.vote_counts(certain, decisions, k)
+    assert (head.labels[votes.argmax(axis=1)] == head.predict(decisions)).all()
+    assert (votes.sum(axis=1) == decisions.shape[1]).all()
+    assert ((least <= votes) & (votes <= most)).all()
+    sure = _core.vote_counts(np.ones_like(certain), decisions, k)
+    assert (sure == votes).all()

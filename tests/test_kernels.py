@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from blocks import blocks_of
 from libsvm import svm as libsvm
 from numpy.typing import NDArray
 
@@ -131,7 +132,7 @@ def test_a_row_does_not_know_its_neighbours_nor_the_threads() -> None:
     for threads in (1, 2, 5):
         assert engine.decision_values(test, threads=threads).tobytes() == whole.tobytes()
     for size in (1, 7, 64):
-        parts = [engine.decision_values(chunk) for chunk in test.chunks(size)]
+        parts = [engine.decision_values(chunk) for chunk in blocks_of(test, size)]
         assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from blocks import blocks_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -33,7 +34,7 @@ def test_round_trips(dense: NDArray[np.float64]) -> None:
 
 
 @given(matrices, st.data())
-def test_take_slice_chunks_concatenate(dense: NDArray[np.float64], data: st.DataObject) -> None:
+def test_take_slice_concatenate(dense: NDArray[np.float64], data: st.DataObject) -> None:
     rows, n = Rows.from_dense(dense), len(dense)
     which = data.draw(st.lists(st.integers(0, max(n - 1, 0)), max_size=8 if n else 0))
     assert (rows.take(np.array(which, dtype=np.int64)).to_dense() == dense[which]).all()
@@ -41,10 +42,10 @@ def test_take_slice_chunks_concatenate(dense: NDArray[np.float64], data: st.Data
     assert (rows.take(mask).to_dense() == dense[mask]).all()
     start, stop = data.draw(st.integers(-7, 7)), data.draw(st.integers(-7, 7))
     assert (rows[start:stop].to_dense() == dense[start:stop]).all()
-    chunks = list(rows.chunks(data.draw(st.integers(1, 4))))
-    if chunks:
-        assert (Rows.concatenate(chunks).to_dense() == dense).all()
-        np.testing.assert_allclose(chunks[-1].squared_norms(), rows.squared_norms()[-len(chunks[-1]) :])
+    blocks = list(blocks_of(rows, data.draw(st.integers(1, 4))))
+    if blocks:
+        assert (Rows.concatenate(blocks).to_dense() == dense).all()
+        np.testing.assert_allclose(blocks[-1].squared_norms(), rows.squared_norms()[-len(blocks[-1]) :])
 
 
 def test_widths_may_differ() -> None:

@@ -23,7 +23,6 @@ from svmfast.solvers.reduced_set import one_blas_thread
 
 STARTS = ("kmeans", "lars", "greedy", "random")
 #: Selecting starts take support vectors as they are.
-SELECTING = ("lars", "greedy", "random")
 
 IntArray = NDArray[np.int64]
 

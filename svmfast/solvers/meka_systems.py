@@ -27,10 +27,6 @@ class Spectrum:
     vectors: FloatArray
     smallest: float
 
-    def apply(self, function_of_values: FloatArray, z: FloatArray) -> FloatArray:
-        """Return V diag(f) V^T z."""
-        return np.asarray(self.vectors @ (function_of_values[:, None] * (self.vectors.T @ z)))
-
 
 def positive_spectrum(meka: Meka, repair: str) -> Spectrum:
     """Return the eigenvalues and -vectors of L made positive semidefinite.

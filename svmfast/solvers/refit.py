@@ -45,7 +45,6 @@ class RefitReport:
         Newton steps; how often all rows were read.
     objective_before, objective : float
         Of the smooth problem above, at the start and at the end.
-    converged : bool
     seconds : float
     """
 
@@ -53,7 +52,6 @@ class RefitReport:
     passes: int
     objective_before: float
     objective: float
-    converged: bool
     seconds: float
 
 
@@ -155,7 +153,6 @@ class Refit:
             self._passes,
             self._objective_before,
             self._point.value,
-            self._converged,
             self._seconds,
         )
 

@@ -36,14 +36,6 @@ def check_memory(d: int, order: int, polynomials: int, limit: int) -> None:
         )
 
 
-def truncated_exponential(t: FloatArray, order: int) -> FloatArray:
-    """Return ``sum_{m <= order} t^m / m!`` elementwise."""
-    total: FloatArray = np.ones_like(t)
-    for m in range(order, 0, -1):
-        total = 1 + total * t / m
-    return total
-
-
 @np.errstate(over="ignore", invalid="ignore")
 def gaussian_coefficients(
     points: FloatArray,
