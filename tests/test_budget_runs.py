@@ -17,7 +17,7 @@ from test_budgeted_sgd import two_moons
 from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods import budget_run
+from svmfast.methods import budget_model, budget_run
 from svmfast.methods.budget_options import BudgetTrainOptions
 from svmfast.methods.budget_train import Checkpointing, budget_train
 from svmfast.rows import Rows
@@ -128,6 +128,21 @@ def test_a_working_set_is_read_and_shuffled_once(monkeypatch):
     once = [(0, epoch, number) for epoch in range(2) for number in range(source.n_sets)]
     assert read == [*once[: source.n_sets], *once]  # counting the classes, then the passes
     assert [key[1:3] for key in shuffled] == [key[1:] for key in once]
+
+
+def test_refits_in_groups_give_the_same_bytes(monkeypatch):
+    source, _ = fixture("digits")
+    options = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2)
+    whole = libsvm_model_bytes(budget_train(source, options)[0])
+    groups = []
+    step = budget_model._refit_in_step
+    monkeypatch.setattr(
+        budget_model, "_refit_in_step", lambda *given: groups.append(len(given[1])) or step(*given)
+    )
+    monkeypatch.setattr(budget_model, "REFIT_MATRICES", 10**5)
+    assert libsvm_model_bytes(budget_train(source, options, memory=1 << 28)[0]) == whole
+    assert len(groups) > 5
+    assert sum(groups) == 45
 
 
 def test_one_working_set_is_in_memory_at_a_time():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,8 @@ from svmfast.solvers.training_data import expand
 
 #: Digits of a support vector's values in a LIBSVM model file.
 SV_DIGITS = 8
+#: A refit holds about so many matrices of (B + 1)^2 numbers.
+REFIT_MATRICES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
         if id(pair) not in fits:
             results[id(pair)] = Finished(iterate, positive, loss, loss, None, False)
             return
-        fitted, report = fits[id(pair)].result()
+        fitted, report = fits[id(pair)]
         refit_loss = run.loss(pair, fitted)
         better = refit_loss <= loss
         results[id(pair)] = Finished(
@@ -84,15 +86,28 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
 
 def _refit(
     run: BudgetRun, iterates: dict[int, BudgetExpansion], should_stop: Callable[[], bool]
-) -> dict[int, Refit]:
-    """Refit all pairs in step, so that they share each reading of the rows."""
-    fits = {
-        id(pair): Refit(
-            iterates[id(pair)], pair.count, pair.machine.options, bias=run.options.bias is not False
-        )
-        for pair in run.pairs
-    }
-    inner = run.threads if len(run.pairs) == 1 else 1
+) -> dict[int, tuple[BudgetExpansion, RefitReport]]:
+    """Refit all pairs, as many in step as there is memory for: these share each reading of the rows."""
+    found: dict[int, tuple[BudgetExpansion, RefitReport]] = {}
+    at_once = run.memory // 4 // (REFIT_MATRICES * 8 * (run.options.budget + 1) ** 2)
+    at_once = max(run.threads, at_once)
+    for first in range(0, len(run.pairs), at_once):
+        pairs = run.pairs[first : first + at_once]
+        fits = {
+            id(pair): Refit(
+                iterates[id(pair)], pair.count, pair.machine.options, bias=run.options.bias is not False
+            )
+            for pair in pairs
+        }
+        _refit_in_step(run, pairs, fits, should_stop)
+        found |= {key: fit.result() for key, fit in fits.items()}
+    return found
+
+
+def _refit_in_step(
+    run: BudgetRun, pairs: Sequence[Pair], fits: dict[int, Refit], should_stop: Callable[[], bool]
+) -> None:
+    inner = run.threads if len(pairs) == 1 else 1
     while not all(fit.done for fit in fits.values()):
         if should_stop():
             raise KeyboardInterrupt
@@ -104,15 +119,14 @@ def _refit(
                 if not fits[id(pair)].done:
                     fits[id(pair)].add(*run.rows_of(pair, working, everything), threads=inner)
 
-            run.for_pairs(add)
+            run.for_pairs(add, pairs)
             del working, everything, add  # there is room for one working set
 
         def advance(pair: Pair) -> None:
             if not fits[id(pair)].done:
                 fits[id(pair)].advance()
 
-        run.for_pairs(advance)
-    return fits
+        run.for_pairs(advance, pairs)
 
 
 def as_written(values: FloatArray) -> FloatArray:

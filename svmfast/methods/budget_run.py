@@ -7,7 +7,7 @@ independent of each other and of the number of threads, and a run cut anywhere g
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,7 +107,7 @@ class BudgetRun:
     ) -> None:
         if source.n_rows == 0:
             raise OptionError("no rows to train on")
-        self.source, self.options, self.threads = source, options, threads
+        self.source, self.options, self.threads, self.memory = source, options, threads, memory
         self.gamma = options.gamma or (1.0 / source.n_features if source.n_features else 1.0)
         self.classes = class_labels(source.labels) if options.is_classifier else np.zeros(0)
         # The working set at hand and its order of visits, with the pass and number they belong to.
@@ -250,14 +250,15 @@ class BudgetRun:
         mine = (codes == pair.first) | (codes == pair.second)
         return TrainingBlock(working.rows, working.norms, targets), order[mine]
 
-    def for_pairs(self, work: Callable[[Pair], None]) -> None:
-        """Do something for every pair, several at a time."""
-        if self.threads == 1 or len(self.pairs) <= 1:
-            for pair in self.pairs:
+    def for_pairs(self, work: Callable[[Pair], None], pairs: Sequence[Pair] | None = None) -> None:
+        """Do something for every pair, or for those given, several at a time."""
+        pairs = self.pairs if pairs is None else pairs
+        if self.threads == 1 or len(pairs) <= 1:
+            for pair in pairs:
                 work(pair)
             return
         with ThreadPoolExecutor(self.threads) as pool:
-            list(pool.map(work, self.pairs))
+            list(pool.map(work, pairs))
 
     # -- passes --------------------------------------------------------------------------------------------
 
