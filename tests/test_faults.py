@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -136,6 +137,27 @@ def test_a_signal_while_input_is_awaited_leaves_nothing(
         assert process.stderr.read() == b""
     assert listing(tmp_path) == {"out"}
     assert out.read_bytes() == OLD
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_that_compiled_code_turns_into_an_error(number: signal.Signals, status: int) -> None:
+    # As NumPy's or our own core does, when the signal comes while it is being loaded.
+    code = f"""
+import os, time
+from svmfast.cli import main
+
+def invoke(context):
+    try:
+        os.kill(os.getpid(), {int(number)})
+        time.sleep(30)
+    except BaseException:
+        raise ImportError("initialization failed") from None
+
+main.program.invoke = invoke
+main.console()
+"""
+    done = subprocess.run([sys.executable, "-c", code, "info"], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
 @pytest.mark.parametrize(

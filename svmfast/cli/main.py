@@ -157,6 +157,8 @@ def run(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except Exception as error:
+        if _asked_to_end:  # a signal that comes while compiled code starts becomes its error
+            return _asked_to_end[0]
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             return _closed_pipe()
         return _report(error, settings.debug)
@@ -170,6 +172,8 @@ def console() -> NoReturn:
     """
     _prepare_standard_streams()
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where a shell has it ignored
+        signal.signal(signal.SIGINT, _interrupt)
     sys.unraisablehook = _end_all_the_same
     # NumPy's: what it would remark and go on with is nothing to build an answer on.
     warnings.filterwarnings("error", _OUT_OF_RANGE, RuntimeWarning)
@@ -185,8 +189,18 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM; ends the work as an interrupt does, so that no temporary file stays."""
 
 
+#: The exit status that a signal asked for.
+_asked_to_end: list[int] = []
+
+
 def _terminate(_signal: int, _frame: object) -> NoReturn:
+    _asked_to_end.append(EXIT_TERMINATED)
     raise Terminated
+
+
+def _interrupt(_signal: int, _frame: object) -> NoReturn:
+    _asked_to_end.append(EXIT_INTERRUPTED)
+    raise KeyboardInterrupt
 
 
 def _end_all_the_same(ignored: sys.UnraisableHookArgs) -> None:
