@@ -16,8 +16,10 @@ from program import svmfast as run_program
 from svmfast.errors import OptionError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.compress import Settings, prepare
 from svmfast.methods.dcpred import DcpredSettings, fit_exact, fit_svc
 from svmfast.methods.train import TrainOptions, train
+from svmfast.models.expansion import KernelExpansion
 
 MINE = DcpredSettings((0.01,), (10.0,), clusters=1, landmarks=40, iterations=60)
 
@@ -50,8 +52,20 @@ def test_as_many_landmarks_as_vectors_is_the_exact_model() -> None:
     model, report = fit_exact(rows, exact, many, fit="pairs")
     test = read_svmlight(data_path("digits.test")).rows
     assert np.allclose(model.decision_values(test), exact.decision_values(test), atol=1e-9)
-    assert report.held_out is not None
-    assert report.held_out["label_agreement"] == 1
+    assert report.held_out is None  # nothing was fitted
+
+
+def test_the_error_is_stated_on_rows_that_compress_kept_out_of_the_fit() -> None:
+    exact = load_model(model_path("digits_nu_rbf"))
+    assert isinstance(exact, KernelExpansion)
+    rows = read_svmlight(data_path("digits.train")).rows
+    few = replace(MINE, landmarks=30)  # type: ignore[attr-defined]
+    told = fit_exact(rows, exact, few, fit="pairs")[1].held_out
+    how = Settings(start="kmeans", iterations=few.iterations, seed=few.seed, memory=few.memory)
+    stated = prepare(exact, rows, settings=how).compress(30)[1].statement
+    assert told is not None
+    assert (told["rows"], told["fallback_error"]) == (stated.rows, stated.quantile_999)
+    assert told["agreement_low"] == stated.agreement_low
 
 
 def test_the_program_trains_pairs(tmp_path: Path) -> None:

@@ -90,3 +90,24 @@ def test_a_pipe_gives_what_the_file_gives(name: str, tmp_path: Path) -> None:
     expected = run(name, tmp_path, 1).partition(b"\0")[0]
     text = Path(IRIS).read_bytes()
     assert run(name, tmp_path, 2, stdin=text).partition(b"\0")[0] == expected
+
+
+PHOTOS, ROWS = str(model("photos_c_rbf")), str(data("photos.train"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["approximate", PHOTOS, "--order", "1", "--cells", "10", "--data", ROWS],
+        ["compress", PHOTOS, "--sv", "20", "--start", "kmeans", "--iterations", "3", "--data", ROWS],
+    ],
+    ids=["approximate", "compress"],
+)
+def test_openmp_has_no_say(words: list[str], tmp_path: Path) -> None:
+    # k-means on more rows than one thread takes at a time, in a process that has not loaded it before.
+    made = []
+    for threads in ("1", "4"):
+        environment = {**os.environ, "OMP_NUM_THREADS": threads}
+        subprocess.run([PROGRAM, *words, "-q", "-o", tmp_path / threads], env=environment, check=True)
+        made.append((tmp_path / threads).read_bytes())
+    assert made[0] == made[1]

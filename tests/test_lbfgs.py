@@ -73,3 +73,15 @@ def test_a_value_that_is_no_number_counts_as_too_high() -> None:
             return float(x[0] - np.log(x[0])) if x[0] > 0 else float("nan"), 1 - 1 / x
 
     assert minimise(fun, np.array([5.0]), 100).x[0] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_the_unit_of_the_function_does_not_matter(scale: float) -> None:
+    curvatures = np.geomspace(1, 100, 20)
+
+    def fun(x: FloatArray) -> tuple[float, FloatArray]:
+        return scale * float(curvatures @ x**2) / 2, scale * curvatures * x
+
+    found = minimise(fun, np.ones(20), 150, tolerance=0)
+    assert found.value < 1e-20 * fun(np.ones(20))[0]
+    assert found.evaluations < 250

@@ -104,6 +104,8 @@ def _lines(report: DcpredReport, model: str, size: int, cost: dict[str, float]) 
                 f"|difference| median {held['median']:.3g}, 99% below {held['quantile_99']:.3g}, "
                 f"99.9% below {held['quantile_999']:.3g}"
             )
+        if held.get("trained_on"):
+            said.append("the exact model was trained on such rows: unseen ones agree less")
         lines.append(f"held out    {held['rows']:,.0f} rows: {'; '.join(said)}")
     lines += [
         f"prediction  {cost['linear_cost']:.3g} times a linear model's time, "

@@ -54,7 +54,7 @@ DEFAULT_DIFFERENCE = 0.5
     default="10m",
     show_default=True,
     metavar="10m",
-    help="For making the models; timing them at the end takes seconds more.",
+    help="For making the models; timing them at the end predicts with each twice at least.",
 )
 @click.option("-o", "--output", metavar="DIR", help="Where models and reports go (default: name.frontier).")
 @click.option(

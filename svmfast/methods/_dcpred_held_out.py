@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svmfast.methods._compress_statement import clopper_pearson
+from svmfast.methods._compress_statement import ErrorStatement, clopper_pearson
 from svmfast.models.base import Model
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
@@ -31,7 +31,8 @@ def held_out(
         Clopper-Pearson interval at 95 %, ``agreement_low`` and ``agreement_high``, and ``fallback_error``.
         That is an error for `predict --exact EXACT --assume-error`: where values were fitted, the 99.9 %
         quantile of their difference; where labels were, the same quantile of what a row's values would have
-        to be wrong by for its label to be another than the exact one.
+        to be wrong by for its label to be another than the exact one. ``trained_on`` 1, added by
+        :func:`svmfast.methods.dcpred.fit_exact`: `exact` was trained on these rows, others will agree less.
     """
     n = len(aside)
     if not n:
@@ -51,6 +52,19 @@ def held_out(
         if not values_fitted:
             needed = np.where(same, 0.0, _certainty(model.head, ours))
             found["fallback_error"] = float(np.quantile(needed, 0.999, method="higher"))
+    return found
+
+
+def as_held_out(statement: ErrorStatement) -> dict[str, float]:
+    """Return compress's statement, of a model fitted to values, as :func:`held_out` has it."""
+    found = {"rows": float(statement.rows), "median": statement.median}
+    found |= {"quantile_99": statement.quantile_99, "quantile_999": statement.quantile_999}
+    found |= {"largest": statement.largest, "fallback_error": statement.quantile_999}
+    if statement.label_agreement is not None:
+        assert statement.agreement_low is not None
+        assert statement.agreement_high is not None
+        found["label_agreement"] = statement.label_agreement
+        found |= {"agreement_low": statement.agreement_low, "agreement_high": statement.agreement_high}
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from svmfast.errors import OptionError
+from svmfast.methods._compress_statement import ErrorStatement
 from svmfast.methods._dcpred_settings import DcpredSettings
 from svmfast.methods.compress import Settings, prepare
 from svmfast.models.base import Model
@@ -36,8 +37,10 @@ def check_pairs(settings: DcpredSettings) -> None:
 
 def fit_pairs(
     exact: Model, rows: Rows, settings: DcpredSettings, *, threads: int, progress: Progress
-) -> RoutedModel:
-    """Return `exact` with as many landmarks as the settings say, as a model of one cell.
+) -> tuple[RoutedModel, ErrorStatement | None]:
+    """Return `exact` with as many landmarks as the settings say, as a model of one cell; and how far it is.
+
+    The statement is compress's own, of rows that are in no part of the fit; None where nothing was fitted.
 
     Parameters
     ----------
@@ -53,6 +56,7 @@ def fit_pairs(
     if exact.head.n_classes < 3:
         raise OptionError("--fit pairs is for three or more classes; two have one pair, see --fit values")
     made: KernelExpansion = exact
+    statement: ErrorStatement | None = None
     if settings.landmarks < len(exact.sv):
         how = Settings(
             start="kmeans",
@@ -61,9 +65,10 @@ def fit_pairs(
             threads=threads,
             memory=settings.memory,
         )
-        made = prepare(exact, rows, settings=how).compress(settings.landmarks, progress=progress)[0]
+        made, report = prepare(exact, rows, settings=how).compress(settings.landmarks, progress=progress)
+        statement = report.statement
     assert made.nr_sv is not None
-    return RoutedModel(
+    model = RoutedModel(
         head=made.head,
         kernel="rbf",
         gamma=np.array([made.kernel.gamma]),
@@ -75,3 +80,4 @@ def fit_pairs(
         rho=np.ascontiguousarray(made.rho[None]),
         nr_sv=np.ascontiguousarray(made.nr_sv[None].astype(np.int64)),
     )
+    return model, statement

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.methods._dcpred_held_out import held_out
+from svmfast.methods._compress_statement import ErrorStatement
+from svmfast.methods._dcpred_held_out import as_held_out, held_out
 from svmfast.methods._dcpred_pairs import check_pairs, fit_pairs
 from svmfast.methods._dcpred_search import choose, linear_functions, score_of
 from svmfast.methods._dcpred_settings import (
@@ -99,7 +100,7 @@ def fit_svc(
         seconds = Stopwatch()
         exact = train(rows, labels, TrainOptions(gamma=gamma, C=cost, cache_size=CACHE_MEGABYTES))
         seconds.lap("exact model")
-        return _fit_pairs(training, exact, settings, threads, provenance or {}, progress, seconds)
+        return _fit_pairs(training, exact, settings, threads, provenance or {}, progress, seconds)[:2]
     return _fit("svc", training, settings, threads, provenance or {}, progress)
 
 
@@ -174,29 +175,30 @@ def fit_exact(
         raise OptionError(f"--fit {fit} is for classifiers; this is a {head.svm_type} model")
     if fit == "pairs":
         check_pairs(settings)
+    if fit == "pairs":
+        training = _labelled(rows, head, exact.decision_values(rows, threads=threads), None)
+        model, report, statement = _fit_pairs(
+            training, exact, settings, threads, provenance or {}, progress, Stopwatch()
+        )
+        told = None if statement is None else as_held_out(statement)
+        return model, replace(report, held_out=told)
     rng = np.random.default_rng([settings.seed, 13])
     kept = np.zeros(len(rows), dtype=bool)
     if len(rows) >= 20:
         kept[rng.choice(len(rows), min(MOST_HELD_OUT, int(HELD_OUT * len(rows))), replace=False)] = True
     aside, inside = rows.take(np.flatnonzero(kept)), rows.take(np.flatnonzero(~kept))
-    landmarks = None
+    landmarks, trained_on = None, False
     if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
         width = max(rows.n_columns, exact.sv.n_columns)
         sv = Rows(exact.sv.indptr, exact.sv.indices, exact.sv.values, width)
         # Support vectors are often rows of the data: those held out take no part by that way either.
-        seen = set(_keys(aside))
-        new = np.array([i for i, key in enumerate(_keys(sv)) if key not in seen], dtype=np.int64)
+        seen, keys = set(_keys(aside)), _keys(sv)
+        trained_on = 2 * len(set(keys) & set(_keys(rows))) > len(keys)
+        new = np.array([i for i, key in enumerate(keys) if key not in seen], dtype=np.int64)
         sv = sv.take(new)
         landmarks = Exact(sv, (exact.sv_coef[:, new] ** 2).sum(axis=0))
         inside = Rows.concatenate([Rows(inside.indptr, inside.indices, inside.values, width), sv])
     values = exact.decision_values(inside, threads=threads)
-    if fit == "pairs":
-        training = _labelled(inside, head, values, None)
-        model, report = _fit_pairs(
-            training, exact, settings, threads, provenance or {}, progress, Stopwatch()
-        )
-        told = held_out(exact, model, aside, values_fitted=True, threads=threads)
-        return model, replace(report, held_out=told)
     if fit == "values":
         training = Training(inside, values, head, "squares", landmarks)
     else:
@@ -204,6 +206,8 @@ def fit_exact(
         settings = replace(settings, strengths=(cost,))
     model, report = _fit(fit, training, settings, threads, provenance or {}, progress)
     found = held_out(exact, model, aside, values_fitted=fit == "values", threads=threads)
+    if found is not None and trained_on:
+        found["trained_on"] = 1.0
     return model, replace(report, held_out=found)
 
 
@@ -241,14 +245,15 @@ def _fit_pairs(
     provenance: Mapping[str, str],
     progress: Progress,
     seconds: Stopwatch,
-) -> tuple[RoutedModel, DcpredReport]:
-    made = fit_pairs(exact, training.rows, settings, threads=threads, progress=progress)
+) -> tuple[RoutedModel, DcpredReport, ErrorStatement | None]:
+    made, statement = fit_pairs(exact, training.rows, settings, threads=threads, progress=progress)
     seconds.lap("landmarks")
     gamma, strength = float(made.gamma[0]), settings.strengths[0]
     sizes = np.array([len(training.rows)])
-    return _reported(
+    model, report = _reported(
         "pairs", training, made, settings, gamma, strength, sizes, provenance, threads, seconds=seconds.laps
     )
+    return model, report, statement
 
 
 def _svc(rows: Rows, labels: FloatArray) -> Training:

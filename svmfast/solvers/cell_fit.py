@@ -162,12 +162,13 @@ def move_landmarks(
         value, by_vectors, by_coef, by_rho, by_gamma = problem.objective(at, cost, threads)
         by_vectors *= unit
         by_weights = mixed(by_coef, root)
-        by_width = slow * by_gamma * at.gamma / np.cosh(slow * z[-1] / _FARTHEST) ** 2
+        by_width = slow * by_gamma * at.gamma * (1 - np.tanh(slow * z[-1] / _FARTHEST) ** 2)
         return value, np.concatenate([by_vectors.ravel(), by_weights.ravel(), by_rho, [by_width]])
 
     weights = mixed(start.coef, inverse)
     z0 = np.concatenate([start.vectors.ravel() / unit, weights.ravel(), start.rho, [0.0]])
-    result = minimise(fun, z0, iterations)
+    with np.errstate(over="ignore", invalid="ignore"):  # a step too long is stepped back from
+        result = minimise(fun, z0, iterations)
     moved = unpack(result.x)
     return CellExpansion(
         np.ascontiguousarray(moved.vectors),

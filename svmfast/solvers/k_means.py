@@ -45,8 +45,11 @@ def k_means(
         points = points / scale
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
-    with warnings.catch_warnings():
+    # Here, not by the caller: a limit binds only the libraries that are loaded when it is set, and this one
+    # brings an OpenMP of its own. Sums of several threads would depend on their number.
+    with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than centres
         means = KMeans(count, n_init=1, max_iter=max_iterations, random_state=seed)
         centres = means.fit(points, sample_weight=weights).cluster_centers_

@@ -80,15 +80,18 @@ def minimise(
             steps, changes, inverses = [], [], []
             direction, slope = -gradient, -float(gradient @ gradient)
         if slope == 0:
+            done -= 1
             break
         first = 1.0 if steps else min(1.0, 1 / float(np.sqrt(-slope)))
         found = _search(fun, x, value, direction, slope, first)
         evaluations += found.evaluations
         if found.length == 0:  # rounding is all that is left to gain
+            done -= 1
             break
         step, change = found.length * direction, found.gradient - gradient
         curvature = float(step @ change)
-        if curvature > 1e-10 * float(change @ change):
+        # Relative to both lengths: the test must not depend on the unit of the function.
+        if curvature > 1e-10 * float(np.sqrt((step @ step) * (change @ change))):
             steps.append(step)
             changes.append(change)
             inverses.append(1 / curvature)

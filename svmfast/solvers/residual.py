@@ -135,7 +135,7 @@ def _tail(
     x, a, norms = x[mine], a[mine], norms[mine]
     matrices, quadratic = _moments(x, a, first, top, threads) if m else ({}, {})
     for j in range(order + 1, top + 1):
-        absolute = float(np.abs(a) @ norms**j) ** 2
+        absolute = float(np.square(np.abs(a) @ norms**j))  # inf where it overflows, and so is the bound
         error = ((2 * m + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
         if j == 0 or not m:
             square = absolute * (1 + 1e-12) if j == 0 else 0.0
@@ -203,6 +203,7 @@ def _moments(
     ax = a[:, None] * x
     spectral = range(first, min(first + SPECTRAL - 1 + (SPECTRAL if first == 1 else 0), top) + 1)
 
+    @np.errstate(over="ignore", invalid="ignore")  # a pool's threads do not inherit it
     def stripe(start: int) -> tuple[list[FloatArray], list[float]]:
         stop = min(n, start + STRIPE)
         inner = np.zeros((len(spectral), stop - start, d))
