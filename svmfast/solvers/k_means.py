@@ -47,10 +47,11 @@ def k_means(
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
+    # Fewer distinct points than centres are no fault. A filter for good: catch_warnings is not for threads.
+    warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
     # Here, not by the caller: a limit binds only the libraries that are loaded when it is set, and this one
     # brings an OpenMP of its own. Sums of several threads would depend on their number.
-    with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than centres
+    with threadpool_limits(1, user_api="openmp"):
         means = KMeans(count, n_init=1, max_iter=max_iterations, random_state=seed)
         centres = means.fit(points, sample_weight=weights).cluster_centers_
     found: FloatArray = np.ascontiguousarray(centres if scale == 1.0 else centres * scale, dtype=np.float64)
