@@ -69,7 +69,7 @@ inline vd exp2_fast(vd t) {
     p = fma(p, r, broadcast(0x1.ebfbe045f4d3cp-3));
     p = fma(p, r, broadcast(0x1.62e42fefa39efp-1));
     p = fma(p, r, broadcast(1.0));
-    return (vd)((vi)p + ((vi)shifted << 52));
+    return (vd)((vu)p + ((vu)shifted << 52));
 }
 
 // The sum of an octet's lanes, in the same order for every width.

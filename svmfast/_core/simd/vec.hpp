@@ -22,6 +22,8 @@ constexpr std::size_t W = 2;
 
 typedef double vd __attribute__((vector_size(W * 8)));
 typedef std::int64_t vi __attribute__((vector_size(W * 8)));
+// Of exponents: what overflows in them (a nan went in, and is found out by its size elsewhere) wraps around.
+typedef std::uint64_t vu __attribute__((vector_size(W * 8)));
 
 inline vd load(const double *p) {
     vd v;
@@ -81,7 +83,7 @@ inline vd exp2(vd t) {
     p = fma(p, r, broadcast(0x1.ebfbdff82c598p-3));
     p = fma(p, r, broadcast(0x1.62e42fefa39efp-1));
     p = fma(p, r, broadcast(1.0));
-    return (vd)((vi)p + ((vi)shifted << 52));
+    return (vd)((vu)p + ((vu)shifted << 52));
 }
 
 }  // namespace svmfast::SVMFAST_ISA
