@@ -447,6 +447,7 @@ def test_uneven_clusters_are_counted_when_they_are_known() -> None:
             fit(rows, *targets, wanted)
 
 
+@pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
 @pytest.mark.parametrize("words", [["--task", "error"], ["MODEL", "--task", "svc"]])
 def test_the_memory_said_before_is_not_exceeded(words: list[str], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)

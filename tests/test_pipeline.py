@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 from program import PROGRAM, ROOT, data
 
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
+    pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="make itself does not pass the sanitizers"),
+]
 
 
 def make(cwd: Path, *words: str, train: Path | None = None) -> subprocess.CompletedProcess[str]:
