@@ -12,7 +12,7 @@
   the peak of memory is held against what the table says.
 
 --quick does the same with small sizes, in seconds. Prints a table and the counts; ends with 1 if anything was
-wrong.
+wrong. (Over 400 lines: the three parts share how a process is run, metered and judged.)
 """
 
 from __future__ import annotations

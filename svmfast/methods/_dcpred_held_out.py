@@ -55,6 +55,12 @@ def held_out(
     return found
 
 
+def row_keys(rows: Rows) -> list[bytes]:
+    """Return what is equal for equal rows."""
+    ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    return [rows.indices[a:b].tobytes() + rows.values[a:b].tobytes() for a, b in ends]
+
+
 def as_held_out(statement: ErrorStatement) -> dict[str, float]:
     """Return compress's statement, of a model fitted to values, as :func:`held_out` has it."""
     found = {"rows": float(statement.rows), "median": statement.median}

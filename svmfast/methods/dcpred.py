@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods._compress_statement import ErrorStatement
-from svmfast.methods._dcpred_held_out import as_held_out, held_out
+from svmfast.methods._dcpred_held_out import as_held_out, held_out, row_keys
 from svmfast.methods._dcpred_pairs import check_pairs, fit_pairs
 from svmfast.methods._dcpred_search import choose, linear_functions, score_of
 from svmfast.methods._dcpred_settings import (
@@ -192,8 +192,8 @@ def fit_exact(
         width = max(rows.n_columns, exact.sv.n_columns)
         sv = Rows(exact.sv.indptr, exact.sv.indices, exact.sv.values, width)
         # Support vectors are often rows of the data: those held out take no part by that way either.
-        seen, keys = set(_keys(aside)), _keys(sv)
-        trained_on = 2 * len(set(keys) & set(_keys(rows))) > len(keys)
+        seen, keys = set(row_keys(aside)), row_keys(sv)
+        trained_on = 2 * len(set(keys) & set(row_keys(rows))) > len(keys)
         new = np.array([i for i, key in enumerate(keys) if key not in seen], dtype=np.int64)
         sv = sv.take(new)
         landmarks = Exact(sv, (exact.sv_coef[:, new] ** 2).sum(axis=0))
@@ -261,12 +261,6 @@ def _svc(rows: Rows, labels: FloatArray) -> Training:
     if head.n_classes == 1:
         raise UnsupportedError(f"all rows have label {labels[0]:g}", "give rows of two or more classes")
     return Training(rows, targets, head, "squared_hinge")
-
-
-def _keys(rows: Rows) -> list[bytes]:
-    """Return what is equal for equal rows."""
-    ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-    return [rows.indices[a:b].tobytes() + rows.values[a:b].tobytes() for a, b in ends]
 
 
 def _labelled(rows: Rows, exact: Head, values: FloatArray, landmarks: Exact | None) -> Training:
