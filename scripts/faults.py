@@ -2,10 +2,10 @@
 
     scripts/faults [--kills 200] [--seed 0] [--scale 1]
 
-Every run starts with an old output there, or none, and ends by SIGKILL, SIGTERM or SIGINT between its start
-and a little after its end. Afterwards the output must be the old one or the whole new one, a temporary file
-may be left by SIGKILL alone, and status and message must be right. Prints the counts; ends with 1 if anything
-was wrong.
+Every run starts with an old output there, or none, and ends by SIGKILL, SIGTERM, SIGINT or SIGHUP between
+its start and a little after its end. Afterwards the output must be the old one or the whole new one, a
+temporary file may be left by SIGKILL alone, and status and message must be right. Prints the counts; ends
+with 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from killing import SIGNALS, Tally, jobs, kill_once, measure  # noqa: E402
+from program import heed_signals  # noqa: E402
 
 
 def main() -> int:
@@ -30,6 +31,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scale", type=int, default=1, help="times the work of a job")
     options = parser.parse_args()
+    heed_signals()
     chance, wrong = random.Random(options.seed), 0
     whole = Tally()
     with tempfile.TemporaryDirectory(prefix="svmfast-faults-") as name:

@@ -13,9 +13,14 @@ from pathlib import Path
 from program import FIXTURES, PROGRAM, data, model
 
 OLD = b"what stood there before\n"
-SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 #: What the program says of an end by signal; before its own first line runs, Python ends as Python does.
-STATUS = {signal.SIGKILL: {-9}, signal.SIGTERM: {143, -15}, signal.SIGINT: {130, -2, 1}}
+STATUS = {
+    signal.SIGKILL: {-9},
+    signal.SIGTERM: {143, -15},
+    signal.SIGINT: {130, -2, 1},
+    signal.SIGHUP: {129, -1},
+}
 
 
 @dataclass
@@ -63,8 +68,6 @@ def start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # A run in the background ignores interrupts, and its children would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -103,7 +106,7 @@ def kill_once(job: Job, folder: Path, number: signal.Signals, chance: random.Ran
             tally.faults.append(f"{where}: status 0 without the output")
     elif process.returncode not in STATUS[number]:
         tally.faults.append(f"{where}: status {process.returncode}")
-    if process.returncode in (0, 130, 143) and message:
+    if process.returncode in (0, 129, 130, 143) and message:
         tally.faults.append(f"{where}: status {process.returncode} and {message[-300:]!r}")
     litter = [p for p in folder.iterdir() if p.name.startswith(".out")]
     if litter and number != signal.SIGKILL:

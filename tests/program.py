@@ -16,6 +16,15 @@ FIXTURES = ROOT / "fixtures"
 PROGRAM = Path(sysconfig.get_path("scripts")) / "svmfast"
 
 
+def heed_signals() -> None:
+    """Let interrupts and hanging up be heard here and in the programs started from here.
+
+    In the background of a script, or under nohup, they are ignored, and children inherit that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def svmfast(
     *args: str | os.PathLike[str], stdin: bytes = b"", cwd: Path | None = None, timeout: float = 60
 ) -> subprocess.CompletedProcess[bytes]:
@@ -41,8 +50,6 @@ def started(*args: str | os.PathLike[str]) -> Iterator[subprocess.Popen[bytes]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # A test run in the background ignores interrupts, and its children would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     watchdog = threading.Timer(60, process.kill)
     watchdog.start()

@@ -6,12 +6,13 @@ import gzip
 import json
 import re
 import signal
+import subprocess
 import time
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from program import data, started, svmfast
+from program import PROGRAM, data, started, svmfast
 
 from svmfast.cli.budget_train import command
 from svmfast.errors import CheckpointError, FileAccessError
@@ -146,7 +147,9 @@ def large(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(("stop", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("stop", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(stop, status, large, tmp_path):
     run = ("budget-train", "-c", "10", "-g", "0.1", "-B", "300", "--passes", "12", "-q", "--keep", "best")
     whole = svmfast(*run, large, "-").stdout
@@ -165,6 +168,26 @@ def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(stop,
     done = svmfast(*safe, "--resume", large, model)
     assert done.returncode == 0, said(done)
     assert model.read_bytes() == whole
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_the_parent_ignores_is_ignored(number, large, tmp_path):
+    """As in the background of a script, or under nohup."""
+    run = (PROGRAM, "budget-train", "-c", "10", "-g", "0.1", "-B", "100", "--passes", "20", "-q")
+    process = subprocess.Popen(
+        [*run, "--checkpoint", "state", "--checkpoint-every", "30000", large, "m"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_IGN),
+    )
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "state").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert process.poll() is None
+    process.send_signal(number)
+    assert process.communicate(timeout=60)[1] == b""
+    assert process.returncode == 0
+    assert (tmp_path / "m").exists()
 
 
 def test_resume_without_a_checkpoint_starts_and_with_one_says_so(tmp_path):

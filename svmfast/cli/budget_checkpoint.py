@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from svmfast.cli.messages import count, remark
+from svmfast.cli.signals import signals_to_end
 from svmfast.errors import CheckpointError, OptionError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def checkpointing(
             raise KeyboardInterrupt
         asked.append(number)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop) for number in signals_to_end()}
     try:
         yield Checkpointing(
             lambda meta, arrays: write_checkpoint(path, {**meta, "run": run}, arrays),

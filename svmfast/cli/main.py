@@ -11,7 +11,6 @@ import importlib
 import io
 import os
 import re
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from typing import NoReturn
 import click
 
 from svmfast import __version__
+from svmfast.cli import signals
 from svmfast.errors import InputError, SvmfastError
 
 #: name -> (where its click command lives, one line for ``svmfast --help``), in the order of the help text.
@@ -42,7 +42,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
 EXIT_BAD_INPUT = 2
 EXIT_INTERNAL = 3
 EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
 
 _OUT_OF_RANGE = "(overflow|invalid value) encountered"
 _TRY_DEBUG = "; run again with --debug for the trace"
@@ -152,13 +151,12 @@ def run(args: Sequence[str] | None = None) -> int:
         return _flushed(exit_.exit_code)
     except BrokenPipeError:
         return _closed_pipe()
-    except Terminated:
-        return EXIT_TERMINATED
     except (KeyboardInterrupt, click.Abort):
-        return EXIT_INTERRUPTED
+        return signals.status_asked_for() or EXIT_INTERRUPTED
     except Exception as error:
-        if _asked_to_end:  # a signal that comes while compiled code starts becomes its error
-            return _asked_to_end[0]
+        # A signal that comes while compiled code starts becomes its error.
+        if (status := signals.status_asked_for()) is not None:
+            return status
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             return _closed_pipe()
         return _report(error, settings.debug)
@@ -171,10 +169,7 @@ def console() -> NoReturn:
     apart takes longer than many predictions.
     """
     _prepare_standard_streams()
-    signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where a shell has it ignored
-        signal.signal(signal.SIGINT, _interrupt)
-    sys.unraisablehook = _end_all_the_same
+    signals.install()
     # NumPy's: what it would remark and go on with is nothing to build an answer on.
     warnings.filterwarnings("error", _OUT_OF_RANGE, RuntimeWarning)
     status = run()
@@ -183,42 +178,6 @@ def console() -> NoReturn:
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
     os._exit(status)
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM; ends the work as an interrupt does, so that no temporary file stays."""
-
-
-#: The exit status that a signal asked for.
-_asked_to_end: list[int] = []
-
-
-def _terminate(_signal: int, _frame: object) -> NoReturn:
-    _asked_to_end.append(EXIT_TERMINATED)
-    raise Terminated
-
-
-def _interrupt(_signal: int, _frame: object) -> NoReturn:
-    _asked_to_end.append(EXIT_INTERRUPTED)
-    raise KeyboardInterrupt
-
-
-def _end_all_the_same(ignored: sys.UnraisableHookArgs) -> None:
-    """Raise an interrupt again that came where Python drops exceptions, as in a destructor.
-
-    Without that the work would go on to its end, status 0, as if nobody had asked it to stop.
-    """
-    if not issubclass(ignored.exc_type, KeyboardInterrupt) or not hasattr(signal, "setitimer"):
-        sys.__unraisablehook__(ignored)
-        return
-    interrupt = ignored.exc_type
-
-    def again(_signal: int, _frame: object) -> NoReturn:
-        raise interrupt
-
-    # Not from here, where it would be dropped as well: a moment later, back in the program.
-    signal.signal(signal.SIGALRM, again)
-    signal.setitimer(signal.ITIMER_REAL, 0.001)
 
 
 def _prepare_standard_streams() -> None:
