@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from svmfast.cli.approximate import command, default_output
-from svmfast.errors import MemoryLimitError, OptionError, SvmfastError, UnsupportedError
+from svmfast.errors import DoesNotPayError, MemoryLimitError, OptionError, SvmfastError, UnsupportedError
 from svmfast.formats.detect import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
@@ -149,11 +151,39 @@ def test_limits_are_named_before_any_work() -> None:
     with pytest.raises(MemoryLimitError, match=r"order 9 in 59 variables needs .* lower --order"):
         approximate(model("digits_nu_rbf"), order=9)
     with pytest.raises(MemoryLimitError, match=r"densely stored, needs"):
-        approximate(model("digits_nu_rbf"), memory_limit=1000)
+        approximate(model("digits_nu_rbf"), order=0, center="mean", memory_limit=1000)
     with pytest.raises(OptionError, match="order 17 is not between 0 and 16"):
         approximate(model("iris_c_rbf_prob"), order=17)
     with pytest.raises(OptionError, match="center 'middle' is not one of auto, mean, origin"):
         approximate(model("iris_c_rbf_prob"), center="middle")
+
+
+@pytest.mark.parametrize(
+    ("choices", "error"),
+    [({}, MemoryLimitError), ({"cells": 3}, MemoryLimitError), ({"cells": "auto"}, DoesNotPayError)],
+)
+def test_what_cannot_fit_is_refused_before_vectors_are_stored_densely(
+    choices: dict[str, Any], error: type[SvmfastError]
+) -> None:
+    # 1,000 vectors of 20,000 features: 160 MB densely, within the limit; order 2 needs 1.6 GB a polynomial.
+    indices = np.arange(20_000, dtype=np.int32)
+    sv = Rows(np.arange(0, 20_001, 20), indices, np.ones(20_000), 20_000)
+    wide = KernelExpansion(
+        head=Head("c_svc", np.array([1, -1])),
+        kernel=Kernel("rbf", gamma=0.1),
+        sv=sv,
+        sv_coef=np.ones((1, 1000)),
+        rho=np.zeros(1),
+        nr_sv=np.array([500, 500]),
+    )
+    tracemalloc.start()
+    try:
+        with pytest.raises(error):
+            approximate(wide, memory_limit=1 << 30, **choices)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 << 20
 
 
 def test_a_worse_model_is_called_worse() -> None:

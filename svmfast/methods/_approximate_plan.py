@@ -12,6 +12,7 @@ from svmfast.methods.cells import Cell, Costs, Plan, Planner, Step
 from svmfast.methods.cost import exact_operations, polynomial_operations, routing_operations
 from svmfast.methods.expander import Expander
 from svmfast.methods.judge import Judge
+from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray
 from svmfast.solvers.taylor import check_memory, coefficient_count
@@ -38,6 +39,31 @@ class Request:
     certificate: str
     memory_limit: int
     seed: int
+
+
+def check_size(
+    model: KernelExpansion,
+    order: int | str,
+    cells: int | str,
+    tried: int,
+    max_bytes: int | None,
+    memory_limit: int,
+) -> None:
+    """Refuse what cannot fit before anything is stored densely: even the least of it is too large.
+
+    `tried` centres are held at once.
+    """
+    d, p = len(np.unique(model.sv.indices)), model.head.n_functions
+    lowest = 0 if order == "auto" else int(order)
+    polynomials = (1 if cells == "auto" else int(cells)) * p * tried
+    if "auto" not in (order, cells) and max_bytes is None:
+        check_memory(d, lowest, polynomials, memory_limit)
+        return
+    stored = polynomials * coefficient_count(d, lowest)
+    # A dropped coefficient still takes two bytes.
+    if 8 * stored > memory_limit or (max_bytes is not None and 2 * stored > max_bytes):
+        exact = exact_operations(model, d, model.sv.nnz / max(len(model.sv), 1))
+        raise DoesNotPayError(_verdict(d, p, lowest, polynomials // p, exact, max_bytes))
 
 
 def planned(
@@ -74,8 +100,6 @@ def planned(
     lowest = 0 if request.order == "auto" else highest
     cells = None if request.cells == "auto" else int(request.cells)
     if not allowed(cells or 1, lowest):
-        if not free and request.max_bytes is None:
-            check_memory(d, lowest, (cells or 1) * p, request.memory_limit)
         raise DoesNotPayError(_verdict(d, p, lowest, cells or 1, exact, request.max_bytes))
     planner = Planner(
         terms,

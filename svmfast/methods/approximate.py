@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.errors import DoesNotPayError, OptionError, UnsupportedError
-from svmfast.methods._approximate_plan import Request, better_centre, planned
+from svmfast.methods._approximate_plan import Request, better_centre, check_size, planned
 from svmfast.methods.approximate_report import ApproximationReport, report_of
 from svmfast.methods.cells import Step
 from svmfast.methods.expander import Expander, with_bounds
@@ -22,7 +22,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.taylor import MAX_ORDER, check_memory
+from svmfast.solvers.taylor import MAX_ORDER
 
 CENTERS = ("auto", "mean", "origin")
 CERTIFICATES = ("full", "row-norms", "none")
@@ -119,11 +119,13 @@ def approximate(
                 f"a polynomial kernel of degree {order} has too many monomials",
                 f"degrees up to {MAX_ORDER} are converted",
             )
+    choose = not collapses and (order == "auto" or cells != 1 or max_bytes is not None)
+    tried = 2 if center == "auto" and not (collapses or choose) else 1
+    check_size(model, order, 1 if collapses else cells, tried, max_bytes if choose else None, memory_limit)
     terms = terms_of(model, memory_limit=memory_limit)
     expander = Expander(
         model, terms, by_row_norms=certificate == "row-norms", threads=threads, progress=progress
     )
-    choose = not collapses and (order == "auto" or cells != 1 or max_bytes is not None)
     judge = None
     if choose or data is not None:
         judge = judge_of(model, terms, data, tolerance=tolerance, seed=seed, threads=threads)
@@ -139,7 +141,6 @@ def approximate(
     errors: dict[str, float] = {}
     steps: tuple[Step, ...] = ()
     if collapses:
-        check_memory(len(terms.features), int(order), terms.n_functions, memory_limit)
         center, made = "origin", expander.collapsed(int(order))
         if certificate == "none":
             made = replace(made, bound_degrees=None, bound_rest=None)
@@ -149,8 +150,6 @@ def approximate(
         request = Request(order, cells, center, target, max_bytes, size, certificate, memory_limit, seed)
         center, made, steps = planned(expander, judge, request)
     else:
-        tried = 2 if center == "auto" else 1
-        check_memory(len(terms.features), int(order), tried * terms.n_functions, memory_limit)
         center, made, errors = _single(expander, int(order), center, calibrate, certificate != "none")
     made = finished(made, center)
     if collapses and max_bytes is not None and size_of is not None and size_of(made) > max_bytes:

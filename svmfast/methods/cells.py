@@ -213,7 +213,7 @@ class Planner:
             nonlocal done
             found = tuple(
                 residual_tail(
-                    self.terms.points[self.terms.support[p]],
+                    self.terms.points_of(p),
                     self.terms.beta[p],
                     self.gamma,
                     centres[c],

@@ -60,7 +60,7 @@ def gaussian_certificate(
     scales, shift
         What calibration did to each degree and to rho: it counts as error.
     """
-    points, beta = terms.points[terms.support[p]], terms.beta[p]
+    points, beta = terms.points_of(p), terms.beta[p]
     tail = tail.of_order(order)
     factors = np.ones(order + 1) if scales is None else scales
     slack = gaussian_slack(
@@ -89,7 +89,7 @@ def polynomial_certificate(
     terms: Terms, p: int, gamma: float, coef0: float, degree: int, coefficients: FloatArray, rho: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the same for an exactly converted kernel: rounding only."""
-    points, beta = terms.points[terms.support[p]], terms.beta[p]
+    points, beta = terms.points_of(p), terms.beta[p]
     slack = polynomial_slack(points, beta, gamma, coef0, degree, coefficients, rho)
     return rounded_up(slack.degrees), rounded_up(_rest(slack, 0.0))
 

@@ -18,7 +18,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.residual import Tail, residual_tail
+from svmfast.solvers.residual import Tail, residual_tail, squared_norms_about
 from svmfast.solvers.taylor import (
     gaussian_coefficients,
     polynomial_kernel_coefficients,
@@ -75,8 +75,7 @@ class Expander:
         """Return the largest squared distance of a support vector from `centre`."""
         if not len(self.terms.points):
             return 0.0
-        u = self.terms.points - centre
-        return float(np.einsum("ij,ij->i", u, u).max())
+        return float(squared_norms_about(self.terms.points, centre).max())
 
     def about(self, centres: Sequence[FloatArray], order: int) -> str:
         """Tell about what the polynomials are best written: rows with few entries stay cheap about zero."""
@@ -114,7 +113,7 @@ class Expander:
         out = []
         for p in range(self.terms.n_functions):
             part = gaussian_coefficients(
-                self.terms.points[self.terms.support[p]],
+                self.terms.points_of(p),
                 self.terms.beta[p],
                 self.model.kernel.gamma,
                 centre,
@@ -146,7 +145,7 @@ class Expander:
         gamma, coef0 = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
         parts, bounds = [], []
         for p in range(terms.n_functions):
-            points, beta = terms.points[terms.support[p]], terms.beta[p]
+            points, beta = terms.points_of(p), terms.beta[p]
             made = polynomial_kernel_coefficients(points, beta, gamma, coef0, order, threads=self.threads)
             parts.append(Part(made, np.zeros(order + 1)))
             rho = float(self.model.rho[p])
@@ -191,8 +190,7 @@ class Expander:
             # Every so many support vectors: enough to choose by, at a fraction of the certificate's cost.
             step = max(1, -(-len(self.terms.beta[p]) // SAMPLE))
             points, beta = self.terms.points[self.terms.support[p][::step]], self.terms.beta[p][::step]
-            u = points - centre
-            s = float(np.einsum("ij,ij->i", u, u).mean()) if len(u) else 0.0
+            s = float(squared_norms_about(points, centre).mean()) if len(points) else 0.0
             # Only a choice hangs on it: no matrix of features times features where that would be large.
             wide = points.shape[1] > _WIDEST_LEADING
             tail = residual_tail(
@@ -206,8 +204,7 @@ class Expander:
 
     def tails(self, centre: FloatArray, order: int) -> tuple[Tail, ...]:
         """Return every function's residual beyond `order`, for rows as far out as the support vectors."""
-        u = self.terms.points - centre
-        squares = np.einsum("ij,ij->i", u, u)
+        squares = squared_norms_about(self.terms.points, centre)
         reach = math.sqrt(float(np.quantile(squares, 0.9))) if len(squares) else 0.0
         top = last_degree(self.terms, self.model.kernel.gamma, reach, order)
         out = []
@@ -215,7 +212,7 @@ class Expander:
             self.progress(p, self.terms.n_functions, "certify")
             out.append(
                 residual_tail(
-                    self.terms.points[self.terms.support[p]],
+                    self.terms.points_of(p),
                     self.terms.beta[p],
                     self.model.kernel.gamma,
                     centre,

@@ -38,6 +38,11 @@ class Terms:
         """Number of decision functions."""
         return len(self.support)
 
+    def points_of(self, p: int) -> FloatArray:
+        """Return the support vectors of decision function `p`: no copy where all of them take part."""
+        support = self.support[p]
+        return self.points if len(support) == len(self.points) else self.points[support]
+
     def dense(self, rows: Rows) -> FloatArray:
         """Return `rows` in the columns of `features`; entries elsewhere are left out."""
         out = np.zeros((len(rows), len(self.features)))

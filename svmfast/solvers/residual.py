@@ -35,6 +35,19 @@ SPECTRAL = 4
 # Tiles of the Gram matrix: a stripe of rows is one task, and a tile and its powers stay in the cache.
 STRIPE = 256
 TILE = 512
+# Numbers of a block of points that is worked on at a time.
+BLOCK = 1 << 18
+
+
+def squared_norms_about(points: FloatArray, centre: FloatArray, scale: float = 1.0) -> FloatArray:
+    """Return ``||scale (point - centre)||^2`` of every row, without a second matrix of the points' size."""
+    out = np.empty(len(points))
+    step = max(1, BLOCK // max(1, points.shape[1]))
+    for start in range(0, len(points), step):
+        u = points[start : start + step] - centre
+        u *= scale
+        out[start : start + step] = np.einsum("ij,ij->i", u, u)
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +127,7 @@ def _tail(
         if n and order < 0:
             degrees[0] = float(np.abs(beta).sum()) * (1 + 1e-12)
         return Tail(degrees, 0.0)
-    x = (points - centre) * math.sqrt(2 * gamma)
-    squares = np.einsum("ij,ij->i", x, x)
+    squares = squared_norms_about(points, centre, math.sqrt(2 * gamma))
     norms = np.sqrt(squares)
     apart = np.arange(n if by_row_norms else 0)
     if not by_row_norms and reach is not None:
@@ -132,7 +144,9 @@ def _tail(
     first = max(order + 1, 1)
     mine = np.delete(np.arange(n), apart)
     m = len(mine)
-    x, a, norms = x[mine], a[mine], norms[mine]
+    a, norms = a[mine], norms[mine]
+    x = (points if m == n else points[mine]) - centre
+    x *= scale
     matrices, quadratic = _moments(x, a, first, top, threads) if m else ({}, {})
     for j in range(order + 1, top + 1):
         absolute = float(np.square(np.abs(a) @ norms**j))  # inf where it overflows, and so is the bound

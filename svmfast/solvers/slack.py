@@ -13,7 +13,7 @@ import numpy as np
 
 from svmfast.certificate import SPARE_ENTRIES
 from svmfast.rows import FloatArray
-from svmfast.solvers.residual import UNIT
+from svmfast.solvers.residual import UNIT, squared_norms_about
 from svmfast.solvers.taylor import symmetric_norms
 
 
@@ -63,8 +63,7 @@ def gaussian_slack(
         As in :func:`svmfast.solvers.taylor.gaussian_coefficients`.
     """
     n, d = points.shape
-    u = points - centre
-    squares = np.einsum("ij,ij->i", u, u)
+    squares = squared_norms_about(points, centre)
     norms = np.sqrt(squares)
     a = np.abs(beta) * np.exp(-gamma * squares)
     of_centre = float(np.sqrt(centre @ centre))
