@@ -209,6 +209,9 @@ class CellEngine:
     distances : (sum over cells of pseudo landmarks times landmarks,) float64
         triangle: of each pseudo landmark from its cell's landmarks.
     pseudo_coef : (p, q) float64
+    nr_sv : (cells, k) int64, optional
+        Landmarks of each class in each cell, and `coef` is (k - 1, m), in LIBSVM's arrangement; then without
+        pseudo landmarks. Of two classes at least.
     """
 
     def __init__(
@@ -223,7 +226,9 @@ class CellEngine:
         pairs: NDArray[np.int64],
         distances: FloatArray,
         pseudo_coef: FloatArray,
+        nr_sv: NDArray[np.int64] | None = None,
     ) -> None:
+        groups = np.zeros((len(sizes), 0), dtype=np.int64) if nr_sv is None else nr_sv
         self._native = _core.CellSums(
             np.ascontiguousarray(gamma, dtype=np.float64),
             np.ascontiguousarray(sizes, dtype=np.int64),
@@ -235,12 +240,18 @@ class CellEngine:
             np.ascontiguousarray(pairs, dtype=np.int64),
             np.ascontiguousarray(distances, dtype=np.float64),
             np.ascontiguousarray(pseudo_coef, dtype=np.float64),
+            np.ascontiguousarray(groups, dtype=np.int64),
         )
 
-    def decision_values(self, cell: NDArray[np.int32], rows: Rows, *, threads: int = 1) -> FloatArray:
-        """Return the ``(len(rows), p)`` decision values of rows whose cells are known."""
-        values: FloatArray = self._native.decide(cell, rows.indptr, rows.indices, rows.values, threads)
-        return values
+    def decision_values(
+        self, cell: NDArray[np.int32], rows: Rows, *, threads: int = 1
+    ) -> tuple[FloatArray, NDArray[np.int64]]:
+        """Return the ``(len(rows), p)`` decision values of rows whose cells are known, and the doubtful rows.
+
+        With `nr_sv` rows are doubtful where a value lies within the rounding error of zero, so that a vote
+        hangs on the order of the sum; without, none is.
+        """
+        return self._native.decide(cell, rows.indptr, rows.indices, rows.values, threads)
 
 
 def pairwise_coefficients(sv_coef: FloatArray, nr_sv: NDArray[np.int64]) -> FloatArray:

@@ -137,6 +137,7 @@ class CellSums:
         pairs: NDArray[np.int64],
         distance: NDArray[np.float64],
         pseudo_coef: NDArray[np.float64],
+        group_sizes: NDArray[np.int64],
     ) -> None: ...
     def decide(
         self,
@@ -145,7 +146,7 @@ class CellSums:
         indices: NDArray[np.int32],
         values: NDArray[np.float64],
         threads: int,
-    ) -> NDArray[np.float64]: ...
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
 
 class CellFit:
     def __init__(

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <tuple>
 
@@ -35,14 +36,18 @@ class CellSums {
    public:
     // coef: one row for each function, all cells' landmarks side by side; pseudo_coef likewise. `pseudo` holds the pairs of
     // each cell's own landmarks (poly) or nothing, `distance` the distances of each pseudo landmark from them (triangle).
+    // group_sizes: landmarks of each class in each cell where coef is in LIBSVM's arrangement, else no columns.
     CellSums(In1<double> gamma, In1<std::int64_t> sizes, In2<double> landmarks, In2<double> coef, In2<double> rho, int kind,
-             In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef) {
+             In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef,
+             In2<std::int64_t> group_sizes) {
         const std::size_t n = gamma.shape(0), m = landmarks.shape(0), p = rho.shape(1), q = pseudo_coef.shape(1);
         e.columns = landmarks.shape(1);
         e.functions = p;
+        const std::size_t k = e.groups = group_sizes.shape(1);
         e.kind = static_cast<Pseudo>(kind);
         e.widest = 0;
-        if (sizes.shape(0) != n || pseudo_sizes.shape(0) != n || rho.shape(0) != n || coef.shape(0) != p ||
+        if (sizes.shape(0) != n || pseudo_sizes.shape(0) != n || rho.shape(0) != n ||
+            group_sizes.shape(0) != n || coef.shape(0) != (k ? k - 1 : p) || (k && (p != k * (k - 1) / 2 || q)) ||
             coef.shape(1) != m || pseudo_coef.shape(0) != p || (e.kind == Pseudo::poly && pairs.shape(0) != q))
             throw std::invalid_argument("the parts of the cells do not fit together");
         std::size_t at = 0, pseudo_at = 0, distance_at = 0;
@@ -54,6 +59,7 @@ class CellSums {
                 (e.kind == Pseudo::triangle && distance_at + cell.m * cell.pseudo > distance.shape(0)))
                 throw std::invalid_argument("the parts of the cells do not fit together");
             pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance, pseudo_coef);
+            if (k) pack_groups(cell, at, group_sizes.data() + c * k, coef);
             at += cell.m;
             pseudo_at += cell.pseudo;
             if (e.kind == Pseudo::triangle) distance_at += cell.m * cell.pseudo;
@@ -62,14 +68,16 @@ class CellSums {
         }
     }
 
-    Out<double> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                       int threads) const {
+    // (values, in LIBSVM's arrangement: the rows where rounding could turn a sign)
+    std::tuple<Out<double>, Out<std::int64_t>> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
+                                                      In1<std::int32_t> indices, In1<double> values, int threads) const {
         const std::size_t n = cell.shape(0), cells = e.cells.size();
         if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
         for (std::size_t i = 0; i < n; ++i)
             if (cell.data()[i] < 0 || static_cast<std::size_t>(cell.data()[i]) >= cells)
                 throw std::invalid_argument("a cell that does not exist");
         std::unique_ptr<double[]> out(new double[n * e.functions]);
+        std::vector<std::uint8_t> doubtful(e.groups ? n : 0);
         {
             nb::gil_scoped_release unlocked;
             const CellRows rows{indptr.data(), indices.data(), values.data()};
@@ -83,18 +91,50 @@ class CellSums {
                 for (std::size_t c = 0; c < cells; ++c) start[c + 1] += start[c];
                 std::vector<std::int64_t> next(start.begin(), start.end() - 1);
                 for (std::size_t i = first; i < last; ++i) order[next[cell.data()[i]]++] = i;
-                SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get());
+                SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get(), doubtful.data());
             });
         }
-        return give(std::move(out), {n, e.functions});
+        const std::size_t count = std::count(doubtful.begin(), doubtful.end(), 1);
+        std::unique_ptr<std::int64_t[]> which(new std::int64_t[count]);
+        for (std::size_t i = 0, at = 0; at < count; ++i)
+            if (doubtful[i]) which[at++] = i;
+        return {give(std::move(out), {n, e.functions}), give(std::move(which), {count})};
     }
 
    private:
+    void pack_groups(Cell &cell, std::size_t at, const std::int64_t *sizes, const In2<double> &coef) const {
+        const std::size_t k = e.groups, m = coef.shape(1);
+        cell.group_start.push_back(0);
+        for (std::size_t g = 0; g < k; ++g) {
+            if (sizes[g] < 0 || cell.group_start.back() + sizes[g] > cell.m)
+                throw std::invalid_argument("classes and landmarks do not fit together");
+            cell.group_start.push_back(cell.group_start.back() + sizes[g]);
+        }
+        if (cell.group_start.back() != cell.m) throw std::invalid_argument("classes and landmarks do not fit together");
+        cell.active = cell.m ? e.functions : 0;
+        std::vector<double> l1(k * (k - 1));
+        cell.coef.resize((k - 1) * cell.m);
+        for (std::size_t g = 0; g < k; ++g) {
+            const std::size_t first = cell.group_start[g], size = cell.group_start[g + 1] - first;
+            std::vector<const double *> rows(k - 1);
+            for (std::size_t q = 0; q < k - 1; ++q) {
+                rows[q] = coef.data() + q * m + at + first;
+                for (std::size_t j = 0; j < size; ++j) l1[g * (k - 1) + q] += std::fabs(rows[q][j]);
+            }
+            const Aligned<double> packed = panels(rows, size, 1.0);
+            std::copy(packed.begin(), packed.end(), cell.coef.begin() + (k - 1) * first);
+        }
+        for (std::size_t i = 0; i < k; ++i)
+            for (std::size_t j = i + 1; j < k; ++j)
+                cell.coef_l1.push_back(l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]);
+    }
+
     void pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at, double gamma,
               const In2<double> &landmarks, const In2<double> &coef, const In2<double> &rho,
               const In2<std::int64_t> &pairs, const In1<double> &distance, const In2<double> &pseudo_coef) const {
         const std::size_t d = e.columns, m = cell.m, stride = padded(m, CELL_OCTET);
         cell.gamma = gamma;
+        cell.max_norm = 0;
         const double scale = 2 * gamma * LOG2E;
         std::vector<const double *> rows(m);
         cell.columns.assign(d * stride, 0.0);
@@ -107,6 +147,7 @@ class CellSums {
                 cell.columns[f * stride + j] = scale * u[f];
             }
             cell.init[j] = -gamma * LOG2E * norm;
+            cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
         }
         cell.vectors = panels(rows, d, scale);
         if (e.kind == Pseudo::poly) {
@@ -117,6 +158,7 @@ class CellSums {
         if (e.kind == Pseudo::triangle)
             cell.distance.assign(distance.data() + distance_at, distance.data() + distance_at + m * cell.pseudo);
         cell.rho.assign(rho.data() + c * e.functions, rho.data() + (c + 1) * e.functions);
+        if (e.groups) return;
         // A function whose coefficients are all zero is constant in this cell.
         const std::size_t width = m + cell.pseudo;
         std::vector<double> joined(e.functions * width);
@@ -241,11 +283,11 @@ void register_cells(nanobind::module_ &m) {
     using namespace svmfast;
     nb::class_<CellSums>(m, "CellSums")
         .def(nb::init<In1<double>, In1<std::int64_t>, In2<double>, In2<double>, In2<double>, int, In1<std::int64_t>,
-                      In2<std::int64_t>, In1<double>, In2<double>>(),
+                      In2<std::int64_t>, In1<double>, In2<double>, In2<std::int64_t>>(),
              nb::arg("gamma").noconvert(), nb::arg("sizes").noconvert(), nb::arg("landmarks").noconvert(),
              nb::arg("coef").noconvert(), nb::arg("rho").noconvert(), nb::arg("kind"),
              nb::arg("pseudo_sizes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("distance").noconvert(),
-             nb::arg("pseudo_coef").noconvert())
+             nb::arg("pseudo_coef").noconvert(), nb::arg("group_sizes").noconvert())
         .def("decide", &CellSums::decide, nb::arg("cell").noconvert(), nb::arg("indptr").noconvert(),
              nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
     nb::class_<CellFit>(m, "CellFit")

@@ -9,6 +9,9 @@
 // Rows lie in the lanes of vectors: every number of the model is a broadcast, products of kernel values need no gathering,
 // and a row's sums do not depend on its neighbours. Sums run over features in ascending order from one start, so a tile of
 // rows may be taken densely or entry by entry with the same bits.
+//
+// In LIBSVM's arrangement a landmark belongs to a class and has a coefficient for each of the class's pairs: a cell's kernel
+// values meet one small matrix for each class, and a pair's value is the sum of both its classes' shares.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -31,10 +34,15 @@ struct Cell {
     Aligned<double> coef;                // [panel][m + pseudo][panel width]: of the active functions
     std::vector<std::int64_t> function;  // [active]
     std::vector<double> rho;             // [functions]
+    // LIBSVM's arrangement only: coef is then [group][panel][landmarks of the group][panel width], all rows active.
+    std::vector<std::size_t> group_start;  // [groups + 1]: landmarks
+    std::vector<double> coef_l1;           // [functions]: sum of |coefficients|
+    double max_norm;                       // max ||u||
 };
 
 struct Cells {
     std::size_t columns, functions;
+    std::size_t groups;  // classes, whose pairs are the functions, each with its own landmarks; 0: not so arranged
     Pseudo kind;
     std::vector<Cell> cells;
     std::size_t widest;  // most landmarks and pseudo landmarks of a cell
@@ -88,8 +96,9 @@ struct FitSums {
 }  // namespace svmfast
 
 // Decision values of the rows order[start[c] .. start[c + 1]) of every cell c -> out[row][functions].
+// In LIBSVM's arrangement doubtful[row] tells whether rounding could turn the sign of a value of the row.
 SVMFAST_DECLARE(void cell_decisions(const Cells &, const CellRows &, const std::int64_t *order, const std::int64_t *start,
-                                    double *out))
+                                    double *out, std::uint8_t *doubtful))
 // Adds the loss and its derivatives over the tiles [first, last).
 SVMFAST_DECLARE(void cell_fit(const FitRows &, const FitPoint &, std::size_t first, std::size_t last, FitSums &))
 SVMFAST_DECLARE(std::size_t cell_fit_rows())

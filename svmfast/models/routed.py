@@ -35,6 +35,8 @@ IntArray = NDArray[np.int64]
 ROUTED_KERNELS = ("rbf", LAPLACIAN)
 #: Landmarks are held densely, and all cells met in one native call, up to so many bytes.
 _DENSE_BYTES = 512 * 2**20
+#: In LIBSVM's arrangement landmarks with fewer of their entries stored meet rows one by one.
+_DENSE_SHARE = 0.2
 #: The minor format version that knows pseudo landmarks.
 _PSEUDO_SINCE = 1
 
@@ -171,7 +173,11 @@ class RoutedModel:
         (n, p) float64
         """
         if self._cells is not None:
-            return self._cells.decision_values(self.route(rows, threads=threads), rows, threads=threads)
+            cell_of = self.route(rows, threads=threads)
+            values, doubtful = self._cells.decision_values(cell_of, rows, threads=threads)
+            for i in doubtful:  # a vote that hangs on rounding is LIBSVM's
+                values[i] = self._engine(int(cell_of[i])).decision_values(rows[i : i + 1])[0]
+            return values
         order, start, grouped = self._router.group(rows, threads=threads)
         out = np.empty((len(rows), self.head.n_functions))
         for cell in np.flatnonzero(np.diff(start)):
@@ -210,7 +216,7 @@ class RoutedModel:
         return np.asarray(active.sum(axis=0), dtype=np.int64)
 
     def _cell_values(self, cell: int, rows: Rows, threads: int) -> FloatArray:
-        """Where one cell meets rows: Laplacian, LIBSVM's arrangement, and landmarks too wide to be dense."""
+        """Where one cell meets rows: Laplacian, and landmarks too wide or too sparse to be dense."""
         if self.sizes[cell] == 0:
             return np.tile(-self.rho[cell], (len(rows), 1))
         return self._engine(cell).decision_values(rows, threads=threads)
@@ -222,7 +228,9 @@ class RoutedModel:
     @cached_property
     def _cells(self) -> CellEngine | None:
         """All cells in one native call, each row of a cell a lane of one dense product."""
-        if self.kernel != "rbf" or self.nr_sv is not None or self._dense_bytes > _DENSE_BYTES:
+        if self.kernel != "rbf" or self._dense_bytes > _DENSE_BYTES:
+            return None
+        if self.nr_sv is not None and (self.head.n_classes < 2 or self.landmarks.density < _DENSE_SHARE):
             return None
         pseudo = self.pseudo or PseudoLandmarks.none(self.n_cells, self.head.n_functions)
         return CellEngine(
@@ -236,6 +244,7 @@ class RoutedModel:
             pseudo.pairs,
             pseudo.distances,
             pseudo.coef,
+            self.nr_sv,
         )
 
     @cached_property

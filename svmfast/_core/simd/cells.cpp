@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "simd/vec.hpp"
 
@@ -76,12 +77,12 @@ inline vd square_root(vd v) {
 
 inline vd absolute(vd v) { return maximum(v, -v); }
 
-// Scratch of one tile: rows by feature, kernel values, decision values; [..][PREDICT_ROWS] all.
+// Scratch of one tile: rows by feature, kernel values, decision values and each class's shares; [..][PREDICT_ROWS] all.
 struct Tile {
     Aligned<double> across, features, sums;
     explicit Tile(const Cells &e)
         : across(e.columns * PREDICT_ROWS), features((e.widest + CELL_OCTET) * PREDICT_ROWS),
-          sums(e.functions * PREDICT_ROWS) {}
+          sums((e.functions + e.groups * (e.groups ? e.groups - 1 : 0)) * PREDICT_ROWS) {}
 };
 
 void sparse_exponents(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *order,
@@ -149,20 +150,57 @@ void triangle(const Cell &cell, std::size_t vectors, double *x) {
     }
 }
 
+// LIBSVM's pairs from the kernel values x: the shares of both classes, each a product with the class's own coefficients.
+void decide_pairs(const Cells &e, const Cell &cell, std::size_t vectors, const double *x, double *f) {
+    const std::size_t k = e.groups, width = k - 1;
+    double *share = f + e.functions * PREDICT_ROWS;  // [class][coefficient row][PREDICT_ROWS]
+    std::fill_n(share, k * width * PREDICT_ROWS, 0.0);
+    for (std::size_t g = 0; g < k; ++g) {
+        const std::size_t first = cell.group_start[g], size = cell.group_start[g + 1] - first;
+        if (size)
+            product(width, vectors, share + g * width * PREDICT_ROWS, PREDICT_ROWS, cell.coef.data() + first * width, 0,
+                    x + first * PREDICT_ROWS, PREDICT_ROWS, size);
+    }
+    for (std::size_t i = 0, p = 0; i < k; ++i)
+        for (std::size_t j = i + 1; j < k; ++j, ++p)
+            for (std::size_t v = 0; v < vectors; ++v) {
+                const vd mine = load(share + (i * width + j - 1) * PREDICT_ROWS + v * W);
+                const vd other = load(share + (j * width + i) * PREDICT_ROWS + v * W);
+                store(f + p * PREDICT_ROWS + v * W, mine + other - cell.rho[p]);
+            }
+}
+
+// Marks the tile's rows where a value lies within rounding of zero, as the exact sums do (simd/decision.cpp).
+void doubt(const Cells &e, const Cell &cell, const std::int64_t *which, std::size_t count, const double *squared_norm,
+           const double *f, std::uint8_t *doubtful) {
+    constexpr double u = std::numeric_limits<double>::epsilon();
+    for (std::size_t r = 0; r < count; ++r) {
+        const double reach = cell.max_norm + std::sqrt(squared_norm[r]);
+        const double kernel = u * (static_cast<double>(e.columns) + 10) * cell.gamma * reach * reach;
+        const double sum = kernel + u * (static_cast<double>(cell.m) + 30);
+        bool sure = kernel < 1e-9;
+        for (std::size_t p = 0; p < e.functions; ++p)
+            sure &= cell.coef_l1[p] == 0 ||
+                    std::fabs(f[p * PREDICT_ROWS + r]) > sum * cell.coef_l1[p] + 4e-16 * std::fabs(cell.rho[p]);
+        doubtful[which[r]] = !sure;
+    }
+}
+
 void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count, Tile &t,
-            double *out) {
+            double *out, std::uint8_t *doubtful) {
     double *x = t.features.data(), *f = t.sums.data();
     for (std::size_t first = 0; first < count; first += PREDICT_ROWS) {
         const std::size_t here = std::min(PREDICT_ROWS, count - first);
         const std::size_t vectors = (here + W - 1) / W;
         const std::int64_t *which = order + first;
         if (cell.active) {
-            double norm[PREDICT_ROWS] = {};
+            double norm[PREDICT_ROWS] = {}, squared_norm[PREDICT_ROWS];
             std::size_t entries = 0;
             for (std::size_t r = 0; r < here; ++r) {
                 const std::int64_t begin = rows.indptr[which[r]], end = rows.indptr[which[r] + 1];
                 entries += end - begin;
                 for (std::int64_t i = begin; i < end; ++i) norm[r] += rows.values[i] * rows.values[i];
+                squared_norm[r] = norm[r];
                 norm[r] *= -cell.gamma * LOG2E;
             }
             if (entries < SPARSE_SHARE * e.columns * here) {
@@ -192,6 +230,14 @@ void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::i
                     double *at = x + (cell.m + p) * PREDICT_ROWS;
                     for (std::size_t v = 0; v < vectors; ++v) store(at + v * W, load(a + v * W) * load(b + v * W));
                 }
+            if (e.groups) {
+                decide_pairs(e, cell, vectors, x, f);
+                doubt(e, cell, which, here, squared_norm, f, doubtful);
+                for (std::size_t r = 0; r < here; ++r)
+                    for (std::size_t p = 0; p < e.functions; ++p)
+                        out[which[r] * e.functions + p] = f[p * PREDICT_ROWS + r];
+                continue;
+            }
             for (std::size_t a = 0; a < cell.active; ++a)
                 for (std::size_t v = 0; v < vectors; ++v)
                     store(f + a * PREDICT_ROWS + v * W, broadcast(-cell.rho[cell.function[a]]));
@@ -210,10 +256,10 @@ void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::i
 }  // namespace
 
 void cell_decisions(const Cells &e, const CellRows &rows, const std::int64_t *order, const std::int64_t *start,
-                    double *out) {
+                    double *out, std::uint8_t *doubtful) {
     Tile t(e);
     for (std::size_t c = 0; c < e.cells.size(); ++c)
-        if (start[c] < start[c + 1]) decide(e, e.cells[c], rows, order + start[c], start[c + 1] - start[c], t, out);
+        if (start[c] < start[c + 1]) decide(e, e.cells[c], rows, order + start[c], start[c + 1] - start[c], t, out, doubtful);
 }
 
 std::size_t cell_fit_rows() { return FIT_ROWS; }
