@@ -31,7 +31,9 @@ inline vd load(const double *p) {
     return v;
 }
 inline void store(double *p, vd v) { std::memcpy(p, &v, sizeof v); }
-inline vd broadcast(double x) { return vd{} + x; }
+// Minus zero, which changes no bit, so the compiler may drop it and load straight into all lanes; plus zero, which makes
+// +0.0 of -0.0, would cost an addition and a shuffle where multiply-adds wait for the same ports.
+inline vd broadcast(double x) { return x - vd{}; }
 
 // a * b + c; one rounding where the machine has it, two in the baseline build.
 inline vd fma(vd a, vd b, vd c) {
