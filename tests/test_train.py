@@ -137,6 +137,21 @@ for _ in range(4):
     assert len(set(said[0])) == 1
 
 
+@pytest.mark.parametrize("name", ["wine", "digits", "iris"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_pairs_trained_side_by_side_are_libsvms_model_to_the_byte(name: str, kernel: str) -> None:
+    data = read_svmlight(DATA / f"{name}.train")
+    # Labels out of order, and one pair of classes that have the same rows.
+    rows = Rows.concatenate([data.rows, data.rows[:6]])
+    labels = np.concatenate([data.labels, np.full(6, data.labels.max() + 2)])
+    for options in (TrainOptions(kernel=kernel, C=5.0), TrainOptions(kernel=kernel, C=0.3, gamma=0.02)):
+        one = libsvm_model_bytes(train(rows, labels, options))
+        assert libsvm_model_bytes(train(rows, labels, options, threads=3)) == one
+    cut = TrainOptions(kernel=kernel, gamma=0.02)
+    said = train(rows, labels + 0.4, cut, truncate_labels=True, threads=2)
+    assert libsvm_model_bytes(said) == libsvm_model_bytes(train(rows, labels, cut))
+
+
 def test_model_name_defaults_to_the_data_file_in_the_current_folder(tmp_path: Path) -> None:
     done = program("train", "-q", DATA / "iris.train", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -98,7 +98,8 @@ def fit_svc(
         check_pairs(settings)
         gamma, cost = settings.gammas[0], settings.strengths[0]
         seconds = Stopwatch()
-        exact = train(rows, labels, TrainOptions(gamma=gamma, C=cost, cache_size=CACHE_MEGABYTES))
+        options = TrainOptions(gamma=gamma, C=cost, cache_size=CACHE_MEGABYTES)
+        exact = train(rows, labels, options, threads=threads)
         seconds.lap("exact model")
         return _fit_pairs(training, exact, settings, threads, provenance or {}, progress, seconds)[:2]
     return _fit("svc", training, settings, threads, provenance or {}, progress)

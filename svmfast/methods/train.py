@@ -15,6 +15,7 @@ from svmfast.models.expansion import KERNELS, Kernel, KernelExpansion
 from svmfast.models.head import SVM_TYPES, Head
 from svmfast.rows import FloatArray, Rows, as_rows
 from svmfast.solvers.libsvm import Problem
+from svmfast.solvers.libsvm_pairs import solve_pairs
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def train(
     options: TrainOptions | None = None,
     *,
     truncate_labels: bool = False,
+    threads: int = 1,
     log: Callable[[str], None] | None = None,
 ) -> KernelExpansion:
     """Train a model with LIBSVM's solver.
@@ -97,6 +99,9 @@ def train(
     options : TrainOptions, optional
     truncate_labels : bool
         Cut real-valued class labels to integers, as LIBSVM does, where they are otherwise an error.
+    threads : int
+        With more than one, the pairs of three or more classes are solved side by side (C-SVC without class
+        weights, probabilities and log), each with a cache of its own: the same model, to the byte.
     log : callable, optional
         Receives the solver's messages, piece by piece; it is called from another thread.
 
@@ -113,8 +118,13 @@ def train(
         For labels and precomputed rows that it would misread.
     """
     options = options or TrainOptions()
-    problem, rows, gamma = _problem(data, labels, options, truncate_labels)
-    solution = problem.train(log)
+    rows, y, parameters, gamma = _checked(data, labels, options, truncate_labels)
+    problem = Problem(rows, y, parameters, options.weights, first_index=_first_index(options))
+    simple = options.svm_type == "c_svc" and not (options.probability or options.weights)
+    if threads > 1 and log is None and simple and len(set(y.tolist())) > 2:
+        solution = solve_pairs(rows, y, parameters, first_index=_first_index(options), threads=threads)
+    else:
+        solution = problem.train(log)
     classifier = options.svm_type in ("c_svc", "nu_svc")
     n = len(solution.sv_indices)
     if options.kernel == "precomputed":
@@ -162,13 +172,20 @@ def cross_validate(
     """
     if folds < 2:
         raise OptionError(f"{folds} folds (-v); cross validation needs at least 2")
-    return _problem(data, labels, options or TrainOptions(), truncate_labels)[0].cross_validate(folds, log)
+    options = options or TrainOptions()
+    rows, y, parameters, _ = _checked(data, labels, options, truncate_labels)
+    problem = Problem(rows, y, parameters, options.weights, first_index=_first_index(options))
+    return problem.cross_validate(folds, log)
 
 
-def _problem(
+def _first_index(options: TrainOptions) -> int:
+    return 0 if options.kernel == "precomputed" else 1
+
+
+def _checked(
     data: Any, labels: ArrayLike, options: TrainOptions, truncate_labels: bool
-) -> tuple[Problem, Rows, float]:
-    """Check everything and lay it out for LIBSVM; also return the rows and the gamma in use."""
+) -> tuple[Rows, FloatArray, dict[str, float], float]:
+    """Check everything; return rows, labels, LIBSVM's parameters and the gamma in use."""
     precomputed = options.kernel == "precomputed"
     rows = _every_value(data) if precomputed else as_rows(data)
     y = np.ascontiguousarray(labels, dtype=np.float64)
@@ -190,8 +207,7 @@ def _problem(
     parameters["svm_type"] = SVM_TYPES.index(options.svm_type)
     parameters["kernel_type"] = KERNELS.index(options.kernel)
     parameters["gamma"] = gamma
-    problem = Problem(rows, y, parameters, options.weights, first_index=0 if precomputed else 1)
-    return problem, rows, gamma
+    return rows, y, parameters, gamma
 
 
 def _every_value(data: Any) -> Rows:
