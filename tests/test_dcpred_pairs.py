@@ -88,7 +88,6 @@ def test_the_program_trains_pairs(tmp_path: Path) -> None:
         ({"pseudo": "poly"}, "--fit pairs: --pseudo must be none"),
         ({"kmeans": "plain"}, "--fit pairs: --kmeans must be weighted"),
         ({"folds": 3}, "--fit pairs: -v must be left out"),
-        ({"cost": 9.0}, "--fit pairs: --cost must be left out"),
         ({"gammas": (0.1, 1.0)}, "--fit pairs: -g and -c must be one value each"),
     ],
 )

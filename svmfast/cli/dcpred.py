@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     default="auto",
     help="--from: fit EXACT's decision values, or its labels; auto: labels for three or more classes. "
     "pairs, also for --task svc: train LIBSVM on all rows (or take EXACT) and fit the values of its pairs of "
-    "classes, every landmark in those of its class; for --clusters 1, closest to the exact model.",
+    "classes, every landmark in those of its class; one cluster, closest to the exact model.",
 )
 @click.option(
     "-g",
@@ -76,7 +76,11 @@ if TYPE_CHECKING:
     "the multiply-adds of a linear model.",
 )
 @click.option(
-    "--clusters", type=click.IntRange(min=1), show_default="16", metavar="N", help="Leaves of the tree."
+    "--clusters",
+    type=click.IntRange(min=1),
+    show_default="16; --fit pairs 1",
+    metavar="N",
+    help="Leaves of the tree.",
 )
 @click.option(
     "--levels",
@@ -109,7 +113,7 @@ if TYPE_CHECKING:
 @click.option(
     "--tune",
     type=click.IntRange(min=0),
-    default=150,
+    show_default="150; --fit pairs 300",
     metavar="N",
     help="Iterations of moving landmarks by gradient; 0 leaves them where k-means puts them (the paper).",
 )
@@ -148,7 +152,7 @@ def command(
     exact = None if source is None else open_model(source, quiet)
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
-    settings = _settings(task, dataset.rows, None if exact is None else exact.model, given)
+    settings = _settings(task, fit, dataset.rows, None if exact is None else exact.model, given)
     from svmfast.methods import dcpred as method
 
     if model is None:
@@ -221,8 +225,10 @@ def _check(
         raise OptionError("the model and --json cannot both go to standard output")
 
 
-def _settings(task: str | None, rows: Rows, exact: Model | None, given: dict[str, Any]) -> DcpredSettings:
-    from svmfast.methods.dcpred import DcpredSettings
+def _settings(
+    task: str | None, fit: str, rows: Rows, exact: Model | None, given: dict[str, Any]
+) -> DcpredSettings:
+    from svmfast.methods.dcpred import DEFAULT_ITERATIONS, PAIRS_ITERATIONS, DcpredSettings
     from svmfast.models.expansion import KernelExpansion
 
     gammas = given["gammas"]
@@ -232,19 +238,20 @@ def _settings(task: str | None, rows: Rows, exact: Model | None, given: dict[str
             if exact.kernel.kind != "rbf":
                 raise OptionError(f"the exact model's kernel is {exact.kernel.kind}; give a width with -g")
             gammas = (exact.kernel.gamma,)
+    usual = PAIRS_ITERATIONS if fit == "pairs" else DEFAULT_ITERATIONS
     strengths = given["costs"] or (10.0,)
     if task != "svc":
         strengths = given["lambdas"] or ((0.1,) if exact is None else (0.001,))
     return DcpredSettings(
         gammas=gammas,
         strengths=strengths,
-        clusters=given["clusters"] or 16,
+        clusters=given["clusters"] or (1 if fit == "pairs" else 16),
         levels=given["levels"] or 0,
         landmarks=given["landmarks"] or 32,
         pseudo=given["pseudo"] or "none",
         pseudo_landmarks=given["pseudo_landmarks"] or 0,
         kmeans=given["kmeans"],
-        iterations=given["tune"],
+        iterations=usual if given["tune"] is None else given["tune"],
         cost=given["budget"],
         folds=given["folds"],
         seed=given["seed"],

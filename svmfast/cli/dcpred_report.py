@@ -87,8 +87,8 @@ def _lines(report: DcpredReport, model: str, size: int, cost: dict[str, float]) 
     lines += [
         f"data        {report.rows:,} rows, {report.features:,} features; "
         f"{report.clusters} clusters of {low:,} to {high:,} rows",
-        f"kernel      rbf, gamma {report.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g}), "
-        f"{name} {report.strength:.6g}",
+        f"kernel      rbf, gamma {report.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})"
+        + ("" if report.strength is None else f", {name} {report.strength:.6g}"),
         f"training    {score} on the training rows{fitted.get(report.task, '')}",
     ]
     held = report.held_out

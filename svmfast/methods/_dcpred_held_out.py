@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.methods._compress_statement import ErrorStatement, clopper_pearson
 from svmfast.models.base import Model
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
+
+IntArray = NDArray[np.int64]
+
+#: Share of the distinct rows kept aside for the error, how many at most, and of how few none.
+HELD_OUT, MOST_HELD_OUT, _LEAST_ROWS = 0.1, 10_000, 20
 
 
 def held_out(
@@ -55,8 +61,42 @@ def held_out(
     return found
 
 
+def rows_aside(keys: list[bytes], seed: int) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Choose a tenth of the distinct rows, none of few; return them, and all rows equal to one of them.
+
+    Parameters
+    ----------
+    keys : list of n bytes
+        As :func:`row_keys` gives them.
+    seed : int
+
+    Returns
+    -------
+    chosen : (c,) int64
+        The first of each, ascending.
+    kept : (n,) bool
+        Rows that must be in no part of a fit.
+    """
+    seen: dict[bytes, int] = {}
+    first: list[int] = []
+    group = np.empty(len(keys), dtype=np.int64)
+    for i, key in enumerate(keys):
+        group[i] = found = seen.setdefault(key, len(first))
+        if found == len(first):
+            first.append(i)
+    aside = np.zeros(len(first), dtype=bool)
+    if len(first) >= _LEAST_ROWS:
+        count = min(MOST_HELD_OUT, int(HELD_OUT * len(first)))
+        aside[np.random.default_rng([seed, 13]).choice(len(first), count, replace=False)] = True
+    return np.array(first, dtype=np.int64)[aside], aside[group]
+
+
 def row_keys(rows: Rows) -> list[bytes]:
-    """Return what is equal for equal rows."""
+    """Return what is equal for equal rows, whether or not they store zeros."""
+    stored = rows.values != 0
+    if not stored.all():
+        starts = np.concatenate([[0], np.cumsum(stored)])[rows.indptr]
+        rows = Rows(starts, rows.indices[stored], rows.values[stored], rows.n_columns)
     ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
     return [rows.indices[a:b].tobytes() + rows.values[a:b].tobytes() for a, b in ends]
 

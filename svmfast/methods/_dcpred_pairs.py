@@ -7,10 +7,13 @@ only the pairs of its winner need be right, and an exact model's values are fitt
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods._compress_statement import ErrorStatement
+from svmfast.methods._dcpred_search import linear_functions
 from svmfast.methods._dcpred_settings import DcpredSettings
 from svmfast.methods.compress import Settings, prepare
 from svmfast.models.base import Model
@@ -28,11 +31,33 @@ def check_pairs(settings: DcpredSettings) -> None:
         (settings.pseudo != "none", "--pseudo", "must be none"),
         (settings.kmeans != "weighted", "--kmeans", "must be weighted"),
         (settings.folds is not None, "-v", "must be left out"),
-        (settings.cost is not None, "--cost", "must be left out"),
         (len(settings.gammas) * len(settings.strengths) != 1, "-g and -c", "must be one value each"),
     ):
         if wrong:
             raise OptionError(f"--fit pairs: {name} {rule}")
+
+
+def affordable(exact: Model, rows: Rows, settings: DcpredSettings) -> DcpredSettings:
+    """Return the settings with as many landmarks as ``settings.cost`` allows; unchanged without.
+
+    A landmark costs its features and the pairs of its class.
+
+    Raises
+    ------
+    UnsupportedError
+        The cost does not allow a landmark for each class.
+    """
+    if settings.cost is None:
+        return settings
+    classes = exact.head.n_classes
+    each = max(rows.n_columns, exact.n_features) + classes - 1
+    count = int(settings.cost * rows.n_columns * linear_functions(exact.head) / each)
+    if count < classes:
+        raise UnsupportedError(
+            f"--cost {settings.cost:g}x allows {count} landmarks for {classes} classes",
+            "a prediction must cost more",
+        )
+    return replace(settings, landmarks=count)
 
 
 def fit_pairs(

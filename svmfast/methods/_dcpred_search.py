@@ -128,7 +128,9 @@ def _fitting(
         count = own * (d + active) + np.where(active > 0, pseudo, 0) * (1 + active)
         return float(portion @ (routing + count)), pseudo
 
-    low, high = 0, max(1, int(budget / d) + 1)
+    # Small leaves are full and constant ones free: the others may have more than the budget over d. Beyond
+    # half of the largest leaf's rows nothing is added.
+    low, high = 0, max(1, int(rows.max()) // 2)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if cost(middle)[0] <= budget else (low, middle - 1)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from svmfast.errors import MemoryLimitError, OptionError
 from svmfast.rows import Rows
 
-#: Of moving the landmarks, where nothing else is asked.
-DEFAULT_ITERATIONS = 150
+#: Of moving the landmarks, where nothing else is asked; and of --fit pairs, which stops earlier by itself.
+DEFAULT_ITERATIONS, PAIRS_ITERATIONS = 150, 300
 #: Kinds of pseudo landmarks.
 PSEUDO = ("none", "poly", "triangle")
 KMEANS = ("weighted", "plain")
@@ -90,10 +90,12 @@ class DcpredSettings:
         """Pseudo landmarks of each leaf."""
         return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
 
-    def told(self, task: str, gamma: float, strength: float) -> dict[str, str]:
-        """Return what a model's file says of its making."""
+    def told(self, task: str, gamma: float, strength: float | None) -> dict[str, str]:
+        """Return what a model's file says of its making; `strength` is None where it had no part in it."""
         name = "C" if task in ("svc", "labels", "pairs") else "lambda"
-        parts = [f"task {task}", f"gamma {gamma!r}", f"{name} {strength!r}"]
+        parts = [f"task {task}", f"gamma {gamma!r}"]
+        if strength is not None:
+            parts.append(f"{name} {strength!r}")
         if self.cost is not None:
             parts.append(f"cost {self.cost!r}x")
         parts.append(f"clusters {self.clusters}")
@@ -180,11 +182,13 @@ class DcpredReport:
         Of all leaves together.
     pseudo : str
     gamma, strength : float
-        As given or chosen; strength is C or lambda.
+        As given or chosen; strength is C or lambda, None where the exact model was given and its values alone
+        are fitted (--from with --fit pairs).
     leaf_gammas : (float, float)
         Smallest and largest width after the landmarks were moved.
     multiply_adds : float
-        Counted cost of a prediction; a linear model's is ``linear_multiply_adds``.
+        Counted cost of a prediction, the mean of all training rows. A linear model's is
+        ``linear_multiply_adds``.
     linear_multiply_adds : float
     train_score : float
         Percent of right labels, or RMSE, on the rows trained on.
@@ -206,7 +210,7 @@ class DcpredReport:
     pseudo_landmarks: int
     pseudo: str
     gamma: float
-    strength: float
+    strength: float | None
     leaf_gammas: tuple[float, float]
     multiply_adds: float
     linear_multiply_adds: float

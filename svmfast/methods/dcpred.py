@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods._compress_statement import ErrorStatement
-from svmfast.methods._dcpred_held_out import as_held_out, held_out, row_keys
-from svmfast.methods._dcpred_pairs import check_pairs, fit_pairs
+from svmfast.methods._dcpred_held_out import as_held_out, held_out, row_keys, rows_aside
+from svmfast.methods._dcpred_pairs import affordable, check_pairs, fit_pairs
 from svmfast.methods._dcpred_search import choose, linear_functions, score_of
 from svmfast.methods._dcpred_settings import (
     DEFAULT_ITERATIONS,
     FITS,
     KMEANS,
+    PAIRS_ITERATIONS,
     PSEUDO,
     Candidate,
     CrossValidation,
@@ -45,6 +46,7 @@ __all__ = [
     "DEFAULT_ITERATIONS",
     "FITS",
     "KMEANS",
+    "PAIRS_ITERATIONS",
     "PSEUDO",
     "Candidate",
     "CrossValidation",
@@ -60,8 +62,6 @@ IntArray = NDArray[np.int64]
 
 #: LIBSVM's cache for the exact model of --fit pairs.
 CACHE_MEGABYTES = 400.0
-#: --from: share of the rows kept aside for its error, and how many at most.
-HELD_OUT, MOST_HELD_OUT = 0.1, 10_000
 
 
 def fit_svc(
@@ -85,7 +85,7 @@ def fit_svc(
         With several gammas or Cs, `folds` must be set: the best pair is taken.
     fit : {"auto", "labels", "pairs"}
         pairs: one cluster, of three or more classes; LIBSVM trains on all rows, and its values are fitted as
-        compress fits them. auto: labels.
+        compress fits them; `cost` sets the landmarks. auto: labels.
 
     Raises
     ------
@@ -101,7 +101,8 @@ def fit_svc(
         options = TrainOptions(gamma=gamma, C=cost, cache_size=CACHE_MEGABYTES)
         exact = train(rows, labels, options, threads=threads)
         seconds.lap("exact model")
-        return _fit_pairs(training, exact, settings, threads, provenance or {}, progress, seconds)[:2]
+        how = (threads, provenance or {}, progress, seconds)
+        return _fit_pairs(training, exact, settings, cost, *how)[:2]
     return _fit("svc", training, settings, threads, provenance or {}, progress)
 
 
@@ -179,23 +180,21 @@ def fit_exact(
     if fit == "pairs":
         training = _labelled(rows, head, exact.decision_values(rows, threads=threads), None)
         model, report, statement = _fit_pairs(
-            training, exact, settings, threads, provenance or {}, progress, Stopwatch()
+            training, exact, settings, None, threads, provenance or {}, progress, Stopwatch()
         )
         told = None if statement is None else as_held_out(statement)
         return model, replace(report, held_out=told)
-    rng = np.random.default_rng([settings.seed, 13])
-    kept = np.zeros(len(rows), dtype=bool)
-    if len(rows) >= 20:
-        kept[rng.choice(len(rows), min(MOST_HELD_OUT, int(HELD_OUT * len(rows))), replace=False)] = True
-    aside, inside = rows.take(np.flatnonzero(kept)), rows.take(np.flatnonzero(~kept))
+    keys = row_keys(rows)
+    chosen, kept = rows_aside(keys, settings.seed)
+    aside, inside = rows.take(chosen), rows.take(np.flatnonzero(~kept))
     landmarks, trained_on = None, False
     if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
         width = max(rows.n_columns, exact.sv.n_columns)
         sv = Rows(exact.sv.indptr, exact.sv.indices, exact.sv.values, width)
         # Support vectors are often rows of the data: those held out take no part by that way either.
-        seen, keys = set(row_keys(aside)), row_keys(sv)
-        trained_on = 2 * len(set(keys) & set(row_keys(rows))) > len(keys)
-        new = np.array([i for i, key in enumerate(keys) if key not in seen], dtype=np.int64)
+        seen, vectors = {keys[i] for i in chosen}, row_keys(sv)
+        trained_on = 2 * len(set(vectors) & set(keys)) > len(vectors)
+        new = np.array([i for i, key in enumerate(vectors) if key not in seen], dtype=np.int64)
         sv = sv.take(new)
         landmarks = Exact(sv, (exact.sv_coef[:, new] ** 2).sum(axis=0))
         inside = Rows.concatenate([Rows(inside.indptr, inside.indices, inside.values, width), sv])
@@ -242,17 +241,20 @@ def _fit_pairs(
     training: Training,
     exact: Model,
     settings: DcpredSettings,
+    cost: float | None,
     threads: int,
     provenance: Mapping[str, str],
     progress: Progress,
     seconds: Stopwatch,
 ) -> tuple[RoutedModel, DcpredReport, ErrorStatement | None]:
+    """Fit; `cost` is the C that `exact` was trained with here, or None where it was given."""
+    settings = affordable(exact, training.rows, settings)
     made, statement = fit_pairs(exact, training.rows, settings, threads=threads, progress=progress)
     seconds.lap("landmarks")
-    gamma, strength = float(made.gamma[0]), settings.strengths[0]
+    gamma = float(made.gamma[0])
     sizes = np.array([len(training.rows)])
     model, report = _reported(
-        "pairs", training, made, settings, gamma, strength, sizes, provenance, threads, seconds=seconds.laps
+        "pairs", training, made, settings, gamma, cost, sizes, provenance, threads, seconds=seconds.laps
     )
     return model, report, statement
 
@@ -336,7 +338,7 @@ def _reported(
     made: RoutedModel,
     settings: DcpredSettings,
     gamma: float,
-    strength: float,
+    strength: float | None,
     sizes: IntArray,
     provenance: Mapping[str, str],
     threads: int,
@@ -366,7 +368,7 @@ def _reported(
         gamma=gamma,
         strength=strength,
         leaf_gammas=(float(model.gamma.min()), float(model.gamma.max())),
-        multiply_adds=model.multiply_adds(rows),
+        multiply_adds=model.multiply_adds(training.rows),
         linear_multiply_adds=float(training.rows.n_columns * linear_functions(training.head)),
         train_score=abs(score),
         cross_validation=cross_validation,

@@ -1,0 +1,135 @@
+"""What dcpred states of itself: rows held out are in no part of the fit; a cost is kept and spent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from program import data as data_path
+from program import model as model_path
+from program import svmfast as run_program
+
+import svmfast.methods.dcpred as method
+from svmfast.errors import UnsupportedError
+from svmfast.formats.detect import load_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods._dcpred_held_out import row_keys, rows_aside
+from svmfast.methods._dcpred_search import choose
+from svmfast.methods.dcpred import DcpredSettings, fit_exact, fit_ridge, fit_svc
+from svmfast.rows import FloatArray, Rows
+
+
+def test_rows_aside_are_distinct_and_take_their_copies_along() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 3, (400, 4)).astype(float)  # 81 distinct rows at most
+    keys = row_keys(Rows.from_dense(x))
+    chosen, kept = rows_aside(keys, 5)
+    distinct = np.unique(x, axis=0)
+    assert len(chosen) == len(np.unique(x[chosen], axis=0)) == int(0.1 * len(distinct))
+    aside = {tuple(row) for row in x[chosen]}
+    assert [tuple(row) in aside for row in x] == kept.tolist()
+    assert not rows_aside(keys[:15], 5)[1].any()
+    # A stored zero is no difference.
+    stored = Rows(
+        np.array([0, 2, 3, 5]), np.array([0, 2, 2, 1, 3], np.int32), np.array([0.0, 7.0, 7.0, 0.0, 7.0]), 4
+    )
+    a, b, c = row_keys(stored)
+    assert a == b != c
+
+
+@pytest.mark.parametrize("fit", ["values", "labels"])
+def test_no_copy_of_a_row_held_out_is_fitted(fit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row twice, and the model's own vectors among them: what is judged on was never fitted."""
+    exact = load_model(model_path("breast_c_rbf"))
+    once = read_svmlight(data_path("breast.train")).rows
+    rows = Rows.concatenate([once, once])
+    seen: dict[str, Rows] = {}
+    real_fit, real_error = method._fit, method.held_out
+
+    def fitting(task: str, training: Any, *rest: Any) -> Any:
+        seen["fitted"] = training.rows
+        for part in [] if training.exact is None else [training.exact.vectors]:
+            seen["fitted"] = Rows.concatenate([seen["fitted"], part])
+        return real_fit(task, training, *rest)
+
+    def error(exact: Any, model: Any, aside: Rows, **rest: Any) -> Any:
+        seen["aside"] = aside
+        return real_error(exact, model, aside, **rest)
+
+    monkeypatch.setattr(method, "_fit", fitting)
+    monkeypatch.setattr(method, "held_out", error)
+    mine = DcpredSettings((0.05,), (1e-3,), clusters=1, landmarks=5, iterations=5)
+    told = fit_exact(rows, exact, mine, fit=fit)[1].held_out
+    assert told is not None
+    aside = row_keys(seen["aside"])
+    assert told["rows"] == len(aside) == len(set(aside)) == int(0.1 * len(set(row_keys(once))))
+    assert not set(aside) & set(row_keys(seen["fitted"]))
+
+
+def _in_two_parts(n: int) -> tuple[Rows, FloatArray]:
+    """Rows in order of the leaf they will be in: the first twenty thousand are not like all."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((n, 3)) * 0.1
+    x[n // 2 :, 0] += 5
+    y = np.where(rng.random(n) < 0.5, 1.0, 2.0)
+    y[n // 2 :] = rng.integers(1, 4, n - n // 2)
+    return Rows.from_dense(x), y
+
+
+def test_the_cost_told_is_that_of_all_rows() -> None:
+    rows, y = _in_two_parts(24_000)
+    mine = DcpredSettings((1.0,), clusters=2, landmarks=6, iterations=0)
+    model, report = fit_svc(rows, y, mine)
+    assert report.multiply_adds == model.multiply_adds(rows)
+    assert report.multiply_adds != model.multiply_adds(rows[:20_000])
+
+
+def test_a_budget_is_spent_where_most_leaves_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three of four leaves know one class alone: the fourth's landmarks may cost four times the mean."""
+    rng = np.random.default_rng(2)
+    corner = np.repeat(np.arange(4), 400)
+    x = rng.standard_normal((1600, 4)) * 0.3
+    x[:, 0] += 10 * (corner % 2)
+    x[:, 1] += 10 * (corner // 2)
+    y = np.where(corner == 0, np.where(rng.random(1600) < 0.5, 1.0, 2.0), 1.0)
+    monkeypatch.setattr("svmfast.methods._dcpred_search.TREES", ((4, 1),))
+    training = method._svc(Rows.from_dense(x), y)
+    wish = DcpredSettings((1.0,), (1.0,), cost=12.0, iterations=0)
+    found, tree, _ = choose(training, wish, 1.0, 1.0)
+    # A quarter of the rows meets landmarks of 4 features and one function; all are compared with 4 centres.
+    each = (12.0 * 4 - 4 * 4) / (0.25 * (4 + 1))
+    assert len(tree.leaf_centers) == 4
+    assert found.pseudo == "poly" or found.landmarks == int(each)
+    assert found.landmarks > 13
+
+
+def test_pairs_spend_a_cost() -> None:
+    data = read_svmlight(data_path("digits.train"))
+    d = data.rows.n_columns
+    mine = DcpredSettings((0.01,), clusters=1, iterations=20, cost=6.0)
+    model, report = fit_svc(data.rows, data.labels, mine, fit="pairs")
+    assert report.landmarks == len(model.landmarks) == int(6.0 * d * 10 / (d + 9))
+    assert report.multiply_adds / report.linear_multiply_adds <= 6.0
+    assert "cost 6.0x, clusters 1, landmarks " in model.provenance["parameters"]
+    with pytest.raises(UnsupportedError, match=r"--cost 0\.5x allows 4 landmarks for 10 classes"):
+        fit_svc(data.rows, data.labels, replace(mine, cost=0.5), fit="pairs")
+
+
+def test_what_had_no_part_is_not_recorded(tmp_path: Path) -> None:
+    """C belongs to the exact model where that is given; --fit pairs is one cluster unless told otherwise."""
+    out = tmp_path / "fast"
+    words = ("--fit", "pairs", "--cost", "4x", "--tune", "20")
+    done = run_program(
+        "dcpred", data_path("digits.train"), out, "--from", model_path("digits_nu_rbf"), *words
+    )
+    assert done.returncode == 0, done.stderr
+    told = load_model(out).provenance["parameters"]  # type: ignore[attr-defined]
+    assert told.startswith("task pairs, gamma ")
+    assert " C " not in told
+    assert "lambda" not in told
+    kernel = next(line for line in done.stderr.splitlines() if line.startswith(b"kernel"))
+    assert kernel.endswith(b")")
+    assert fit_ridge(*_in_two_parts(60), DcpredSettings((1.0,), clusters=1, iterations=0))[1].strength == 10.0
