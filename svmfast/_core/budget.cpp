@@ -123,8 +123,9 @@ class BudgetedSgd {
 
     // Vectors (n, columns) and coefficients alpha (n,) of the occupied slots in slot order, and the bias.
     std::tuple<Out<double>, Out<double>, double> expansion() const {
-        std::unique_ptr<double[]> vectors(new double[std::max<std::size_t>(1, s.occupied * s.columns)]);
-        std::unique_ptr<double[]> alpha(new double[std::max<std::size_t>(1, s.occupied)]);
+        const std::size_t used = s.stride - static_cast<std::size_t>(std::count(s.coef.begin(), s.coef.end(), 0.0));
+        std::unique_ptr<double[]> vectors(new double[std::max<std::size_t>(1, used * s.columns)]);
+        std::unique_ptr<double[]> alpha(new double[std::max<std::size_t>(1, used)]);
         const double shrink = s.steps ? 1.0 / (s.lambda * static_cast<double>(s.steps)) : 0.0;
         std::size_t n = 0;
         for (std::size_t j = 0; j < s.stride; ++j) {
@@ -150,8 +151,9 @@ class BudgetedSgd {
             slots.shape(1) != s.stride || inverse.size() != s.inverse.size() || counters.shape(0) != COUNTERS)
             throw std::invalid_argument("the saved state belongs to another problem");
         const double *c = counters.data();
-        if (c[0] < 0 || c[0] > static_cast<double>(s.budget) || c[1] < 0 || c[1] > static_cast<double>(s.budget))
-            throw std::invalid_argument("the saved state is damaged");
+        if (c[9] != s.lambda || c[10] != static_cast<double>(s.budget))
+            throw std::invalid_argument("the saved state belongs to another problem");
+        check(slots.data(), c);
         std::copy_n(vectors.data(), vectors.size(), s.vectors.begin());
         const double *from = slots.data();
         for (auto *array : {&s.scale, &s.coef, &s.norm, &s.born}) {
@@ -169,8 +171,24 @@ class BudgetedSgd {
         s.maintained = static_cast<std::int64_t>(c[6]);
         s.merged = static_cast<std::int64_t>(c[7]);
         s.degradation = c[8];
-        if (c[9] != s.lambda || c[10] != static_cast<double>(s.budget)) throw std::invalid_argument("the saved state belongs to another problem");
         for (SlotEntries &entries : s.entries) entries.current = false;
+    }
+
+    // A file may say anything: counts that are counts, and slots in use only where the steps put them.
+    void check(const double *slots, const double *c) const {
+        const auto whole = [](double value, double lowest, double highest) {  // false for nan
+            return value >= lowest && value <= highest && value == std::floor(value);
+        };
+        const double budget = static_cast<double>(s.budget), most = 9007199254740992.0;
+        bool fine = whole(c[0], 0, budget) && whole(c[1], 0, budget) && whole(c[3], 0, most) && whole(c[4], -1, most);
+        for (std::size_t i = 5; i < 8; ++i) fine = fine && whole(c[i], 0, most);
+        const double *coef = slots + s.stride;
+        for (std::size_t j = 0; fine && j < s.stride; ++j) {
+            const double slot = static_cast<double>(j);
+            const bool empty = c[0] < budget ? slot >= c[0] : slot > budget || slot == c[1];
+            fine = !std::isnan(coef[j]) && !(empty && coef[j] != 0.0);
+        }
+        if (!fine) throw std::invalid_argument("the saved state is damaged");
     }
 
     // occupied, free slot, bias sum, steps, changes of the inverse, violations, maintained, merged, degradation, lambda,

@@ -49,8 +49,9 @@ def checkpointing(
         meta, arrays = read_checkpoint(path)
         _check_same_run(path, run, meta.pop("run", None))
         state = meta, arrays
-        if not quiet:
-            remark(f"{path}: going on after {count(int(meta.get('visited', 0)), 'row')}")
+        visited = meta.get("visited")
+        if not quiet and isinstance(visited, int):
+            remark(f"{path}: going on after {count(visited, 'row')}")
     _check_place(path)
     asked: list[int] = []
 

@@ -114,7 +114,8 @@ class Folder:
         if not place.exists():
             return None
         known = _read(place)
-        if known.get("arguments") != list(candidate.arguments):
+        # As it was written: no figure of a damaged record is believed, and none is missing.
+        if known.pop("seal", None) != _seal(known) or known.get("arguments") != list(candidate.arguments):
             return None
         if "sha256" in known and known["sha256"] != file_hash(self.model(candidate)):
             return None
@@ -122,15 +123,24 @@ class Folder:
 
     def keep(self, candidate: Candidate, values: dict[str, Any]) -> None:
         """Put a finished candidate on record."""
-        self.write(f"records/{candidate.name}.json", {"arguments": list(candidate.arguments), **values})
+        from svmfast.evaluation.json_values import finite
+
+        content = finite({"arguments": list(candidate.arguments), **values})
+        self.write(f"records/{candidate.name}.json", {**content, "seal": _seal(content)})
 
 
 def _read(place: Path) -> dict[str, Any]:
     try:
         found = json.loads(place.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OptionError(f"{place} is damaged ({error}); remove it, or give another folder") from error
     return found if isinstance(found, dict) else {}
+
+
+def _seal(content: dict[str, Any]) -> str:
+    import hashlib
+
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def file_hash(path: str | os.PathLike[str]) -> str | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +18,11 @@ from svmfast.errors import CheckpointError, FileAccessError
 from svmfast.formats.target import write_atomic
 
 _META = "svmfast_checkpoint"
+#: What reading a damaged file raises in zipfile, NumPy and json.
+_DAMAGE = (
+    *(ValueError, TypeError, KeyError, IndexError, EOFError, OSError, zipfile.BadZipFile, zlib.error),
+    *(RuntimeError, RecursionError, MemoryError, OverflowError),
+)
 
 Meta = Mapping[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
@@ -38,6 +45,21 @@ def write_checkpoint(path: str | os.PathLike[str], meta: Meta, arrays: Arrays) -
         out.write(packed.getbuffer())
 
 
+def _array(content: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
+    """Return an array of the file; nothing is unpacked, and no size believed that the bytes do not bear."""
+    if entry.compress_type != zipfile.ZIP_STORED:
+        raise ValueError("packed")
+    raw = content.read(entry)
+    header = io.BytesIO(raw)
+    if np.lib.format.read_magic(header) != (1, 0):
+        raise ValueError("another version of NumPy's format")
+    shape, transposed, dtype = np.lib.format.read_array_header_1_0(header)
+    if dtype.kind not in "fiu" or math.prod(shape) * dtype.itemsize != len(raw) - header.tell():
+        raise ValueError("not the numbers that are said to be there")
+    values: NDArray[Any] = np.frombuffer(raw, dtype, offset=header.tell()).copy()
+    return values.reshape(shape[::-1]).T if transposed else values.reshape(shape)
+
+
 def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read what :func:`write_checkpoint` wrote.
 
@@ -56,12 +78,14 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
         reason = error.strerror or str(error)
         raise FileAccessError(shown, None, f"cannot be read: {reason}") from error
     try:
-        with np.load(packed, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
+        with zipfile.ZipFile(packed) as content:
+            arrays = {
+                entry.filename.removesuffix(".npy"): _array(content, entry) for entry in content.infolist()
+            }
         meta = json.loads(arrays.pop(_META).tobytes())
         if not isinstance(meta, dict):
             raise ValueError("no object")
-    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise CheckpointError(
             shown, None, "this is not a whole checkpoint", None, "a file that --checkpoint wrote"
         ) from error

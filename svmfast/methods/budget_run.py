@@ -36,9 +36,17 @@ MOST_HELD_OUT = 20_000
 SAMPLE = 10_000
 
 _ORDER, _HOLD_OUT, _PICK = 1, 2, 3  # keep the seeds of different purposes apart
+_MOST = 1 << 53  # of any count in a checkpoint
 _UNUSED = -1  # code of rows that are not trained on
 
 Arrays = dict[str, NDArray[Any]]
+
+
+def _whole(value: Any, most: int) -> int:
+    """Return a count of a checkpoint; ValueError where it is none, or larger than `most`."""
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError("not a count")
+    return value
 
 
 @dataclass(eq=False)
@@ -384,10 +392,13 @@ class BudgetRun:
                 if f"pair{number}_best_coef" in arrays:
                     *coef, bias, loss = arrays[f"pair{number}_best_coef"].tolist()
                     vectors = np.ascontiguousarray(arrays[f"pair{number}_best_vectors"])
-                    pair.best, pair.best_loss = BudgetExpansion(vectors, np.array(coef), bias), loss
+                    if vectors.dtype != np.float64 or vectors.shape != (len(coef), len(self.source.columns)):
+                        raise ValueError("vectors and coefficients do not fit together")
+                    pair.best, pair.best_loss = BudgetExpansion(vectors, np.array(coef, float), bias), loss
             self._carried = np.asarray(arrays["seconds"], dtype=np.float64).reshape(len(self.pairs), 2)
-            self.epoch, self.number = int(meta["epoch"]), int(meta["number"])
-            self.offset, self.visited = int(meta["offset"]), int(meta["visited"])
+            self.epoch = _whole(meta["epoch"], _MOST)
+            self.number = _whole(meta["number"], self.source.n_sets - 1)
+            self.offset, self.visited = _whole(meta["offset"], _MOST), _whole(meta["visited"], _MOST)
             self.seconds = float(meta["seconds"])
         except (KeyError, TypeError, ValueError) as error:
             raise OptionError("the saved state does not fit these options and data") from error
