@@ -16,6 +16,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.dcpred import DcpredSettings, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.dcpred import PAIRS_ITERATIONS, DcpredSettings, fit_exact, fit_ridge, fit_svc
 from svmfast.methods.train import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.rows import Rows
@@ -72,7 +73,8 @@ def costs(model: Any, test: Dataset) -> dict[str, float]:
 
 
 def settings(case: Case, **changes: Any) -> DcpredSettings:
-    return DcpredSettings((case.gamma,), (case.C,), **{**case.shape, **changes})
+    usual: dict[str, Any] = {"clusters": 1, "iterations": PAIRS_ITERATIONS} if case.fit == "pairs" else {}
+    return DcpredSettings((case.gamma,), (case.C,), **{**usual, **case.shape, **changes})
 
 
 def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dict[str, Any]]:
@@ -178,11 +180,11 @@ def chosen_part(folder: Path, only: list[str]) -> dict[str, Any]:
     for name, asked in ASKED.items():
         if only and name not in only:
             continue
-        case = CASES["usps, labels" if name == "usps" else name]
+        case = CASES[name]
         data, test = read(folder, case.train), read(folder, case.test)
         begin = time.perf_counter()
-        wish = DcpredSettings((case.gamma,), (case.C,), cost=asked)
-        model, report = fit_svc(data.rows, data.labels, wish, threads=THREADS)
+        wish = settings(replace(case, shape={}), cost=asked)
+        model, report = fit_svc(data.rows, data.labels, wish, fit=case.fit, threads=THREADS)
         seconds = time.perf_counter() - begin
         out[name] = {
             "asked": asked, "accuracy": accuracy(model, test), "seconds": seconds,

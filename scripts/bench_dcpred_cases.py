@@ -31,7 +31,7 @@ CASES = {
         paper={"DC-Pred++": (12.8, 95.90), "LDKL": (29, 95.78), "k-means Nystrom": (140, 87.58)},
     ),
     "usps": Case(
-        "usps", "usps.t", 2.0**-7, 10.0, {"clusters": 1, "landmarks": 138, "iterations": 300}, 2.0**-7, 10.0,
+        "usps", "usps.t", 2.0**-7, 10.0, {"landmarks": 138}, 2.0**-7, 10.0,
         exact="usps_c10.model", fit="pairs",
         paper={"DC-Pred++": (14.4, 95.56), "LDKL": (12.01, 95.96), "k-means Nystrom": (200, 92.53)},
     ),
