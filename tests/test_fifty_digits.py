@@ -1,0 +1,201 @@
+"""Formulas against 50 digits: kernels, the certificate's bound, the quadratic form about a centre, merging.
+
+mpmath evaluates the definitions on the very doubles that the code is given; nothing of the code's own algebra
+(centring, squared norms, Horner's scheme, lookup tables) is used on its side.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svmfast.certificate import error_bounds
+from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.merge_table import merge_tables
+from svmfast.solvers.taylor import by_degree, gaussian_coefficients
+
+mpmath.mp.dps = 50
+mpf = mpmath.mpf
+UNIT = 2.0**-53
+#: What underflows is no error.
+TINY = mpf(10) ** -290
+
+
+def exactly(values: FloatArray) -> list[mpmath.mpf]:
+    return [mpf(float(value)) for value in values]
+
+
+def kernel_value(kernel: Kernel, x: FloatArray, z: FloatArray) -> mpmath.mpf:
+    a, b = exactly(x), exactly(z)
+    dot = mpmath.fsum(p * q for p, q in zip(a, b, strict=True))
+    gamma, coef0 = mpf(kernel.gamma), mpf(kernel.coef0)
+    if kernel.kind == "linear":
+        return dot
+    if kernel.kind == "polynomial":
+        return (gamma * dot + coef0) ** kernel.degree
+    if kernel.kind == "sigmoid":
+        return mpmath.tanh(gamma * dot + coef0)
+    if kernel.kind == "laplacian":
+        return mpmath.exp(-gamma * mpmath.fsum(abs(p - q) for p, q in zip(a, b, strict=True)))
+    return mpmath.exp(-gamma * mpmath.fsum((p - q) ** 2 for p, q in zip(a, b, strict=True)))
+
+
+KERNELS = ("linear", "polynomial", "sigmoid", "rbf", "laplacian")
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**31),
+    d=st.integers(1, 12),
+    gamma=st.floats(1e-12, 1e6),
+    scale=st.floats(1e-6, 1e3),
+    coef0=st.floats(-2, 2),
+    degree=st.integers(1, 5),
+)
+def test_kernels(kind: str, seed: int, d: int, gamma: float, scale: float, coef0: float, degree: int) -> None:
+    """Each value within the rounding of its own formula: of the exponent, the dot product, the power."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=(4, d)) * scale, rng.normal(size=(5, d)) * scale
+    x[rng.uniform(size=x.shape) < 0.3] = 0
+    z[0] = x[0]
+    kernel = Kernel(kind, gamma, coef0, degree if kind == "polynomial" else 0)
+    coefficients = np.eye(4)
+    engine = DecisionEngine(kernel, Rows.from_dense(x), coefficients, np.zeros(4), None)
+    engine_values = engine.decision_values(Rows.from_dense(z)).T
+    for values in (kernel.matrix(x, z), engine_values):
+        for i in range(4):
+            for j in range(5):
+                wanted = kernel_value(kernel, x[i], z[j])
+                off = abs(mpf(float(values[i, j])) - wanted)
+                assert off <= allowed(kernel, x[i], z[j], wanted) + TINY, (i, j)
+
+
+def allowed(kernel: Kernel, x: FloatArray, z: FloatArray, value: mpmath.mpf) -> mpmath.mpf:
+    """What rounding may move a kernel value: some units a term, times what the formula makes of it."""
+    d, gamma = len(x), mpf(kernel.gamma)
+    terms = mpf(float(np.abs(x) @ np.abs(z))) * (1 + 1e-10)
+    of_dot = (2 * d + 8) * UNIT * terms
+    if kernel.kind == "linear":
+        return of_dot
+    argument = gamma * terms + abs(mpf(kernel.coef0))
+    of_argument = (2 * d + 12) * UNIT * argument
+    if kernel.kind == "polynomial":
+        return 2 * kernel.degree * (of_argument + 4 * UNIT * argument) * argument ** (kernel.degree - 1)
+    if kernel.kind == "sigmoid":
+        return of_argument + 16 * UNIT * abs(value) + 16 * UNIT
+    # Norms and product, or the differences themselves: never worse than the former.
+    size = mpf(float(x @ x + z @ z)) if kernel.kind == "rbf" else mpf(float(np.abs(x - z).sum()))
+    of_exponent = (4 * d + 16) * UNIT * gamma * size * 2
+    return 16 * UNIT * value + (mpmath.expm1(of_exponent)) * value
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**31),
+    top=st.integers(0, 30),
+    gamma=st.floats(1e-12, 1e6),
+    distance=st.floats(0, 1e8),
+    size=st.floats(1e-200, 1e12),
+)
+def test_the_bound_of_the_certificate(
+    seed: int, top: int, gamma: float, distance: float, size: float
+) -> None:
+    """Never below the theorem's R of the stored numbers, and above it by no more than its own allowance."""
+    rng = np.random.default_rng(seed)
+    degrees = rng.exponential(size=top + 1) * size / 10.0 ** rng.integers(0, 12, top + 1)
+    rest = rng.exponential(size=5) * size * 10.0 ** rng.integers(-15, 0, 5)
+    total = float(rng.normal() * size)
+    found = error_bounds(
+        gamma, degrees[None, None], rest[None, None], np.array([distance]), np.array([[total]])
+    )
+    s = mpf(distance)
+    r = mpmath.sqrt(s)
+    wanted = mpmath.exp(-mpf(gamma) * s) * mpmath.fsum(c * r**j for j, c in enumerate(exactly(degrees)))
+    of_top, constant, per_square, relative, relative_per_square = exactly(rest)
+    wanted += of_top * r ** (top + 1) + constant + per_square * s
+    wanted += abs(mpf(total)) * (relative + relative_per_square * s)
+    if not np.isfinite(found[0, 0]):
+        assert gamma * distance > 600 or wanted > mpf(10) ** 290
+        return
+    assert wanted <= mpf(float(found[0, 0])) <= wanted * (1 + mpf("2e-9"))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**31),
+    d=st.integers(1, 5),
+    order=st.integers(0, 4),
+    gamma=st.floats(1e-3, 10),
+    scale=st.floats(1e-2, 2),
+    away=st.floats(0, 3),
+)
+def test_the_polynomial_about_a_centre(
+    seed: int, d: int, order: int, gamma: float, scale: float, away: float
+) -> None:
+    """The packed coefficients, about the centre and multiplied out about zero, are the truncated series."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(6, d)) * scale
+    centre, z = rng.normal(size=d) * away * scale, rng.normal(size=d) * scale
+    beta = rng.normal(size=6)
+    wanted = size = mpf(0)
+    for point, b in zip(points, exactly(beta), strict=True):
+        u = [p - m for p, m in zip(exactly(point), exactly(centre), strict=True)]
+        w = [p - m for p, m in zip(exactly(z), exactly(centre), strict=True)]
+        a = b * mpmath.exp(-mpf(gamma) * mpmath.fsum(p * p for p in u))
+        dot = mpmath.fsum(p * q for p, q in zip(u, w, strict=True))
+        wanted += a * mpmath.fsum((2 * mpf(gamma) * dot) ** m / mpmath.factorial(m) for m in range(order + 1))
+        # Everything that is added up, by absolute values; about zero w and u.centre grow apart and cancel.
+        length = mpmath.sqrt(mpmath.fsum(p * p for p in u))
+        reach = mpf(float(np.sqrt(z @ z))) + 2 * mpf(float(np.sqrt(centre @ centre)))
+        most = 2 * mpf(gamma) * length * reach
+        size += abs(a) * mpmath.fsum(most**m / mpmath.factorial(m) for m in range(order + 1))
+    for about_zero in (False, True):
+        packed = gaussian_coefficients(points, beta, gamma, centre, order, about_zero=about_zero)
+        at = exactly(z) if about_zero else [p - m for p, m in zip(exactly(z), exactly(centre), strict=True)]
+        found = mpf(0)
+        for m, part in enumerate(by_degree(packed, d, order)):
+            found += mpmath.fsum(c * v for c, v in zip(exactly(part), monomials(at, m), strict=True))
+        exponent = gamma * float(np.max(np.sum((points - centre) ** 2, axis=1)))
+        units = 200 + 60 * d * order + 10 * d * exponent
+        assert abs(found - wanted) <= units * UNIT * size + TINY, about_zero
+
+
+def monomials(z: list[mpmath.mpf], degree: int) -> list[mpmath.mpf]:
+    """All products of `degree` variables in the order of the packed coefficients."""
+    return [
+        mpmath.fprod(z[i] for i in chosen) for chosen in combinations_with_replacement(range(len(z)), degree)
+    ]
+
+
+def test_the_merging_table() -> None:
+    """wd is 1 - what the best point on the line keeps; h is where: golden section in 50 digits."""
+    n = 40
+    wd, h = merge_tables(n)
+    rng = np.random.default_rng(0)
+    for i, j in zip(rng.integers(1, n // 2, 24), rng.integers(1, n - 1, 24), strict=True):
+        m, kappa = mpf(int(i)) / n, mpf(int(j)) / (n - 1)
+
+        def kept(at: mpmath.mpf, m: mpmath.mpf = m, kappa: mpmath.mpf = kappa) -> mpmath.mpf:
+            return m * kappa ** ((1 - at) ** 2) + (1 - m) * kappa ** (at**2)
+
+        best = max((golden(kept, mpf(low) / 8, mpf(low + 1) / 8) for low in range(8)), key=kept)
+        wanted = m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - kept(best) ** 2
+        assert abs(mpf(float(wd[i, j])) - wanted) < mpf("4e-16"), (i, j)
+        # s is flat at its top: the root of a double's rounding is as close as it tells.
+        assert abs(mpf(float(h[i, j])) - best) < mpf("1e-6"), (i, j)
+
+
+def golden(of: object, low: mpmath.mpf, high: mpmath.mpf) -> mpmath.mpf:
+    ratio = (mpmath.sqrt(5) - 1) / 2
+    assert callable(of)
+    for _ in range(60):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, right) if of(left) > of(right) else (left, high)
+    return (low + high) / 2
