@@ -242,3 +242,20 @@ def test_the_native_count_of_votes_elects_whom_the_head_elects(k: int) -> None:
     assert ((least <= votes) & (votes <= most)).all()
     sure = _core.vote_counts(np.ones_like(certain), decisions, k)
     assert (sure == votes).all()
+
+
+@pytest.mark.parametrize("k", [3, 7, 64])
+def test_votes_are_counted_alike_however_many_classes(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(k)
+    decisions = rng.integers(-1, 2, (50, k * (k - 1) // 2)).astype(float)
+    decisions[0, 0] = np.nan
+    votes = np.zeros((50, k), dtype=int)
+    for row, values in enumerate(decisions):
+        pairs = ((i, j) for i in range(k) for j in range(i + 1, k))
+        for (i, j), value in zip(pairs, values, strict=True):
+            votes[row, i if value > 0 else j] += 1
+    head = Head("c_svc", np.arange(k)[::-1].copy())
+    expected = (k - 1 - votes.argmax(axis=1)).astype(float)
+    assert head.predict(decisions).tolist() == expected.tolist()
+    monkeypatch.setattr("svmfast.models.head._MATRIX_CLASSES", 2)
+    assert head.predict(decisions).tolist() == expected.tolist()

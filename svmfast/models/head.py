@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 DENSITY_MARKS = 10
 # LIBSVM keeps pairwise probabilities this far from 0 and 1.
 MIN_PROBABILITY = 1e-7
+# Votes of so many classes at most are counted by a matrix product.
+_MATRIX_CLASSES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,12 +136,7 @@ class Head:
         if k == 2:
             voted: FloatArray = np.where(first[:, 0], labels[0], labels[1])
             return voted
-        votes = np.empty((len(decisions), k), dtype=np.int32)
-        pair = _pair_numbers(k)
-        for i in range(k):
-            won = np.count_nonzero(first[:, pair[i, i + 1 :]], axis=1)
-            votes[:, i] = won + i - np.count_nonzero(first[:, pair[:i, i]], axis=1)
-        winner: FloatArray = labels[np.argmax(votes, axis=1)]
+        winner: FloatArray = labels[np.argmax(_votes(first, k), axis=1)]
         return winner
 
     def probabilities(self, decisions: FloatArray) -> FloatArray:
@@ -193,6 +191,23 @@ class Head:
     def _check_shape(self, decisions: FloatArray) -> None:
         if decisions.ndim != 2 or decisions.shape[1] != self.n_functions:
             raise OptionError(f"decision values of shape {decisions.shape}; expected (n, {self.n_functions})")
+
+
+def _votes(first: NDArray[np.bool_], k: int) -> NDArray[Any]:
+    """Return each class's votes, ``(n, k)``, from where the first class wins its pair, ``(n, p)``."""
+    pair = _pair_numbers(k)
+    if k <= _MATRIX_CLASSES:  # small whole numbers, exact in single precision in any order
+        one, other = np.triu_indices(k, 1)
+        share = np.zeros((len(one), k), dtype=np.float32)
+        share[pair[one, other], one], share[pair[one, other], other] = 1, -1
+        votes: NDArray[np.float32] = first.astype(np.float32) @ share
+        votes += np.arange(k, dtype=np.float32)
+        return votes
+    counts = np.empty((len(first), k), dtype=np.int32)
+    for i in range(k):
+        won = np.count_nonzero(first[:, pair[i, i + 1 :]], axis=1)
+        counts[:, i] = won + i - np.count_nonzero(first[:, pair[:i, i]], axis=1)
+    return counts
 
 
 def _pair_numbers(k: int) -> NDArray[np.intp]:

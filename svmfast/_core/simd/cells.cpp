@@ -174,16 +174,22 @@ void decide_pairs(const Cells &e, const Cell &cell, std::size_t vectors, const d
 void doubt(const Cells &e, const Cell &cell, const std::int64_t *which, std::size_t count, const double *squared_norm,
            const double *f, std::uint8_t *doubtful) {
     constexpr double u = std::numeric_limits<double>::epsilon();
+    double kernel[PREDICT_ROWS] = {}, room[PREDICT_ROWS];
     for (std::size_t r = 0; r < count; ++r) {
         const double reach = cell.max_norm + std::sqrt(squared_norm[r]);
-        const double kernel = u * (static_cast<double>(e.columns) + 10) * cell.gamma * reach * reach;
-        const double sum = kernel + u * (static_cast<double>(cell.m) + 30);
-        bool sure = kernel < 1e-9;
-        for (std::size_t p = 0; p < e.functions; ++p)
-            sure &= cell.coef_l1[p] == 0 ||
-                    std::fabs(f[p * PREDICT_ROWS + r]) > sum * cell.coef_l1[p] + 4e-16 * std::fabs(cell.rho[p]);
-        doubtful[which[r]] = !sure;
+        kernel[r] = u * (static_cast<double>(e.columns) + 10) * cell.gamma * reach * reach;
     }
+    for (std::size_t at = 0; at < PREDICT_ROWS; at += W) {
+        const vd sum = load(kernel + at) + u * (static_cast<double>(cell.m) + 30);
+        vd least = broadcast(std::numeric_limits<double>::infinity());
+        for (std::size_t p = 0; p < e.functions; ++p) {
+            if (cell.coef_l1[p] == 0) continue;  // a constant, the same in any order
+            const vd bound = sum * cell.coef_l1[p] + 4e-16 * std::fabs(cell.rho[p]);
+            least = -maximum(-least, bound - absolute(load(f + p * PREDICT_ROWS + at)));
+        }
+        store(room + at, least);
+    }
+    for (std::size_t r = 0; r < count; ++r) doubtful[which[r]] = !(kernel[r] < 1e-9 && room[r] > 0);
 }
 
 void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count, Tile &t,
