@@ -1,6 +1,6 @@
 """Large and extreme inputs through the executable: the right answer, or one clear line, within stated memory.
 
-    scripts/load [--quick] [--gigabytes 2] [--only edges,stream,large]
+    scripts/load [--quick] [--gigabytes 2] [--only edges,stream,large-vectors,large-features,large-classes]
 
 - edges: every command meets the data and the models of tests/edges.py: no rows, one row, one feature, nothing
   but zeros, constant features, duplicated support vectors, gamma from 1e-12 to 1e6, values up to 1e300.
@@ -344,8 +344,16 @@ def bound_faults(out: str, values: NDArray[np.float64], model: Large) -> list[st
 
 # --- large models
 
+#: Names for --only, and how the models' names end.
+LARGE = {
+    "large": "",
+    "large-vectors": "support vectors",
+    "large-features": "features",
+    "large-classes": "classes",
+}
 
-def large(tally: Tally, quick: bool) -> None:
+
+def large(tally: Tally, quick: bool, suffix: str = "") -> None:
     """Let the converting and reading commands meet large models."""
     svs, features, classes = (2_000, 1_000, 20) if quick else (200_000, 100_000, 200)
     makers: list[tuple[str, Callable[[], Large]]] = [
@@ -354,6 +362,8 @@ def large(tally: Tally, quick: bool) -> None:
         (f"{classes} classes", lambda: make(3 * classes if quick else 10 * classes, 5, classes, gamma=0.02)),
     ]
     for name, made in makers:
+        if not name.endswith(suffix):
+            continue
         with tempfile.TemporaryDirectory(prefix="svmfast-load-") as place:
             one_large(tally, Path(place), name, made(), quick)
 
@@ -411,8 +421,9 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
         meet("predict -q rows small", 1000)
     if quick and len(model.vectors) < 1000:
         return  # these import for longer than they work
-    meet("meka -q --from model --clusters 4 --rank 16 rows meka", 2500, "meka")
-    meet("dcpred -q --from model --clusters 4 --landmarks 16 --tune 5 rows tree", 2500, "tree")
+    rank = 4 if wide else 16
+    meet(f"meka -q --from model --clusters 4 --rank {rank} -j 1 rows meka", 2500, "meka")
+    meet(f"dcpred -q --from model --clusters 4 --landmarks {rank} --tune 5 rows tree", 2500, "tree")
 
 
 def value_faults(out: str, values: NDArray[np.float64], model: Large) -> list[str]:
@@ -445,10 +456,10 @@ def main() -> int:
             edges(tally, options.quick)
         elif name == "stream":
             stream(tally, 4_000_000 if options.quick else round(options.gigabytes * 1e9), options.quick)
-        elif name == "large":
-            large(tally, options.quick)
+        elif name in LARGE:
+            large(tally, options.quick, LARGE[name])
         else:
-            parser.error(f"--only {name}: expected edges, stream or large")
+            parser.error(f"--only {name}: expected edges, stream, {', '.join(LARGE)}")
     print(
         f"{tally.tried['answers']} answers, {tally.tried['refusals']} refusals, {len(tally.wrong)} wrong "
         f"({os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()})"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from program import PROGRAM
+from program import PATIENCE, PROGRAM
 
 #: One row of data: its label, and its features in order.
 Row = tuple[float, dict[int, float]]
@@ -187,7 +187,9 @@ Run = Callable[[Sequence[str], Path], "subprocess.CompletedProcess[str]"]
 
 
 def executable(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=600)
+    return subprocess.run(
+        [PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=600 * PATIENCE
+    )
 
 
 def judged(done: subprocess.CompletedProcess[str], output: Path | None = None, *, no: bool = True) -> Outcome:

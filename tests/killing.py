@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from program import FIXTURES, PROGRAM, data, model
+from program import FIXTURES, PATIENCE, PROGRAM, data, model
 
 OLD = b"what stood there before\n"
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -75,7 +75,7 @@ def measure(job: Job, folder: Path) -> None:
     """Run the job once in peace."""
     began = time.monotonic()
     process = start(job, folder)
-    _, message = process.communicate(timeout=300)
+    _, message = process.communicate(timeout=300 * PATIENCE)
     assert process.returncode == 0, message
     job.seconds = time.monotonic() - began
     job.expected = (folder / "out").read_bytes()
@@ -91,7 +91,7 @@ def kill_once(job: Job, folder: Path, number: signal.Signals, chance: random.Ran
     process = start(job, folder)
     time.sleep(chance.random() * 1.1 * job.seconds)
     process.send_signal(number)
-    _, message = process.communicate(timeout=300)
+    _, message = process.communicate(timeout=300 * PATIENCE)
     where = f"{job.words[0]} {number.name}"
     content = out.read_bytes() if out.exists() else None
     tally.runs += 1

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from program import PROGRAM, data, started, svmfast
+from program import PATIENCE, PROGRAM, data, started, svmfast
 
 from svmfast.cli.budget_train import command
 from svmfast.errors import CheckpointError, FileAccessError
@@ -156,11 +156,11 @@ def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(stop,
     model, state = tmp_path / "m", tmp_path / "state"
     safe = (*run, "--checkpoint", state, "--checkpoint-every", "30000")
     with started(*safe, large, model) as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 30 * PATIENCE
         while not state.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         process.send_signal(stop)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=60 * PATIENCE)
     assert process.returncode == status, stderr
     assert f"interrupted; the state is in {state}, go on with --resume" in stderr.decode()
     assert not model.exists()
@@ -180,12 +180,12 @@ def test_a_signal_that_the_parent_ignores_is_ignored(number, large, tmp_path):
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(number, signal.SIG_IGN),
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 30 * PATIENCE
     while not (tmp_path / "state").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert process.poll() is None
     process.send_signal(number)
-    assert process.communicate(timeout=60)[1] == b""
+    assert process.communicate(timeout=60 * PATIENCE)[1] == b""
     assert process.returncode == 0
     assert (tmp_path / "m").exists()
 

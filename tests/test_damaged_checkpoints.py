@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from program import data, svmfast
+from program import PATIENCE, data, svmfast
 
 CHILD = """
 import io, json, random, sys, zipfile
@@ -82,7 +82,7 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path: Path) -> None:
     words = ("budget-train", "-q", iris, tmp_path / "first", "-B", "5", "--passes", "2", "--keep", "best")
     assert svmfast(*words, "--checkpoint", tmp_path / "state").returncode == 0
     child = [sys.executable, "-c", CHILD, iris]
-    done = subprocess.run(child, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(child, cwd=tmp_path, capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode == 0, done.stderr[-2000:]
     went_on, refused = map(int, done.stdout.split())
     assert went_on > 5

@@ -19,11 +19,12 @@ from pathlib import Path
 
 import pytest
 from killing import OLD, SIGNALS, Tally, jobs, kill_once, measure
-from program import FIXTURES, PROGRAM, data, model, started, svmfast
+from program import FIXTURES, PATIENCE, PROGRAM, data, model, started, svmfast
+
+from svmfast.cli.main import run
 
 PHOTOS = model("photos_c_rbf")
 FULL = b"svmfast: %b: cannot be written: No space left on device\n"
-READERS = ("predict", "bound-check", "info", "budget-train", "approximate", "compare")
 
 
 def listing(folder: Path) -> set[str]:
@@ -129,12 +130,12 @@ def test_a_signal_while_input_is_awaited_leaves_nothing(
         assert process.stdin is not None
         process.stdin.write(data("photos.test").read_bytes())
         process.stdin.flush()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 30 * PATIENCE
         while len(listing(tmp_path)) < 2 and time.monotonic() < until:
             time.sleep(0.01)
         assert len(listing(tmp_path)) == 2
         process.send_signal(number)
-        assert process.wait(30) == status
+        assert process.wait(30 * PATIENCE) == status
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert listing(tmp_path) == {"out"}
@@ -160,14 +161,38 @@ def invoke(context):
 main.program.invoke = invoke
 main.console()
 """
-    done = subprocess.run([sys.executable, "-c", code, "info"], capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, "info"], capture_output=True, timeout=60 * PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
-@pytest.mark.parametrize(
-    "command", ["predict", "bound-check", "info", "budget-train", "approximate", "compare"]
-)
-def test_a_directory_or_a_socket_as_input(command: str, tmp_path: Path) -> None:
+READERS = {
+    "predict": ["predict", "ODD", "MODEL", "OUT"],
+    "predict with a model": ["predict", "ROWS", "ODD", "OUT"],
+    "bound-check": ["bound-check", "ODD"],
+    "bound-check with a model": ["bound-check", "ROWS", "--model", "ODD"],
+    "info": ["info", "ODD"],
+    "budget-train": ["budget-train", "ODD", "OUT"],
+    "train": ["train", "ODD", "OUT"],
+    "linear": ["linear", "ODD", "OUT"],
+    "meka": ["meka", "ODD", "OUT", "--task", "ridge"],
+    "meka from a model": ["meka", "--from", "ODD", "ROWS", "OUT"],
+    "dcpred": ["dcpred", "ODD", "OUT", "--task", "svc"],
+    "dcpred from a model": ["dcpred", "--from", "ODD", "ROWS", "OUT"],
+    "approximate": ["approximate", "ODD", "-o", "OUT"],
+    "approximate for rows": ["approximate", "MODEL", "--data", "ODD", "-o", "OUT"],
+    "compress": ["compress", "ODD", "--sv", "5", "-o", "OUT"],
+    "compress for rows": ["compress", "MODEL", "--sv", "5", "--data", "ODD", "-o", "OUT"],
+    "compare": ["compare", "MODEL", "ODD", "--data", "ROWS"],
+    "compare on rows": ["compare", "MODEL", "MODEL", "--data", "ODD"],
+    "frontier": ["frontier", "ODD", "--data", "ROWS", "-o", "OUT"],
+    "frontier on rows": ["frontier", "MODEL", "--data", "ODD", "-o", "OUT"],
+}
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_directory_or_a_socket_as_input(
+    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     place = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as server:
         try:
@@ -175,17 +200,11 @@ def test_a_directory_or_a_socket_as_input(command: str, tmp_path: Path) -> None:
         except OSError:
             pytest.skip("the path is too long for a socket")
         for odd, reason in ((tmp_path, "Is a directory"), (place, "No such device or address")):
-            words = {
-                "predict": ["predict", odd, PHOTOS, tmp_path / "out"],
-                "bound-check": ["bound-check", odd],
-                "info": ["info", odd],
-                "budget-train": ["budget-train", odd, tmp_path / "out"],
-                "approximate": ["approximate", odd, "-o", tmp_path / "out"],
-                "compare": ["compare", PHOTOS, odd, "--data", data("photos.test")],
-            }[command]
-            done = svmfast(*words)
-            assert (done.returncode, done.stdout) == (2, b"")
-            assert done.stderr.decode() in (f"{odd}: cannot be read: {reason}\n", f"{odd}: {reason}\n")
+            names = {"ODD": odd, "MODEL": PHOTOS, "OUT": tmp_path / "out", "ROWS": data("photos.test")}
+            assert run([str(names.get(word, word)) for word in READERS[command]]) == 2
+            said, message = capfd.readouterr()
+            assert said == ""
+            assert message in (f"{odd}: cannot be read: {reason}\n", f"{odd}: {reason}\n")
     assert listing(tmp_path) == {"socket"}
 
 
@@ -223,7 +242,7 @@ def test_a_file_that_grows_or_shrinks_while_it_is_read(tmp_path: Path) -> None:
                     file.write(text * 4)
             else:
                 os.truncate(rows, len(text) * 7 if change == "shrink" else torn)
-            status = process.wait(60)
+            status = process.wait(60 * PATIENCE)
             assert process.stderr is not None
             message = process.stderr.read().decode()
         lines = out.read_bytes().count(b"\n")
@@ -247,6 +266,48 @@ def test_a_model_that_shrinks_is_refused_whole(tmp_path: Path) -> None:
         assert listing(tmp_path) == {"m"}
 
 
+@pytest.mark.parametrize("name", ["approximate", "compress", "budget-train"])
+def test_a_file_that_ends_while_it_is_read(name: str, tmp_path: Path) -> None:
+    """Half of it comes, then a pause, then the end: refused, for its length was not known before."""
+    place, out = tmp_path / "pipe", tmp_path / "out"
+    os.mkfifo(place)
+    out.write_bytes(OLD)
+    source = data("iris.train") if name == "budget-train" else model("iris_c_rbf_prob")
+    text = source.read_bytes()
+    cut = text.rindex(b":", 0, 2 * len(text) // 3) + 1  # right behind a colon
+
+    def feed() -> None:
+        with place.open("wb") as pipe:
+            pipe.write(text[: cut // 2])
+            pipe.flush()
+            time.sleep(0.1)
+            pipe.write(text[cut // 2 : cut])
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    words = [str(place) if word == str(source) else word for word in writers(str(out))[name]]
+    done = svmfast(*words)
+    feeder.join()
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(f"{place}:{text[:cut].count(bytes([10])) + 1}: ".encode())
+    assert done.stderr.count(b"\n") == 1
+    assert listing(tmp_path) == {"pipe", "out"}
+    assert out.read_bytes() == OLD
+
+
+def test_two_trainings_that_write_the_same_model(tmp_path: Path) -> None:
+    out, answers = tmp_path / "out", set()
+    commands = [[*writers(str(out))["budget-train"], "--seed", seed] for seed in ("1", "2")]
+    for words in commands:
+        assert svmfast(*words).returncode == 0
+        answers.add(out.read_bytes())
+    assert len(answers) == 2
+    running = [subprocess.Popen([PROGRAM, *words]) for words in commands]
+    assert [process.wait(60 * PATIENCE) for process in running] == [0, 0]
+    assert out.read_bytes() in answers
+    assert listing(tmp_path) == {"out"}
+
+
 def test_two_processes_that_write_the_same_output(tmp_path: Path) -> None:
     out = tmp_path / "out"
     answers = {
@@ -257,7 +318,7 @@ def test_two_processes_that_write_the_same_output(tmp_path: Path) -> None:
         words = [PROGRAM, "predict", "-q", data("photos.test"), PHOTOS, out]
         commands = [words, [*words, "--decision-values"]]
         running = [subprocess.Popen(command) for command in commands]
-        assert [process.wait(60) for process in running] == [0, 0]
+        assert [process.wait(60 * PATIENCE) for process in running] == [0, 0]
         assert out.read_bytes() in answers
         assert listing(tmp_path) == {"out"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,8 @@ def test_it_runs_and_tells_memory_apart(tmp_path: Path) -> None:
     steps = {row["step"] for row in rows}
     assert {"parsing", "predict: exact", "build: approximate, certificate", "build: compress"} <= steps
     assert all(row["seconds"] > 0 for row in rows)
+    if "SVMFAST_SANITIZED" in os.environ:
+        return  # sanitizers take memory of their own
     # Not the memory of the script itself, which has all rows and NumPy: predict needs less than compress.
     peak = {row["step"]: row["peak"] for row in rows}
     assert 20e6 < peak["predict: exact"] < peak["build: compress"]

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from program import PROGRAM, ROOT, data
+from program import PATIENCE, PROGRAM, ROOT, data
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
@@ -24,7 +24,7 @@ def make(cwd: Path, *words: str, train: Path | None = None) -> subprocess.Comple
         "OPTIONS=-c 1",
     ]
     command = ["make", "-f", str(ROOT / "scripts/pipeline.mk"), *settings, *words]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120 * PATIENCE)
 
 
 def test_files_are_predicted_once_and_refused_where_nothing_is_certified(tmp_path: Path) -> None:
