@@ -1,11 +1,11 @@
 """Keep one file of every kind of model as this version writes it, under fixtures/frozen/.
 
-    python scripts/freeze_models.py NAME
+    python scripts/freeze_models.py NAME [MODEL...]
 
-NAME is a folder, usually the format's version (1.1). Later versions have to read the files:
-tests/test_frozen.py. Nothing that exists is overwritten. `NAME/MODEL.values` holds what the frozen version
-predicted, label and decision values, for the test file that NAME/COMMANDS.tsv lists; MANIFEST.tsv gets a line
-for each file.
+NAME is a folder, usually the format's version (1.1); of the models below those named are kept, or all. Later
+versions have to read the files: tests/test_frozen.py. Nothing that exists is overwritten. `NAME/MODEL.values`
+holds what the frozen version predicted, label and decision values, for the test file that NAME/COMMANDS.tsv
+lists; MANIFEST.tsv gets a line for each file.
 """
 
 from __future__ import annotations
@@ -74,6 +74,24 @@ MODELS = [
         "compress models/iris_c_rbf_prob.model --sv 6 --data data/iris.train -o OUT",
     ),
     ("libsvm_budget", "iris", "budget-train data/iris.train OUT -g 0.5 -B 5 --passes 2 -b 1"),
+    (
+        "cascade_of_expansions",
+        "iris",
+        "cascade frozen/1.1/libsvm_compressed.model models/iris_c_rbf_prob.model --data data/iris.train"
+        " --max-diff 10% -o OUT",
+    ),
+    (
+        "cascade_of_one_against_the_rest",
+        "iris",
+        "cascade frozen/1.1/routed_pseudo_poly.model models/iris_c_rbf_prob.model --data data/iris.train"
+        " --max-diff 10% -o OUT",
+    ),
+    (
+        "cascade_of_a_polynomial",
+        "wine",
+        "cascade frozen/1.1/polynomial_origin.model models/wine_c_rbf_prob.model --data data/wine.train"
+        " --max-diff 10% -o OUT",
+    ),
 ]  # fmt: skip
 
 
@@ -85,15 +103,17 @@ def run(*arguments: str) -> bytes:
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
-    name = f"frozen/{sys.argv[1]}"
+    name, *chosen = f"frozen/{sys.argv[1]}", *sys.argv[2:]
     folder = ROOT / name
     folder.mkdir(parents=True)
     tool = run("--version").decode().strip()
     listing = ["model\tdata\tcommand"]
     made: list[tuple[str, str]] = []
     for model, data, command in MODELS:
+        if chosen and model not in chosen:
+            continue
         place = f"{name}/{model}.model"
         words = command.replace("OUT", place)
         run(*words.split(), "-q")
@@ -105,7 +125,7 @@ def main() -> None:
         made.append((f"{name}/{model}.values", f"svmfast {arguments}"))
         listing.append(f"{model}\tdata/{data}.test\tsvmfast {words} -q")
     (folder / "COMMANDS.tsv").write_text("\n".join(listing) + "\n")
-    made.append((f"{name}/COMMANDS.tsv", f"scripts/freeze_models.py {sys.argv[1]}"))
+    made.append((f"{name}/COMMANDS.tsv", f"scripts/freeze_models.py {' '.join(sys.argv[1:])}"))
     head, *lines = (ROOT / "MANIFEST.tsv").read_text().splitlines()
     for file, command in made:
         content = (ROOT / file).read_bytes()

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from svmfast.api import bound_check as bound_check
     from svmfast.api import budget_train as budget_train
+    from svmfast.api import cascade as cascade
     from svmfast.api import compare as compare
     from svmfast.api import compress as compress
     from svmfast.api import dcpred as dcpred
@@ -61,6 +62,7 @@ _PUBLIC = {
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api",
     "budget_train": "svmfast.api",
+    "cascade": "svmfast.api",
     "compare": "svmfast.api",
     "compress": "svmfast.api",
     "dcpred": "svmfast.api",

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import BoundReport
     from svmfast.evaluation.compare import Comparison
     from svmfast.methods.budget_options import BudgetTrainOptions, BudgetTrainReport
+    from svmfast.methods.cascade import CascadeReport
     from svmfast.methods.compress import CompressReport
     from svmfast.methods.dcpred import DcpredReport, DcpredSettings
     from svmfast.models.base import Model
+    from svmfast.models.cascade import CascadeModel
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.routed import RoutedModel
 
@@ -169,6 +171,63 @@ def compress(
     if found.model is None or found.report is None:
         raise UnsupportedError(found.verdict, "there is nothing smaller to return")
     return found.model, found.report
+
+
+def cascade(
+    fast: Model | str | os.PathLike[str],
+    exact: Model | str | os.PathLike[str],
+    data: Any,
+    *,
+    max_diff: float = 0.005,
+    confidence: float = 0.95,
+    threads: int | None = None,
+) -> tuple[CascadeModel, CascadeReport]:
+    """Join a fast model and the exact one under a promise of how many labels differ.
+
+    Parameters
+    ----------
+    fast : Model or path
+        Of any kind.
+    exact : KernelExpansion or path
+    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+        Rows like those to be predicted, on which neither model was trained.
+    max_diff : float
+        The largest share of rows with another label than that of `exact`.
+    confidence : float
+        The probability with which that holds.
+    threads : int, optional
+        Default: the cores this process may use. The result is the same for every number.
+
+    Returns
+    -------
+    CascadeModel, CascadeReport
+        ``predict(model, data, exact=model.exact)`` answers with both; ``report.pays`` tells whether that
+        costs less than the exact model alone.
+
+    Raises
+    ------
+    UnsupportedError
+        Regression, or models that do not answer the same question.
+    OptionError
+        `max_diff` or `confidence` not between 0 and 1, or too few rows to show as much.
+    """
+    from svmfast.formats.detect import open_model
+    from svmfast.methods.cascade import join
+    from svmfast.models.certified import check_same_labels
+
+    quick, source = _model(fast), None
+    if isinstance(exact, str | os.PathLike):
+        opened = open_model(exact)
+        exact, source = opened.model, f"sha256:{opened.sha256}"
+    return join(
+        quick,
+        check_same_labels(quick, exact),
+        _rows(data),
+        max_diff=max_diff,
+        confidence=confidence,
+        source=source,
+        threads=threads or usable_cores(),
+    )
 
 
 def compare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 KEYS = {
@@ -15,13 +16,14 @@ DAMAGE = (b"", *(bytes([byte]) for byte in b" \n\t\r09-+.e:#x\0\x80\xff"))
 
 
 def meaning(text: bytes) -> list[object]:
-    """Return the words of a file behind its first line, numbers by value.
+    """Return the words of a file, numbers by value.
 
-    The first line of our own files is left out: a newer minor version is a warning. In LIBSVM's text the
+    The first line of our own files, also of one inside another, is left out: a newer minor version is a
+    warning. In LIBSVM's text the
     order of keys means nothing, nor do line ends before the support vectors.
     """
     if text.startswith(b"svmfast-model"):
-        return [value(word) for word in text.split(b"\n", 1)[1].split()]
+        return [value(word) for word in re.sub(rb"(?m)^svmfast-model .*$", b"", text).split()]
     groups: list[tuple[object, ...]] = [()]
     words = text.removeprefix(b"\xef\xbb\xbf").split()
     start = words.index(b"SV")

@@ -90,6 +90,7 @@ class Tent:
     kind = "tent"
     n_features = 1
     has_certificate = True
+    proven = True
 
     def __init__(self, exact: KernelExpansion) -> None:
         self.exact, self.head = exact, exact.head

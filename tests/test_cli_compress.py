@@ -17,7 +17,7 @@ from svmfast.cli.messages import rounded_up
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.methods.compress import Settings, prepare
-from svmfast.models.assumed import AssumedError
+from svmfast.models.cascade import CascadeModel
 
 
 def run(*args: object) -> tuple[int, str, str]:
@@ -205,7 +205,7 @@ def test_assumed_errors_refused(args: tuple[str, ...], message: str, tmp_path: P
     assert done.returncode == 2
     assert message in done.stderr.decode()
     with pytest.raises(UnsupportedError, match="tells no regression values apart"):
-        AssumedError(exact("diabetes_eps_rbf"), 1.0)
+        CascadeModel(exact("diabetes_eps_rbf"), exact("diabetes_eps_rbf"), 1.0)
 
 
 def test_the_page_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods._compress_rows import gather
-from svmfast.methods._compress_statement import clopper_pearson
+from svmfast.methods.binomial import clopper_pearson
 from svmfast.methods.compress import Settings, prepare
 from svmfast.methods.refit_probabilities import fit_sigmoid
 from svmfast.methods.row_sample import RowSample

@@ -70,7 +70,7 @@ def test_values_of_classes_and_of_pairs_are_not_mixed(tmp_path: Path) -> None:
     words = ("--exact", exact, "--assume-error", "1", "--decision-values")
     said = run_program("predict", data_path("digits.test"), out, "-", *words)
     assert said.returncode == 2
-    assert b"MODEL has a value for each class, --exact one for each pair" in said.stderr
+    assert b"MODEL and --exact have values of other classes or pairs" in said.stderr
     assert said.stdout == b""
 
 

@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from meaning import FROZEN
 from program import PROGRAM, data, model
 
 IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
+FAST = str(FROZEN / "1.1/routed_pseudo_poly.model")
 SMALL = ["--clusters", "3", "--landmarks", "4"]
 
 #: Files are written to OUT; what else is printed counts as well.
@@ -46,6 +48,7 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "meka from a model": ["meka", "--from", EXACT, IRIS, "OUT", *SMALL, "--rank", "2"],
     "dcpred from a model": ["dcpred", "--from", EXACT, IRIS, "OUT", *SMALL, "--tune", "4"],
+    "cascade": ["cascade", FAST, EXACT, "--data", IRIS, "--max-diff", "10%", "-o", "OUT"],
 }
 #: Figures of the clock, and what follows from them; everything else that is said counts.
 CLOCK = re.compile(rb'"[a-z_]*(seconds|speedup|linear_cost|threads)[a-z_]*": [^\n]*')

@@ -145,14 +145,24 @@ def test_a_second_run_goes_on(tmp_path: Path) -> None:
     assert b"dir holds a run with test " in refused.stderr
 
 
-@pytest.mark.parametrize("most", ["0%", "0.3%"])
-def test_the_recommended_copy_is_as_good_as_is_said(tmp_path: Path, most: str) -> None:
-    assert svmfast("train", "-q", "-c", "1", str(data("photos.train")), "m", cwd=tmp_path).returncode == 0
+@pytest.mark.parametrize(
+    ("most", "method", "kind"),
+    [
+        ("0%", "approximate", "polynomial"),
+        ("0.3%", "approximate", "polynomial"),
+        ("1%", "budget-train", "cascade"),
+    ],
+)
+def test_the_recommended_copy_is_as_good_as_is_said(
+    tmp_path: Path, most: str, method: str, kind: str
+) -> None:
+    assert svmfast("train", "-q", "-c", "0.1", str(data("photos.train")), "m", cwd=tmp_path).returncode == 0
     words = ["m", "--data", str(data("photos.train")), "--test", str(data("photos.test"))]
     limits = ("--max-diff", most, "--time-limit", "5s")
-    done = frontier(tmp_path, *words, "--methods", "approximate", *limits)
+    done = frontier(tmp_path, *words, "--methods", f"{method},cascade", *limits)
     assert done.returncode == 0, done.stderr
     best, copy = report(tmp_path)["recommended"], tmp_path / "dir" / "recommended"
+    assert load_model(copy).kind == kind
     assert copy.stat().st_size == best["n_bytes"]
     labels = []
     for path in (copy, tmp_path / "m"):
@@ -162,8 +172,9 @@ def test_the_recommended_copy_is_as_good_as_is_said(tmp_path: Path, most: str) -
     differing = sum(a != b for a, b in zip(*labels, strict=True))
     assert 100 * differing / len(labels[0]) == pytest.approx(best["differing_percent"])
     # The command that is printed makes the same file.
-    words = shlex.split(best["command"])
-    subprocess.run([PROGRAM, *words[1:]], cwd=tmp_path, check=True, capture_output=True)
+    for command in best["command"].split(" && "):
+        words = shlex.split(command)
+        subprocess.run([PROGRAM, *words[1:]], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / words[words.index("-o") + 1]).read_bytes() == copy.read_bytes()
 
 
@@ -173,6 +184,27 @@ def test_a_copy_with_the_exact_model_inside_is_approximates_own(tmp_path: Path) 
         assert svmfast(*words, cwd=tmp_path).returncode == 0
     exact = read_libsvm_model(model("digits_c_rbf_prob"))
     assert with_exact(load_model(tmp_path / "plain"), exact) == (tmp_path / "both").read_bytes()
+
+
+def test_joining_needs_others_and_enough_rows(tmp_path: Path) -> None:
+    alone = frontier(tmp_path, *BREAST, *TEST, "--methods", "cascade")
+    assert alone.returncode == 2
+    assert b"name one of those too" in alone.stderr
+    done = frontier(tmp_path, *BREAST, *TEST, "--methods", "linear,cascade")
+    assert b"a candidate + exact: 189 rows cannot show with 0.95 confidence that at most 0.5" in done.stdout
+    assert {p["name"] for p in report(tmp_path)["points"]} == {"exact", "linear"}
+    # Enough for a weaker promise; without one, or without the method, nothing is joined.
+    for more, joined in (
+        (("--methods", "linear,cascade", "--max-diff", "3%"), True),
+        (("--methods", "linear", "--max-diff", "3%"), False),
+        (("--methods", "linear,cascade", "--max-bytes", "9k"), False),
+    ):
+        frontier(tmp_path, *BREAST, *TEST, *more)
+        points = {p["name"]: p for p in report(tmp_path)["points"]}
+        assert ("linear + exact" in points) == joined
+        if joined:
+            assert points["linear + exact"]["differing_percent"] <= 3
+            assert points["linear"]["differing_percent"] > 0
 
 
 def test_a_run_on_other_inputs_begins_again_when_asked(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from svmfast.formats.detect import load_model, model_bytes, open_model
 from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.methods.approximate import approximate
 from svmfast.models.base import KINDS, Model, model_class
+from svmfast.models.cascade import CascadeModel
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 
@@ -24,6 +25,10 @@ MODELS = Path(__file__).parent.parent / "fixtures" / "models"
 
 def polynomial(name: str, order: int) -> Model:
     return approximate(read_libsvm_model(MODELS / f"{name}.model"), order=order, provenance={"seed": "3"})[0]
+
+
+def cascade(fast: str, exact: str) -> Model:
+    return CascadeModel(EXAMPLES[fast](), read_libsvm_model(MODELS / f"{exact}.model"), 0.25)
 
 
 EXAMPLES: dict[str, Callable[[], Model]] = {
@@ -38,6 +43,10 @@ EXAMPLES: dict[str, Callable[[], Model]] = {
     "routed poly": lambda: routed(pseudo="poly"),
     "routed triangle": lambda: routed(pseudo="triangle"),
     "routed rule": lambda: routed(head=Head("c_svc", np.array([3, 1, 2]), one_vs_rest=True)),
+}
+EXAMPLES |= {
+    "cascade": lambda: cascade("libsvm", "iris_c_rbf_prob"),
+    "cascade order 3": lambda: cascade("polynomial order 3", "iris_c_rbf_prob"),
 }
 NAMES = sorted(EXAMPLES)
 

@@ -19,8 +19,6 @@ from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from svmfast.methods.compress import CompressReport
-    from svmfast.progress import Progress
-    from svmfast.rows import FloatArray, Rows
 
 _NEGATIVE = 1
 _COMPRESSED = (".gz", ".bz2", ".xz")
@@ -143,7 +141,7 @@ def command(
     if sparse_tolerance and select_only:
         raise OptionError("--sparse-tolerance thins moved vectors; --select-only moves none")
 
-    from svmfast.cli.inputs import keep_inputs, open_model
+    from svmfast.cli.inputs import keep_inputs, open_model, read_sample
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
     from svmfast.formats.libsvm_model import libsvm_model_bytes
@@ -159,7 +157,7 @@ def command(
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model", "give the LIBSVM model")
     settings = Settings(start, select_only, sparse_tolerance, iterations, seed, jobs, memory)
     with progress_bar(quiet) as progress:
-        rows, labels = _read(data, max_rows, seed, how, jobs, quiet, progress)
+        rows, labels = read_sample(data, max_rows, seed, how, jobs, quiet, progress)
         compressor = prepare(loaded.model, rows, labels, settings)
         found = search(
             compressor,
@@ -198,30 +196,6 @@ def command(
         remark(found.verdict)
         return _NEGATIVE
     return 0
-
-
-def _read(
-    paths: tuple[str, ...],
-    limit: int,
-    seed: int,
-    how: DataFormat,
-    jobs: int,
-    quiet: bool,
-    progress: Progress,
-) -> tuple[Rows | None, FloatArray | None]:
-    if not paths:
-        return None, None
-    from svmfast.cli.inputs import read_through
-    from svmfast.methods.row_sample import RowSample
-
-    sample = RowSample(limit, seed)
-    for path in paths:
-        for block in read_through(path, how, jobs, progress):
-            remarks((f"{path}: {text}" for text in block.notes.messages()), quiet)
-            sample.add(block.rows, block.labels)
-    if sample.seen > limit:
-        remarks([f"{limit:,} of {sample.seen:,} rows of --data are used (--rows)"], quiet)
-    return sample.result()
 
 
 def _lines(report: CompressReport) -> list[str]:

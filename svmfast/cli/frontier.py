@@ -14,7 +14,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.frontier_plan import METHODS, chosen_methods
 from svmfast.cli.frontier_run import Folder, file_hash
-from svmfast.cli.frontier_work import FALLBACK, Work, with_exact
+from svmfast.cli.frontier_work import Work
 from svmfast.cli.messages import remark
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, multiple
@@ -22,7 +22,6 @@ from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from svmfast.evaluation.frontier_report import Frontier
-    from svmfast.models.expansion import KernelExpansion
 
 NOTHING_MEETS = 1
 #: Labels that may differ where no limit of any kind is asked for.
@@ -113,7 +112,7 @@ def command(
     folder.identity = _identity(opened.sha256, train, test, seed, jobs, how)
     work = Work(folder, exact, opened.model, train, test, seed, jobs, how, quiet)
     found = work.go(names, limits, deadline)
-    return _show(found, folder, opened.model, as_json=as_json, quiet=quiet)
+    return _show(found, work, as_json=as_json, quiet=quiet)
 
 
 def _refuse_an_input(folder: Path, *inputs: str | None) -> None:
@@ -140,28 +139,23 @@ def _identity(
     return {**found, "seed": seed, "threads": jobs, "reading": asdict(how), "version": __version__}
 
 
-def _copy_recommended(found: Frontier, folder: Folder, exact: KernelExpansion) -> None:
+def _copy_recommended(found: Frontier, work: Work) -> None:
     """Put the recommended model where scripts find it whatever its name is; an older one must not stay."""
-    from svmfast.formats.detect import load_model
-
-    place = folder.path / "recommended"
+    place = work.folder.path / "recommended"
     if found.recommended is None:
         place.unlink(missing_ok=True)
-        return
-    name = found.recommended.name.removesuffix(FALLBACK)
-    content = (folder.models / name).read_bytes()
-    if name != found.recommended.name:  # a copy that keeps to the limits must fall back by itself
-        content = with_exact(load_model(folder.models / name), exact)
-    folder.write_bytes(place.name, content)
+    else:
+        work.folder.write_bytes(place.name, work.content(found.recommended))
 
 
-def _show(found: Frontier, folder: Folder, exact: KernelExpansion, *, as_json: bool, quiet: bool) -> int:
+def _show(found: Frontier, work: Work, *, as_json: bool, quiet: bool) -> int:
     """Write the reports, print the table and what to do; return the exit status."""
     import json
 
     from svmfast.evaluation import frontier_report as report
     from svmfast.evaluation.json_values import finite
 
+    folder = work.folder
     values = finite(report.as_dict(found))
     folder.write("report.json", values)
     figure = importlib.util.find_spec("matplotlib") is not None
@@ -173,7 +167,7 @@ def _show(found: Frontier, folder: Folder, exact: KernelExpansion, *, as_json: b
 
         for kind, content in draw(found).items():
             folder.write_bytes(f"figure.{kind}", content)
-    _copy_recommended(found, folder, exact)
+    _copy_recommended(found, work)
     folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
     if as_json:
         click.echo(json.dumps(values, indent=2, allow_nan=False))

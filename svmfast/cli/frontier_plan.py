@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from svmfast.evaluation.pareto import Limits
     from svmfast.models.expansion import KernelExpansion
 
-METHODS = ("linear", "approximate", "compress", "budget-train", "dcpred", "meka")
+METHODS = ("linear", "approximate", "compress", "budget-train", "dcpred", "meka", "cascade")
+#: The one that joins what the others make.
+JOINING = "cascade"
 
 #: Stand for paths in a candidate's arguments, until they are known.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
@@ -83,6 +85,10 @@ def chosen_methods(text: str | None) -> tuple[str, ...]:
             raise OptionError(f"no method '{name}'; methods: {', '.join(METHODS)}")
     if not names:
         raise OptionError(f"--methods names none; methods: {', '.join(METHODS)}")
+    if names == [JOINING]:
+        raise OptionError(
+            f"--methods: {JOINING} joins the exact model with what others make; name one of those too"
+        )
     return tuple(method for method in METHODS if method in names)
 
 
@@ -114,6 +120,8 @@ def plan(
         missing.append(Missing(method, method, reason))
 
     for method in methods:
+        if method == JOINING:
+            continue
         if method == "linear":
             if head.svm_type == "one_class":
                 refuse(method, "a one-class model has no labels to train on")

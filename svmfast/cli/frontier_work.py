@@ -10,15 +10,16 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from svmfast.cli.frontier_plan import Candidate, plan
+from svmfast.cli.frontier_join import Joined, Joiner
+from svmfast.cli.frontier_plan import JOINING, Candidate, plan
 from svmfast.cli.frontier_run import Failed, Folder, OutOfTime, file_hash, make, run_all
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
-from svmfast.errors import SvmfastError, UnsupportedError
+from svmfast.errors import OptionError, SvmfastError, UnsupportedError
 
 if TYPE_CHECKING:
     from svmfast.evaluation.compare import Ground
-    from svmfast.evaluation.frontier_report import Frontier
+    from svmfast.evaluation.frontier_report import Frontier, Missing
     from svmfast.evaluation.pareto import Limits, Point
     from svmfast.formats.svmlight import Dataset
     from svmfast.models.base import Model
@@ -72,6 +73,8 @@ class Work:
         self.how, self.quiet = how, quiet
         self._ground: Ground | None = None
         self._seconds: dict[str, float] = {}  # by point; known when all are made
+        self._joiner: Joiner | None = None
+        self._joined: dict[str, Joined] = {}  # by candidate
         self._linear_seconds = math.nan
         self.used_train, self.used_test = train, test or ""
         self.reading: tuple[str, ...] = tuple(
@@ -99,7 +102,14 @@ class Work:
 
             waiting = [candidate for candidate in candidates if candidate.name not in known]
             late = run_all(waiting, attempt, deadline)
-        self._race([c for c in candidates if "row" in known.get(c.name, {})], known, rows)
+        measured = [c for c in candidates if "row" in known.get(c.name, {})]
+        labelled = not self.model.head.is_regression
+        if JOINING in methods and labelled and limits.max_differing_percent is not None:
+            model, sha256 = self.model, self.folder.identity["model"]
+            percent = limits.max_differing_percent
+            self._joiner = Joiner(model, sha256, rows, labels, percent, self.jobs)
+            missing += self._join(measured, known)
+        self._race(measured, known, rows)
         points = [self._point("exact", "exact", ground["row"], ground["rows"])]
         for candidate in candidates:
             record = known.get(candidate.name, {})
@@ -174,6 +184,28 @@ class Work:
             self.folder.keep(_EXACT, record)
         return record
 
+    def _join(self, candidates: Sequence[Candidate], known: dict[str, dict[str, Any]]) -> list[Missing]:
+        """Put the exact model behind those whose certificate does not; return what is missing for that."""
+        from svmfast.evaluation.frontier_report import Missing
+        from svmfast.formats.detect import load_model
+
+        assert self._joiner is not None
+        missing = []
+        for candidate in candidates:
+            row = known[candidate.name]["row"]
+            if _with_fallback(row) or row["labels_differing_percent"] == 0:
+                continue
+            try:
+                joined = self._joiner.join(load_model(self.folder.model(candidate)))
+            except OptionError as error:
+                return [Missing(f"a candidate{FALLBACK}", JOINING, str(error))]
+            except UnsupportedError as error:
+                missing.append(Missing(candidate.name + FALLBACK, JOINING, str(error)))
+                continue
+            if joined is not None:
+                self._joined[candidate.name] = joined
+        return missing
+
     def _race(self, candidates: Sequence[Candidate], known: dict[str, dict[str, Any]], rows: Rows) -> None:
         """Time all models in turn, now that nothing else of ours runs."""
         from svmfast.evaluation.linear import linear_seconds
@@ -183,9 +215,10 @@ class Work:
 
         calls = {"exact": partial(answer, self.model, rows, threads=self.jobs)}
         for candidate in candidates:
-            model = load_model(self.folder.model(candidate))
+            joined = self._joined.get(candidate.name)
+            model = joined.model if joined else load_model(self.folder.model(candidate))
             calls[candidate.name] = partial(answer, model, rows, threads=self.jobs)
-            if _with_fallback(known[candidate.name]["row"]):
+            if joined or _with_fallback(known[candidate.name]["row"]):
                 calls[candidate.name + FALLBACK] = partial(
                     answer, model, rows, exact=self.model, exact_values=False, threads=self.jobs
                 )
@@ -246,18 +279,42 @@ class Work:
             found["bytes_with_exact"] = len(with_exact(opened.model, self.model))
         return found
 
+    def content(self, point: Point) -> bytes:
+        """Return the file of a point; where the exact model stands behind it, a file that has it inside."""
+        from svmfast.formats.detect import load_model, model_bytes
+
+        name = point.name.removesuffix(FALLBACK)
+        if name == point.name:
+            return (self.folder.models / name).read_bytes()
+        if name in self._joined:
+            return model_bytes(self._joined[name].model)
+        return with_exact(load_model(self.folder.models / name), self.model)
+
     def _points(self, candidate: Candidate, record: dict[str, Any]) -> list[Point]:
-        """A candidate's point, and with a certificate a second one: with the exact model for the rest."""
+        """A candidate's point, and where it can fall back a second one: with the exact model for the rest."""
         if "row" not in record:
             return []
         row, n, built = record["row"], record["rows"], record["build_seconds"]
         path, made = self.folder.model(candidate), self._command(candidate)
         use = f"svmfast predict DATA {path} OUT"
         plain = self._point(candidate.name, candidate.method, row, n, built, made, use)
-        if not _with_fallback(row):
-            return [plain]
         from svmfast.evaluation.score import percent
 
+        name, whole = candidate.name + FALLBACK, f"{path}+exact"
+        joined = self._joined.get(candidate.name)
+        if joined is not None and self._joiner is not None:
+            both = {
+                **row,
+                "labels_differing_percent": joined.differing_percent,
+                "linear_cost_counted": None,
+                "n_bytes": joined.n_bytes,
+                "accuracy": joined.accuracy,
+            }
+            join = self._joiner.command(path, self.exact, self.used_test, self.reading, whole)
+            made, use = f"{made} && {join}", f"svmfast predict DATA {whole} OUT"
+            return [plain, self._point(name, candidate.method, both, n, built, made, use)]
+        if not _with_fallback(row):
+            return [plain]
         both = {
             **row,
             "labels_differing_percent": percent(row["labels_differing_with_fallback"], n),
@@ -266,9 +323,8 @@ class Work:
             "accuracy": row["accuracy_with_fallback"],
         }
         # Named so, the model holds the exact one: it falls back by itself, and so does the recommended copy.
-        made = shlex.join(["svmfast", *candidate.filled(self.exact, self.used_train, f"{path}+exact"), EMBED])
+        made = shlex.join(["svmfast", *candidate.filled(self.exact, self.used_train, whole), EMBED])
         use = f"{use} --exact {self.exact}"
-        name = candidate.name + FALLBACK
         return [plain, self._point(name, candidate.method, both, n, built, made, use)]
 
     def _point(

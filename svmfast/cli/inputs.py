@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
@@ -18,6 +18,7 @@ from svmfast.progress import Progress, silent
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
     from svmfast.formats.svmlight import Dataset, Notes
+    from svmfast.rows import FloatArray, Rows
 
 
 def open_model(path: str, quiet: bool = False) -> LoadedModel:
@@ -108,6 +109,30 @@ def read_through(
         for block in stream:
             yield block
             progress(stream.bytes_read, stream.bytes_total, "read")
+
+
+def read_sample(
+    paths: Sequence[str],
+    limit: int,
+    seed: int,
+    how: DataFormat,
+    jobs: int,
+    quiet: bool,
+    progress: Progress,
+) -> tuple[Rows | None, FloatArray | None]:
+    """Return at most `limit` rows of all ``--data`` files, drawn at random, and labels; None of none."""
+    if not paths:
+        return None, None
+    from svmfast.methods.row_sample import RowSample
+
+    sample = RowSample(limit, seed)
+    for path in paths:
+        for block in read_through(path, how, jobs, progress):
+            remarks((f"{path}: {text}" for text in block.notes.messages()), quiet)
+            sample.add(block.rows, block.labels)
+    if sample.seen > limit:
+        remarks([f"{limit:,} of {sample.seen:,} rows of --data are used (--rows)"], quiet)
+    return sample.result()
 
 
 class _Named:

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bound-check": ("svmfast.cli.bound_check:command", "Tell whether data is safe to approximate on."),
     "meka": ("svmfast.cli.meka:command", "Train on a block-wise low-rank kernel; kernel error."),
     "dcpred": ("svmfast.cli.dcpred:command", "Train or convert to a tree of small expansions."),
+    "cascade": ("svmfast.cli.cascade:command", "Join a fast and an exact model under a promise."),
     "linear": ("svmfast.cli.linear:command", "Train a linear model, which others have to beat."),
     "frontier": ("svmfast.cli.frontier:command", "Try every method on a model, and recommend one."),
     "predict": ("svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),

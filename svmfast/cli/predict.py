@@ -100,7 +100,8 @@ def command(
     and 'error_bound', the largest over the row's decision values.
 
     With --exact (or an embedded exact model) every label is the exact model's: proven by the certificate, or
-    its own answer. The values printed beside a certified label are the approximation's.
+    its own answer. The values printed beside a certified label are the approximation's. A model made by
+    cascade falls back by itself too, where its fast half is not sure: a promise about most rows, no proof.
     """
     if [data, model, exact].count("-") > 1:
         raise OptionError("only one of DATA, MODEL and --exact can be standard input")
@@ -114,18 +115,19 @@ def command(
     wanted = _Wanted(probability == "1", decision_values, bound, certify, tolerance)
     wanted.exact = _exact_model(opened, exact, fallback, quiet, proven=assume_error is None)
     if assume_error is not None:
-        loaded, wanted.assumed = _assume(loaded, wanted, assume_error), assume_error
+        loaded = _assume(loaded, wanted, assume_error)
     if wanted.exact is not None and loaded.head.is_regression and tolerance is None:
         raise OptionError("regression has no label to certify; give --tolerance, the largest error to accept")
-    other_values = wanted.exact is not None and wanted.exact.head.one_vs_rest != loaded.head.one_vs_rest
+    other_values = wanted.exact is not None and not wanted.exact.head.same_functions(loaded.head)
     if decision_values and other_values:
         raise OptionError(
-            "--decision-values: MODEL has a value for each class, --exact one for each pair of classes; "
+            "--decision-values: MODEL and --exact have values of other classes or pairs of classes; "
             "leave one of the options out"
         )
     if tolerance is not None and not certify and wanted.exact is None:
         raise OptionError("--tolerance goes with --certify or --exact")
-    require(loaded, probability=wanted.probability, bound=bound, certify=wanted.needs_certificate)
+    falls_back = wanted.exact is not None
+    require(loaded, probability=wanted.probability, bound=bound, certify=certify, fallback=falls_back)
     tally = _Tally(loaded)
     _run(loaded, wanted, tally, data, output, how, quiet, jobs)
     if not quiet:
@@ -143,26 +145,21 @@ class _Wanted:
         self.probability, self.decision_values, self.bound = probability, decision_values, bound
         self.certify, self.tolerance = certify, tolerance
         self.exact: KernelExpansion | None = None
-        self.assumed: float | None = None
-
-    @property
-    def needs_certificate(self) -> bool:
-        return self.certify or self.exact is not None
 
 
 def _exact_model(
     opened: LoadedModel, path: str | None, fallback: bool | None, quiet: bool, *, proven: bool
 ) -> KernelExpansion | None:
     from svmfast.cli.inputs import open_model
-    from svmfast.models.certified import CertifiedModel, check_exact
+    from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels
 
     model = opened.model
-    embedded = model.embedded_exact if isinstance(model, CertifiedModel) else None
+    embedded = model.embedded_exact if bounds_its_error(model) else None
     if path is not None:
         if fallback is False:
             raise OptionError("--exact and --no-fallback exclude each other")
         exact = open_model(path, quiet)
-        given = check_exact(model, exact.model)
+        given = (check_exact if proven else check_same_labels)(model, exact.model)
         # An assumed error is the user's word for any pair of models; a proof is of one file.
         if proven and opened.provenance.get("source") != f"sha256:{exact.sha256}":
             raise UnsupportedError(
@@ -176,13 +173,15 @@ def _exact_model(
 
 
 def _assume(model: Model, wanted: _Wanted, error: float) -> Model:
-    from svmfast.models.assumed import AssumedError
+    from svmfast.models.cascade import CascadeModel
 
     if wanted.exact is None:
         raise OptionError("--assume-error decides which rows go to --exact MODEL; name that model")
     if wanted.certify:
         raise OptionError("--certify prints proofs; an assumed error (--assume-error) proves nothing")
-    return AssumedError(model, error)
+    if isinstance(model, CascadeModel):
+        model = model.fast
+    return CascadeModel(model, wanted.exact, error)
 
 
 def _run(
@@ -251,8 +250,7 @@ def _lines(
                 bound=wanted.bound,
                 certify=wanted.certify,
                 exact=wanted.exact,
-                # What is assumed of a pair may hold for most rows; a row that falls back is answered in full.
-                exact_values=wanted.decision_values or wanted.assumed is not None,
+                exact_values=wanted.decision_values,
                 tolerance=wanted.tolerance,
                 threads=jobs,
             )
@@ -331,6 +329,7 @@ class _Tally:
     def remarks(self, wanted: _Wanted) -> Iterator[str]:
         """What svm-predict does not say."""
         from svmfast.evaluation.score import percent
+        from svmfast.models.cascade import CascadeModel
 
         yield from self.notes
         rows = self.score.total
@@ -351,13 +350,13 @@ class _Tally:
             rest = rows - self.certified
             tail = f"; {rest:,} answered by the exact model" if wanted.exact is not None else ""
             share = f"{percent(self.certified, rows):.4g}%" if rows else "-"
-            if wanted.assumed is None:
-                yield f"{self.certified:,} of {count(rows, 'row')} certified ({share}){tail}"
-            else:
+            if isinstance(self.model, CascadeModel):
                 yield (
                     f"{self.certified:,} of {count(rows, 'row')} beyond an assumed error of "
-                    f"{wanted.assumed:g} ({share}; statistical, not proven){tail}"
+                    f"{self.model.error:g} ({share}; statistical, not proven){tail}"
                 )
+            else:
+                yield f"{self.certified:,} of {count(rows, 'row')} certified ({share}){tail}"
 
 
 def _is_stdout(output: str) -> bool:

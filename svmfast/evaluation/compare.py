@@ -15,9 +15,8 @@ from svmfast.evaluation.score import Score, percent
 from svmfast.evaluation.timing import Timing, measure
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import BoundedModel, CountedModel, Model
-from svmfast.models.certified import CertifiedModel, certified_rows
+from svmfast.models.certified import bounds_its_error, certified_rows
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.head import Head
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
@@ -86,7 +85,7 @@ class Row:
         Rows that break the certificate: some decision value farther from the exact one than its bound.
     labels_differing_with_fallback : int or None
     predict_seconds_with_fallback, speedup_with_fallback, accuracy_with_fallback : float or None
-        With the exact model answering the rows that are not certified.
+        With the exact model answering the rows that are not certified, or of which a cascade is not sure.
     values_differing_percent : float or None
         Regression: root mean square difference from the exact model's values, over their standard deviation.
     """
@@ -246,7 +245,7 @@ class Ground:
         differing = None if regression else int(np.count_nonzero(said.predicted != reference.predicted))
         mean_error: float | None = None
         max_error: float | None = None
-        if _same_functions(model.head, exact.head):
+        if model.head.same_functions(exact.head):
             mean_error, max_error = _errors(said.decisions, reference.decisions)
         counted = model.multiply_adds(rows) if isinstance(model, CountedModel) else None
         line = Row(
@@ -285,24 +284,25 @@ class Ground:
         model, exact, sha256 = entrant.model, self.exact.model, self.exact.sha256
         if sha256 is not None and entrant.source is not None and entrant.source != f"sha256:{sha256}":
             return {}
-        if not isinstance(model, CertifiedModel) or not model.has_certificate:
+        if not bounds_its_error(model):
             return {}
         rows, threads = self._rows, self._threads
-        decisions, bounds = model.certified_values(rows, threads=threads)
-        violations = int(np.count_nonzero((np.abs(decisions - reference.decisions) > bounds).any(axis=1)))
-        if model.head.is_regression:
-            return {"violations": violations}
-        if not isinstance(exact, KernelExpansion):
-            return {"violations": violations}
-        certified = certified_rows(model.head, decisions, bounds)
+        found: dict[str, Any] = {}
+        if model.proven:
+            decisions, bounds = model.certified_values(rows, threads=threads)
+            broken = (np.abs(decisions - reference.decisions) > bounds).any(axis=1)
+            found["violations"] = int(np.count_nonzero(broken))
+            if not model.head.is_regression:
+                certified = certified_rows(model.head, decisions, bounds)
+                found["certified_percent"] = percent(int(np.count_nonzero(certified)), len(rows))
+        if model.head.is_regression or not isinstance(exact, KernelExpansion):
+            return found
         said, timing = measure(
             lambda: answer(model, rows, exact=exact, exact_values=False, threads=threads),
             repeats=self._repeats,
             limit_seconds=self._limit,
         )
-        return {
-            "certified_percent": percent(int(np.count_nonzero(certified)), len(rows)),
-            "violations": violations,
+        return found | {
             "labels_differing_with_fallback": int(np.count_nonzero(said.predicted != reference.predicted)),
             "accuracy_with_fallback": percent(
                 int(np.count_nonzero(said.predicted == self._targets)), len(rows)
@@ -313,13 +313,6 @@ class Ground:
 
 def _prediction(model: Model, rows: Rows, threads: int) -> Callable[[], Answer]:
     return lambda: answer(model, rows, threads=threads)
-
-
-def _same_functions(a: Head, b: Head) -> bool:
-    """Whether decision values stand for the same questions in the same order."""
-    if a.labels is None or b.labels is None:
-        return True
-    return a.one_vs_rest == b.one_vs_rest and np.array_equal(a.labels, b.labels)
 
 
 def _errors(decisions: FloatArray, exact: FloatArray) -> tuple[float, float]:

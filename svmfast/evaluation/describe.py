@@ -10,7 +10,8 @@ import numpy as np
 
 from svmfast.evaluation.json_values import finite
 from svmfast.models.base import KINDS, Model, Record
-from svmfast.models.certified import CertifiedModel, certifies
+from svmfast.models.cascade import CascadeModel
+from svmfast.models.certified import bounds_its_error, certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
@@ -31,7 +32,8 @@ def describe_model(model: Model) -> dict[str, Any]:
 
     All kinds have ``kind``, ``svm_type``, ``labels`` (None without), ``functions``, ``features`` and
     ``probability``; an exact model its kernel and support vectors, a container kind whether it has a
-    ``certificate``, its ``embedded_exact`` model (None without), and scalars and array shapes.
+    ``certificate``, its ``embedded_exact`` model (None without), and scalars and array shapes; a cascade also
+    the figures of its ``fast`` model.
     """
     head = model.head
     said: dict[str, Any] = {
@@ -55,13 +57,15 @@ def describe_model(model: Model) -> dict[str, Any]:
         record: Record = model.to_record()  # type: ignore[attr-defined]
         said["provenance"] = dict(record.provenance)
         said["certificate"] = certifies(model)
-        embedded = model.embedded_exact if isinstance(model, CertifiedModel) else None
+        embedded = model.embedded_exact if bounds_its_error(model) else None
         said["embedded_exact"] = (
             None
             if embedded is None
             else {"kernel": embedded.kernel.kind, "support_vectors": len(embedded.sv)}
         )
         said |= {name: value for name, value in record.scalars.items() if name not in said}
+        if isinstance(model, CascadeModel):
+            said["fast"] = describe_model(model.fast)
         said["arrays"] = {name: list(array.shape) for name, array in record.arrays.items()}
     return said
 

@@ -105,7 +105,7 @@ def cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
             ("certified", lambda row: percent(row.certified_percent, 2)),
             ("violations", lambda row: whole(row.violations)),
         ]
-    if any(row.certified_percent is not None for row in comparison.models):
+    if any(row.labels_differing_with_fallback is not None for row in comparison.models):
         columns += [
             ("differ with fallback", lambda row: whole(row.labels_differing_with_fallback)),
             ("predict with fallback", lambda row: seconds(row.predict_seconds_with_fallback)),

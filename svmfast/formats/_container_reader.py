@@ -10,11 +10,20 @@ from typing import Any
 from svmfast import errors
 from svmfast.formats._libsvm_reader import parse_libsvm_model
 from svmfast.formats._model_numbers import line_of, number_fault, read_numbers, token_at
-from svmfast.models.base import KINDS, PROVENANCE, Array, ArrayField, Record, Scalar, ScalarField, model_class
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.base import (
+    KINDS,
+    PROVENANCE,
+    Array,
+    ArrayField,
+    Model,
+    Record,
+    Scalar,
+    ScalarField,
+    model_class,
+)
 
 MAGIC = "svmfast-model"
-MAJOR, MINOR = 1, 1
+MAJOR, MINOR = 1, 2
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _SIZE = re.compile(r"\d{1,18}", re.ASCII)
@@ -47,9 +56,25 @@ def parse_container(data: bytes, path: str) -> Container:
     return _ContainerReader(data, path).read()
 
 
+def parse_model(data: bytes, path: str) -> tuple[Model, Container]:
+    """Read a container file and make its model; parameters and errors as :func:`parse_container`."""
+    return _model_of(_ContainerReader(data, path), path)
+
+
+def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
+    container = reader.read()
+    try:
+        return model_class(container.record.kind).from_record(container.record), container
+    except errors.ModelContentError as error:
+        at = container.lines.get(error.field)
+        raise errors.ModelContradictionError(
+            path, at, error.what, error.token, f"expected {error.expected}"
+        ) from error
+
+
 class _ContainerReader:
-    def __init__(self, data: bytes, path: str) -> None:
-        self.data, self.path, self.pos = data, path, 0
+    def __init__(self, data: bytes, path: str, *, inside: bool = False) -> None:
+        self.data, self.path, self.pos, self.inside = data, path, 0, inside
         self.lines: dict[str, int] = {}
         self.warnings: list[str] = []
         self.values: dict[str, Any] = {}
@@ -98,7 +123,7 @@ class _ContainerReader:
             if section == "array":
                 self.values[name] = self._read_array(arrays[name], words, line)
             elif section == "embedded":
-                self.values[name] = self._read_embedded(words, line)
+                self.values[name] = self._read_embedded(words, line, own=name in schema.own)
             elif name in scalars:
                 self.values[name] = self._read_scalar(scalars[name], words, line)
             else:
@@ -173,6 +198,10 @@ class _ContainerReader:
             known = " ".join(KINDS)
             raise self._fault(
                 errors.UnknownModelKindError, line, "unknown model kind", f"one of {known}", words[1]
+            )
+        if self.inside and model_class(words[1]).schema.own:
+            raise self._fault(
+                errors.UnknownModelKindError, line, "a model of two inside another", "one model", words[1]
             )
         return words[1]
 
@@ -252,7 +281,7 @@ class _ContainerReader:
             raise self._fault(errors.ModelCountError, at, what, "as many as its shape says", token)
         return numbers.reshape(shape)
 
-    def _read_embedded(self, words: list[str], line: int) -> KernelExpansion:
+    def _read_embedded(self, words: list[str], line: int, *, own: bool) -> Model:
         name = words[1]
         if len(words) != 4 or words[2] != "bytes" or not _SIZE.fullmatch(words[3]):
             shown = " ".join(words)
@@ -268,8 +297,13 @@ class _ContainerReader:
             what = f"the {size} bytes of '{name}' do not end with a line end"
             raise self._fault(errors.ModelCountError, line, what, "the exact number of bytes")
         self.pos += size
+        model: Model
         try:
-            model, warnings = parse_libsvm_model(text, self.path)
+            if own and text.startswith(MAGIC.encode()):
+                model, container = _model_of(_ContainerReader(text, self.path, inside=True), self.path)
+                warnings = container.warnings
+            else:
+                model, warnings = parse_libsvm_model(text, self.path)
         except errors.ModelFormatError as error:
             at = line + (error.line or 1)
             raise type(error)(self.path, at, error.what, error.token, error.expected) from None

@@ -6,17 +6,28 @@ A file says what it holds and then holds exactly that; equal content gives equal
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from svmfast import errors
 from svmfast._core import format_float64, format_int32, format_int64
-from svmfast.formats._container_reader import MAGIC, MAJOR, Container, parse_container
+from svmfast.formats._container_reader import MAGIC, MAJOR, Container, parse_container, parse_model
 from svmfast.formats.libsvm_model import libsvm_model_bytes
-from svmfast.models.base import PROVENANCE, Array, ArrayField, Record, Scalar, ScalarField, model_class
+from svmfast.models.base import (
+    PROVENANCE,
+    Array,
+    ArrayField,
+    Model,
+    Record,
+    RecordModel,
+    Scalar,
+    ScalarField,
+    model_class,
+)
+from svmfast.models.expansion import KernelExpansion
 
-__all__ = ["MAGIC", "Container", "container_bytes", "parse_container"]
+__all__ = ["MAGIC", "Container", "container_bytes", "parse_container", "parse_model"]
 
 _FORMATTERS: dict[str, Any] = {"float64": format_float64, "int64": format_int64, "int32": format_int32}
 _INT64 = range(-(2**63), 2**63)
@@ -51,9 +62,15 @@ def container_bytes(record: Record) -> bytes:
     _only("embedded", record.embedded, schema.embedded)
     for name in schema.embedded:
         if name in record.embedded:
-            text = libsvm_model_bytes(record.embedded[name])
+            text = _embedded_text(record.embedded[name])
             parts += [f"embedded {name} bytes {len(text)}\n".encode(), text]
     return b"".join([*parts, b"end\n"])
+
+
+def _embedded_text(model: Model) -> bytes:
+    if isinstance(model, KernelExpansion):
+        return libsvm_model_bytes(model)
+    return container_bytes(cast(RecordModel, model).to_record())
 
 
 def _only(what: str, given: Any, known: Any) -> None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast
 
-from svmfast.errors import EmptyModelError, ModelContentError, ModelContradictionError, NotAModelError
+from svmfast.errors import EmptyModelError, NotAModelError
 from svmfast.formats._whole import read_up_to, read_whole
-from svmfast.formats.container import MAGIC, container_bytes, parse_container
+from svmfast.formats.container import MAGIC, container_bytes, parse_model
 from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.source import SourceLike, open_source
 from svmfast.formats.target import write_atomic
-from svmfast.models.base import Model, RecordModel, model_class
+from svmfast.models.base import Model, RecordModel
 from svmfast.models.expansion import KernelExpansion
 
 FileKind = Literal["libsvm-model", "svmfast-model", "data", "empty"]
@@ -106,14 +106,8 @@ def open_model(source: SourceLike) -> LoadedModel:
     if kind == "libsvm-model":
         model, warnings = parse_libsvm_model(data, name)
     else:
-        container = parse_container(data, name)
+        model, container = parse_model(data, name)
         provenance, warnings = dict(container.record.provenance), container.warnings
-        try:
-            model = model_class(container.record.kind).from_record(container.record)
-        except ModelContentError as error:
-            raise ModelContradictionError(
-                name, container.lines.get(error.field), error.what, error.token, f"expected {error.expected}"
-            ) from error
     return LoadedModel(model, name, kind, data, provenance, tuple(warnings))
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmfast.methods._compress_rows import Material
+from svmfast.methods.binomial import clopper_pearson
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import Rows
 
-CONFIDENCE = 0.95
 #: Below this many values the 99.9 % quantile is the largest of them.
 _VALUES_FOR_999 = 1000
 
@@ -92,13 +92,3 @@ def caution(statement: ErrorStatement) -> str | None:
         f"the difference is stated from {statement.rows:,} held-out rows only: of fewer than "
         f"{_VALUES_FOR_999:,}, the quantile 99.9% is hardly more than the largest seen; more --data says more"
     )
-
-
-def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the exact binomial confidence interval of a share (Clopper and Pearson, Biometrika 26, 1934)."""
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
-    high = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
-    return low, high

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.methods._compress_statement import ErrorStatement, clopper_pearson
+from svmfast.methods._compress_statement import ErrorStatement
+from svmfast.methods.binomial import clopper_pearson
 from svmfast.models.base import Model
-from svmfast.models.head import Head
-from svmfast.rows import FloatArray, Rows
+from svmfast.models.certified import certainty
+from svmfast.rows import Rows
 
 IntArray = NDArray[np.int64]
 
@@ -56,7 +57,7 @@ def held_out(
         found |= {"label_agreement": float(np.mean(same)), "agreement_low": low, "agreement_high": high}
         found["fallback_error"] = found.get("quantile_999", 0.0)
         if not values_fitted:
-            needed = np.where(same, 0.0, _certainty(model.head, ours))
+            needed = np.where(same, 0.0, certainty(model.head, ours))
             found["fallback_error"] = float(np.quantile(needed, 0.999, method="higher"))
     return found
 
@@ -112,13 +113,3 @@ def as_held_out(statement: ErrorStatement) -> dict[str, float]:
         found["label_agreement"] = statement.label_agreement
         found |= {"agreement_low": statement.agreement_low, "agreement_high": statement.agreement_high}
     return found
-
-
-def _certainty(head: Head, decisions: FloatArray) -> FloatArray:
-    """Return how wrong all values of a row must be at least for its label to change, ``(n,)``."""
-    if not head.one_vs_rest:
-        sure: FloatArray = np.abs(decisions[:, 0])
-        return sure
-    top = np.sort(decisions, axis=1)
-    gap: FloatArray = (top[:, -1] - top[:, -2]) / 2
-    return gap

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import BoundedModel, Model
-from svmfast.models.certified import CertifiedModel, certified_rows, certifies, fall_back
+from svmfast.models.certified import bounds_its_error, certified_rows, certifies, fall_back
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
@@ -49,7 +49,14 @@ class Answer:
         return len(self.predicted)
 
 
-def require(model: Model, *, probability: bool = False, bound: bool = False, certify: bool = False) -> None:
+def require(
+    model: Model,
+    *,
+    probability: bool = False,
+    bound: bool = False,
+    certify: bool = False,
+    fallback: bool = False,
+) -> None:
     """Raise UnsupportedError unless `model` can give what is asked for."""
     if isinstance(model, KernelExpansion) and model.kernel.kind == "precomputed":
         raise UnsupportedError(
@@ -64,7 +71,12 @@ def require(model: Model, *, probability: bool = False, bound: bool = False, cer
         raise UnsupportedError(
             "the model is exact: it has no validity bound", "ask for the bound of an approximated model"
         )
-    if certify and not certifies(model):
+    if certify and bounds_its_error(model) and not model.proven:
+        raise UnsupportedError(
+            "the model's errors are assumed, not proven: it has no certificate",
+            "predict without asking for one",
+        )
+    if (certify and not certifies(model)) or (fallback and not bounds_its_error(model)):
         raise UnsupportedError(
             "the model carries no certificate", "make it with approximate, without --no-certificate"
         )
@@ -109,13 +121,19 @@ def answer(
     UnsupportedError
         The model has no probabilities, no bound or no certificate, or its kernel has no function of vectors.
     """
+    require(model, probability=probability, bound=bound, certify=certify, fallback=exact is not None)
     certify = certify or exact is not None
-    require(model, probability=probability, bound=bound, certify=certify)
     head = model.head
     certified, error_bounds = None, None
-    # One value a class here and one a pair there: the exact model can give its label only.
-    other_values = exact is not None and exact.head.one_vs_rest != head.one_vs_rest
-    if certify and isinstance(model, CertifiedModel):
+    # As one value a class here and one a pair there: the exact model can give its label only.
+    other_values = exact is not None and not exact.head.same_functions(head)
+    if probability and other_values:
+        raise UnsupportedError(
+            "the model and the exact one have values of other classes, or in another order, so probabilities "
+            "of the two cannot be mixed",
+            "predict without probabilities",
+        )
+    if certify and bounds_its_error(model):
         decisions, bounds = model.certified_values(rows, threads=threads)
         # A regression's error bar is worth printing even when nobody says how large it may be.
         if not (head.is_regression and tolerance is None):
@@ -124,8 +142,8 @@ def answer(
         if exact is not None:
             if certified is None:
                 raise OptionError("regression has no label to certify; give a tolerance for the values")
-            # A tolerance is a promise about values.
-            only_label = not exact_values and not probability and tolerance is None
+            # A tolerance is a promise about values; what is assumed of most rows says nothing of one pair.
+            only_label = not exact_values and not probability and tolerance is None and model.proven
             if not other_values:
                 decisions = fall_back(
                     decisions, certified, exact, rows, bounds=bounds if only_label else None, threads=threads

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 
@@ -85,12 +84,14 @@ class ArrayField:
 class Schema:
     """What a kind stores, in the order in which the file must show it.
 
-    Names are unique over all three tuples. `embedded` names optional sections of LIBSVM model text.
+    Names are unique over the first three tuples. `embedded` names optional sections with a model's text:
+    LIBSVM's, and for those named in `own` also ours. A kind with such sections cannot stand in one itself.
     """
 
     scalars: tuple[ScalarField, ...] = ()
     arrays: tuple[ArrayField, ...] = ()
     embedded: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,15 +106,15 @@ class Record:
         Where the model comes from, under keys of :data:`PROVENANCE`.
     scalars, arrays
         By name, as the kind's schema lists them.
-    embedded : dict of str to KernelExpansion
-        Exact models carried along, as LIBSVM model text.
+    embedded : dict of str to Model
+        Models carried along.
     """
 
     kind: str
     provenance: Mapping[str, str]
     scalars: Mapping[str, Scalar]
     arrays: Mapping[str, Array]
-    embedded: Mapping[str, KernelExpansion] = field(default_factory=dict)
+    embedded: Mapping[str, Model] = field(default_factory=dict)
 
 
 class RecordModel(Model, Protocol):
@@ -133,6 +134,7 @@ class RecordModel(Model, Protocol):
 KINDS: dict[str, str] = {
     "polynomial": "svmfast.models.polynomial:PolynomialModel",
     "routed": "svmfast.models.routed:RoutedModel",
+    "cascade": "svmfast.models.cascade:CascadeModel",
 }
 
 

@@ -6,7 +6,7 @@ cannot exceed. Here these intervals become statements about labels: docs/certifi
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,10 @@ class CertifiedModel(Model, Protocol):
         """Whether bounds were computed when the model was made."""
 
     @property
+    def proven(self) -> bool:
+        """Whether the bounds are proven, not assumed."""
+
+    @property
     def embedded_exact(self) -> KernelExpansion | None:
         """The exact model, if it travels in the same file."""
 
@@ -35,9 +39,14 @@ class CertifiedModel(Model, Protocol):
         """Return decision values and bounds, ``(n, p)``: ``|exact - value| <= bound``, rounding included."""
 
 
-def certifies(model: Model) -> bool:
-    """Tell whether `model` carries a certificate."""
+def bounds_its_error(model: Model) -> TypeGuard[CertifiedModel]:
+    """Tell whether `model` knows, or assumes, how far its values can lie from the exact model's."""
     return isinstance(model, CertifiedModel) and model.has_certificate
+
+
+def certifies(model: Model) -> TypeGuard[CertifiedModel]:
+    """Tell whether `model` carries a certificate: bounds that are proven."""
+    return bounds_its_error(model) and model.proven
 
 
 def certified_rows(
@@ -107,6 +116,47 @@ def certified_rows(
     return within & certain
 
 
+def certainty(head: Head, decisions: FloatArray) -> FloatArray:
+    """Return how wrong all values of a row must be at least for its label to be in doubt.
+
+    A row whose values have the bound `error` is certified, in the sense of :func:`certified_rows` without
+    probabilities, where its certainty is above `error`.
+
+    Parameters
+    ----------
+    head : Head
+        Of a classifier or a one-class model.
+    decisions : (n, p) float64
+
+    Returns
+    -------
+    (n,) float64
+    """
+    n, p = decisions.shape
+    if not p:
+        return np.full(n, np.inf)
+    if p == 1:
+        sure: FloatArray = np.abs(decisions[:, 0])
+        return sure
+    if head.one_vs_rest:
+        top = np.partition(decisions, -2, axis=1)
+        gap: FloatArray = (top[:, -1] - top[:, -2]) / 2
+        return gap
+    # As the error grows the pairs become uncertain one by one, the smallest values first; find by bisection
+    # the first one with which the vote is open.
+    size = np.abs(decisions)
+    steps = np.sort(size, axis=1)
+    low, high = np.zeros(n, dtype=np.int64), np.full(n, p - 1)
+    while (low < high).any():
+        middle = (low + high) // 2
+        error = np.take_along_axis(steps, middle[:, None], axis=1)
+        open_vote = ~vote_is_certain(size > error, decisions, head.n_classes)
+        high = np.where(open_vote, middle, high)
+        low = np.where(open_vote, low, np.minimum(middle + 1, high))
+    found: FloatArray = np.take_along_axis(steps, high[:, None], axis=1)[:, 0]
+    return found
+
+
 def _lowest_of_best(head: Head, decisions: FloatArray, bounds: FloatArray) -> FloatArray:
     """Return the lowest pairwise probabilities of the class whose worst one is best, ``(n, k - 1)``."""
     finite = np.isfinite(bounds)
@@ -159,6 +209,21 @@ def fall_back(
     wanted: NDArray[np.bool_] = pairs_in_doubt(np.abs(mine) > bounds[open_rows], mine, head.n_classes)
     out[open_rows] = np.where(wanted, exact.decision_values(few, threads=threads, wanted=wanted), mine)
     return out
+
+
+def check_same_labels(model: Model, exact: Model) -> KernelExpansion:
+    """Return `exact`; raise UnsupportedError unless its labels are among those that `model` can give.
+
+    How the two came by their values, and in what order they name the labels, is of no importance here.
+    """
+    a, b = model.head, exact.head
+    one_kind = a.is_classifier == b.is_classifier and a.is_regression == b.is_regression
+    labels = [sorted([] if head.labels is None else head.labels.tolist()) for head in (a, b)]
+    if not isinstance(exact, KernelExpansion) or not one_kind or labels[0] != labels[1]:
+        raise UnsupportedError(
+            "the exact model does not answer the same question", "give the LIBSVM model that was approximated"
+        )
+    return exact
 
 
 def check_exact(model: Model, exact: Model) -> KernelExpansion:

@@ -103,6 +103,12 @@ class Head:
             return self.prob_a is not None and self.prob_b is not None
         return self.density_marks is not None if self.svm_type == "one_class" else self.prob_a is not None
 
+    def same_functions(self, other: Head) -> bool:
+        """Tell whether the decision values of both stand for the same questions in the same order."""
+        if self.labels is None or other.labels is None:
+            return True
+        return self.one_vs_rest == other.one_vs_rest and np.array_equal(self.labels, other.labels)
+
     def predict(self, decisions: FloatArray) -> FloatArray:
         """Return LIBSVM's answers (svm_predict).
 

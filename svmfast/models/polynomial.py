@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,7 @@ class PolynomialModel:
     embedded_exact: KernelExpansion | None = None
 
     kind: ClassVar[str] = "polynomial"
+    proven: ClassVar[bool] = True
     schema: ClassVar[Schema] = Schema(
         scalars=(
             *HEAD_SCALARS,
@@ -360,7 +361,7 @@ class PolynomialModel:
             provenance=dict(record.provenance),
             bound_degrees=arrays.get("bound_degrees"),
             bound_rest=arrays.get("bound_rest"),
-            embedded_exact=record.embedded.get("exact"),
+            embedded_exact=cast("KernelExpansion | None", record.embedded.get("exact")),
         )
 
 

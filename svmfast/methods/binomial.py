@@ -1,0 +1,38 @@
+"""What k successes in n trials say of a share: exact limits (Clopper and Pearson, Biometrika 26, 1934)."""
+
+from __future__ import annotations
+
+import math
+
+CONFIDENCE = 0.95
+
+
+def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the two-sided confidence interval of the share."""
+    tail = (1 - confidence) / 2
+    low = 1 - upper_limit(n - successes, n, 1 - tail)
+    return low, upper_limit(successes, n, 1 - tail)
+
+
+def upper_limit(successes: int, n: int, confidence: float = CONFIDENCE) -> float:
+    """Return the one-sided limit: a larger share gives so small a count in 1 - `confidence` at most."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(successes + 1, n - successes, confidence)) if successes < n else 1.0
+
+
+def largest_count(n: int, share: float, confidence: float = CONFIDENCE) -> int:
+    """Return the largest count in n trials whose :func:`upper_limit` is at most `share`; -1 if none is."""
+    low, high = -1, n
+    while low < high:  # the limit grows with the count
+        middle = (low + high + 1) // 2
+        if upper_limit(middle, n, confidence) <= share:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def trials_needed(share: float, confidence: float = CONFIDENCE) -> int:
+    """Return how many trials without success show that the share is at most `share`."""
+    return math.ceil(math.log1p(-confidence) / math.log1p(-share))

@@ -1,0 +1,338 @@
+"""`svmfast cascade`: how sure a row is, the error chosen, the promise, the file and what predict does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from meaning import FROZEN
+from program import data, model, svmfast
+from scipy.stats import beta, binom
+
+from svmfast import cascade, compress, predict
+from svmfast.errors import (
+    ModelContradictionError,
+    OptionError,
+    UnknownModelKeyError,
+    UnknownModelKindError,
+    UnsupportedError,
+)
+from svmfast.formats.detect import load_model, model_bytes, save_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.binomial import largest_count, trials_needed, upper_limit
+from svmfast.methods.cascade import join
+from svmfast.models.answer import answer
+from svmfast.models.cascade import CascadeModel
+from svmfast.models.certified import certainty, certified_rows
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+PHOTOS, ROWS = model("photos_c_rbf"), data("photos.test")
+
+
+def exact_model(name: str = "photos_c_rbf") -> KernelExpansion:
+    found = load_model(model(name))
+    assert isinstance(found, KernelExpansion)
+    return found
+
+
+def coarse(exact: KernelExpansion, keep: int, seed: int = 0) -> KernelExpansion:
+    """Return a bad copy of `exact`: a few of each class's vectors, with larger coefficients."""
+    rng = np.random.default_rng(seed)
+    assert exact.nr_sv is not None
+    ends = np.cumsum(exact.nr_sv)
+    chosen = [np.sort(rng.permutation(n)[:keep]) + end - n for n, end in zip(exact.nr_sv, ends, strict=True)]
+    counts = np.array([len(part) for part in chosen])
+    scale = np.concatenate([np.full(c, n / c) for c, n in zip(counts, exact.nr_sv, strict=True)])
+    rows = np.concatenate(chosen)
+    return replace(
+        exact, sv=exact.sv.take(rows), sv_coef=exact.sv_coef[:, rows] * scale, nr_sv=counts.astype(np.int64)
+    )
+
+
+@cache
+def compressed(vectors: int) -> KernelExpansion:
+    """Return a few vectors in the place of all, for photos: 4 differ on 21 % of the rows, 8 on 5 %."""
+    return compress(PHOTOS, read_svmlight(ROWS), sv=vectors, iterations=20)[0]
+
+
+@pytest.mark.parametrize(("k", "one_vs_rest"), [(2, False), (3, False), (5, False), (3, True), (6, True)])
+def test_certainty_is_where_certified_rows_changes(k: int, one_vs_rest: bool) -> None:
+    rng = np.random.default_rng(k)
+    head = Head("c_svc", np.arange(k), one_vs_rest=one_vs_rest)
+    # Small whole numbers: ties, zeros, and sums without rounding.
+    decisions = rng.integers(-6, 7, size=(400, head.n_functions)).astype(float)
+    sure = certainty(head, decisions)
+    for error in np.arange(0, 8, 0.5):
+        certified = certified_rows(head, decisions, np.full(decisions.shape, error))
+        np.testing.assert_array_equal(sure > error, certified)
+
+
+def test_certainty_without_a_choice() -> None:
+    assert certainty(Head("c_svc", np.array([4])), np.zeros((3, 0))).tolist() == [np.inf] * 3
+    assert certainty(Head("one_class"), np.array([[-2.0], [0.5]])).tolist() == [2.0, 0.5]
+
+
+@pytest.mark.parametrize("n", [1, 20, 598, 5000])
+def test_binomial_limits(n: int) -> None:
+    for k in {0, n // 3, n - 1}:
+        limit = upper_limit(k, n)
+        assert limit == pytest.approx(beta.ppf(0.95, k + 1, n - k), rel=1e-9)
+        # What defines it: so few are seen with probability 5 % where the share is the limit.
+        assert binom.cdf(k, n, limit) == pytest.approx(0.05, rel=1e-6)
+    assert upper_limit(n, n) == 1
+    for share in (1e-4, 0.005, 0.2, 0.96):
+        k = largest_count(n, share)
+        assert k == max(j for j in range(-1, n + 1) if j < 0 or upper_limit(j, n) <= share)
+
+
+def test_trials_needed() -> None:
+    assert trials_needed(0.005) == 598
+    assert largest_count(598, 0.005) == 0
+    assert largest_count(597, 0.005) == -1
+
+
+@pytest.mark.parametrize("name", ["photos_c_rbf", "digits_nu_rbf", "iris_c_rbf_prob"])
+def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
+    exact = exact_model(name)
+    fast = compressed(4) if name == "photos_c_rbf" else coarse(exact, 4)
+    rows = read_svmlight(data(f"{name.split('_')[0]}.test")).rows
+    joined, report = join(fast, exact, rows, max_diff=0.15, confidence=0.9)
+    decisions = fast.decision_values(rows)
+    differing = fast.head.predict(decisions) != exact.head.predict(exact.decision_values(rows))
+    assert report.differing_fast == differing.sum() > 0
+    allowed = [k for k in range(len(rows)) if beta.ppf(0.9, k + 1, len(rows) - k) <= 0.15]
+
+    def left(error: float) -> int:
+        answered = certified_rows(fast.head, decisions, np.full(decisions.shape, error))
+        return int((answered & differing).sum())
+
+    assert report.differing == left(joined.error) <= max(allowed)
+    assert report.differing_limit <= 0.15
+    assert joined.error > 0
+    assert left(joined.error * (1 - 1e-12)) > max(allowed)
+    # What predict does with it: answered rows are the fast model's, the others the exact one's.
+    said = answer(joined, rows, exact=exact)
+    assert said.certified is not None
+    assert said.certified.sum() == report.answered
+    theirs = answer(exact, rows).predicted
+    expected = np.where(said.certified, fast.head.predict(decisions), theirs)
+    np.testing.assert_array_equal(said.predicted, expected)
+    assert (said.predicted != theirs).sum() == report.differing
+
+
+def test_the_promise_is_kept_as_often_as_is_said() -> None:
+    """Samples from rows of which the whole truth is known: one in twenty may be wrong, no more."""
+    exact, fast, rows = exact_model(), compressed(6), read_svmlight(ROWS).rows
+    decisions = fast.decision_values(rows)
+    labels = exact.head.predict(exact.decision_values(rows))
+    differing = fast.head.predict(decisions) != labels
+    sure = certainty(fast.head, decisions)
+    promised, wrong, kept, trials = 0.03, 0, 0.0, 300
+    assert differing.mean() > promised
+    rng = np.random.default_rng(2)
+    for _ in range(trials):
+        sample = rng.integers(0, len(rows), 300)
+        _, report = join(fast, exact, rows.take(sample), max_diff=promised, labels=labels[sample])
+        answered = sure > report.error
+        wrong += bool((answered & differing).mean() > promised)
+        kept += answered.mean() / trials
+    assert wrong <= binom.ppf(0.999, trials, 0.05)
+    assert wrong > 0  # nor is it kept by asking for far too much
+    assert kept > 0.5
+
+
+@given(st.integers(1, 400), st.floats(1e-3, 0.5), st.floats(0.5, 0.999))
+def test_too_few_rows_are_refused(n: int, share: float, confidence: float) -> None:
+    exact = exact_model()
+    rows = Rows.from_dense(np.zeros((n, 2)))
+    needed = trials_needed(share, confidence)
+    if n >= needed + 1:
+        assert join(exact, exact, rows, max_diff=share, confidence=confidence)[0].error == 0
+    elif n < needed - 1:
+        with pytest.raises(OptionError, match="cannot show with"):
+            join(exact, exact, rows, max_diff=share, confidence=confidence)
+
+
+def test_what_cannot_be_joined() -> None:
+    exact, rows = exact_model(), read_svmlight(ROWS).rows
+    with pytest.raises(OptionError, match="max_diff is 1, not a share"):
+        join(exact, exact, rows, max_diff=1.0)
+    with pytest.raises(UnsupportedError, match="does not answer the same question"):
+        join(exact_model("iris_c_rbf_prob"), exact, rows)
+    regression = exact_model("diabetes_eps_rbf")
+    with pytest.raises(UnsupportedError, match="tells no regression values apart"):
+        join(regression, regression, rows)
+
+
+def test_the_program(tmp_path: Path) -> None:
+    fast = compressed(8)
+    save_model(fast, tmp_path / "fast")
+    words = ("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "--json")
+    done = svmfast(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["differing_limit"] <= 0.02
+    assert report["bytes"] == (tmp_path / "fast.cascade").stat().st_size
+    assert report["output"] == "fast.cascade"
+    assert report["pays"]
+
+    def labels(*more: str | Path) -> list[bytes]:
+        said = svmfast("predict", "-q", ROWS, *more, cwd=tmp_path)
+        assert (said.returncode, said.stderr) == (0, b"")
+        return said.stdout.split()
+
+    exact, plain, both = labels(PHOTOS), labels("fast"), labels("fast.cascade")
+    assert labels("--no-fallback", "fast.cascade") == plain
+    assert sum(a != b for a, b in zip(plain, exact, strict=True)) == report["differing_fast"]
+    assert sum(a != b for a, b in zip(both, exact, strict=True)) == report["differing"]
+    # As with the files apart.
+    assert labels("fast", "--exact", PHOTOS, "--assume-error", repr(report["error"])) == both
+
+    heard = svmfast("predict", ROWS, "fast.cascade", "out", cwd=tmp_path).stderr.decode()
+    open_rows = report["rows"] - report["answered"]
+    assert f"statistical, not proven); {open_rows:,} answered by the exact model" in heard
+    refused = svmfast("predict", "--certify", ROWS, "fast.cascade", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert b"assumed, not proven: it has no certificate" in refused.stderr
+    refused = svmfast(
+        "bound-check", ROWS, "--model", "fast.cascade", "--require-certified", "1%", cwd=tmp_path
+    )
+    assert refused.returncode == 2
+    assert b"the model carries no certificate" in refused.stderr
+
+    said = json.loads(svmfast("info", "--json", "fast.cascade", cwd=tmp_path).stdout)
+    assert (said["kind"], said["certificate"], said["error"]) == ("cascade", False, report["error"])
+    assert said["fast"]["support_vectors"] == len(fast.sv)
+    shown = svmfast("compare", PHOTOS, "fast.cascade", "--data", ROWS, "--json", cwd=tmp_path)
+    line = json.loads(shown.stdout)["models"][1]
+    assert line["labels_differing"] == report["differing_fast"]
+    assert line["labels_differing_with_fallback"] == report["differing"]
+    assert (line["certified_percent"], line["violations"]) == (None, None)
+
+    again = svmfast("cascade", "fast.cascade", PHOTOS, "--data", ROWS, "--max-diff", "2%", cwd=tmp_path)
+    assert again.returncode == 0
+    name = "fast.cascade.cascade"
+    assert (tmp_path / name).read_bytes() == (tmp_path / "fast.cascade").read_bytes()
+
+
+def test_the_program_says_no(tmp_path: Path) -> None:
+    exact = exact_model()
+    twice = np.repeat(np.arange(len(exact.sv)), 2)
+    assert exact.nr_sv is not None
+    larger = replace(
+        exact, sv=exact.sv.take(twice), sv_coef=exact.sv_coef[:, twice] / 2, nr_sv=2 * exact.nr_sv
+    )
+    save_model(larger, tmp_path / "fast")
+    done = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.endswith(b"joining them does not pay: the exact model alone costs no more\n")
+    assert (json.loads(done.stdout)["pays"], json.loads(done.stdout)["bytes"]) == (False, None)
+    assert [path.name for path in tmp_path.iterdir()] == ["fast"]
+    few = svmfast("cascade", "fast", PHOTOS, "--data", data("iris.test"), cwd=tmp_path)
+    assert few.returncode == 2
+    assert b"rows cannot show with 0.95 confidence that at most 0.5000% differ" in few.stderr
+    same = svmfast("cascade", PHOTOS, PHOTOS, "--data", ROWS, "-o", tmp_path / "x")
+    assert (same.returncode, same.stderr) == (
+        2,
+        b"svmfast: FAST is EXACT itself: there is nothing to be gained\n",
+    )
+    assert svmfast("cascade", "fast", PHOTOS, cwd=tmp_path).returncode == 2
+    over = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "-o", "fast", cwd=tmp_path)
+    assert over.returncode == 2
+    assert b"OUT is FAST itself" in over.stderr
+
+
+def test_files_that_contradict_themselves(tmp_path: Path) -> None:
+    exact = exact_model("iris_c_rbf_prob")
+    whole = model_bytes(CascadeModel(coarse(exact, 3), exact, 0.25))
+    assert whole.startswith(b"svmfast-model 1.2\nkind cascade\nerror 0.25\nembedded fast bytes ")
+    assert model_bytes(load_model(whole)) == whole
+    other = model_bytes(exact_model("breast_c_rbf"))
+    head = b"svmfast-model 1.2\nkind cascade\n"
+
+    def file(error: bytes, *parts: tuple[bytes, bytes]) -> bytes:
+        embedded = b"".join(b"embedded %s bytes %d\n%s" % (n, len(t), t) for n, t in parts)
+        return head + b"error " + error + b"\n" + embedded + b"end\n"
+
+    fast, text = (b"fast", model_bytes(coarse(exact, 3))), (b"exact", model_bytes(exact))
+    assert model_bytes(load_model(file(b"0.25", fast, text))) == whole
+    with pytest.raises(ModelContradictionError, match="no such model inside"):
+        load_model(file(b"0.25", text))
+    with pytest.raises(ModelContradictionError, match=r":3: not an error \('-1'\); expected a number"):
+        load_model(file(b"-1", fast, text))
+    with pytest.raises(ModelContradictionError, match=r":4: .*does not answer the same question"):
+        load_model(file(b"0.25", (b"fast", other), text))
+    with pytest.raises(UnknownModelKindError, match=r":6: a model of two inside another \('cascade'\)"):
+        load_model(file(b"0.25", (b"fast", whole), text))
+    # A fault inside is told with its line in the file.
+    routed = (FROZEN / "1.1/routed_pseudo_poly.model").read_bytes()
+    line = 5 + 1 + routed[: routed.index(b"kernel_type")].count(b"\n") - 1
+    damaged = routed.replace(b"kernel_type", b"kernel_typo")
+    with pytest.raises(UnknownModelKeyError, match=rf":{line}: unknown key \('kernel_typo'\)"):
+        load_model(file(b"0.25", (b"fast", damaged), text))
+
+
+def test_labels_in_another_order_and_other_trainers(tmp_path: Path) -> None:
+    """A fast model that names the labels the other way round, from nu-SVC: the labels are what counts."""
+    exact, rows = exact_model(), read_svmlight(ROWS).rows
+    fast = compressed(8)
+    assert fast.head.labels is not None
+    assert fast.nr_sv is not None
+    turned = np.concatenate([np.arange(fast.nr_sv[0], len(fast.sv)), np.arange(fast.nr_sv[0])])
+    other = replace(
+        fast,
+        head=Head("nu_svc", fast.head.labels[::-1].copy()),
+        sv=fast.sv.take(turned),
+        sv_coef=-fast.sv_coef[:, turned],
+        rho=-fast.rho,
+        nr_sv=fast.nr_sv[::-1].copy(),
+    )
+    np.testing.assert_array_equal(answer(other, rows).predicted, answer(fast, rows).predicted)
+    joined, report = join(other, exact, rows, max_diff=0.02)
+    straight, same = join(fast, exact, rows, max_diff=0.02)
+    assert (report.answered, report.differing) == (same.answered, same.differing)
+    assert 0 < report.answered < len(rows)
+    np.testing.assert_array_equal(
+        answer(joined, rows, exact=exact).predicted, answer(straight, rows, exact=exact).predicted
+    )
+    save_model(joined, tmp_path / "joined")
+    done = svmfast("predict", "-q", ROWS, tmp_path / "joined")
+    assert done.returncode == 0
+    np.testing.assert_array_equal(
+        np.array(done.stdout.split(), float), answer(straight, rows, exact=exact).predicted
+    )
+    refused = svmfast("predict", "-q", "--decision-values", ROWS, tmp_path / "joined")
+    assert refused.returncode == 2
+    assert b"values of other classes or pairs of classes" in refused.stderr
+
+
+def test_probabilities_of_two_orders_are_not_mixed() -> None:
+    exact = exact_model("iris_c_rbf_prob")
+    fast = coarse(exact, 3)
+    order = np.array([2, 0, 1])
+    assert fast.head.labels is not None
+    other = replace(fast, head=replace(fast.head, labels=fast.head.labels[order]))
+    rows = read_svmlight(data("iris.test")).rows
+    with pytest.raises(UnsupportedError, match="probabilities of the two cannot be mixed"):
+        answer(CascadeModel(other, exact, 0.1), rows, exact=exact, probability=True)
+
+
+def test_python(tmp_path: Path) -> None:
+    save_model(compressed(8), tmp_path / "fast")
+    rows = read_svmlight(ROWS)
+    made, report = cascade(tmp_path / "fast", PHOTOS, rows, max_diff=0.02)
+    assert report.pays
+    save_model(made, tmp_path / "joined")
+    done = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "-o", "-", cwd=tmp_path)
+    assert done.stdout == (tmp_path / "joined").read_bytes()
+    both, alone = predict(made, rows, exact=made.exact), predict(made, rows)
+    assert (both.predicted != alone.predicted).sum() > 0
+    assert cascade(made, exact_model(), rows, max_diff=0.02)[1] == report
