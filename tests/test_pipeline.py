@@ -21,7 +21,7 @@ def make(cwd: Path, *words: str, train: Path | None = None) -> subprocess.Comple
         f"SVMFAST={PROGRAM}",
         f"TRAIN={train or data('photos.train')}",
         f"TEST={data('photos.test')}",
-        "OPTIONS=-c 1",
+        "OPTIONS=-c 0.1",
     ]
     command = ["make", "-f", str(ROOT / "scripts/pipeline.mk"), *settings, *words]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120 * PATIENCE)
