@@ -130,7 +130,10 @@ def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
             found = load_model(folder / case.exact)
         elif case.train_exact:
             found = train(
-                data.rows, data.labels, TrainOptions(gamma=case.exact_gamma, C=case.exact_C, cache_size=500)
+                data.rows,
+                data.labels,
+                TrainOptions(gamma=case.exact_gamma, C=case.exact_C, cache_size=500),
+                threads=THREADS,
             )
         if found is not None:
             n = min(len(test.rows), 20_000)
@@ -147,7 +150,9 @@ def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
             "rows": len(data.rows),
             "features": data.rows.n_columns,
             "ours": ours,
-            "baselines": baselines(case, data, test, ours["counted"]) if case.paper or case.exact else [],
+            "baselines": baselines(case, data, test, ours["counted"])
+            if case.exact or case.train_exact
+            else [],
             "exact": exact,
             "paper": case.paper,
         }

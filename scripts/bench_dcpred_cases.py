@@ -54,6 +54,6 @@ CASES = {
     ),
     "mnist": Case(
         "mnist.scale", "mnist.scale.t", 0.02, 10.0, {"clusters": 4, "landmarks": 110, "iterations": 60},
-        0.02, 10.0,
+        0.02, 10.0, train_exact=True,
     ),
 }  # fmt: skip
