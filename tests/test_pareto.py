@@ -60,6 +60,13 @@ def test_the_fastest_within_the_limits_is_recommended() -> None:
         assert best.name == "a"
 
 
+def test_of_equally_fast_models_the_closest_is_recommended() -> None:
+    points = [EXACT, point("fastest", 0.4, 10, 100), point("close", 0.1, 9.1, 900), point("exact", 0, 8.9, 9)]
+    best = recommend(points, Limits(0.5))
+    assert best is not None
+    assert best.name == "close"
+
+
 def test_what_gains_nothing_is_not_recommended() -> None:
     slow = point("slow", 0.0, 0.8, 1200)
     assert recommend([EXACT, slow], Limits(1.0)) is None

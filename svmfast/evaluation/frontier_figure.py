@@ -19,6 +19,11 @@ STYLES = {
     "dcpred": ("#E69F00", "P"),
     "linear": ("#555555", "X"),
 }
+#: What thick and thin edges say, shown in grey.
+_MEANING: dict[str, dict[str, Any]] = {
+    "+ exact": {"marker": "o", "markersize": 9, "markeredgewidth": 2.2},
+    "beaten": {"marker": "o", "markersize": 7, "markeredgewidth": 1.3},
+}
 #: Percent; no axis needs to reach farther down than one row of 100,000.
 _LOWEST_SHARE = 1e-3
 
@@ -77,7 +82,7 @@ def _others(found: Frontier) -> list[Point]:
 
 
 def _scatter(axes: Any, found: Frontier, height: Any) -> None:
-    """Every point; full where no other beats it, hollow else; certified with fallback in half."""
+    """Every point; full where no other beats it, hollow else; thick with the exact model behind it."""
     for method, (colour, marker) in STYLES.items():
         first = True
         for point, front in zip(found.points, found.on_front, strict=True):
@@ -99,6 +104,8 @@ def _scatter(axes: Any, found: Frontier, height: Any) -> None:
                 clip_on=False,
             )
             first = False
+    for label, style in _MEANING.items():
+        axes.plot([], [], linestyle="none", color="#777777", markerfacecolor="white", label=label, **style)
     best = found.recommended
     if best is not None:
         axes.plot(
@@ -146,7 +153,7 @@ def _quality(axes: Any, found: Frontier) -> None:
     axes.axhline(reference, color="black", linewidth=1, zorder=1)
     _say(axes, f"exact {reference:.4g}", reference, "black")
     for point in found.points:
-        if point.method == "linear":
+        if point.name == "linear":
             axes.axhline(height(point), color="#555555", linewidth=1, linestyle=":", zorder=1)
             _say(axes, f"linear {value(point):.4g}", height(point), "#555555")
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 #: Less than so many times the exact model's speed is no gain that a busy machine could show twice.
 GAIN = 1.5
+#: Speeds of at least this share of the fastest one are taken for equal: two runs differ by as much.
+AS_FAST = 0.9
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,15 @@ def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
     """Return the fastest point within the limits that gains something over the exact model.
 
     It gains when it is clearly faster (:data:`GAIN`) or smaller; where none is faster, the smallest is
-    taken. None: keep the exact model, which is the first of `points`.
+    taken. Of those as fast as the fastest (:data:`AS_FAST`) it is the one closest to the exact model. None:
+    keep the exact model, which is the first of `points`.
     """
     exact, *others = points
     within = [point for point in others if limits.met_by(point)]
     faster = [point for point in within if point.speedup >= GAIN]
     if faster:
-        return max(faster, key=lambda point: (point.speedup, -point.n_bytes))
+        enough = AS_FAST * max(point.speedup for point in faster)
+        as_fast = [point for point in faster if point.speedup >= enough]
+        return min(as_fast, key=lambda point: (point.differing_percent, -point.speedup, point.n_bytes))
     smaller = [point for point in within if point.n_bytes < exact.n_bytes]
     return min(smaller, key=lambda point: (point.n_bytes, -point.speedup)) if smaller else None
