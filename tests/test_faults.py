@@ -184,6 +184,9 @@ READERS = {
     "compress for rows": ["compress", "MODEL", "--sv", "5", "--data", "ODD", "-o", "OUT"],
     "compare": ["compare", "MODEL", "ODD", "--data", "ROWS"],
     "compare on rows": ["compare", "MODEL", "MODEL", "--data", "ODD"],
+    "cascade": ["cascade", "ODD", "MODEL", "--data", "ROWS", "-o", "OUT"],
+    "cascade before a model": ["cascade", "MODEL", "ODD", "--data", "ROWS", "-o", "OUT"],
+    "cascade for rows": ["cascade", "OTHER", "MODEL", "--data", "ODD", "-o", "OUT"],
     "frontier": ["frontier", "ODD", "--data", "ROWS", "-o", "OUT"],
     "frontier on rows": ["frontier", "MODEL", "--data", "ODD", "-o", "OUT"],
 }
@@ -201,6 +204,7 @@ def test_a_directory_or_a_socket_as_input(
             pytest.skip("the path is too long for a socket")
         for odd, reason in ((tmp_path, "Is a directory"), (place, "No such device or address")):
             names = {"ODD": odd, "MODEL": PHOTOS, "OUT": tmp_path / "out", "ROWS": data("photos.test")}
+            names["OTHER"] = model("breast_c_rbf")
             assert run([str(names.get(word, word)) for word in READERS[command]]) == 2
             said, message = capfd.readouterr()
             assert said == ""
