@@ -121,7 +121,7 @@ def train(
     rows, y, parameters, gamma = _checked(data, labels, options, truncate_labels)
     problem = Problem(rows, y, parameters, options.weights, first_index=_first_index(options))
     simple = options.svm_type == "c_svc" and not (options.probability or options.weights)
-    if threads > 1 and log is None and simple and len(set(y.tolist())) > 2:
+    if threads > 1 and log is None and simple and len(set(np.trunc(y).tolist())) > 2:
         solution = solve_pairs(rows, y, parameters, first_index=_first_index(options), threads=threads)
     else:
         solution = problem.train(log)

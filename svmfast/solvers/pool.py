@@ -24,11 +24,21 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 def map_blocks(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
-    """Return ``[work(item) for item in items]``, worked on by `threads` threads; results keep their order."""
+    """Return ``[work(item) for item in items]``, worked on by `threads` threads; results keep their order.
+
+    An interrupt is answered at once: blocks that were begun go on by themselves, and nobody waits for them.
+    """
     if threads <= 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(threads, initializer=_one_openmp_thread) as pool:
+    pool = ThreadPoolExecutor(threads, initializer=_one_openmp_thread)
+    wait = True
+    try:
         return list(pool.map(work, items))
+    except KeyboardInterrupt:
+        wait = False
+        raise
+    finally:
+        pool.shutdown(wait=wait, cancel_futures=not wait)
 
 
 def _one_openmp_thread() -> None:
