@@ -175,8 +175,9 @@ class RoutedModel:
         if self._cells is not None:
             cell_of = self.route(rows, threads=threads)
             values, doubtful = self._cells.decision_values(cell_of, rows, threads=threads)
-            for i in doubtful:  # a vote that hangs on rounding is LIBSVM's
-                values[i] = self._engine(int(cell_of[i])).decision_values(rows[i : i + 1])[0]
+            for cell in np.unique(cell_of[doubtful]):  # a vote that hangs on rounding is LIBSVM's
+                mine = doubtful[cell_of[doubtful] == cell]
+                values[mine] = self._engine(int(cell)).decision_values(rows.take(mine), threads=threads)
             return values
         order, start, grouped = self._router.group(rows, threads=threads)
         out = np.empty((len(rows), self.head.n_functions))
