@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -93,13 +95,18 @@ def rows_aside(keys: list[bytes], seed: int) -> tuple[IntArray, NDArray[np.bool_
 
 
 def row_keys(rows: Rows) -> list[bytes]:
-    """Return what is equal for equal rows, whether or not they store zeros."""
+    """Return what is equal for equal rows, whether or not they store zeros: a hash, as rows may be long."""
     stored = rows.values != 0
     if not stored.all():
         starts = np.concatenate([[0], np.cumsum(stored)])[rows.indptr]
         rows = Rows(starts, rows.indices[stored], rows.values[stored], rows.n_columns)
     ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-    return [rows.indices[a:b].tobytes() + rows.values[a:b].tobytes() for a, b in ends]
+    keys = []
+    for a, b in ends:
+        key = blake2b(rows.indices[a:b].tobytes(), digest_size=16)
+        key.update(rows.values[a:b].tobytes())
+        keys.append(key.digest())
+    return keys
 
 
 def as_held_out(statement: ErrorStatement) -> dict[str, float]:
