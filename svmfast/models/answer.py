@@ -133,6 +133,11 @@ def answer(
             "of the two cannot be mixed",
             "predict without probabilities",
         )
+    if probability and exact is not None and not exact.head.has_probability:
+        raise UnsupportedError(
+            "the exact model does not support probability estimates",
+            "give one trained with -b 1, or predict without -b 1",
+        )
     if certify and bounds_its_error(model):
         decisions, bounds = model.certified_values(rows, threads=threads)
         # A regression's error bar is worth printing even when nobody says how large it may be.
@@ -158,5 +163,10 @@ def answer(
     predicted, probabilities, differing = vote, None, 0
     if probability and not head.is_regression:
         predicted, probabilities = head.predict_with_probabilities(decisions)
+        if exact is not None and certified is not None and not certified.all():
+            # Sigmoids are fitted to a model's own values: those of a cascade's two models differ.
+            unsure = np.flatnonzero(~certified)
+            theirs = exact.head.predict_with_probabilities(decisions[unsure])
+            predicted[unsure], probabilities[unsure] = theirs
         differing = int(np.count_nonzero(predicted != vote))
     return Answer(decisions, predicted, probabilities, differing, inside, certified, error_bounds)

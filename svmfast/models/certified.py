@@ -227,7 +227,12 @@ def check_same_labels(model: Model, exact: Model) -> KernelExpansion:
 
 
 def check_exact(model: Model, exact: Model) -> KernelExpansion:
-    """Return `exact`; raise UnsupportedError unless it can answer in place of `model`."""
+    """Return `exact`; raise UnsupportedError unless it can answer in place of `model`.
+
+    For an assumed error (a cascade) as :func:`check_same_labels`: its two models may be of other makes.
+    """
+    if bounds_its_error(model) and not model.proven:
+        return check_same_labels(model, exact)
     a, b = model.head, exact.head
     same_labels = (a.labels is None and b.labels is None) or np.array_equal(
         np.zeros(0) if a.labels is None else a.labels, np.zeros(0) if b.labels is None else b.labels
