@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from svmfast.errors import (
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.binomial import largest_count, trials_needed, upper_limit
-from svmfast.methods.cascade import join
+from svmfast.methods.cascade import _smallest_error, join
 from svmfast.models.answer import answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certainty, certified_rows
@@ -73,6 +73,32 @@ def test_certainty_is_where_certified_rows_changes(k: int, one_vs_rest: bool) ->
     for error in np.arange(0, 8, 0.5):
         certified = certified_rows(head, decisions, np.full(decisions.shape, error))
         np.testing.assert_array_equal(sure > error, certified)
+
+
+@dataclass
+class Values:
+    """Stands for a model whose decision values are the rows themselves."""
+
+    head: Head
+    n_features: int = 0
+
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> np.ndarray:
+        return rows.to_dense(self.head.n_functions)
+
+
+@pytest.mark.parametrize("one_vs_rest", [True, False])
+@pytest.mark.parametrize("allowed", [0, 3, 40])
+def test_rounding_lets_no_row_through(one_vs_rest: bool, allowed: int) -> None:
+    """Half a gap may round to more than the error by which both ends of the gap meet."""
+    rng = np.random.default_rng(allowed)
+    head = Head("c_svc", np.arange(4), one_vs_rest=one_vs_rest)
+    decisions = np.repeat(rng.normal(0, 1, (60, head.n_functions)), 5, axis=0)
+    decisions += 1e-16 * rng.normal(0, 1, decisions.shape)
+    sure = certainty(head, decisions)
+    error = _smallest_error(Values(head), Rows.from_dense(decisions), sure, allowed, 1)
+    left = certified_rows(head, decisions, np.full(decisions.shape, error)).sum()
+    assert left <= allowed
+    assert error == pytest.approx(np.sort(sure)[::-1][allowed], abs=1e-13)
 
 
 def test_certainty_without_a_choice() -> None:
@@ -303,6 +329,8 @@ def test_labels_in_another_order_and_other_trainers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         answer(joined, rows, exact=exact).predicted, answer(straight, rows, exact=exact).predicted
     )
+    both = predict(joined, rows, exact=joined.exact).predicted
+    np.testing.assert_array_equal(both, answer(joined, rows, exact=exact).predicted)
     save_model(joined, tmp_path / "joined")
     done = svmfast("predict", "-q", ROWS, tmp_path / "joined")
     assert done.returncode == 0
@@ -323,6 +351,33 @@ def test_probabilities_of_two_orders_are_not_mixed() -> None:
     rows = read_svmlight(data("iris.test")).rows
     with pytest.raises(UnsupportedError, match="probabilities of the two cannot be mixed"):
         answer(CascadeModel(other, exact, 0.1), rows, exact=exact, probability=True)
+
+
+def test_rows_left_open_have_the_exact_models_own_probabilities() -> None:
+    """Each model's sigmoids belong to its values; the fast one's here say the opposite."""
+    exact, rows = exact_model("iris_c_rbf_prob"), read_svmlight(data("iris.test")).rows
+    fast = coarse(exact, 3)
+    assert fast.head.prob_a is not None
+    assert fast.head.prob_b is not None
+    other = replace(
+        fast, head=replace(fast.head, prob_a=-2 * fast.head.prob_a, prob_b=fast.head.prob_b + 0.3)
+    )
+    said = answer(CascadeModel(other, exact, 0.2), rows, exact=exact, probability=True)
+    theirs, ours = (answer(m, rows, probability=True) for m in (exact, other))
+    assert said.certified is not None
+    assert said.probabilities is not None
+    assert theirs.probabilities is not None
+    assert ours.probabilities is not None
+    mine = said.certified[:, None]
+    assert 0 < mine.sum() < len(rows)
+    assert not np.allclose(theirs.probabilities[~said.certified], ours.probabilities[~said.certified])
+    np.testing.assert_array_equal(
+        said.probabilities, np.where(mine, ours.probabilities, theirs.probabilities)
+    )
+    np.testing.assert_array_equal(said.predicted, np.where(said.certified, ours.predicted, theirs.predicted))
+    dumb = replace(exact, head=replace(exact.head, prob_a=None, prob_b=None))
+    with pytest.raises(UnsupportedError, match="the exact model does not support probability estimates"):
+        answer(CascadeModel(other, dumb, 0.2), rows, exact=dumb, probability=True)
 
 
 def test_python(tmp_path: Path) -> None:

@@ -151,8 +151,9 @@ def _lines(report: CascadeReport) -> list[str]:
         f"{report.differing_limit:.3%} of rows like these, {report.confidence:.4g} confidence",
     ]
     if report.operations is not None:
+        fewer = f"{report.operations_exact / report.operations:.1f}x fewer; " if report.operations else ""
         lines.append(
             f"operations  {report.operations_exact:,.0f} -> {report.operations:,.0f} multiply-adds a row "
-            f"({report.operations_exact / report.operations:.1f}x fewer; counted)"
+            f"({fewer}counted)"
         )
     return lines

@@ -65,7 +65,7 @@ CELLS = 1 << 20
     "--assume-error",
     type=click.FloatRange(min=0),
     metavar="ERROR",
-    help="With --exact, for a model without a certificate: take ERROR for the bound of its values. "
+    help="With --exact: take ERROR for the bound of MODEL's values, in place of a certificate if it has one. "
     "Statistical, not proven; compress and dcpred --from report such quantiles.",
 )
 @options.data_format

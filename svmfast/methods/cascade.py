@@ -11,11 +11,12 @@ Classification for Deep Neural Networks", NIPS 2017).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods.binomial import CONFIDENCE, largest_count, trials_needed, upper_limit
 from svmfast.models.base import CountedModel, Model
 from svmfast.models.cascade import CascadeModel
@@ -135,9 +136,11 @@ def join(
         else:
             theirs = labels[part]
         differing[part] = fast.head.predict(decisions) != theirs
-        sure[part] = certainty(fast.head, decisions)
+        sure[part] = np.nan_to_num(certainty(fast.head, decisions), posinf=np.inf)  # of nan nothing is sure
         progress(part.stop, n, "rows")
     error = _smallest_error(fast, rows.take(np.flatnonzero(differing)), sure[differing], allowed, threads)
+    if error == math.inf:
+        raise UnsupportedError("the fast model differs where its values are infinite", "join another one")
     answered = int(np.count_nonzero(sure > error))
     left = int(np.count_nonzero(sure[differing] > error))
     fast_cost = fast.multiply_adds(rows) if isinstance(fast, CountedModel) else None
@@ -155,7 +158,9 @@ def join(
         operations_exact=exact_cost,
         operations=None if fast_cost is None else fast_cost + (1 - answered / n) * exact_cost,
     )
-    parameters = f"max-diff {max_diff!r}, confidence {confidence!r}, rows {n}, answered {answered}"
+    # Plain floats: NumPy's name their type, and equal calls give equal files.
+    asked = f"max-diff {float(max_diff)!r}, confidence {float(confidence)!r}"
+    parameters = f"{asked}, rows {n}, answered {answered}"
     origin = {} if source is None else {"source": source}
     origin |= {"method": "cascade", "parameters": f"{parameters}, differing {left}"}
     return CascadeModel(fast, exact, error, origin), report
@@ -165,8 +170,10 @@ def _smallest_error(fast: Model, rows: Rows, sure: FloatArray, allowed: int, thr
     """Return the error with which at most `allowed` of the differing `rows` stay the fast model's."""
     if len(sure) <= allowed:
         return 0.0
-    decisions = fast.decision_values(rows, threads=threads)
     error = float(np.sort(sure)[::-1][allowed])
+    if not fast.head.one_vs_rest:  # sizes of values were compared, as certified_rows does
+        return error
+    decisions = fast.decision_values(rows, threads=threads)
     # What is certified is decided on sums of rounded numbers: go on until that has no say in it.
     step = float(np.spacing(np.abs(decisions).max()))
     while np.count_nonzero(certified_rows(fast.head, decisions, np.full(decisions.shape, error))) > allowed:
