@@ -104,9 +104,10 @@ class Work:
             late = run_all(waiting, attempt, deadline)
         measured = [c for c in candidates if "row" in known.get(c.name, {})]
         labelled = not self.model.head.is_regression
-        if JOINING in methods and labelled and limits.max_differing_percent is not None:
+        percent = limits.max_differing_percent
+        # That none differ is not to be shown on any number of rows, and all may differ without a promise.
+        if JOINING in methods and labelled and percent is not None and 0 < percent < 100:
             model, sha256 = self.model, self.folder.identity["model"]
-            percent = limits.max_differing_percent
             self._joiner = Joiner(model, sha256, rows, labels, percent, self.jobs)
             missing += self._join(measured, known)
         self._race(measured, known, rows)
