@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from svmfast.cores import usable_cores
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.answer import Answer, answer
+from svmfast.models.cascade import CascadeModel
 from svmfast.rows import FloatArray, Rows, as_rows
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from svmfast.methods.compress import CompressReport
     from svmfast.methods.dcpred import DcpredReport, DcpredSettings
     from svmfast.models.base import Model
-    from svmfast.models.cascade import CascadeModel
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.routed import RoutedModel
 
@@ -56,7 +56,9 @@ def predict(
         the values' error (docs/certificate.md).
     exact : KernelExpansion or path, optional
         That exact model: it answers the rows that are not certified, so that every label is its own (implies
-        `certify`). The one embedded in `model` is ``model.embedded_exact``.
+        `certify`). The one embedded in `model` is ``model.embedded_exact``. A cascade answers with its own
+        unless another is given: all its labels but a share are then the exact model's; ``model.fast`` is the
+        fast model alone.
     tolerance : float, optional
         A row is certified only if its error bound is at most this; regression needs it for `exact`.
     threads : int, optional
@@ -78,6 +80,8 @@ def predict(
     if tolerance is not None and not certify and exact is None:
         raise OptionError("a tolerance goes with certify or exact")
     given = _model(model)
+    if exact is None and isinstance(given, CascadeModel):
+        exact = given.exact
     return answer(
         given,
         _rows(data),
@@ -201,8 +205,8 @@ def cascade(
     Returns
     -------
     CascadeModel, CascadeReport
-        ``predict(model, data, exact=model.exact)`` answers with both; ``report.pays`` tells whether that
-        costs less than the exact model alone.
+        ``predict(model, data)`` answers with both; ``report.pays`` tells whether that costs less than the
+        exact model alone.
 
     Raises
     ------

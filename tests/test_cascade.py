@@ -388,6 +388,7 @@ def test_python(tmp_path: Path) -> None:
     save_model(made, tmp_path / "joined")
     done = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "--max-diff", "2%", "-o", "-", cwd=tmp_path)
     assert done.stdout == (tmp_path / "joined").read_bytes()
-    both, alone = predict(made, rows, exact=made.exact), predict(made, rows)
+    both, alone = predict(made, rows), predict(made.fast, rows)
+    np.testing.assert_array_equal(both.predicted, predict(made, rows, exact=made.exact).predicted)
     assert (both.predicted != alone.predicted).sum() > 0
     assert cascade(made, exact_model(), rows, max_diff=0.02)[1] == report

@@ -55,7 +55,7 @@ DEFAULT_DIFFERENCE = 0.5
     default="10m",
     show_default=True,
     metavar="10m",
-    help="For all of it; the last part is kept for timing the models: each predicts twice at least.",
+    help="For all of it; the last part is kept for joining and timing, when each model predicts a few times.",
 )
 @click.option("-o", "--output", metavar="DIR", help="Where models and reports go (default: name.frontier).")
 @click.option(

@@ -281,7 +281,7 @@ class Ground:
 
         A certificate says nothing of another exact model: where the hashes are known they must agree.
         """
-        model, exact, sha256 = entrant.model, self.exact.model, self.exact.sha256
+        model, sha256 = entrant.model, self.exact.sha256
         if sha256 is not None and entrant.source is not None and entrant.source != f"sha256:{sha256}":
             return {}
         if not bounds_its_error(model):
@@ -295,6 +295,7 @@ class Ground:
             if not model.head.is_regression:
                 certified = certified_rows(model.head, decisions, bounds)
                 found["certified_percent"] = percent(int(np.count_nonzero(certified)), len(rows))
+        exact = model.embedded_exact or self.exact.model  # predict falls back on its own, too
         if model.head.is_regression or not isinstance(exact, KernelExpansion):
             return found
         said, timing = measure(

@@ -111,7 +111,8 @@ def cells(found: Frontier) -> tuple[list[str], list[list[str]]]:
 _LEGEND = (
     "* no other model is at once as close to the exact one, as fast and as small. differ: {what}. "
     "cost: time over a linear model's; counted: multiply-adds over a linear model's. + exact: the exact "
-    "model answers what is not certified, or by a promise of cascade what the model is not sure of."
+    "model answers what is not certified, or by a promise of cascade what the model is not sure of; made and "
+    "chosen on these very rows, so look at the winner once more on others."
 )
 
 

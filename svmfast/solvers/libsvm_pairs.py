@@ -26,7 +26,7 @@ def solve_pairs(
     labels : (n,) float64
         Of three or more classes.
     parameters : mapping
-        As :class:`Problem` takes them: C-SVC without probabilities. Every pair has a cache of its own.
+        As :class:`Problem` takes them: C-SVC without probabilities. Pairs solved at once share the cache.
     first_index : int
     threads : int
     """
@@ -36,6 +36,8 @@ def solve_pairs(
     k = len(known)
     members = [np.flatnonzero(labels == label) for label in known]
     pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
+    # LIBSVM's result does not depend on the cache, only its time does.
+    parameters = {**parameters, "cache_size": parameters["cache_size"] / max(1, min(threads, len(pairs)))}
 
     def solve(pair: tuple[int, int]) -> tuple[FloatArray, float]:
         """Coefficients of all rows of both classes, the first's first, and rho."""
