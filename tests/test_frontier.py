@@ -158,7 +158,7 @@ def test_the_recommended_copy_is_as_good_as_is_said(
 ) -> None:
     assert svmfast("train", "-q", "-c", "0.1", str(data("photos.train")), "m", cwd=tmp_path).returncode == 0
     words = ["m", "--data", str(data("photos.train")), "--test", str(data("photos.test"))]
-    limits = ("--max-diff", most, "--time-limit", "5s")
+    limits = ("--max-diff", most, "--time-limit", "10s")
     done = frontier(tmp_path, *words, "--methods", f"{method},cascade", *limits)
     assert done.returncode == 0, done.stderr
     best, copy = report(tmp_path)["recommended"], tmp_path / "dir" / "recommended"
