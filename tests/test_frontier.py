@@ -1,4 +1,4 @@
-"""``svmfast frontier`` through the executable, and how it shares time."""
+"""``svmfast frontier`` through the executable, and how it shares time: one finished run serves most tests."""
 
 from __future__ import annotations
 

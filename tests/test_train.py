@@ -1,4 +1,7 @@
-"""Training through the library and through `svmfast train`, against LIBSVM's own files and Python front."""
+"""Training through the library and through `svmfast train`, against LIBSVM's own files and Python front.
+
+Both ways in are held to the same files, so they stand in one.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 Every row of a working set is visited in one seeded order; a pair takes those of its two classes. So pairs are
 independent of each other and of the number of threads, and a run cut anywhere goes on to the same bits.
+What a checkpoint holds is the state of this run and nothing else, so both stand in one file.
 """
 
 from __future__ import annotations

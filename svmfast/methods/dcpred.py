@@ -3,6 +3,7 @@
 Hsieh, Si, Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014. Ours beyond the paper:
 landmarks, coefficients and each leaf's kernel width are moved by gradient once the paper's method has placed
 them; rows of neighbouring leaves take part at half weight; a leaf knows only the classes it has.
+The three ways in (labels, values, an exact model) share every step between, so they stand in one file.
 """
 
 from __future__ import annotations
