@@ -101,7 +101,7 @@ def run(folder: Path, *words: str) -> Done:
 
 def edges(tally: Tally, quick: bool) -> None:
     """Let every command meet every case of tests/edges.py."""
-    cases: list[tuple[str, str, float | None]] = [("learn", "no rows", None)]
+    cases: list[tuple[str, str, float | None]] = [("learn", "no rows", None), ("convert", "one vector", None)]
     if not quick:
         cases = [("learn", name, None) for name in DATA]
         cases += [("learn", "normal", gamma) for gamma in GAMMAS]

@@ -1,4 +1,7 @@
-"""The verbs of the command line on arrays, CSR matrices and models; see ``svmfast``'s own namespace."""
+"""The verbs of the command line on arrays, CSR matrices and models; see ``svmfast``'s own namespace.
+
+Over 400 lines, most of them docstrings: one module holds all that a caller of ``svmfast`` has to read.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_slopes_of_known_powers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_runs_and_tells_memory_apart(tmp_path: Path) -> None:
     results = tmp_path / "growth.json"
-    script = [sys.executable, str(ROOT / "scripts/growth.py"), "--axis", "svs", "--svs", "120"]
+    script = [sys.executable, str(ROOT / "scripts/growth.py"), "--axis", "svs", "--svs", "60,120"]
     done = subprocess.run([*script, "--json", str(results)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = json.loads(results.read_text())["rows"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svmfast import errors
+from svmfast.errors import ModelContentError
 from svmfast.formats._libsvm_reader import parse_libsvm_model
 from svmfast.formats._model_numbers import line_of, number_fault, read_numbers, token_at
 from svmfast.models.base import (
@@ -65,7 +66,7 @@ def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
     container = reader.read()
     try:
         return model_class(container.record.kind).from_record(container.record), container
-    except errors.ModelContentError as error:
+    except ModelContentError as error:
         at = container.lines.get(error.field)
         raise errors.ModelContradictionError(
             path, at, error.what, error.token, f"expected {error.expected}"

@@ -1,4 +1,5 @@
-// Decision values of the cells of a routed model, and the loss of one cell with its gradient: cells.hpp.
+// Decision values of the cells of a routed model, and the loss of one cell with its gradient: cells.hpp. A little over
+// 400 lines: both walk the same tiles of kernel values, with the same sums.
 #include "cells.hpp"
 
 #include <algorithm>
