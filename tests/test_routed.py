@@ -261,7 +261,7 @@ def test_one_vs_rest_needs_three_classes_and_no_probabilities() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"children": np.array([4, 0, 0])}, "children: not the counts of a tree"),
+        ({"children": np.array([4, 0, 0])}, "children: not the counts of a tree ('4')"),
         ({"children": np.array([0, 2, 0])}, "children: not the counts of a tree"),
         ({"centers": np.zeros((2, 3))}, "centers: 2 centres"),
         ({"kernel": "linear"}, "kernel_type: unknown kernel ('linear')"),

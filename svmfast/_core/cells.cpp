@@ -55,8 +55,9 @@ class CellSums {
             Cell cell;
             cell.m = sizes.data()[c];
             cell.pseudo = pseudo_sizes.data()[c];
-            if (at + cell.m > m || pseudo_at + cell.pseudo > q ||
-                (e.kind == Pseudo::triangle && distance_at + cell.m * cell.pseudo > distance.shape(0)))
+            // Compared so that no sum and no product can wrap around: both counts are below 2^32 then.
+            if (cell.m > m - at || cell.pseudo > q - pseudo_at ||
+                (e.kind == Pseudo::triangle && cell.m * cell.pseudo > distance.shape(0) - distance_at))
                 throw std::invalid_argument("the parts of the cells do not fit together");
             pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance, pseudo_coef);
             if (k) pack_groups(cell, at, group_sizes.data() + c * k, coef);
@@ -106,7 +107,7 @@ class CellSums {
         const std::size_t k = e.groups, m = coef.shape(1);
         cell.group_start.push_back(0);
         for (std::size_t g = 0; g < k; ++g) {
-            if (sizes[g] < 0 || cell.group_start.back() + sizes[g] > cell.m)
+            if (sizes[g] < 0 || static_cast<std::size_t>(sizes[g]) > cell.m - cell.group_start.back())
                 throw std::invalid_argument("classes and landmarks do not fit together");
             cell.group_start.push_back(cell.group_start.back() + sizes[g]);
         }

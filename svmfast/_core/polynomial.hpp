@@ -1,6 +1,7 @@
 // Packed symmetric polynomials in d variables: one coefficient per monomial, by degree, within a degree the sorted
 // index tuples i1 <= i2 <= ... in lexicographic order, so that the last index runs over contiguous memory.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,7 +25,7 @@ static inline std::size_t monomials_of_degree(std::size_t d, int degree) {
 
 static inline std::size_t monomials_up_to(std::size_t d, int order) {
     std::size_t total = 0;
-    for (int degree = 0; degree <= order; ++degree) total += monomials_of_degree(d, degree);
+    for (int degree = 0; degree <= order; ++degree) total = std::min(total + monomials_of_degree(d, degree), SIZE_MAX / 4);
     return total;
 }
 

@@ -52,7 +52,8 @@ class PolynomialValues {
         for (std::size_t i = 0; i < cells * p; ++i) {
             const int order = orders.data()[i];
             const std::int64_t start = starts.data()[i];
-            if (order < 0 || start < 0 || start + monomials_up_to(d, order) > coefficients.shape(0))
+            const std::size_t all = coefficients.shape(0);
+            if (order < 0 || start < 0 || std::size_t(start) > all || monomials_up_to(d, order) > all - start)
                 throw std::invalid_argument("a polynomial lies beyond the coefficients");
         }
         if (degrees_.has_value() != rest_.has_value() ||

@@ -31,7 +31,8 @@ class Router {
         std::size_t next = 1, values = 0, norms = 0;
         for (std::size_t i = 0; i < n; ++i) {
             const std::int64_t count = children.data()[i];
-            if (count < 0 || next + count > n || (count > 0 && next <= i))
+            // Compared so that no sum can wrap around.
+            if (count < 0 || static_cast<std::size_t>(count) > n - next || (count > 0 && next <= i))
                 throw std::invalid_argument("the counts of children are not those of a tree");
             CentreTree::Node node{};
             node.children = count;

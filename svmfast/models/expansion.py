@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from svmfast.errors import ModelContentError
 from svmfast.kernels import KERNELS, DecisionEngine, Kernel
 from svmfast.models.head import Head
+from svmfast.models.sizes import check_sizes
 from svmfast.rows import Rows
 
 __all__ = ["KERNELS", "Kernel", "KernelExpansion"]
@@ -57,10 +58,9 @@ class KernelExpansion:
         if self.rho.shape != (p,):
             raise ModelContentError("rho", f"{self.rho.size} values", f"{p}, one for each decision function")
         if self.head.is_classifier:
-            if self.nr_sv is None or self.nr_sv.shape != (k,) or (self.nr_sv < 0).any():
-                raise ModelContentError("nr_sv", "not one count for each class", f"{k} counts, none negative")
-            if self.nr_sv.sum() != n:
-                raise ModelContentError("nr_sv", f"counts sum to {self.nr_sv.sum()}", f"{n} support vectors")
+            if self.nr_sv is None:
+                raise ModelContentError("nr_sv", "no sizes of the classes", f"{k} counts")
+            check_sizes("nr_sv", self.nr_sv, k, n, "classes")
         elif self.nr_sv is not None:
             raise ModelContentError("nr_sv", f"nr_sv in a {self.head.svm_type} model", "none")
 

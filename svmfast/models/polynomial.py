@@ -26,6 +26,7 @@ from svmfast.models.base import (
 )
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.sizes import check_width
 from svmfast.rows import FloatArray, Rows
 
 MAX_ORDER = 32
@@ -113,11 +114,12 @@ class PolynomialModel:
         _expect("gamma", 0 <= self.gamma < math.inf, "not a width", "a number of at least 0")
         _expect("about", self.about in ABOUT, f"'{self.about}'", " or ".join(ABOUT))
         _expect("rho", self.rho.shape == (p,), f"{self.rho.size} values", f"{p}, one for each function")
-        ascending = len(self.features) == d and bool((np.diff(self.features) > 0).all())
-        in_range = d == 0 or (self.features[0] >= 0 and self.features[-1] < self.n_features < 2**31)
+        check_width("n_features", self.n_features)
+        columns = self.features
+        in_range = len(columns) == d and bool(((columns >= 0) & (columns < self.n_features)).all())
         _expect(
             "features",
-            ascending and in_range,
+            in_range and bool((columns[1:] > columns[:-1]).all()),
             "not the columns of the centres' variables",
             f"{d} ascending indices from 1 to n_features",
         )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError
+from svmfast.models.sizes import check_sizes, total_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -67,10 +68,7 @@ class PseudoLandmarks:
             raise ModelContentError(
                 "pseudo_coef", f"{self.coef.shape[0]} rows", f"{functions}, one for each decision function"
             )
-        if self.sizes.shape != (cells,) or (self.sizes < 0).any() or self.sizes.sum() != q:
-            raise ModelContentError(
-                "pseudo_sizes", "not the sizes of the cells", f"{cells} counts that sum to {q}"
-            )
+        check_sizes("pseudo_sizes", self.sizes, cells, q, "cells")
         if self.kind == "poly":
             if self.pairs.shape != (q, 2) or len(self.distances):
                 raise ModelContentError("pseudo_pair", f"pairs of shape {self.pairs.shape}", f"({q}, 2)")
@@ -79,7 +77,7 @@ class PseudoLandmarks:
                     "pseudo_pair", "a landmark that its cell lacks", "numbers from 0 within the cell"
                 )
             return
-        n = int((self.sizes * sizes).sum())
+        n = total_of(self.sizes * sizes)  # both below 2^31, as counts of what the file holds
         if self.distances.shape != (n,) or len(self.pairs) or not (self.distances >= 0).all():
             raise ModelContentError(
                 "pseudo_distance",

@@ -25,6 +25,7 @@ from svmfast.models.base import (
 )
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
+from svmfast.models.sizes import check_sizes, check_starts, check_tree, check_width
 from svmfast.routing import Router
 from svmfast.rows import Rows
 
@@ -111,7 +112,10 @@ class RoutedModel:
     )
 
     def __post_init__(self) -> None:
-        _check_tree(self.children, self.centers)
+        check_tree("children", self.children)
+        if len(self.centers) != len(self.children) - 1:
+            expected = f"{len(self.children) - 1}, for each node but the root"
+            raise ModelContentError("centers", f"{len(self.centers)} centres", expected)
         cells, m = int(np.count_nonzero(self.children == 0)), len(self.landmarks)
         if self.kernel not in ROUTED_KERNELS:
             raise ModelContentError("kernel_type", "unknown kernel", " or ".join(ROUTED_KERNELS), self.kernel)
@@ -119,8 +123,7 @@ class RoutedModel:
             raise ModelContentError(
                 "gamma", "not a positive width for each cell", f"{cells} positive numbers"
             )
-        if self.sizes.shape != (cells,) or (self.sizes < 0).any() or self.sizes.sum() != m:
-            raise ModelContentError("sizes", "not the sizes of the cells", f"{cells} counts that sum to {m}")
+        check_sizes("sizes", self.sizes, cells, m, "cells")
         p = self.head.n_functions
         if self.rho.shape != (cells, p):
             raise ModelContentError("rho", f"rho of shape {self.rho.shape}", f"({cells}, {p})")
@@ -129,8 +132,9 @@ class RoutedModel:
             k = self.head.n_classes
             if not self.head.is_classifier or self.head.one_vs_rest:
                 raise ModelContentError("nr_sv", "class sizes in a model without pairs of classes", "none")
-            if self.nr_sv.shape != (cells, k) or (self.nr_sv < 0).any():
-                raise ModelContentError("nr_sv", "not one count for each cell and class", f"({cells}, {k})")
+            if self.nr_sv.shape != (cells, k) or ((self.nr_sv < 0) | (self.nr_sv > m)).any():
+                expected = f"({cells}, {k}) numbers from 0 to {m}"
+                raise ModelContentError("nr_sv", "not one count for each cell and class", expected)
             if (self.nr_sv.sum(axis=1) != self.sizes).any():
                 raise ModelContentError("nr_sv", "counts that do not sum to the cells' sizes", "equal sums")
             width = k - 1
@@ -302,18 +306,14 @@ class RoutedModel:
     def from_record(cls, record: Record) -> RoutedModel:
         """Make the model; ModelContentError where the content contradicts itself."""
         arrays, d = record.arrays, int(record.scalars["n_features"])
-        if not 0 <= d < 2**31:
-            raise ModelContentError("n_features", "out of range", "0 to 2147483647", str(d))
+        check_width("n_features", d)
         start, index, value = (arrays[f"landmark_{name}"] for name in ("start", "index", "value"))
-        if len(start) == 0 or start[0] != 0 or (np.diff(start) < 0).any() or start[-1] != len(index):
-            raise ModelContentError(
-                "landmark_start", "not the starts of the landmarks", f"ascending from 0 to {len(index)}"
-            )
+        check_starts("landmark_start", start, len(index), "landmarks")
         if index.shape != value.shape:
             raise ModelContentError("landmark_value", f"{len(value)} values", f"{len(index)}, one an index")
         if len(index) and (index.min() < 0 or index.max() >= d):
             raise ModelContentError("landmark_index", "a column out of range", f"columns from 0 to {d - 1}")
-        rising = np.diff(index) > 0
+        rising = index[1:] > index[:-1]
         rising[start[(start > 0) & (start < len(index))] - 1] = True
         if not rising.all():
             raise ModelContentError(
@@ -340,16 +340,6 @@ class RoutedModel:
             provenance=record.provenance,
             pseudo=None if pseudo_type is None else PseudoLandmarks.from_stored(str(pseudo_type), arrays),
         )
-
-
-def _check_tree(children: IntArray, centers: FloatArray) -> None:
-    n = len(children)
-    # Breadth first: before a node is reached, it must have been announced as somebody's child.
-    announced = 1 + np.concatenate([[0], np.cumsum(children)])
-    if n == 0 or (children < 0).any() or announced[-1] != n or (announced[:-1] <= np.arange(n)).any():
-        raise ModelContentError("children", "not the counts of a tree", "counts of children, breadth first")
-    if len(centers) != n - 1:
-        raise ModelContentError("centers", f"{len(centers)} centres", f"{n - 1}, for each node but the root")
 
 
 def centres_on_the_way(children: IntArray) -> FloatArray:
