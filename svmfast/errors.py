@@ -6,11 +6,23 @@ Nothing is printed here; the command line turns an error into one line on stderr
 
 from __future__ import annotations
 
+from svmfast.display import shown
+
+#: Most characters of a token in a message.
+_TOKEN = 60
+
 
 class SvmfastError(Exception):
-    """Base of all errors a user can cause and mend. Exit status 2."""
+    """Base of all errors that a user can cause and fix. Exit status 2.
+
+    Its text is one line whatever names and tokens it holds (:func:`svmfast.display.shown`); the fields of
+    the subclasses keep them as they are.
+    """
 
     exit_code = 2
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shown(message))
 
 
 class InputError(SvmfastError):
@@ -25,7 +37,7 @@ class InputError(SvmfastError):
     what : str
         What is wrong.
     token : str or None
-        The offending text, shortened if long.
+        The offending text; the message shows the start of a long one.
     expected : str
         What should stand there, or what to do.
     """
@@ -35,9 +47,8 @@ class InputError(SvmfastError):
     ) -> None:
         self.path, self.line, self.what, self.token, self.expected = path, line, what, token, expected
         where = path if line is None else f"{path}:{line}"
-        shown = "" if token is None else f" ('{_shorten(token)}')"
         tail = f"; {expected}" if expected else ""
-        super().__init__(f"{where}: {what}{shown}{tail}")
+        super().__init__(f"{where}: {what}{_quoted(token)}{tail}")
 
 
 class DataFormatError(InputError):
@@ -150,8 +161,7 @@ class ModelContentError(SvmfastError):
 
     def __init__(self, field: str, what: str, expected: str, token: str | None = None) -> None:
         self.field, self.what, self.expected, self.token = field, what, expected, token
-        shown = "" if token is None else f" ('{_shorten(token)}')"
-        super().__init__(f"{field}: {what}{shown}; expected {expected}")
+        super().__init__(f"{field}: {what}{_quoted(token)}; expected {expected}")
 
 
 class FileAccessError(InputError):
@@ -217,8 +227,7 @@ class TrainingRowError(SvmfastError):
 
     def __init__(self, row: int, what: str, token: str | None, expected: str) -> None:
         self.row, self.what, self.token, self.expected = row, what, token, expected
-        shown = "" if token is None else f" ('{_shorten(token)}')"
-        super().__init__(f"row {row}: {what}{shown}; expected {expected}")
+        super().__init__(f"row {row}: {what}{_quoted(token)}; expected {expected}")
 
 
 class MemoryLimitError(SvmfastError):
@@ -239,8 +248,8 @@ class MemoryLimitError(SvmfastError):
         super().__init__(f"{what} needs {needed:,} bytes, the limit is {limit:,}; {instead}")
 
 
-def _shorten(token: str, limit: int = 60) -> str:
-    return token if len(token) <= limit else token[: limit - 3] + "..."
+def _quoted(token: str | None) -> str:
+    return "" if token is None else f" ('{shown(token, _TOKEN)}')"
 
 
 # --- LIBSVM data text: one class per rule

@@ -295,7 +295,7 @@ ARRAYS = "label probA probB prob_density_marks centre counts columns"
     ("part", "name", "value", "message"),
     [
         ("provenance", "host", "here", f"not one of the kind's provenance; expected {PROVENANCE_KEYS}"),
-        ("provenance", "seed", "a\nb", f"not storable ('a\nb'); {ONE_LINE}"),
+        ("provenance", "seed", "a\nb", f"not storable ('a\\nb'); {ONE_LINE}"),
         ("provenance", "seed", "", f"not storable (''); {ONE_LINE}"),
         ("provenance", "seed", " 7", f"not storable (' 7'); {ONE_LINE}"),
         ("scalars", "order", 1.5, "not storable ('1.5'); expected a 64-bit integer"),

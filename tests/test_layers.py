@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "svmfast"
 
 #: group -> the groups below it that it may import, its own always included
 BELOW = {
-    "errors": set[str](),
+    "display": set[str](),
+    "errors": {"display"},
     "progress": set[str](),
     "cores": set[str](),
     "rows": {"errors"},
@@ -89,6 +90,20 @@ def test_only_the_command_line_knows_the_terminal(path: Path) -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
             allowed = {"stdin", "stdout"} if group(path) == "formats" else set()
             assert node.attr in allowed | {"byteorder", "maxsize", "float_info"}, f"{ids(path)}:{node.lineno}"
+
+
+@pytest.mark.parametrize("path", [path for path in files() if group(path) == "cli"], ids=ids)
+def test_one_module_prints(path: Path) -> None:
+    """cli/messages.py: it knows what must not reach a terminal, and what to do where nobody listens."""
+    if path.name == "messages.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            printing = name in ("print", "click.echo", "click.secho", "click.echo_via_pager")
+            writing = name.startswith("sys.std") and name.endswith((".write", ".writelines"))
+            where = f"{ids(path)}:{node.lineno}"
+            assert not printing and not writing, f"{where}: print with svmfast.cli.messages, not {name}"
 
 
 @pytest.mark.parametrize("path", files(), ids=ids)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
-from svmfast.cli.messages import remark, remarks
+from svmfast.cli.messages import lines, raw, remark, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, IntOrAuto, Share
 from svmfast.errors import OptionError, UnsupportedError
@@ -221,10 +221,9 @@ def command(
             "bytes": size,
             **asdict(report),
         }
-        click.echo(json.dumps(finite(values), indent=2, allow_nan=False))
+        raw(json.dumps(finite(values), indent=2, allow_nan=False) + "\n")
     if not quiet:
-        for line in _lines(report, model, output, len(loaded.text), size):
-            click.echo(line, err=True)
+        lines(_lines(report, model, output, len(loaded.text), size), err=True)
         remarks(report.warnings)
         if size >= len(loaded.text):
             remark(f"the file grew from {len(loaded.text):,} to {size:,} bytes")

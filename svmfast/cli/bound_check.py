@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
+from svmfast.cli.messages import lines, raw
 from svmfast.cli.options import DataFormat
 from svmfast.errors import OptionError
 
@@ -85,9 +86,9 @@ def command(
     else:
         report = _check_model(data, model, asked, center is not None, how, quiet, jobs)
     if as_json:
-        click.echo(json.dumps(_as_dict(report, data, model, asked), indent=2, allow_nan=False))
+        raw(json.dumps(_as_dict(report, data, model, asked), indent=2, allow_nan=False) + "\n")
     else:
-        click.echo(_as_text(report, data, model, asked))
+        lines(_lines(report, data, model, asked))
     return OUTSIDE if asked.verdict(report) is False else 0
 
 
@@ -180,20 +181,20 @@ def _bound_dict(bound: Bound | None) -> dict[str, object] | None:
     return {**values, "inside": bound.inside}
 
 
-def _as_text(report: BoundReport, data: str, model: str | None, asked: _Asked) -> str:
-    lines = [f"data        {data}: {report.rows:,} rows, {report.features:,} features"]
+def _lines(report: BoundReport, data: str, model: str | None, asked: _Asked) -> list[str]:
+    out = [f"data        {data}: {report.rows:,} rows, {report.features:,} features"]
     if model is not None:
         gamma = "" if report.gamma is None else f": gamma {report.gamma:.6g}"
-        lines.append(f"model       {model}{gamma}")
+        out.append(f"model       {model}{gamma}")
     elif report.gamma is not None:
-        lines.append(f"gamma       {report.gamma:.6g}")
+        out.append(f"gamma       {report.gamma:.6g}")
     for name, about, bound in (
         ("paper", "the origin", report.paper),
         ("centred", "the mean", report.centred),
         ("own", "the model's centre", report.own),
     ):
         if bound is not None:
-            lines.append(f"{name:<11} {_bound_text(bound, about, report.rows)}")
+            out.append(f"{name:<11} {_bound_text(bound, about, report.rows)}")
     if report.certified_percent is not None:
         what = "labels are provably the exact model's"
         if report.regression:
@@ -201,13 +202,13 @@ def _as_text(report: BoundReport, data: str, model: str | None, asked: _Asked) -
         elif asked.tolerance is not None:
             what += f", the values within {asked.tolerance:g}"
         share = f"{report.certified:,} of {report.rows:,}"
-        lines.append(f"certified   {share} {what} ({report.certified_percent:.2f}%)")
+        out.append(f"certified   {share} {what} ({report.certified_percent:.2f}%)")
     if report.paper is not None and report.centred is None:
-        lines.append("centred     not computed: the data is too wide to keep a mean")
+        out.append("centred     not computed: the data is too wide to keep a mean")
     verdict = asked.sentence(report)
     if verdict is not None:
-        lines.append(f"verdict     {verdict}")
-    return "\n".join(lines)
+        out.append(f"verdict     {verdict}")
+    return out
 
 
 def _bound_text(bound: Bound, about: str, rows: int) -> str:

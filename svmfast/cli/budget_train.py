@@ -17,7 +17,7 @@ from svmfast.cli import options
 from svmfast.cli.budget_checkpoint import checkpointing
 from svmfast.cli.budget_report import report_lines, status_line
 from svmfast.cli.inputs import keep_inputs, naming_lines
-from svmfast.cli.messages import remark, remarks
+from svmfast.cli.messages import line, lines, raw, remark, remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.train import ClassWeight, Real, SvmTrainCommand
 from svmfast.cli.units import Bytes
@@ -154,8 +154,7 @@ def command(
         remarks((f"{data}: {note}" for note in notes.messages()), quiet)
         with naming_lines(data, notes, first_line):
             if folds:
-                for line in _cross_validate(spool, folds, given, jobs):
-                    click.echo(line)
+                lines(_cross_validate(spool, folds, given, jobs))
                 return
             held = None if validate is None else read_svmlight(validate, threads=jobs, **how.reading())
             validation = None if held is None else (held.rows, held.labels)
@@ -179,10 +178,9 @@ def command(
     if as_json:
         values = {"model": target, "bytes": size, "working_sets": streamed, **asdict(report)}
         values["merge_frequency"] = report.merge_frequency
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     if not quiet:
-        for line in report_lines(report, given, target, size, streamed):
-            click.echo(line, err=True)
+        lines(report_lines(report, given, target, size, streamed), err=True)
         if given.is_classifier and report.classes == 1:
             remark("all rows have one label: the model will always answer that")
 
@@ -270,7 +268,7 @@ def _watched(quiet: bool, verbose: bool) -> Iterator[tuple[Progress, Callable[[P
     from svmfast.progress import silent
 
     if quiet or not sys.stderr.isatty():
-        yield silent, (lambda status: click.echo(status_line(status), err=True)) if verbose else None
+        yield silent, (lambda status: line(status_line(status), err=True)) if verbose else None
         return
     from rich.console import Console
     from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
@@ -278,7 +276,7 @@ def _watched(quiet: bool, verbose: bool) -> Iterator[tuple[Progress, Callable[[P
 
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
-from svmfast.cli.messages import remark
+from svmfast.cli.messages import line, lines, raw, remark
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Share
 from svmfast.errors import OptionError, UnsupportedError
@@ -126,12 +126,12 @@ def command(
     size = save_model(made, output) if report.pays else None
     if as_json:
         values = {"fast": fast, "exact": exact, "output": output if report.pays else None, "bytes": size}
-        click.echo(json.dumps({**values, **asdict(report), "pays": report.pays}, indent=2, allow_nan=False))
+        values |= {**asdict(report), "pays": report.pays}
+        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     if not quiet:
-        for line in _lines(report):
-            click.echo(line, err=True)
+        lines(_lines(report), err=True)
         if size is not None:
-            click.echo(f"written     {output}, {size:,} bytes", err=True)
+            line(f"written     {output}, {size:,} bytes", err=True)
     if not report.pays:
         remark("joining them does not pay: the exact model alone costs no more")
         return _NEGATIVE

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
-from svmfast.cli.messages import remark
+from svmfast.cli.messages import line, lines, raw, remark
 from svmfast.cli.options import DataFormat
+from svmfast.display import shown
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
@@ -122,16 +123,16 @@ def _show(result: Comparison, form: str | None) -> None:
     from svmfast.evaluation import report
 
     if form == "json":
-        click.echo(report.as_json(result), nl=False)
+        raw(report.as_json(result))
     elif form == "csv":
-        click.echo(report.as_csv(result), nl=False)
+        raw(report.as_csv(result))
     elif form == "markdown":
-        click.echo(report.as_markdown(result), nl=False)
+        raw(report.as_markdown(result))
     elif sys.stdout.isatty():
         _show_table(result)
     else:
-        click.echo(_title(result))
-        click.echo(report.as_text(result), nl=False)
+        line(_title(result))
+        lines(report.as_text(result).splitlines())
 
 
 def _title(result: Comparison) -> str:
@@ -142,15 +143,17 @@ def _title(result: Comparison) -> str:
 def _show_table(result: Comparison) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from svmfast.evaluation import report
 
-    heads, lines = report.cells(result)
-    table = Table(title=_title(result), title_justify="left")
+    heads, rows = report.cells(result)
+    # Text: names of files are no markup.
+    table = Table(title=Text(shown(_title(result))), title_justify="left")
     for i, head in enumerate(heads):
         table.add_column(head, justify="left" if i == 0 else "right", overflow="fold")
-    for line in lines:
-        table.add_row(*line)
+    for row in rows:
+        table.add_row(*map(Text, row))
     Console().print(table)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
-from svmfast.cli.messages import remark, remarks, rounded_up
+from svmfast.cli.messages import line, lines, raw, remark, remarks, rounded_up
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, Share
+from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -180,18 +180,17 @@ def command(
             "seconds": time.perf_counter() - began,
             **({} if report is None else asdict(report)),
         }
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     if not quiet:
         if report is not None:
-            for line in _lines(report):
-                click.echo(line, err=True)
+            lines(_lines(report), err=True)
             remarks(report.notes)
         if written is not None:
             if report is not None and report.statement.label_agreement is not None:
                 error = rounded_up(report.statement.quantile_999)
                 words = ("svmfast", "predict", "DATA", output, "--exact", model, "--assume-error", error)
-                click.echo(f"fallback     {shlex.join(words)} (statistical)", err=True)
-            click.echo(f"written      {output} in {time.perf_counter() - began:.1f} s", err=True)
+                line(f"fallback     {shell_line(words)} (statistical)", err=True)
+            line(f"written      {output} in {time.perf_counter() - began:.1f} s", err=True)
     if found.model is None:
         remark(found.verdict)
         return _NEGATIVE

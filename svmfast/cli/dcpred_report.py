@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import click
-
-from svmfast.cli.messages import rounded_up
+from svmfast.cli.messages import line, lines, raw, rounded_up
+from svmfast.display import shell_line
 
 if TYPE_CHECKING:
     from svmfast.methods.dcpred import CrossValidation, DcpredReport
@@ -51,13 +49,11 @@ def show_fit(
     }
     if as_json:
         values = {"model": model, "model_bytes": size, **asdict(report), "prediction": cost}
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     if not quiet:
-        for line in _lines(report, model, size, cost):
-            click.echo(line, err=True)
+        lines(_lines(report, model, size, cost), err=True)
         if source is not None:
-            for line in _fallback(report, model, source):
-                click.echo(line, err=True)
+            lines(_fallback(report, model, source), err=True)
 
 
 def _fallback(report: DcpredReport, model: str, source: str) -> list[str]:
@@ -66,7 +62,7 @@ def _fallback(report: DcpredReport, model: str, source: str) -> list[str]:
         return []
     error = rounded_up(report.held_out["fallback_error"])
     words = ("svmfast", "predict", "DATA", model, "--exact", source, "--assume-error", error)
-    return [f"fallback    {shlex.join(words)} (statistical)"]
+    return [f"fallback    {shell_line(words)} (statistical)"]
 
 
 def _lines(report: DcpredReport, model: str, size: int, cost: dict[str, float]) -> list[str]:
@@ -134,9 +130,8 @@ def show_scores(task: str, scores: tuple[CrossValidation, ...], folds: int, as_j
             "cross_validation": [asdict(s) for s in scores],
             "best": asdict(best),
         }
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
         return
-    for line in _score_lines(task, scores):
-        click.echo(line)
+    lines(_score_lines(task, scores))
     name = "RMSE" if task == "ridge" else "Accuracy"
-    click.echo(f"Cross Validation {name} = {best.score:g}{'' if task == 'ridge' else '%'}")
+    line(f"Cross Validation {name} = {best.score:g}{'' if task == 'ridge' else '%'}")

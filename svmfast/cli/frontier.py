@@ -15,7 +15,7 @@ from svmfast.cli import options
 from svmfast.cli.frontier_plan import METHODS, chosen_methods
 from svmfast.cli.frontier_run import Folder, file_hash
 from svmfast.cli.frontier_work import RACE_SECONDS, Work
-from svmfast.cli.messages import remark
+from svmfast.cli.messages import line, lines, raw, remark
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, multiple
 from svmfast.errors import OptionError, UnsupportedError
@@ -172,12 +172,11 @@ def _show(found: Frontier, work: Work, *, as_json: bool, quiet: bool) -> int:
     _copy_recommended(found, work)
     folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
     if as_json:
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     else:
-        click.echo(report.title(found))
-        click.echo(report.as_text(found), nl=False)
-        for line in report.verdict(found):
-            click.echo(line)
+        line(report.title(found))
+        lines(report.as_text(found).splitlines())
+        lines(report.verdict(found))
     if not quiet:
         remark(f"report, figure and models in {folder.path}")
     return 0 if found.recommended is not None else NOTHING_MEETS

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svmfast.cli.cascade import MOST_ROWS
 from svmfast.cli.units import read_share
+from svmfast.display import shell_line
 
 if TYPE_CHECKING:
     from svmfast.methods.cascade import CascadeReport
@@ -104,4 +104,4 @@ class Joiner:
         words = ["svmfast", "cascade", fast, exact, "--data", test, *reading, "--max-diff", self._promise]
         if len(self._rows) > MOST_ROWS:
             words += ["--rows", str(len(self._rows))]
-        return shlex.join([*words, "-o", out])
+        return shell_line([*words, "-o", out])

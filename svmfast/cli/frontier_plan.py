@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from svmfast.display import shell_line
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Candidate:
 
     def command(self, exact: str, train: str, out: str) -> str:
         """Return the line to type."""
-        return shlex.join(["svmfast", *self.filled(exact, train, out)])
+        return shell_line(["svmfast", *self.filled(exact, train, out)])
 
 
 def chosen_methods(text: str | None) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -15,6 +14,7 @@ from svmfast.cli.frontier_plan import JOINING, Candidate, plan
 from svmfast.cli.frontier_run import Failed, Folder, OutOfTime, file_hash, make, run_all
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
+from svmfast.display import shell_line
 from svmfast.errors import OptionError, SvmfastError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ class Work:
             return []
         row, n, built = record["row"], record["rows"], record["build_seconds"]
         path, made = self.folder.model(candidate), self._command(candidate)
-        use = f"svmfast predict DATA {path} OUT"
+        use = shell_line(["svmfast", "predict", "DATA", path, "OUT"])
         plain = self._point(candidate.name, candidate.method, row, n, built, made, use)
         from svmfast.evaluation.score import percent
 
@@ -312,7 +312,7 @@ class Work:
                 "accuracy": joined.accuracy,
             }
             join = self._joiner.command(path, self.exact, self.used_test, self.reading, whole)
-            made, use = f"{made} && {join}", f"svmfast predict DATA {whole} OUT"
+            made, use = f"{made} && {join}", shell_line(["svmfast", "predict", "DATA", whole, "OUT"])
             return [plain, self._point(name, candidate.method, both, n, built, made, use)]
         if not _with_fallback(row):
             return [plain]
@@ -324,8 +324,8 @@ class Work:
             "accuracy": row["accuracy_with_fallback"],
         }
         # Named so, the model holds the exact one: it falls back by itself, and so does the recommended copy.
-        made = shlex.join(["svmfast", *candidate.filled(self.exact, self.used_train, whole), EMBED])
-        use = f"{use} --exact {self.exact}"
+        made = shell_line(["svmfast", *candidate.filled(self.exact, self.used_train, whole), EMBED])
+        use = shell_line([*("svmfast", "predict", "DATA", path, "OUT"), "--exact", self.exact])
         return [plain, self._point(name, candidate.method, both, n, built, made, use)]
 
     def _point(

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from svmfast.cli import options
+from svmfast.cli.messages import lines, raw
 from svmfast.cli.options import DataFormat
 
 
@@ -31,7 +32,10 @@ def command(file: str, as_json: bool, quiet: bool, how: DataFormat, jobs: int) -
         kind = detect(again.source())
         said = _data(again, how, quiet, jobs) if kind in ("data", "empty") else _model(again, kind, quiet)
     said = {"path": file, **said}
-    click.echo(json.dumps(said, indent=2, allow_nan=False) if as_json else _text(said))
+    if as_json:
+        raw(json.dumps(said, indent=2, allow_nan=False) + "\n")
+    else:
+        lines(_lines(said))
 
 
 def _model(again: Any, kind: str, quiet: bool) -> dict[str, Any]:
@@ -58,9 +62,9 @@ def _data(again: Any, how: DataFormat, quiet: bool, jobs: int) -> dict[str, Any]
         }
 
 
-def _text(said: dict[str, Any]) -> str:
+def _lines(said: dict[str, Any]) -> list[str]:
     width = max(map(len, said)) + 2
-    return "\n".join(f"{name.replace('_', ' '):<{width}}{_value(value)}" for name, value in said.items())
+    return [f"{name.replace('_', ' '):<{width}}{_value(value)}" for name, value in said.items()]
 
 
 def _value(value: Any) -> str:

@@ -10,7 +10,7 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.inputs import keep_inputs, naming_lines
-from svmfast.cli.messages import count, remark, remarks
+from svmfast.cli.messages import count, raw, remark, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.train import Real
 from svmfast.errors import OptionError
@@ -60,7 +60,7 @@ def command(
     size = save_model(made, target)
     if as_json:
         values = {"data": data, "output": target, "bytes": size, **asdict(report)}
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     if not quiet:
         remark(
             f"{count(report.rows, 'row')}, {count(report.features, 'feature')}, "

@@ -20,7 +20,8 @@ from typing import NoReturn
 import click
 
 from svmfast import __version__
-from svmfast.cli import signals
+from svmfast.cli import messages, signals
+from svmfast.display import shown
 from svmfast.errors import InputError, SvmfastError
 
 #: name -> (where its click command lives, one line for ``svmfast --help``), in the order of the help text.
@@ -123,7 +124,7 @@ def program(ctx: click.Context) -> None:
     Wherever a FILE is read, '-' is standard input; gzip, bzip2 and xz files are recognised by content.
     """
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
+        messages.raw(ctx.get_help() + "\n", err=True)
         ctx.exit(EXIT_BAD_INPUT)
 
 
@@ -146,8 +147,7 @@ def run(args: Sequence[str] | None = None) -> int:
         arguments = list(sys.argv[1:] if args is None else args)
         with program.make_context("svmfast", arguments, obj=settings) as ctx:
             status = program.invoke(ctx)
-        sys.stdout.flush()
-        return status if isinstance(status, int) else 0
+        return _flushed(status if isinstance(status, int) else 0)
     except click.exceptions.Exit as exit_:
         return _flushed(exit_.exit_code)
     except BrokenPipeError:
@@ -182,7 +182,7 @@ def console() -> NoReturn:
 
 
 def _prepare_standard_streams() -> None:
-    """Let closed descriptors answer with an error, and names of any bytes be printed as they are.
+    """Let closed descriptors answer with an error, and text of any characters be printed somehow.
 
     A file opened later would otherwise get a closed stream's descriptor, and with it what LIBSVM or a
     message writes there.
@@ -202,24 +202,22 @@ def _prepare_standard_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _flushed(status: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        return _closed_pipe()
+        messages.discard(1)
     except OSError as error:
         return _report(error, False)
     return status
 
 
 def _closed_pipe() -> int:
-    """The reader has all it wanted. Keep Python from flushing into the closed pipe once more at exit."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
+    """Results went to standard output, and its reader has all it wanted."""
+    messages.discard(1)
     return 0
 
 
@@ -229,8 +227,9 @@ def _report(error: Exception, debug: bool) -> int:
     if debug:
         import traceback
 
-        traceback.print_exception(error)
-    click.echo(line.removesuffix(_TRY_DEBUG) if debug else line, err=True)
+        for part in traceback.format_exception(error):
+            messages.lines(part.removesuffix("\n").split("\n"), err=True)
+    messages.line(line.removesuffix(_TRY_DEBUG) if debug else line, err=True)
     return status
 
 
@@ -243,6 +242,11 @@ def _out_of_range(error: Exception) -> bool:
 
 def describe(error: Exception) -> tuple[str, int]:
     """Return the one line that tells of `error`, and its exit status."""
+    line, status = _describe(error)
+    return shown(line), status
+
+
+def _describe(error: Exception) -> tuple[str, int]:
     if isinstance(error, InputError):
         return str(error), error.exit_code
     if isinstance(error, SvmfastError):

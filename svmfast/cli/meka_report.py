@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import click
+from svmfast.cli.messages import line, lines, raw
 
 if TYPE_CHECKING:
     from svmfast.methods.meka import CrossValidation, ErrorReport, MekaReport
@@ -44,10 +44,9 @@ def show_fit(
     }
     if as_json:
         values = {"model": model, "model_bytes": size, **asdict(report), "prediction": cost}
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     if not quiet:
-        for line in _lines(report, model, size, cost):
-            click.echo(line, err=True)
+        lines(_lines(report, model, size, cost), err=True)
 
 
 def _lines(report: MekaReport, model: str, size: int, cost: dict[str, float]) -> list[str]:
@@ -95,22 +94,21 @@ def show_scores(task: str, scores: tuple[CrossValidation, ...], folds: int, as_j
             "cross_validation": [asdict(s) for s in scores],
             "best": asdict(best),
         }
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
         return
-    for line in _score_lines(task, scores):
-        click.echo(line)
+    lines(_score_lines(task, scores))
     name = "Accuracy" if task == "svc" else "RMSE"
-    click.echo(f"Cross Validation {name} = {best.score:g}{'%' if task == 'svc' else ''}")
+    line(f"Cross Validation {name} = {best.score:g}{'%' if task == 'svc' else ''}")
 
 
 def show_error(report: ErrorReport, as_json: bool) -> None:
     """Print kernel errors on stdout."""
     if as_json:
-        click.echo(json.dumps(asdict(report), indent=2, allow_nan=False))
+        raw(json.dumps(asdict(report), indent=2, allow_nan=False) + "\n")
         return
     rows = f"{report.rows:,} rows, compared on {report.sampled_rows:,}"
-    click.echo(f"{report.kernel} kernel, gamma {report.gamma:.6g}; {rows}; {report.clusters} clusters")
-    click.echo(f"{'method':<20} {'rank':>6} {'relative error':>15} {'seconds':>9} {'MiB':>9}")
+    line(f"{report.kernel} kernel, gamma {report.gamma:.6g}; {rows}; {report.clusters} clusters")
+    line(f"{'method':<20} {'rank':>6} {'relative error':>15} {'seconds':>9} {'MiB':>9}")
     rank = _extent(report.ranks)
     name = "meka" if report.form == "low-rank" else f"exact blocks ({report.clusters})"
     lines: list[tuple[str, str, float, float, float]] = [
@@ -118,15 +116,15 @@ def show_error(report: ErrorReport, as_json: bool) -> None:
     ]
     lines += [(b.name, str(b.rank), b.relative_error, b.seconds, b.bytes) for b in report.baselines]
     for what, of_rank, error, seconds, size in lines:
-        click.echo(f"{what:<20} {of_rank:>6} {error:>15.6f} {seconds:>9.2f} {size / 2**20:>9.1f}")
+        line(f"{what:<20} {of_rank:>6} {error:>15.6f} {seconds:>9.2f} {size / 2**20:>9.1f}")
     small = report.exact_blocks
     if report.low_rank_error is None:
         return
-    click.echo(f"low-rank blocks without links: {report.block_diagonal_error:.6f}")
+    line(f"low-rank blocks without links: {report.block_diagonal_error:.6f}")
     if small is not None and report.form == "low-rank":
-        click.echo(f"exact blocks of {small.clusters} clusters, same memory: {small.relative_error:.6f}")
+        line(f"exact blocks of {small.clusters} clusters, same memory: {small.relative_error:.6f}")
     elif small is not None:
-        click.echo(
+        line(
             f"low-rank blocks with links: {report.low_rank_error:.6f}; exact blocks of smaller clusters are "
             f"closer at the same memory (to train so: --block-only --clusters {small.clusters})"
         )

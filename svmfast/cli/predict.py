@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
-from svmfast.cli.messages import count, remarks
+from svmfast.cli.messages import count, lines, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.errors import OptionError, UnsupportedError
 
@@ -132,7 +132,7 @@ def command(
     _run(loaded, wanted, tally, data, output, how, quiet, jobs)
     if not quiet:
         # On stdout only where it cannot get between the predictions.
-        click.echo(tally.summary(), err=_is_stdout(output))
+        lines(tally.summary(), err=_is_stdout(output))
         remarks(tally.remarks(wanted))
 
 
@@ -203,12 +203,11 @@ def _run(
     # A bar would get between predictions on the same terminal.
     no_bar = quiet or (_is_stdout(output) and sys.stdout.isatty())
     with stream_svmlight(data, threads=jobs, **how.reading()) as stream, progress_bar(no_bar) as progress:
-        lines = _lines(model, wanted, tally, ahead(stream), jobs)
+        texts = _texts(model, wanted, tally, ahead(stream), jobs)
         # The first block is read and answered before the output is touched.
-        first = next(lines, b"")
+        first = next(texts, b"")
         if not quiet:
-            for line in _preamble(model, wanted.probability):
-                click.echo(line, err=_is_stdout(output))
+            lines(_preamble(model, wanted.probability), err=_is_stdout(output))
         with write_atomic(output) as out:
             out.write(
                 predictions.header(
@@ -221,14 +220,14 @@ def _run(
             )
             out.write(first)
             out.flush()
-            for block in lines:
+            for block in texts:
                 out.write(block)
                 out.flush()
                 progress(stream.bytes_read, stream.bytes_total, "predict")
     tally.notes = [f"{stream.path}: {note}" for note in stream.notes.messages()]
 
 
-def _lines(
+def _texts(
     model: Model, wanted: _Wanted, tally: _Tally, blocks: Iterable[Dataset], jobs: int
 ) -> Iterator[bytes]:
     from svmfast.formats import predictions
@@ -316,15 +315,15 @@ class _Tally:
         self.rows_with_unknown += int(np.count_nonzero(last >= known))
         self.largest_column = max(self.largest_column, int(last.max()))
 
-    def summary(self) -> str:
+    def summary(self) -> list[str]:
         """svm-predict's last lines."""
         score = self.score
         if self.model.head.is_regression:
-            return (
-                f"Mean squared error = {score.mean_squared_error:g} (regression)\n"
-                f"Squared correlation coefficient = {score.squared_correlation:g} (regression)"
-            )
-        return f"Accuracy = {score.accuracy:g}% ({score.correct}/{score.total}) (classification)"
+            return [
+                f"Mean squared error = {score.mean_squared_error:g} (regression)",
+                f"Squared correlation coefficient = {score.squared_correlation:g} (regression)",
+            ]
+        return [f"Accuracy = {score.accuracy:g}% ({score.correct}/{score.total}) (classification)"]
 
     def remarks(self, wanted: _Wanted) -> Iterator[str]:
         """What svm-predict does not say."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import re
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from svmfast.cli.inputs import keep_inputs, naming_lines
-from svmfast.cli.messages import remarks
+from svmfast.cli.messages import lines, raw, remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cores import usable_cores
 from svmfast.errors import OptionError
@@ -181,8 +180,7 @@ def command(
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
 
     def log(message: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # nobody listens, but the model is still wanted
-            click.echo(message, nl=False, err=target == "-" and not folds)
+        raw(message, err=target == "-" and not folds)
 
     said = None if quiet else log
     with naming_lines(dataset.path, dataset.notes, dataset.first_line):
@@ -190,8 +188,7 @@ def command(
             targets = cross_validate(
                 dataset.rows, dataset.labels, folds, options, truncate_labels=compat, log=said
             )
-            for line in _score(options, targets, dataset):
-                click.echo(line)
+            lines(_score(options, targets, dataset))
         else:
             # Opened first: a place that cannot be written must not cost a training run.
             with write_atomic(target) as out:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from svmfast.display import shown
 from svmfast.evaluation.frontier_report import Frontier
 from svmfast.evaluation.pareto import Point
 
@@ -52,7 +53,8 @@ def draw(found: Frontier) -> dict[str, bytes]:
         figure = Figure(figsize=(9.5, 8), layout="constrained")
         FigureCanvasAgg(figure)
         upper, lower = figure.subplots(2, 1, sharex=True)
-        figure.suptitle(_title(found), fontsize=11, x=0.02, ha="left")
+        # Names of files are no formulas.
+        figure.suptitle(_title(found), fontsize=11, x=0.02, ha="left", parse_math=False)
         _quality(upper, found)
         placed = _agreement(lower, found)
         _speeds(lower, found)
@@ -68,8 +70,8 @@ def draw(found: Frontier) -> dict[str, bytes]:
 
 
 def _title(found: Frontier) -> str:
-    name = found.exact.replace("\\", "/").rsplit("/", 1)[-1]
-    where = "rows held out" if found.held_out else f"rows of {found.test.rsplit('/', 1)[-1]}"
+    name = shown(found.exact.replace("\\", "/").rsplit("/", 1)[-1])
+    where = "rows held out" if found.held_out else f"rows of {shown(found.test.rsplit('/', 1)[-1])}"
     text = f"{name}: {found.rows:,} {where}, {found.threads} thread{'s' * (found.threads != 1)}"
     best = found.recommended
     if best is not None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmfast.evaluation.pareto import Limits, Point
-from svmfast.evaluation.report import percent, times
+from svmfast.evaluation.report import markdown, percent, times
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def as_markdown(found: Frontier, *, figure: bool = True) -> str:
     """Return the whole report in Markdown, `figure` with the picture beside it."""
     heads, lines = cells(found)
     rules = ["---", "---"] + ["---:"] * (len(heads) - 2)
-    out = [f"# {title(found)}", ""]
+    out = [f"# {markdown(title(found))}", ""]
     if found.held_out:
         out += [
             "The exact model was trained on these rows too, so its accuracy here flatters it; labels that "
@@ -179,13 +179,13 @@ def as_markdown(found: Frontier, *, figure: bool = True) -> str:
             "",
         ]
     first, *rest = verdict(found)
-    out += [first[0].upper() + first[1:] + ".", ""]
+    out += [markdown(first[0].upper() + first[1:] + "."), ""]
     for line in rest:
         out += [f"    {line.split(': ', 1)[1]}", ""]
     if figure:
         out += ["![accuracy and agreement against speed](figure.svg)", ""]
     table = [heads, rules, *lines]
-    out += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in table]
+    out += [f"| {' | '.join(map(markdown, line))} |" for line in table]
     out += ["", legend(found), ""]
     made = [point for point in found.points if point.command and " + " not in point.name]
     if made:
@@ -193,6 +193,6 @@ def as_markdown(found: Frontier, *, figure: bool = True) -> str:
         out += ["```sh", *(f"{point.command}" for point in made), "```", ""]
     if found.missing:
         out += ["## Not in the table", ""]
-        out += [f"- {one.name}: {one.reason}" for one in found.missing]
+        out += [markdown(f"- {one.name}: {one.reason}") for one in found.missing]
         out.append("")
     return "\n".join(out)

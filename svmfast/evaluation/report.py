@@ -5,11 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
+from svmfast.display import shown
 from svmfast.evaluation.compare import Comparison, Row
 from svmfast.evaluation.json_values import finite
+
+#: What Markdown acts on inside a line; an underscore within a word is no emphasis.
+_MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
 
 #: key -> the number to report; in the order of the JSON object. Later methods add keys, none changes meaning.
 _MODEL_KEYS: dict[str, Callable[[Row], Any]] = {
@@ -75,14 +80,15 @@ def as_csv(comparison: Comparison) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, list(models[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(models)
+    # A name stays in its line; the JSON form has it as it is.
+    writer.writerows([{**row, "path": shown(row["path"])} for row in models])
     return out.getvalue()
 
 
 def cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Return the heads and the lines of the table people read."""
     regression = comparison.models[0].mse is not None
-    columns: list[tuple[str, Callable[[Row], str]]] = [("model", lambda row: row.path)]
+    columns: list[tuple[str, Callable[[Row], str]]] = [("model", lambda row: shown(row.path))]
     if regression:
         columns += [("MSE", lambda row: number(row.mse)), ("SCC", lambda row: number(row.scc))]
     else:
@@ -118,8 +124,13 @@ def as_markdown(comparison: Comparison) -> str:
     """Return the table in Markdown."""
     heads, lines = cells(comparison)
     rules = ["---"] + ["---:"] * (len(heads) - 1)
-    table = [heads, rules, *([cell.replace("|", "\\|") for cell in line] for line in lines)]
+    table = [heads, rules, *(map(markdown, line) for line in lines)]
     return "".join(f"| {' | '.join(line)} |\n" for line in table)
+
+
+def markdown(text: str) -> str:
+    """Return text that Markdown shows as it is, on one line (:func:`svmfast.display.shown`)."""
+    return _MARKDOWN.sub(r"\\\g<0>", shown(text))
 
 
 def as_text(comparison: Comparison) -> str:

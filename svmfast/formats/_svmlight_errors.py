@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 
 from svmfast import errors as e
+from svmfast.display import shown
 from svmfast.errors import DataFormatError
 
 #: rule, status of the number, line, text of the line, token, found, wanted (``_core/svmlight.hpp``: Fault)
 Fault = tuple[str, str, int, bytes, bytes | None, int, int]
 
 _MAX_INDEX = (1 << 31) - 1
+_LONGEST = 60  # characters of what a token should have been
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
     """Return the error for what the tokenizer found."""
     rule, why, line, text, raw_token, found, wanted = fault
     raw = raw_token or b""
-    token = None if raw_token is None else _printable(raw_token)
+    token = None if raw_token is None else raw_token.decode("utf-8", "surrogateescape")
 
     def error(kind: type[DataFormatError], what: str, expected: str) -> DataFormatError:
         return kind(path, line, what, token, expected)
@@ -92,7 +94,7 @@ def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
         if rule == "index" and why == "hexadecimal":
             return error(kind, what.format(what="the index"), expected)
     if rule == "value" and why == "comma":
-        fixed = _printable(raw.replace(b",", b"."))
+        fixed = shown(raw.replace(b",", b"."), _LONGEST)
         return error(e.DecimalCommaError, "decimal comma", f"expected a point: {fixed}")
     if rule == "field" and b":" in raw:
         return error(
@@ -154,8 +156,3 @@ def _colon_rule(text: bytes, dialect: Dialect) -> tuple[type[DataFormatError], s
     if not any(b":" in token for token in tokens):
         return e.DenseLookingError, "no ':' in the row", "expected index:value; it looks dense: use --dense"
     return e.EntryColonError, "no ':' in the entry", "expected index:value"
-
-
-def _printable(token: bytes) -> str:
-    text = token.decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

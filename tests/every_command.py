@@ -1,0 +1,72 @@
+"""A quick run of every command with every file that it takes, for tests that walk over all of them.
+
+Words in capitals stand for files: :data:`INPUTS` are read, :data:`OUTPUTS` written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from meaning import FROZEN
+from program import data, model
+
+#: Files of the repository, by the word that stands for them.
+INPUTS: dict[str, Path] = {
+    "TRAIN": data("iris.train"),
+    "TEST": data("iris.test"),
+    "EXACT": model("iris_c_rbf_prob"),
+    "FAST": FROZEN / "1.1/routed_pseudo_poly.model",
+}
+OUTPUTS = {"OUT", "CHECKPOINT"}
+
+_SMALL = ["--clusters", "3", "--landmarks", "4"]
+
+#: Quick runs; the key begins with the command's name.
+RUNS: dict[str, list[str]] = {
+    "approximate": [
+        *("approximate", "EXACT", "--data", "TRAIN", "--data", "TEST", "--cells", "2", "-o", "OUT"),
+    ],
+    "approximate, calibrated": ["approximate", "EXACT", "--calibrate", "TRAIN", "-o", "OUT"],
+    "compress": [
+        *("compress", "EXACT", "--sv", "5", "--data", "TRAIN", "--data", "TEST", "--iterations", "2"),
+        *("-o", "OUT"),
+    ],
+    "budget-train": [
+        *("budget-train", "TRAIN", "OUT", "-g", "0.5", "-B", "5", "--passes", "1", "--validate", "TEST"),
+        *("--checkpoint", "CHECKPOINT"),
+    ],
+    "bound-check": ["bound-check", "TRAIN", "--model", "EXACT"],
+    "meka": ["meka", "TRAIN", "OUT", "--task", "ridge", *_SMALL, "--rank", "2"],
+    "meka from a model": ["meka", "TRAIN", "OUT", "--from", "EXACT", *_SMALL, "--rank", "2"],
+    "meka's error": ["meka", "TRAIN", "--task", "error", *_SMALL, "--rank", "2"],
+    "dcpred": ["dcpred", "TRAIN", "OUT", "--task", "svc", *_SMALL, "--tune", "2"],
+    "dcpred from a model": ["dcpred", "TRAIN", "OUT", "--from", "EXACT", *_SMALL, "--tune", "2"],
+    "cascade": ["cascade", "FAST", "EXACT", "--data", "TRAIN", "--max-diff", "10%", "-o", "OUT"],
+    "linear": ["linear", "TRAIN", "OUT"],
+    "frontier": [
+        *("frontier", "EXACT", "--data", "TRAIN", "--test", "TEST", "-o", "OUT", "--methods", "linear"),
+    ],
+    "predict": ["predict", "TEST", "FAST", "OUT", "--exact", "EXACT", "--assume-error", "0.1"],
+    "compare": ["compare", "EXACT", "FAST", "--data", "TEST", "--repeats", "1"],
+    "info": ["info", "EXACT"],
+    "info of data": ["info", "TRAIN"],
+    "train": ["train", "TRAIN", "OUT"],
+}
+
+
+def inputs(name: str) -> list[str]:
+    """Return the words of a run that stand for files it reads."""
+    return [word for word in RUNS[name] if word in INPUTS]
+
+
+def outputs(name: str) -> list[str]:
+    """Return the words of a run that stand for files it writes."""
+    return [word for word in RUNS[name] if word in OUTPUTS]
+
+
+def words(name: str, paths: Mapping[str, str | os.PathLike[str]]) -> list[str]:
+    """Return the words of a run with paths in their places; inputs without one are the repository's."""
+    places = {**INPUTS, **paths}
+    return [os.fspath(places.get(word, word)) for word in RUNS[name]]

@@ -1,0 +1,80 @@
+"""Text that others wrote, shown: one line that only shows, and a command line that a shell reads back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svmfast.display import shell_line, shown
+from svmfast.errors import InputError, OptionError, WriteError
+
+ANY_TEXT = st.text(st.characters(blacklist_categories=[]))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("plain.model", "plain.model"),
+        ("größe 数 µ", "größe 数 µ"),
+        ("a\nb\tc\r", r"a\nb\tc\r"),
+        ("\x1b[31mred\x1b]0;title\x07", r"\x1b[31mred\x1b]0;title\x07"),
+        ("\x00\x7f\x9b", r"\x00\x7f\x9b"),
+        ("gpj.\u202emodel\u2066\u200f", r"gpj.\u202emodel\u2066\u200f"),
+        ("\u2028\u2029\ufeff\u200b", r"\u2028\u2029\ufeff\u200b"),
+        ("\udcff\udce9\ud800", r"\xff\xe9\ud800"),
+        (b"\xff\xc3\xa9", r"\xffé"),
+        ("C:\\new", "C:\\new"),
+        ("[red]x[/red]", "[red]x[/red]"),
+    ],
+)
+def test_what_does_not_print_becomes_an_escape(text: str | bytes, said: str) -> None:
+    assert shown(text) == said
+
+
+@given(ANY_TEXT)
+def test_what_is_shown_is_printable_and_shown_again_the_same(text: str) -> None:
+    said = shown(text)
+    assert said.isprintable()
+    assert shown(said) == said
+    said.encode()
+
+
+@given(ANY_TEXT, st.integers(min_value=3, max_value=30))
+def test_a_limit_is_kept_and_cuts_no_escape(text: str, limit: int) -> None:
+    said = shown(text, limit)
+    assert len(said) <= limit
+    assert said == shown(text) or (said.endswith("...") and shown(text).startswith(said[:-3]))
+    assert shown("\n" * 4, 7) == r"\n\n..."
+
+
+def test_errors_are_one_line_and_keep_what_they_were_given() -> None:
+    error = InputError("a\nb", 3, "wrong", "\x1b[2J" + "x" * 100, "expected 'y'")
+    assert str(error) == r"a\nb:3: wrong ('\x1b[2J" + "x" * 50 + "...'); expected 'y'"
+    assert (error.path, error.token) == ("a\nb", "\x1b[2J" + "x" * 100)
+    assert str(OptionError("no '\u202e'")) == r"no '\u202e'"
+    assert str(WriteError("\udcff", "full")) == r"\xff: cannot be written: full"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_a_shell_reads_the_words_back() -> None:
+    words = [
+        "plain",
+        "two words",
+        "it's",
+        "a\nb",
+        "\x1b[31m",
+        os.fsdecode(b"\xff8'\\"),
+        "$(x)",
+        "é\u202e1",
+        "",
+    ]
+    line = shell_line(words)
+    assert line.isprintable()
+    done = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True)
+    assert done.stdout.split(b"\0")[:-1] == [os.fsencode(word) for word in words]
+    assert shell_line(["svmfast", "predict", "a b"]) == "svmfast predict 'a b'"
