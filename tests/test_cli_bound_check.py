@@ -205,8 +205,8 @@ def test_quiet_prints_the_report_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("args", "stdin", "message"),
     [
-        ((PHOTOS, "--gamma", "0"), b"", "--gamma 0 is not a positive number"),
-        ((PHOTOS, "--gamma", "nan"), b"", "--gamma nan is not a positive number"),
+        ((PHOTOS, "--gamma", "0"), b"", "'0' is not a finite decimal number above 0"),
+        ((PHOTOS, "--gamma", "nan"), b"", "'nan' is not a finite decimal number above 0"),
         ((PHOTOS, "--gamma", "1", "--model", "m"), b"", "exclude each other"),
         (("-",), b"1 1:x\n", "-:1: "),
         (("-",), b"", "-: there are no rows"),

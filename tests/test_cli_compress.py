@@ -145,9 +145,9 @@ def test_a_threshold_does_not_shrink_in_print() -> None:
     [
         ((), "say how small in one way: --sv, --ratio, --max-diff or --max-bytes; got none"),
         (("--sv", "3", "--ratio", "5%"), "got --sv and --ratio"),
-        (("--ratio", "5"), "'5' is no share; write 5% or 0.05"),
-        (("--ratio", "a%"), "'a%' is no share"),
-        (("--max-bytes", "32q"), "'32q' is no size"),
+        (("--ratio", "5"), "'5' lacks the sign of a share; write 5%"),
+        (("--ratio", "a%"), "'a%' is not a share"),
+        (("--max-bytes", "32q"), "'32q' is not a size"),
         (("--sv", "3", "--json", "-o", "-"), "cannot both go to standard output"),
         (("--sv", "3", "--data", "-", "--data", "-"), "standard input can be read only once"),
         (("--sv", "3", "--select-only", "--sparse-tolerance", "0.1"), "--select-only moves none"),

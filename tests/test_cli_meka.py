@@ -155,7 +155,7 @@ def test_options_that_do_not_fit(
 def test_grids_that_are_none(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = call(capsys, FIXTURES / "data" / "iris.train", "--task", "error", "-g", value)
     assert status == 2
-    assert f"'{value}': expected positive numbers such as 0.5, 2^-4 or 0.01,0.1,1" in err
+    assert f"'{value}' is not positive numbers such as 0.5, 2^-4 or 0.01,0.1,1" in err
 
 
 def test_memory_limit_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,7 +165,7 @@ def test_memory_limit_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "bytes, the limit is 1,536; raise --memory" in err
     assert not model.exists()
     status, _, err = call(capsys, file, model, "--task", "svc", "--memory", "much")
-    assert "'much': expected a size such as 500MiB or 2G" in err
+    assert "'much' is not a size such as 32k, 2M, 1G or a number of bytes" in err
 
 
 def test_uneven_clusters_are_counted_when_they_are_known() -> None:

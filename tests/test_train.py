@@ -315,8 +315,14 @@ def test_shapes_that_do_not_fit() -> None:
             ("-w", "1", "2", "data"),
             "svmfast train: '-w': the label belongs to the name, as in -w1 5 -w-1 2; see",
         ),
-        (("-g", "nan", "data"), "svmfast train: Invalid value for '-g': 'nan' is not a finite number; see"),
-        (("-s", "5", "data"), "svmfast train: Invalid value for '-s': 5 is not in the range 0<=x<=4; see"),
+        (
+            ("-g", "nan", "data"),
+            "'-g': 'nan' is not a finite decimal number; see",
+        ),
+        (
+            ("-s", "5", "data"),
+            "'-s': '5' is not a whole number from 0 to 4; see",
+        ),
         (("-c", "0", "data"), "svmfast: C (-c) is 0; it must be positive"),
         (("-v", "3", "data", "model"), "svmfast: cross validation (-v) writes no model; leave out 'model'"),
         (("-",), "svmfast: DATA is standard input, so the model needs a name; give MODEL"),

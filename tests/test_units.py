@@ -12,12 +12,12 @@ import pytest
 from program import svmfast
 
 from svmfast.cli.main import run
-from svmfast.cli.units import Share, multiple, percentage, read_share
+from svmfast.cli.units import Bytes, Duration, Multiple, Share
 from svmfast.evaluation.pareto import Limits, Point
 from svmfast.evaluation.score import percent
 from svmfast.methods.compress_search import measured
 
-NO_CONTEXT = cast(Any, None)
+PERCENT = Share(zero=True, whole=True, percent=True)
 
 #: f(x) = 2 x - rho, labels 1 and -1.
 LINE = """svm_type c_svc
@@ -40,7 +40,7 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
         if 10**6 % digits.denominator:  # no decimal number
             continue
         text = f"{digits.numerator * 10**6 // digits.denominator / 10**6:.6f}"
-        assert percent(k, n) == percentage(NO_CONTEXT, NO_CONTEXT, f"{text}%")
+        assert percent(k, n) == PERCENT.convert(f"{text}%", None, None)
         assert k / n == Share().convert(f"{text}%", None, None)
         statement = SimpleNamespace(rows=n, label_agreement=(n - k) / n)
         assert measured(cast(Any, SimpleNamespace(statement=statement))) == k / n
@@ -52,7 +52,7 @@ def test_seven_of_a_hundred_rows_are_within_seven_percent(tmp_path: Path) -> Non
     moved.write_text(LINE.format(rho=15))  # rows 1 to 7 change sides
     rows.write_text("".join(f"1 1:{x}\n" for x in range(1, 101)))
     words = ("compare", "--repeats", "1", exact, moved, "--data", rows, "--max-diff")
-    for limit, status in (("7%", 0), ("0.07", 0), ("6.99%", 1), ("0.0699", 1)):
+    for limit, status in (("7%", 0), ("6.99%", 1)):
         done = svmfast(*words, limit)
         assert (done.returncode, b"7 (7%)" in done.stdout) == (status, True), limit
 
@@ -62,36 +62,39 @@ def test_the_share_asked_for_is_met_by_just_as_many(tmp_path: Path) -> None:
     exact.write_text(LINE.format(rho=0))
     assert svmfast("approximate", exact, "-o", fast).returncode == 0
     rows.write_text("1 1:1\n" * 57 + "1 1:0\n" * 43)  # a value of 0 has no certain sign
-    for share, status in (("57%", 0), ("0.57", 0), ("57.01%", 1)):
+    for share, status in (("57%", 0), ("57.01%", 1)):
         done = svmfast("bound-check", rows, "--model", fast, "--require-certified", share)
         assert done.returncode == status, (share, done)
 
 
 def test_a_recommended_model_may_just_meet_the_limit() -> None:
     point = Point("a", "compress", percent(7, 100), 93.0, None, 10, 1.0, 2.0, 3.0, None)
-    limit = percentage(NO_CONTEXT, NO_CONTEXT, "7%")
+    limit = PERCENT.convert("7%", None, None)
     assert Limits(max_differing_percent=limit).met_by(point)
 
 
 @pytest.mark.parametrize(
     ("text", "share"),
-    [("5%", 0.05), ("0.05", 0.05), (" 0.7 %", 0.007), (".5", 0.5), ("5e-3", 0.005), ("0", 0), ("100%", 1)],
+    [("5%", 0.05), (" 0.7 %", 0.007), (".5%", 0.005), ("5e-3%", 5e-5), ("0", 0), ("0%", 0), ("100%", 1)],
 )
-def test_both_ways_to_write_a_share(text: str, share: float) -> None:
-    assert float(read_share(text)) == share
-    assert percentage(NO_CONTEXT, NO_CONTEXT, text) == pytest.approx(100 * share)
+def test_a_share_has_its_sign(text: str, share: float) -> None:
+    assert Share(zero=True, whole=True).convert(text, None, None) == share
+    assert PERCENT.convert(text, None, None) == pytest.approx(100 * share)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1", "'1' is no share; write 1% or 0.01"),
-        ("99.5", "'99.5' is no share; write 99.5% or 0.995"),
-        ("101%", "'101%' is above 100%"),
-        ("-5%", "'-5%' is no share; write 5% or 0.05"),
-        ("5 percent", "is no share"),
-        ("nan", "is no share"),
-        ("1e999999999%", "is no share"),
+        ("0.5", "'0.5' could mean 0.5% or 50%; write one of them"),
+        ("0.07", "'0.07' could mean 0.07% or 7%; write one of them"),
+        ("1", "'1' could mean 1% or 100%; write one of them"),
+        ("99.5", "'99.5' lacks the sign of a share; write 99.5%"),
+        ("101%", "'101%' is not a share"),
+        ("101", "'101' is not a share"),
+        ("-5%", "'-5%' is not a share"),
+        ("5 percent", "is not a share"),
+        ("nan", "is not a share"),
+        ("1e999999999%", "is not a share"),
     ],
 )
 @pytest.mark.parametrize(
@@ -102,6 +105,8 @@ def test_both_ways_to_write_a_share(text: str, share: float) -> None:
         ("approximate", "m", "--order", "auto", "--target-certified"),
         ("compress", "m", "--max-diff"),
         ("compress", "m", "--ratio"),
+        ("cascade", "f", "e", "--data", "d", "--max-diff"),
+        ("cascade", "f", "e", "--data", "d", "--confidence"),
         ("frontier", "m", "--data", "d", "--max-diff"),
     ],
     ids=lambda words: f"{words[0]} {words[-1]}",
@@ -115,8 +120,20 @@ def test_what_is_no_share_is_refused_alike_everywhere(
     assert len(said.splitlines()) == 1
 
 
-def test_multiples() -> None:
-    assert multiple(NO_CONTEXT, NO_CONTEXT, "12x") == multiple(NO_CONTEXT, NO_CONTEXT, "12") == 12
-    for text in ("0x", "-1x", "x", "12y"):
-        with pytest.raises(click.BadParameter, match="is not a multiple such as 12x"):
-            multiple(NO_CONTEXT, NO_CONTEXT, text)
+def test_multiples_sizes_and_times() -> None:
+    for text in ("12x", "12", "12.0 x"):
+        assert Multiple().convert(text, None, None) == 12
+    for text, size in (
+        ("32k", 32 << 10),
+        ("500MiB", 500 << 20),
+        ("1.5G", 3 << 29),
+        ("7", 7),
+        ("2tb", 2 << 40),
+    ):
+        assert Bytes().convert(text, None, None) == size
+    for text, seconds in (("90s", 90), ("1.5m", 90), ("2h", 7200), ("30", 30)):
+        assert Duration().convert(text, None, None) == seconds
+    for kind in (Multiple(), Bytes(), Duration()):
+        for text in ("0", "0x", "-1", "x", "12y", "9" * 300 + "T"):
+            with pytest.raises(click.BadParameter, match=f"is not {kind.expected()}"):
+                kind.convert(text, None, None)

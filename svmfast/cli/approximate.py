@@ -12,7 +12,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import lines, raw, remark, remarks
 from svmfast.cli.options import DataFormat
-from svmfast.cli.units import Bytes, IntOrAuto, Share
+from svmfast.cli.units import MOST_64, Bytes, Real, Share, Whole, WholeOrAuto
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def default_output(model: str) -> str:
 )
 @click.option(
     "--order",
-    type=IntOrAuto(0, 16),
+    type=WholeOrAuto(0, 16),
     default=2,
     show_default=True,
     metavar="K|auto",
@@ -54,7 +54,7 @@ def default_output(model: str) -> str:
 )
 @click.option(
     "--cells",
-    type=IntOrAuto(1, 1 << 16),
+    type=WholeOrAuto(1, 1 << 16),
     default=1,
     show_default=True,
     metavar="N|auto",
@@ -76,7 +76,7 @@ def default_output(model: str) -> str:
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Real(0, above=True),
     metavar="T",
     help="Regression: an error bar up to T counts as certified (default: 1% of the values' spread).",
 )
@@ -107,7 +107,7 @@ def default_output(model: str) -> str:
     is_flag=True,
     help="Keep MODEL inside OUT: one file then answers fast where certified and exactly elsewhere.",
 )
-@click.option("--seed", type=click.IntRange(min=0), show_default="0", help="Of k-means and samples.")
+@click.option("--seed", type=Whole(0, MOST_64), show_default="0", help="Of k-means and samples.")
 @click.option(
     "--memory",
     type=Bytes(),

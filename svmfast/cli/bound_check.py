@@ -12,6 +12,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import lines, raw
 from svmfast.cli.options import DataFormat
+from svmfast.cli.units import Real, Share
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ OUTSIDE = 1
 @click.command("bound-check")
 @click.argument("data")
 @click.option("--model", metavar="MODEL", help="Are the rows of DATA inside the bound of this model?")
-@click.option("--gamma", type=float, help="Are they, for a kernel of this width?")
+@click.option("--gamma", type=Real(0, above=True), help="Are they, for a kernel of this width?")
 @click.option(
     "--center",
     type=click.Choice(["auto", "origin", "mean"]),
@@ -33,13 +34,13 @@ OUTSIDE = 1
 )
 @click.option(
     "--require-certified",
+    type=Share(zero=True, whole=True, percent=True),
     metavar="SHARE%",
-    callback=options.percentage,
     help="The verdict is instead: are so many labels certified? For example 99%.",
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0),
+    type=Real(0),
     metavar="ERROR",
     help="A row is certified only if its error bound is at most this; regression needs it.",
 )
@@ -75,8 +76,6 @@ def command(
         raise OptionError("--model and --gamma exclude each other: a model has a gamma of its own")
     if data == "-" and model == "-":
         raise OptionError("DATA and MODEL cannot both be standard input")
-    if gamma is not None and not 0 < gamma < math.inf:
-        raise OptionError(f"--gamma {gamma:g} is not a positive number")
     for option, value in (("--require-certified", require_certified), ("--tolerance", tolerance)):
         if value is not None and model is None:
             raise OptionError(f"{option} needs --model")

@@ -19,8 +19,8 @@ from svmfast.cli.budget_report import report_lines, status_line
 from svmfast.cli.inputs import keep_inputs, naming_lines
 from svmfast.cli.messages import line, lines, raw, remark, remarks
 from svmfast.cli.options import DataFormat, data_format
-from svmfast.cli.train import ClassWeight, Real, SvmTrainCommand
-from svmfast.cli.units import Bytes
+from svmfast.cli.train import ClassWeight, SvmTrainCommand
+from svmfast.cli.units import MOST_64, Bytes, Real, Whole
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -53,12 +53,10 @@ def _number(letter: str, name: str, default: float | None, text: str, **more: An
 @_number("-g", "gamma", 0.0, "Gamma of the RBF kernel.", show_default="1/number of features")
 @_number("-p", "p", 0.1, "Epsilon of the loss (epsilon-SVR).")
 @click.option(
-    "-B", "--budget", type=click.IntRange(min=1), default=100, metavar="N",
+    "-B", "--budget", type=Whole(1), default=100, metavar="N",
     help="Most support vectors of a decision function.",
 )  # fmt: skip
-@click.option(
-    "--passes", type=click.IntRange(min=1), default=10, metavar="N", help="Times every row is visited."
-)
+@click.option("--passes", type=Whole(1), default=10, metavar="N", help="Times every row is visited.")
 @click.option(
     "--merge", "maintenance", default="lookup-wd",
     type=click.Choice(["lookup-wd", "lookup-h", "gss", "gss-precise", "remove", "project"]),
@@ -75,15 +73,15 @@ def _number(letter: str, name: str, default: float | None, text: str, **more: An
     help="Carry a bias in every step, or have none at all.",
 )  # fmt: skip
 @click.option(
-    "-w", "weights", cls=ClassWeight, type=(click.IntRange(-(2**31), 2**31 - 1), Real()), multiple=True,
+    "-w", "weights", cls=ClassWeight, type=(Whole(-(2**31)), Real()), multiple=True,
     help="Multiply C by NUMBER for the class labelled I, as in -w1 5 -w-1 2 (C-SVC).",
 )  # fmt: skip
 @click.option(
-    "-b", "probability", type=click.IntRange(0, 1), default=0, metavar="0|1",
+    "-b", "probability", type=Whole(0, 1), default=0, metavar="0|1",
     help="Hold out every fifth row (20,000 at most) and fit what probability estimates need on them.",
 )  # fmt: skip
 @click.option(
-    "-v", "folds", type=click.IntRange(min=2), metavar="N",
+    "-v", "folds", type=Whole(2), metavar="N",
     help="Cross-validate with N folds; prints the score and writes no model.",
 )  # fmt: skip
 @click.option(
@@ -92,7 +90,7 @@ def _number(letter: str, name: str, default: float | None, text: str, **more: An
 )  # fmt: skip
 @click.option("--checkpoint", metavar="FILE", help="Save the run's state here, and when it is interrupted.")
 @click.option(
-    "--checkpoint-every", type=click.IntRange(min=1), default=1_000_000, metavar="N", help="In rows visited."
+    "--checkpoint-every", type=Whole(1, MOST_64), default=1_000_000, metavar="N", help="In rows visited."
 )
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one yet.")
 @click.option(

@@ -11,7 +11,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import line, lines, raw, remark
 from svmfast.cli.options import DataFormat
-from svmfast.cli.units import Share
+from svmfast.cli.units import Share, Whole
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _NEGATIVE = 1
 @click.option(
     "--rows",
     "max_rows",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=MOST_ROWS,
     show_default=True,
     metavar="N",

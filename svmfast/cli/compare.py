@@ -11,6 +11,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import line, lines, raw, remark
 from svmfast.cli.options import DataFormat
+from svmfast.cli.units import Share, Whole
 from svmfast.display import shown
 from svmfast.errors import OptionError
 
@@ -33,13 +34,13 @@ READ_REPEATS, READ_SECONDS = 3, 2.0
 @click.option("--markdown", "form", flag_value="markdown", help="Print a Markdown table.")
 @click.option(
     "--max-diff",
+    type=Share(zero=True, whole=True, percent=True),
     metavar="SHARE%",
-    callback=options.percentage,
     help="Exit with 1 if more labels of a candidate differ from EXACT's, for example 0.5%.",
 )
 @click.option(
     "--repeats",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=5,
     show_default=True,
     metavar="N",

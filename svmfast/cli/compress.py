@@ -13,7 +13,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import line, lines, raw, remark, remarks, rounded_up
 from svmfast.cli.options import DataFormat
-from svmfast.cli.units import Bytes, Share
+from svmfast.cli.units import Bytes, Real, Share, Whole
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
 
@@ -38,7 +38,7 @@ def default_output(model: str) -> str:
 @click.option(
     "-o", "--output", metavar="OUT", help="Where to write (default: name.compressed.model, beside MODEL)."
 )
-@click.option("--sv", type=click.IntRange(min=1), metavar="N", help="How many support vectors to keep.")
+@click.option("--sv", type=Whole(1), metavar="N", help="How many support vectors to keep.")
 @click.option("--ratio", type=Share(), metavar="5%", help="The same as a share of the model's own.")
 @click.option(
     "--max-diff",
@@ -59,7 +59,7 @@ def default_output(model: str) -> str:
 @click.option(
     "--rows",
     "max_rows",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=60000,
     show_default=True,
     metavar="N",
@@ -75,14 +75,14 @@ def default_output(model: str) -> str:
 @click.option("--select-only", is_flag=True, help="Keep the start's vectors where they are (the baseline).")
 @click.option(
     "--sparse-tolerance",
-    type=click.FloatRange(min=0, max=1),
+    type=Real(0, 1),
     default=0.0,
     metavar="T",
-    help="Drop entries below T times the largest value, and let the others make up for them.",
+    help="Drop entries below T (0 to 1) times the largest value, and let the others make up for them.",
 )
 @click.option(
     "--iterations",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     default=800,
     show_default=True,
     metavar="N",

@@ -8,10 +8,9 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.inputs import keep_inputs, naming_lines, open_model
-from svmfast.cli.meka import Grid, Size
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
-from svmfast.cli.units import multiple
+from svmfast.cli.units import Bytes, Grid, Multiple, Whole
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
@@ -63,34 +62,32 @@ if TYPE_CHECKING:
 @click.option(
     "-v",
     "folds",
-    type=click.IntRange(min=2),
+    type=Whole(2),
     metavar="N",
     help="Choose among several gammas, Cs or lambdas by N-fold cross validation; without MODEL, scores only.",
 )
 @click.option(
     "--cost",
     "budget",
-    callback=multiple,
+    type=Multiple(),
     metavar="12x",
     help="Choose clusters, landmarks and pseudo landmarks so that a prediction takes at most so many times "
     "the multiply-adds of a linear model.",
 )
 @click.option(
     "--clusters",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     show_default="16; --fit pairs 1",
     metavar="N",
     help="Leaves of the tree.",
 )
 @click.option(
     "--levels",
-    type=click.IntRange(1, 2),
+    type=Whole(1, 2),
     show_default="2 above 64 clusters",
     help="Levels of the tree: one compares a row with every leaf, two with about twice their root.",
 )
-@click.option(
-    "--landmarks", type=click.IntRange(min=1), show_default="32", metavar="M", help="Landmarks of each leaf."
-)
+@click.option("--landmarks", type=Whole(1), show_default="32", metavar="M", help="Landmarks of each leaf.")
 @click.option(
     "--pseudo",
     type=click.Choice(["none", "poly", "triangle"]),
@@ -99,7 +96,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--pseudo-landmarks",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     show_default="as many as landmarks",
     metavar="P",
     help="Pseudo landmarks of each leaf.",
@@ -112,12 +109,12 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--tune",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     show_default="150; --fit pairs 300",
     metavar="N",
     help="Iterations of moving landmarks by gradient; 0 leaves them where k-means puts them (the paper).",
 )
-@click.option("--memory", type=Size(), default=2 * 2**30, show_default="2GiB", help="Memory not to exceed.")
+@click.option("--memory", type=Bytes(), default=2 * 2**30, show_default="2GiB", help="Memory not to exceed.")
 @options.seed
 @options.as_json
 @options.quiet

@@ -17,7 +17,7 @@ from svmfast.cli.frontier_run import Folder, file_hash
 from svmfast.cli.frontier_work import RACE_SECONDS, Work
 from svmfast.cli.messages import line, lines, raw, remark
 from svmfast.cli.options import DataFormat
-from svmfast.cli.units import Bytes, multiple
+from svmfast.cli.units import Bytes, Duration, Multiple, Share
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -36,22 +36,22 @@ DEFAULT_DIFFERENCE = 0.5
 @click.option("--test", metavar="TEST", help="Rows to measure on (default: a part of TRAIN, held out).")
 @click.option(
     "--max-diff",
+    type=Share(zero=True, whole=True, percent=True),
     metavar="SHARE%",
-    callback=options.percentage,
     help="Recommend only what differs from EXACT on at most this share of the rows (regression: root mean "
     f"square difference over the spread).  [default: {DEFAULT_DIFFERENCE}%, unless another limit is given]",
 )
 @click.option("--max-bytes", type=Bytes(), metavar="32k", help="Recommend only files this small.")
 @click.option(
     "--max-cost",
-    callback=multiple,
+    type=Multiple(),
     metavar="20x",
     help="Recommend only what takes so many times a linear model's multiply-adds (counted).",
 )
 @click.option("--methods", metavar="A,B", help=f"Which methods to try.  [default: all: {', '.join(METHODS)}]")
 @click.option(
     "--time-limit",
-    callback=options.duration,
+    type=Duration(),
     default="10m",
     show_default=True,
     metavar="10m",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svmfast.cli.cascade import MOST_ROWS
-from svmfast.cli.units import read_share
+from svmfast.cli.units import Share
 from svmfast.display import shell_line
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Joiner:
             fast,
             self._exact,
             rows,
-            max_diff=float(read_share(self._promise)),  # the number that the command line makes of it
+            max_diff=Share().convert(self._promise, None, None),  # what the command line makes of it
             labels=self._exact_labels,
             source=self._source,
             threads=self._threads,

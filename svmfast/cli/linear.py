@@ -12,7 +12,7 @@ from svmfast.cli import options
 from svmfast.cli.inputs import keep_inputs, naming_lines
 from svmfast.cli.messages import count, raw, remark, remarks
 from svmfast.cli.options import DataFormat
-from svmfast.cli.train import Real
+from svmfast.cli.units import Real
 from svmfast.errors import OptionError
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,55 +13,13 @@ from svmfast.cli.inputs import naming_lines, open_model
 from svmfast.cli.meka_report import show_error, show_fit, show_scores
 from svmfast.cli.messages import remark, remarks
 from svmfast.cli.options import DataFormat
+from svmfast.cli.units import Bytes, Grid, Real, Whole
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
     from svmfast.methods.meka import MekaSettings
     from svmfast.models.base import Model
     from svmfast.rows import Rows
-
-    _ParamType = click.ParamType[Any]
-else:
-    _ParamType = click.ParamType  # older click: not a generic class
-
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
-
-class Grid(_ParamType):
-    """One positive number or several: ``0.5``, ``2^-4``, ``0.01,0.1,1``."""
-
-    name = "grid"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, tuple):
-            return value
-        return tuple(self._number(word.strip(), value, param, ctx) for word in value.split(","))
-
-    def _number(
-        self, word: str, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        base, power, exponent = word.partition("^")
-        try:
-            number = math.nan if "_" in word else float(base) ** float(exponent) if power else float(word)
-        except (ValueError, OverflowError, ZeroDivisionError):
-            number = math.nan
-        if isinstance(number, complex) or not (math.isfinite(number) and number > 0):
-            self.fail(f"'{value}': expected positive numbers such as 0.5, 2^-4 or 0.01,0.1,1", param, ctx)
-        return number
-
-
-class Size(_ParamType):
-    """A number of bytes: ``500MiB``, ``2G``, ``1073741824``."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", value, re.IGNORECASE)
-        if not found:
-            self.fail(f"'{value}': expected a size such as 500MiB or 2G", param, ctx)
-        return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
 @click.command("meka", context_settings={"show_default": True})
@@ -105,35 +61,35 @@ class Size(_ParamType):
 @click.option(
     "-v",
     "folds",
-    type=click.IntRange(min=2),
+    type=Whole(2),
     metavar="N",
     help="Choose among several gammas, lambdas or Cs by N-fold cross validation; without MODEL, scores only.",
 )
-@click.option("--clusters", type=click.IntRange(min=1), default=10, metavar="N", help="Clusters of the rows.")
+@click.option("--clusters", type=Whole(1), default=10, metavar="N", help="Clusters of the rows.")
 @click.option(
     "--rank",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     metavar="K",
     show_default="128; with --from 256",
     help="Rank of each cluster's block.",
 )
 @click.option(
     "--landmarks",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     metavar="M",
     show_default="twice the rank; with --from and equal ranks the rank",
     help="Sampled columns of each cluster's block; the cost of a prediction.",
 )
 @click.option(
     "--rho",
-    type=click.FloatRange(min=0),
+    type=Real(0),
     default=4.0,
     metavar="R",
     help="(1 + R) K rows of each cluster are sampled for the links between clusters.",
 )
 @click.option(
     "--eps",
-    type=click.FloatRange(min=0, max=1, max_open=True),
+    type=Real(0, 1, below=True),
     default=0.0,
     metavar="E",
     help="No link between clusters whose centres have a kernel value of at most E.",
@@ -158,12 +114,12 @@ class Size(_ParamType):
 @click.option("--compare", is_flag=True, help="error: other approximations beside it, at equal memory.")
 @click.option(
     "--sample",
-    type=click.IntRange(min=2),
+    type=Whole(2),
     default=20_000,
     metavar="N",
     help="error: rows on which the matrices are compared.",
 )
-@click.option("--memory", type=Size(), default=2 * 2**30, show_default="2GiB", help="Memory not to exceed.")
+@click.option("--memory", type=Bytes(), default=2 * 2**30, show_default="2GiB", help="Memory not to exceed.")
 @options.seed
 @options.as_json
 @options.quiet

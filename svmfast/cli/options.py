@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
-from svmfast.cli.units import percentage as percentage
+from svmfast.cli.units import MOST_64, Whole
 from svmfast.cores import usable_cores
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,7 +22,7 @@ def _jobs(_ctx: click.Context, _param: click.Parameter, value: int | None) -> in
 jobs = click.option(
     "-j",
     "--jobs",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     callback=_jobs,
     metavar="N",
     help="Threads to use (default: the cores we may use). Results are the same for every N.",
@@ -35,7 +34,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the report
 #: ``--seed N``; the command receives `seed`.
 seed = click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=Whole(0, MOST_64),
     default=0,
     show_default=True,
     metavar="N",
@@ -81,11 +80,3 @@ def data_format(function: F) -> F:
     if earlier is not None:
         wrapped.__click_params__ = earlier + wrapped.__click_params__  # type: ignore[attr-defined]
     return wrapped  # type: ignore[return-value]
-
-
-def duration(_ctx: click.Context, _param: click.Parameter, text: str) -> float:
-    """Read an option such as ``90s``, ``10m`` or ``2h`` as seconds; a click callback."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smh]?)\s*", text)
-    if not found or not float(found[1]):
-        raise click.BadParameter(f"'{text}' is not a time such as 90s, 10m or 2h")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]

@@ -11,6 +11,7 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import count, lines, remarks
 from svmfast.cli.options import DataFormat
+from svmfast.cli.units import Real
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -57,13 +58,13 @@ CELLS = 1 << 20
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0),
+    type=Real(0),
     metavar="ERROR",
     help="A row is certified only if its error bound is at most this; regression needs it for --exact.",
 )
 @click.option(
     "--assume-error",
-    type=click.FloatRange(min=0),
+    type=Real(0),
     metavar="ERROR",
     help="With --exact: take ERROR for the bound of MODEL's values, in place of a certificate if it has one. "
     "Statistical, not proven; compress and dcpred --from report such quantiles.",

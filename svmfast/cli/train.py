@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import click
 from svmfast.cli.inputs import keep_inputs, naming_lines
 from svmfast.cli.messages import lines, raw, remarks
 from svmfast.cli.options import DataFormat, data_format
+from svmfast.cli.units import Real, Whole
 from svmfast.cores import usable_cores
 from svmfast.errors import OptionError
 
@@ -21,28 +21,7 @@ if TYPE_CHECKING:
     from svmfast.methods.train import TrainOptions
     from svmfast.rows import FloatArray
 
-    _ParamType = click.ParamType[float]
-else:
-    _ParamType = click.ParamType  # older click: not a generic class
-
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Real(_ParamType):
-    """A finite decimal number; click's FLOAT also takes nan, inf and 1_000."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        try:
-            number = math.nan if "_" in value else float(value)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            self.fail(f"'{value}' is not a finite number", param, ctx)
-        return number
 
 
 class ClassWeight(click.Option):
@@ -95,17 +74,15 @@ def _number(letter: str, name: str, default: float, text: str) -> Callable[[F], 
     context_settings={"show_default": True},
 )
 @click.option(
-    "-s", "svm_type", type=click.IntRange(0, 4), default=0, metavar="TYPE",
+    "-s", "svm_type", type=Whole(0, 4), default=0, metavar="TYPE",
     help="0 C-SVC, 1 nu-SVC, 2 one-class, 3 epsilon-SVR, 4 nu-SVR.",
 )  # fmt: skip
 @click.option(
-    "-t", "kernel", type=click.IntRange(0, 4), default=2, metavar="KERNEL",
+    "-t", "kernel", type=Whole(0, 4), default=2, metavar="KERNEL",
     help="0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, 2 RBF exp(-gamma |u-v|^2), "
     "3 sigmoid tanh(gamma u'v + coef0), 4 precomputed (DATA holds kernel values, index 0 the serial number).",
 )  # fmt: skip
-@click.option(
-    "-d", "degree", type=click.IntRange(min=0), default=3, metavar="N", help="Degree (polynomial kernel)."
-)
+@click.option("-d", "degree", type=Whole(0), default=3, metavar="N", help="Degree (polynomial kernel).")
 @click.option(
     "-g",
     "gamma",
@@ -121,19 +98,17 @@ def _number(letter: str, name: str, default: float, text: str) -> Callable[[F], 
 @_number("p", "p", 0.1, "Epsilon of the loss (epsilon-SVR).")
 @_number("m", "cache_size", 100.0, "Kernel cache in megabytes.")
 @_number("e", "eps", 0.001, "Tolerance of the termination criterion.")
+@click.option("-h", "shrinking", type=Whole(0, 1), default=1, metavar="0|1", help="Shrinking heuristics.")
 @click.option(
-    "-h", "shrinking", type=click.IntRange(0, 1), default=1, metavar="0|1", help="Shrinking heuristics."
-)
-@click.option(
-    "-b", "probability", type=click.IntRange(0, 1), default=0, metavar="0|1",
+    "-b", "probability", type=Whole(0, 1), default=0, metavar="0|1",
     help="Also fit what probability estimates need.",
 )  # fmt: skip
 @click.option(
-    "-w", "weights", cls=ClassWeight, type=(click.IntRange(-(2**31), 2**31 - 1), Real()), multiple=True,
+    "-w", "weights", cls=ClassWeight, type=(Whole(-(2**31)), Real()), multiple=True,
     help="Multiply C by NUMBER for the class labelled I, as in -w1 5 -w-1 2 (C-SVC).",
 )  # fmt: skip
 @click.option(
-    "-v", "folds", type=click.IntRange(min=2), metavar="N",
+    "-v", "folds", type=Whole(2), metavar="N",
     help="Cross-validate with N folds; prints the score and writes no model.",
 )  # fmt: skip
 @click.option("-q", "quiet", is_flag=True, help="Print nothing of the solver's work.")
