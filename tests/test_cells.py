@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +20,16 @@ from svmfast.formats.container import container_bytes
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
+from svmfast.methods._approximate_plan import _allowance
 from svmfast.methods.approximate import approximate
+from svmfast.methods.cells import Cell
 from svmfast.methods.judge import judge_of
 from svmfast.methods.terms import terms_of
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
-from svmfast.solvers.residual import residual_tail
+from svmfast.solvers.residual import Tail, residual_tail
 
 
 def clustered(seed: int = 0, gamma: float = 3.0, n: int = 400, d: int = 3) -> tuple[KernelExpansion, Rows]:
@@ -340,3 +343,26 @@ def test_the_program_converts_in_cells_and_predicts_the_exact_labels(tmp_path: P
     done = svmfast("approximate", model("breast_c_rbf"), "-o", small, *wide, "--max-bytes", str(limit))
     assert done.returncode == 0, done.stderr
     assert small.stat().st_size <= limit
+
+
+@pytest.mark.parametrize("name", ["iris_c_rbf_prob", "breast_c_rbf", "normal_one_rbf", "onehot_c_rbf"])
+def test_cells_of_a_single_point_are_expanded_like_any_other(name: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = svmfast("approximate", model(name), "-o", out, "--cells", "100", "--order", "1", "-q")
+    assert (done.returncode, done.stderr) == (0, b"")
+    made, exact = load_model(str(out)), load_model(str(model(name)))
+    rows = read_svmlight(str(data(f"{name.split('_')[0]}.test"))).rows
+    values, bounds = made.certified_values(rows)  # type: ignore[attr-defined]
+    assert (np.abs(values - exact.decision_values(rows)) <= bounds).all()
+
+
+@pytest.mark.parametrize("r", [0.0, 1e-300, 1e-160, 1e-3, 0.7, 1e3])
+def test_shortening_may_take_a_share_of_the_bound_at_any_distance(r: float) -> None:
+    degrees = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+    cell = Cell(np.zeros(1), np.zeros(1, np.int64), np.array([r * r]), (Tail(degrees, 0.0),))
+    allowed = _allowance(cell, 0, 1, r, 0.25)
+    bound = Fraction(2) * Fraction(r) ** 3 + Fraction(r) ** 4 + 3 * Fraction(r) ** 2
+    moved = Fraction(allowed[0]) + Fraction(allowed[1]) * Fraction(r)
+    assert float(moved) == pytest.approx(float(bound / 4), rel=1e-12)
+    assert (allowed >= 0).all()
+    assert np.isfinite(allowed).all()

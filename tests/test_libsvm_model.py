@@ -214,7 +214,7 @@ def test_a_missing_last_line_end_is_told() -> None:
     assert parse_libsvm_model(TEXT, "m")[1] == []
     model, warnings = parse_libsvm_model(TEXT[:-1], "m")
     n = TEXT.count(b"\n")
-    assert warnings == [f"m:{n}: the last line has no line end; perhaps the file was cut short"]
+    assert warnings == [f"m:{n}: the last line has no line end; check that the file is complete"]
     assert libsvm_model_bytes(model) == TEXT
 
 
@@ -223,7 +223,7 @@ def test_half_a_line_end_at_the_end_is_told(end: bytes) -> None:
     text = TEXT[:-1] + end
     model, warnings = parse_libsvm_model(text, "m")
     n = text.count(b"\n") + 1
-    assert warnings == [f"m:{n}: the last line has no line end; perhaps the file was cut short"]
+    assert warnings == [f"m:{n}: the last line has no line end; check that the file is complete"]
     assert libsvm_model_bytes(model) == TEXT
 
 

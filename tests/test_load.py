@@ -67,10 +67,9 @@ def test_what_leaves_the_range_of_floating_point_is_one_line(words: tuple[str, .
     (tmp_path / "data").write_text(data_text(DATA[names[0]]))
     done = executable(words, tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "svmfast: a number leaves the range of floating point; "
-        "the values, gamma or the coefficients are too large (svm-scale scales data)\n"
-    )
+    # What was observed, and no guess at its cause.
+    said = r"svmfast: a computation has no finite result: (overflow|invalid value) encountered in \w+"
+    assert re.fullmatch(said + "; run again with --debug for the trace\n", done.stderr)
     assert not (tmp_path / "out").exists()
 
 

@@ -264,10 +264,8 @@ def _describe(error: Exception) -> tuple[str, int]:
             EXIT_BAD_INPUT,
         )
     if _out_of_range(error):
-        what = (
-            "a number leaves the range of floating point; the values, gamma or the coefficients are too large"
-        )
-        return f"svmfast: {what} (svm-scale scales data)", EXIT_BAD_INPUT
+        # What NumPy or Python observed; why it happened is not known here.
+        return f"svmfast: a computation has no finite result: {error.args[-1]}{_TRY_DEBUG}", EXIT_BAD_INPUT
     if isinstance(error, MemoryError):
         return f"svmfast: out of memory{f' ({error})' if str(error) else ''}", EXIT_BAD_INPUT
     text = " ".join(str(error).split())

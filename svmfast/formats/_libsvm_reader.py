@@ -86,7 +86,7 @@ def _check_last_line(header: LibsvmHeader, begin: int) -> list[str]:
         token = rest.split()[-1].decode()
         what, expected = "the last line is cut short", "a blank and a line end, as the other lines have"
         raise header.fault(errors.TruncatedModelError, line, what, expected, token)
-    return [f"{header.path}:{line}: the last line has no line end; perhaps the file was cut short"]
+    return [f"{header.path}:{line}: the last line has no line end; check that the file is complete"]
 
 
 def _sv_fault(header: LibsvmHeader, fault: str, pos: int, begin: int, n_coef: int) -> ModelFormatError:

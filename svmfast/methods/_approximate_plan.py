@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -128,12 +129,11 @@ def planned(
 
 def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> PolynomialModel:
     """Build the plan; coarser and coarser until the file is small enough."""
-    gamma = expander.model.kernel.gamma
-    centres = [cell.centre for cell in plan.cells]
+    centres, distances = [cell.centre for cell in plan.cells], _distances(plan.cells)
     tails = None if request.certificate == "none" else [cell.tails for cell in plan.cells]
     for share in SHARES:
         allowances = [
-            [_allowance(cell, p, int(plan.orders[c, p]), gamma, share) for p in range(len(cell.tails))]
+            [_allowance(cell, p, int(plan.orders[c, p]), distances[c], share) for p in range(len(cell.tails))]
             for c, cell in enumerate(plan.cells)
         ]
         made = expander.cells(centres, plan.orders, tails, allowances)
@@ -149,14 +149,22 @@ def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> P
     )
 
 
-def _allowance(cell: Cell, p: int, order: int, gamma: float, share: float) -> FloatArray:
-    """By how much shortening may move each degree: a share of the bound where the cell's rows lie."""
-    r = float(np.sqrt(np.median(cell.squared))) if len(cell.squared) else 0.0
-    degrees = cell.tails[p].degrees
-    beyond = float(degrees[order + 1 :] @ r ** np.arange(order + 1, len(degrees)))
-    with np.errstate(divide="ignore", over="ignore"):
-        allowed: FloatArray = share * beyond / (order + 1) / np.float64(r) ** np.arange(order + 1)
+def _allowance(cell: Cell, p: int, order: int, r: float, share: float) -> FloatArray:
+    """By how much shortening may move each degree: a share of the bound at distance `r` from the centre."""
+    beyond = cell.tails[p].degrees[order + 1 :]
+    # c_j r^j / r^m as c_j r^(j - m): no quotient of two powers that may both be 0 in a tiny cell.
+    powers = np.arange(order + 1, order + 1 + len(beyond)) - np.arange(order + 1)[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        allowed: FloatArray = share / (order + 1) * (r**powers @ beyond)
     return np.where(np.isfinite(allowed), allowed, 0.0)
+
+
+def _distances(cells: Sequence[Cell]) -> list[float]:
+    """Return how far from each centre its rows lie: the median, over all cells where a cell's own is 0."""
+    every = np.concatenate([cell.squared for cell in cells])
+    typical = float(np.median(every)) if len(every) else 0.0
+    own = [float(np.median(cell.squared)) if len(cell.squared) else 0.0 for cell in cells]
+    return [math.sqrt(squared or typical) for squared in own]
 
 
 def _verdict(d: int, p: int, order: int, cells: int, exact: float, max_bytes: int | None) -> str:

@@ -115,10 +115,12 @@ def polynomial_kernel_coefficients(
 
 def _in_range(coefficients: FloatArray) -> FloatArray:
     """Return `coefficients`; raise UnsupportedError where their squares leave the range of doubles."""
-    if not (np.abs(coefficients) < 1e150).all():
+    size = np.abs(coefficients).max(initial=0.0)
+    if not size < 1e150:  # nan is not, either
         raise UnsupportedError(
-            "the expansion's coefficients exceed the range of floating point",
-            "predict with the exact model; its gamma or its coefficients are out of all proportion",
+            "the expansion's coefficients exceed the range of floating point: "
+            + (f"the largest is {size:.3g}" if size < np.inf else "some are infinite"),
+            "predict with the exact model",
         )
     return coefficients
 
