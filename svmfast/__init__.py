@@ -14,10 +14,9 @@ The verbs of the command line on arrays, CSR matrices and models::
 Names are imported when they are first used, so ``import svmfast`` costs next to nothing.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
+# Nothing is imported here: under ``python -m svmfast`` the current folder comes first on the import
+# path, until __main__ takes it off. Type checkers take this name for true, as typing's own.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from svmfast.api import bound_check as bound_check
@@ -81,6 +80,8 @@ __all__ = ["__version__", *_PUBLIC]
 def __getattr__(name: str) -> object:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'svmfast' has no attribute '{name}'")
+    from importlib import import_module
+
     value: object = getattr(import_module(_PUBLIC[name]), name)
     globals()[name] = value
     return value

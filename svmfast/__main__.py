@@ -1,5 +1,15 @@
-"""``python -m svmfast`` is the ``svmfast`` command."""
+"""The ``svmfast`` program, also as ``python -m svmfast``."""
 
-from svmfast.cli.main import console
+from svmfast.cli.import_path import leave_out_current_folder
 
-console()
+
+def console() -> None:
+    """Run the program as a process of its own; it does not return."""
+    leave_out_current_folder()
+    from svmfast.cli import main
+
+    main.console()
+
+
+if __name__ == "__main__":
+    console()

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from program import PATIENCE, PROGRAM, data, model, svmfast
 
+from svmfast.cli.frontier_child import Failed, OutOfTime, make
 from svmfast.cli.frontier_plan import METHODS, Candidate, plan
-from svmfast.cli.frontier_run import Failed, OutOfTime, make, run_all
+from svmfast.cli.frontier_run import run_all
 from svmfast.cli.frontier_work import with_exact
 from svmfast.evaluation.pareto import Limits
 from svmfast.formats.detect import load_model

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from svmfast.cli.frontier_child import OutOfTime
 from svmfast.cli.frontier_plan import Candidate
 from svmfast.errors import OptionError
 
@@ -25,28 +21,6 @@ LAYOUT = 2
 SHARES = 3.0
 #: Seconds without which no candidate is started: a program takes a good part of one to begin.
 LEAST_SHARE = 2.0
-#: Exit statuses with which svmfast says no, or refuses what it was given.
-REFUSALS = (1, 2)
-#: Seconds between asking a command to end and ending it.
-GRACE = 5.0
-
-
-class OutOfTime(Exception):
-    """A candidate used up its share of the time."""
-
-
-class Failed(Exception):
-    """A candidate's command ended with another status than 0; the text is its last line on stderr.
-
-    Attributes
-    ----------
-    final : bool
-        The command said no, or refused its input: it would again. Not so where it was killed or broke down.
-    """
-
-    def __init__(self, said: str, *, final: bool) -> None:
-        super().__init__(said)
-        self.final = final
 
 
 @dataclass
@@ -155,49 +129,6 @@ def file_hash(path: str | os.PathLike[str]) -> str | None:
     except FileNotFoundError:
         return None
     return digest.hexdigest()
-
-
-def make(arguments: Sequence[str], seconds: float, environment: dict[str, str] | None = None) -> float:
-    """Run ``svmfast ARGUMENTS`` as the process it would be in a shell; return the seconds it took.
-
-    Raises
-    ------
-    OutOfTime, Failed
-    """
-    begin = time.perf_counter()
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "svmfast", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            start_new_session=True,
-            env=environment,
-        )
-        try:
-            status = process.wait(timeout=max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            raise OutOfTime from None
-        finally:
-            _end(process)
-        said.seek(0)
-        lines = said.read().decode("utf-8", "replace").strip().splitlines()
-    if status:
-        words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
-        said_last = lines[-1].removeprefix("svmfast: ") if lines else words
-        raise Failed(said_last, final=status in REFUSALS)
-    return time.perf_counter() - begin
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command that still runs: politely, so that it removes its temporary files, then surely."""
-    for how in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, how)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=GRACE)
 
 
 def run_all(

@@ -9,9 +9,10 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from svmfast.cli.frontier_child import Failed, OutOfTime, make
 from svmfast.cli.frontier_join import Joined, Joiner
 from svmfast.cli.frontier_plan import JOINING, Candidate, plan
-from svmfast.cli.frontier_run import Failed, Folder, OutOfTime, file_hash, make, run_all
+from svmfast.cli.frontier_run import Folder, file_hash, run_all
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
 from svmfast.display import shell_line

@@ -1,0 +1,109 @@
+"""One svmfast command as a process of its own, ended where it takes too long."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+
+from svmfast.cli.import_path import without_current_folder
+
+#: Exit statuses with which svmfast says no, or refuses what it was given.
+REFUSALS = (1, 2)
+#: Seconds between asking a command to end and ending it.
+GRACE = 5.0
+
+
+class OutOfTime(Exception):
+    """A candidate used up its share of the time."""
+
+
+class Failed(Exception):
+    """A candidate's command ended with another status than 0; the text is its last line on stderr.
+
+    Attributes
+    ----------
+    final : bool
+        The command said no, or refused its input: it would again. Not so where it was killed or broke down.
+    """
+
+    def __init__(self, said: str, *, final: bool) -> None:
+        super().__init__(said)
+        self.final = final
+
+
+def child_command(arguments: Sequence[str]) -> list[str]:
+    """Return the command line that runs ``svmfast ARGUMENTS`` with this Python.
+
+    The child gets this program's import path: it finds svmfast and all that it needs where this program found
+    them, however it was installed, and nothing in the current folder (``-m`` would look there first).
+    """
+    path = ascii(without_current_folder(sys.path))
+    code = f"import sys;sys.path[:] = {path};from svmfast.__main__ import console;console()"
+    flags = [
+        option
+        for option, given in (
+            ("-I", sys.flags.isolated),
+            ("-E", sys.flags.ignore_environment),
+            ("-s", sys.flags.no_user_site),
+        )
+        if given
+    ]
+    return [sys.executable, *flags, "-c", code, *arguments]
+
+
+def _environment(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without entries of PYTHONPATH that mean the current folder."""
+    found = dict(given)
+    entries = without_current_folder(found.pop("PYTHONPATH", "").split(os.pathsep))
+    if entries:
+        found["PYTHONPATH"] = os.pathsep.join(entries)
+    return found
+
+
+def make(arguments: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None) -> float:
+    """Run ``svmfast ARGUMENTS`` as the process it would be in a shell; return the seconds it took.
+
+    Raises
+    ------
+    OutOfTime, Failed
+    """
+    begin = time.perf_counter()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            child_command(arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+            env=_environment(os.environ if environment is None else environment),
+        )
+        try:
+            status = process.wait(timeout=max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            raise OutOfTime from None
+        finally:
+            _end(process)
+        said.seek(0)
+        lines = said.read().decode("utf-8", "replace").strip().splitlines()
+    if status:
+        words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
+        said_last = lines[-1].removeprefix("svmfast: ") if lines else words
+        raise Failed(said_last, final=status in REFUSALS)
+    return time.perf_counter() - begin
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command that still runs: politely, so that it removes its temporary files, then surely."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, how)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=GRACE)
