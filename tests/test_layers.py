@@ -15,6 +15,7 @@ BELOW = {
     "errors": {"display"},
     "progress": set[str](),
     "cores": set[str](),
+    "class_scores": set[str](),
     "rows": {"errors"},
     "_core": set[str](),
     "kernels": {"_core", "rows", "errors"},

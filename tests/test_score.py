@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.metrics import balanced_accuracy_score, precision_recall_fscore_support
 
-from svmfast.evaluation.score import Score
+from svmfast.evaluation.score import Score, quality
 
 
 def in_blocks(predicted: np.ndarray, target: np.ndarray, size: int, regression: bool) -> Score:
@@ -56,3 +58,39 @@ def test_sums_out_of_range_are_infinite_or_nan_without_a_remark() -> None:
     score = in_blocks(np.array([1e200, -1e300, 3.0]), np.array([-1e200, 1e300, 3.0]), 2, True)
     assert score.mean_squared_error == math.inf
     assert math.isnan(score.squared_correlation)
+
+
+@pytest.mark.parametrize(("seed", "k", "size"), [(0, 2, 1), (1, 7, 13), (2, 26, 1000), (3, 3, 1000)])
+def test_class_figures_are_those_of_scikit_learn(seed: int, k: int, size: int) -> None:
+    """Rare classes, classes that are never predicted and labels that are never a target, in any blocks."""
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(np.full(k, 0.3))
+    target = rng.choice(np.arange(k) - 1.0, 400, p=share)
+    predicted = np.where(rng.random(400) < 0.6, target, rng.integers(-1, k + 1, 400))
+    target[0] = 99.0  # a class that no model knows
+    score = Score(by_class=True)
+    for start in range(0, 400, size):
+        score.add(predicted[start : start + size], target[start : start + size], regression=False)
+    labels = np.unique(np.concatenate([target, predicted]))
+    figures = precision_recall_fscore_support(target, predicted, labels=labels, zero_division=np.nan)
+    assert [found.label for found in score.classes] == labels.tolist()
+    for i, found in enumerate(score.classes):
+        ours = (found.precision, found.recall, found.f1, found.rows)
+        theirs = (*(100 * figures[j][i] for j in range(3)), figures[3][i])
+        assert [math.nan if value is None else value for value in ours] == pytest.approx(theirs, nan_ok=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # labels that are only predicted: they do not count
+        expected = balanced_accuracy_score(target, predicted)
+    assert score.balanced_accuracy == pytest.approx(100 * expected)
+    found = quality(predicted, target, regression=False)
+    assert (found.accuracy, found.balanced_accuracy) == (score.accuracy, score.balanced_accuracy)
+    assert (found.classes, found.mse) == (score.classes, None)
+
+
+def test_a_model_that_knows_one_class_only_is_worth_half() -> None:
+    found = quality(np.ones(100), np.concatenate([np.ones(99), -np.ones(1)]), regression=False)
+    assert (found.accuracy, found.balanced_accuracy) == (99, 50)
+    assert [score.as_dict() for score in found.classes] == [
+        {"label": -1, "rows": 1, "recall": 0, "precision": None, "f1": 0},
+        {"label": 1, "rows": 99, "recall": 100, "precision": 99, "f1": pytest.approx(100 * 198 / 199)},
+    ]
