@@ -7,12 +7,17 @@ import io
 import json
 import os
 import pty
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from program import PROGRAM, data, model, svmfast
+from sklearn.metrics import balanced_accuracy_score, precision_recall_fscore_support
+
+from svmfast.evaluation import report
 
 KEYS = [
     "path", "kind", "accuracy", "labels_differing", "labels_differing_percent", "mean_abs_error",
@@ -72,6 +77,55 @@ def test_figures_are_those_of_the_predictions(approximated: Path) -> None:
     assert second["inside_bound_percent"] == inside / 40
 
 
+@pytest.mark.parametrize("name", ["photos_c_rbf", "iris_c_rbf_prob"])
+def test_a_model_with_the_exact_one_inside_is_judged_as_predict_answers(name: str, tmp_path: Path) -> None:
+    exact, test, out = model(name), data(f"{name.split('_')[0]}.test"), tmp_path / "embedded"
+    order = "2" if name.startswith("photos") else "1"
+    made = svmfast("approximate", exact, "-o", out, "--order", order, "--embed-exact")
+    assert made.returncode == 0, made.stderr
+    line = compare(exact, out, "--data", test, "--max-diff", "0%")["models"][1]
+    targets = np.loadtxt(test, usecols=0)
+    theirs, values = decisions(exact, test)
+    both, mixed = decisions(out, test)
+    done = svmfast("predict", "-q", "--no-fallback", "--decision-values", test, out)
+    table = np.loadtxt(io.BytesIO(done.stdout), skiprows=1)
+    alone, own = table[:, 0], table[:, 1:]
+    assert line["labels_differing"] == line["labels_differing_with_fallback"] == 0
+    assert line["labels_differing_without_fallback"] == np.count_nonzero(alone != theirs)
+    assert line["accuracy"] == line["accuracy_with_fallback"] == pytest.approx(np.mean(both == targets) * 100)
+    assert line["accuracy_without_fallback"] == pytest.approx(np.mean(alone == targets) * 100)
+    assert line["balanced_accuracy_without_fallback"] == pytest.approx(
+        100 * balanced_accuracy_score(targets, alone)
+    )
+    assert line["max_abs_error"] == pytest.approx(np.abs(mixed - values).max())
+    assert line["max_abs_error_without_fallback"] == pytest.approx(np.abs(own - values).max())
+    assert line["max_abs_error"] < line["max_abs_error_without_fallback"]
+    assert 0 < line["exact_percent"] == pytest.approx(100 - line["certified_percent"])
+    for what in ("predict_seconds", "speedup"):
+        assert line[what] == line[f"{what}_with_fallback"] != line[f"{what}_without_fallback"]
+    # Pairs in doubt alone are evaluated where there are several: that is not counted.
+    assert (line["multiply_adds"] is None) == (values.shape[1] > 1)
+
+
+def test_recall_of_every_class_and_balanced_accuracy() -> None:
+    exact, other, test = model("iris_c_rbf_prob"), model("iris_nu_rbf_prob"), data("iris.test")
+    found = compare(exact, other, "--data", test)["models"]
+    targets = np.loadtxt(test, usecols=0)
+    for path, line in zip((exact, other), found, strict=True):
+        said, _ = decisions(path, test)
+        labels = np.unique(targets)
+        precision, recall, f1, rows = precision_recall_fscore_support(targets, said, labels=labels)
+        assert line["balanced_accuracy"] == pytest.approx(100 * balanced_accuracy_score(targets, said))
+        assert [one["label"] for one in line["classes"]] == labels.tolist()
+        assert [one["rows"] for one in line["classes"]] == rows.tolist()
+        for key, value in (("recall", recall), ("precision", precision), ("f1", f1)):
+            assert [one[key] for one in line["classes"]] == pytest.approx(100 * value)
+    done = svmfast("compare", "--csv", "--repeats", "1", exact, other, "--data", test)
+    rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+    assert [float(rows[1][f"recall_{label:g}"]) for label in labels] == pytest.approx(100 * recall)
+    assert "classes" not in rows[1]
+
+
 def test_regression_has_mse_and_scc(tmp_path: Path) -> None:
     exact, test = model("diabetes_eps_rbf"), data("diabetes.test")
     out = tmp_path / "out"
@@ -81,7 +135,7 @@ def test_regression_has_mse_and_scc(tmp_path: Path) -> None:
     line = found["models"][0]
     assert said[0] == f"Mean squared error = {line['mse']:g} (regression)"
     assert said[1] == f"Squared correlation coefficient = {line['scc']:g} (regression)"
-    assert "accuracy" not in line
+    assert not {"accuracy", "balanced_accuracy", "classes"} & set(line)
     assert line["labels_differing"] is None
 
 
@@ -106,12 +160,12 @@ def test_the_limit_is_the_exit_status(approximated: Path) -> None:
     )
 
 
-def test_every_column_has_a_name_of_its_own(approximated: Path) -> None:
+def test_every_figure_has_a_name_of_its_own(approximated: Path) -> None:
     args = ("--repeats", "1", model("photos_c_rbf"), approximated, "--data", data("photos.test"))
-    done = svmfast("compare", "--markdown", *args)
-    heads = [cell.strip() for cell in done.stdout.decode().splitlines()[0].split("|")[1:-1]]
+    done = svmfast("compare", "--markdown", "--wide", *args)
+    heads = [line.split("|")[1].strip() for line in done.stdout.decode().splitlines()[2:]]
     assert len(set(heads)) == len(heads)
-    assert {"speed-up", "speed-up with fallback"} < set(heads)
+    assert {"speed-up", "speed-up with fallback", "speed-up without fallback"} < set(heads)
 
 
 def test_csv_and_markdown_and_text_hold_the_same(approximated: Path) -> None:
@@ -125,17 +179,17 @@ def test_csv_and_markdown_and_text_hold_the_same(approximated: Path) -> None:
     assert set(markdown[1]) <= set("|-: ")
     text = svmfast("compare", *args).stdout.decode().splitlines()
     assert text[0].startswith(f"{data('photos.test')}: 4,000 rows, 15 features")
+    assert str(approximated) in markdown[3]
+    assert text[3].startswith(f"{approximated.name} ")
     for line in (markdown[3], text[3]):
-        assert str(approximated) in line
         assert f" {differing} (" in line
 
 
-def test_a_terminal_gets_a_table(approximated: Path) -> None:
+def on_a_terminal(columns: int, *args: Any) -> str:
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ["COLUMNS"] = "500"
-        files = [str(model("photos_c_rbf")), str(approximated), "--data", str(data("photos.test"))]
-        os.execv(PROGRAM, ["svmfast", "compare", "--repeats", "1", *files])
+        os.environ["COLUMNS"] = str(columns)
+        os.execv(PROGRAM, ["svmfast", "compare", "--repeats", "1", *map(str, args)])
     shown = b""
     try:
         while piece := os.read(terminal, 65536):
@@ -144,8 +198,52 @@ def test_a_terminal_gets_a_table(approximated: Path) -> None:
         pass
     os.close(terminal)
     assert os.waitpid(pid, 0)[1] == 0
-    assert "│" in shown.decode()
-    assert "labels differ" in shown.decode()
+    return shown.decode()
+
+
+@pytest.fixture
+def long_name(approximated: Path, tmp_path: Path) -> Path:
+    """A name that tells it apart and fills a line by itself."""
+    name = "photographs-of-temples-and-flowers-" * 3 + "approximated"
+    shutil.copy(approximated, tmp_path / name)
+    return tmp_path / name
+
+
+@pytest.mark.parametrize("columns", [100, 500])
+def test_the_table_fits_a_terminal_of_a_hundred_columns(long_name: Path, columns: int) -> None:
+    args = (model("photos_c_rbf"), long_name, "--data", data("photos.test"))
+    differing = compare(*args)["models"][1]["labels_differing"]
+    shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", on_a_terminal(columns, *args))
+    table = shown[shown.index("┏") :].splitlines()
+    assert "│" in table[-2]
+    assert max(map(len, table)) <= 100
+    whole = "\n".join(table)
+    for figure in ("labels differ", "accuracy", "balanced", "speed-up", "certified", f" {differing} ("):
+        assert figure in whole  # none is broken into pieces
+    pieces = "".join(line.split("│")[1].strip() for line in table if line.count("│") > 2)
+    assert long_name.name in pieces
+    assert "mean error" not in whole
+    plain = svmfast("compare", "--repeats", "1", *args).stdout.decode().splitlines()[1:]
+    assert max(map(len, plain)) <= 100
+    assert long_name.name in "".join(line.split("  ")[0] for line in plain)
+
+
+def test_wide_shows_everything_and_the_recall_of_every_class(approximated: Path) -> None:
+    args = (model("photos_c_rbf"), approximated, "--data", data("photos.test"))
+    classes = compare(*args)["models"][1]["classes"]
+    for shown in (on_a_terminal(60, "--wide", *args), svmfast("compare", "--wide", *args).stdout.decode()):
+        for head in ("mean error", "inside bound", "speed-up with fallback", "recall of", "violations"):
+            assert head in shown
+        for found in classes:
+            assert f"{found['recall']:.2f}%" in shown
+    done = svmfast("compare", "--markdown", "--wide", *args)
+    assert f"| recall of {classes[0]['label']} ({classes[0]['rows']:,} rows) |" in done.stdout.decode()
+
+
+def test_models_go_by_the_shortest_names_that_tell_them_apart() -> None:
+    assert report.short_names(["/a/b/x", "/a/c/x", "/a/c/y", "z"]) == ["b/x", "c/x", "y", "z"]
+    assert report.short_names(["x", "a/x", "a/x"]) == ["x", "a/x", "a/x"]
+    assert report.short_names(["/x"]) == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -155,6 +253,7 @@ def test_a_terminal_gets_a_table(approximated: Path) -> None:
         ((model("iris_c_linear"), model("diabetes_eps_rbf")), "is a regression model"),
         ((model("diabetes_eps_rbf"), model("diabetes_eps_rbf"), "--max-diff", "1%"), "counts labels"),
         ((model("iris_c_linear"), model("iris_c_linear"), "--max-diff", "1"), "'1' could mean 1% or 100%"),
+        ((model("iris_c_linear"), model("iris_c_linear"), "--wide", "--csv"), "--csv always has everything"),
         ((model("iris_c_linear"), "-"), "give files, not '-'"),
         ((model("iris_c_linear"), "missing"), "missing: "),
         ((model("iris_precomputed"), model("iris_precomputed")), "precomputed"),

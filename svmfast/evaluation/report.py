@@ -6,9 +6,10 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from svmfast.class_scores import shown_label
 from svmfast.display import shown
 from svmfast.evaluation.compare import Comparison, Row
 from svmfast.evaluation.json_values import finite
@@ -16,11 +17,12 @@ from svmfast.evaluation.json_values import finite
 #: What Markdown acts on inside a line; an underscore within a word is no emphasis.
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
 
-#: key -> the number to report; in the order of the JSON object. Later methods add keys, none changes meaning.
+#: key -> the figure to report, in the order of the JSON object; docs/compare.md says what each one is.
 _MODEL_KEYS: dict[str, Callable[[Row], Any]] = {
     "path": lambda row: row.path,
     "kind": lambda row: row.kind,
     "accuracy": lambda row: row.accuracy,
+    "balanced_accuracy": lambda row: row.balanced_accuracy,
     "mse": lambda row: row.mse,
     "scc": lambda row: row.scc,
     "labels_differing": lambda row: row.labels_differing,
@@ -38,22 +40,69 @@ _MODEL_KEYS: dict[str, Callable[[Row], Any]] = {
     "linear_cost": lambda row: row.linear_cost,
     "multiply_adds": lambda row: row.multiply_adds,
     "linear_cost_counted": lambda row: row.linear_cost_counted,
+    "exact_percent": lambda row: row.exact_percent,
     "certified_percent": lambda row: row.certified_percent,
     "violations": lambda row: row.violations,
     "labels_differing_with_fallback": lambda row: row.labels_differing_with_fallback,
+    "accuracy_with_fallback": lambda row: row.accuracy_with_fallback,
+    "balanced_accuracy_with_fallback": lambda row: row.balanced_accuracy_with_fallback,
     "predict_seconds_with_fallback": lambda row: row.predict_seconds_with_fallback,
     "speedup_with_fallback": lambda row: row.speedup_with_fallback,
+    "labels_differing_without_fallback": lambda row: row.labels_differing_without_fallback,
+    "accuracy_without_fallback": lambda row: row.accuracy_without_fallback,
+    "balanced_accuracy_without_fallback": lambda row: row.balanced_accuracy_without_fallback,
+    "predict_seconds_without_fallback": lambda row: row.predict_seconds_without_fallback,
+    "speedup_without_fallback": lambda row: row.speedup_without_fallback,
+    "mean_abs_error_without_fallback": lambda row: row.mean_abs_error_without_fallback,
+    "max_abs_error_without_fallback": lambda row: row.max_abs_error_without_fallback,
+    "classes": lambda row: [score.as_dict() for score in row.classes],
 }
+#: Keys that only the other question has.
+_OF_CLASSES, _OF_VALUES = {"accuracy", "balanced_accuracy", "classes"}, {"mse", "scc"}
+
+#: Figures of the table: head, cell, and whether only --wide has it. Tables show those that say something of
+#: one of the models.
+_COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
+    ("accuracy", lambda row: percent(row.accuracy, 2), False),
+    ("balanced", lambda row: percent(row.balanced_accuracy, 2), False),
+    ("labels differ", lambda row: differing(row.labels_differing, row.labels_differing_percent), False),
+    ("MSE", lambda row: number(row.mse), False),
+    ("SCC", lambda row: number(row.scc), False),
+    ("spread lost", lambda row: percent(row.values_differing_percent, 3), False),
+    ("speed-up", lambda row: times(row.speedup), False),
+    ("bytes", lambda row: whole(row.n_bytes), False),
+    ("certified", lambda row: percent(row.certified_percent, 2), False),
+    ("violations", lambda row: whole(row.violations), True),
+    ("by exact", lambda row: percent(row.exact_percent, 2), True),
+    ("mean error", lambda row: number(row.mean_abs_error), True),
+    ("max error", lambda row: number(row.max_abs_error), True),
+    ("inside bound", lambda row: percent(row.inside_bound_percent, 1), True),
+    ("load", lambda row: seconds(row.load_seconds), True),
+    ("predict", lambda row: seconds(row.predict_seconds), True),
+    ("linear cost", lambda row: times(row.linear_cost), True),
+    ("counted", lambda row: times(row.linear_cost_counted), True),
+    ("differ with fallback", lambda row: whole(row.labels_differing_with_fallback), True),
+    ("accuracy with fallback", lambda row: percent(row.accuracy_with_fallback, 2), True),
+    ("predict with fallback", lambda row: seconds(row.predict_seconds_with_fallback), True),
+    ("speed-up with fallback", lambda row: times(row.speedup_with_fallback), True),
+    ("differ without fallback", lambda row: whole(row.labels_differing_without_fallback), True),
+    ("accuracy without fallback", lambda row: percent(row.accuracy_without_fallback, 2), True),
+    ("predict without fallback", lambda row: seconds(row.predict_seconds_without_fallback), True),
+    ("speed-up without fallback", lambda row: times(row.speedup_without_fallback), True),
+)
+#: Columns that a terminal surely has, and that the table without --wide keeps to.
+WIDTH = 100
+_ABSENT = "-"
 
 
 def as_dict(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as JSON's plain types.
 
     ``{"data": {"path", "rows", "features"}, "threads", "linear_seconds", "models": [{...}]}``; classification
-    has ``accuracy``, regression ``mse`` and ``scc`` instead; a figure without meaning is None (JSON null).
+    has ``accuracy``, ``balanced_accuracy`` and ``classes``, regression ``mse`` and ``scc`` instead; a figure
+    without meaning is None (JSON null). All keys: docs/compare.md.
     """
-    regression = comparison.models[0].mse is not None
-    absent = {"accuracy"} if regression else {"mse", "scc"}
+    absent = _OF_CLASSES if _is_regression(comparison) else _OF_VALUES
     return {
         "data": {
             "path": comparison.data_path,
@@ -75,8 +124,15 @@ def as_json(comparison: Comparison) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """Return one line a model under a header, with all digits and the keys of the JSON form."""
+    """Return one line a model under a header, with all digits and the keys of the JSON form.
+
+    In the place of ``classes`` there is a column ``recall_LABEL`` for every class that has rows.
+    """
     models = as_dict(comparison)["models"]
+    for line in models:
+        for found in line.pop("classes", ()):
+            if found["rows"]:
+                line[f"recall_{found['label']}"] = found["recall"]
     out = io.StringIO()
     writer = csv.DictWriter(out, list(models[0]), lineterminator="\n")
     writer.writeheader()
@@ -85,47 +141,67 @@ def as_csv(comparison: Comparison) -> str:
     return out.getvalue()
 
 
-def cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and the lines of the table people read."""
-    regression = comparison.models[0].mse is not None
-    columns: list[tuple[str, Callable[[Row], str]]] = [("model", lambda row: shown(row.path))]
-    if regression:
-        columns += [("MSE", lambda row: number(row.mse)), ("SCC", lambda row: number(row.scc))]
-    else:
-        columns += [
-            ("accuracy", lambda row: percent(row.accuracy, 2)),
-            ("labels differ", lambda row: differing(row.labels_differing, row.labels_differing_percent)),
+def _is_regression(comparison: Comparison) -> bool:
+    return comparison.models[0].mse is not None
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Return the shortest ends of the paths, cut between folders, that tell them apart."""
+    parts = [path.split("/") for path in paths]
+    names = []
+    for own, path in zip(parts, paths, strict=True):
+        others = [other for other, its in zip(parts, paths, strict=True) if its != path]
+        length = next((n for n in range(1, len(own)) if all(o[-n:] != own[-n:] for o in others)), len(own))
+        names.append("/".join(own[-length:]))
+    return names
+
+
+def cells(
+    comparison: Comparison, *, wide: bool = False, short: bool = False
+) -> tuple[list[str], list[list[str]]]:
+    """Return heads and lines of the table people read.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    wide : bool
+        Everything: a line a figure, with the recall of every class that has rows, and a column a model. Else
+        a line a model and the columns that matter first.
+    short : bool
+        Models go by the shortest ends of their paths that tell them apart.
+    """
+    names = [shown(row.path) for row in comparison.models]
+    if short:
+        names = short_names(names)
+    columns = []
+    for head, get, detail in _COLUMNS:
+        column = [get(row) for row in comparison.models]
+        if set(column) != {_ABSENT} and (wide or not detail):
+            columns.append([head, *column])
+    if wide:
+        return ["", *names], columns + _recalls(comparison)
+    heads, *lines = zip(["model", *names], *columns, strict=True)
+    return list(heads), [list(line) for line in lines]
+
+
+def _recalls(comparison: Comparison) -> list[list[str]]:
+    by_model = [{score.label: score for score in row.classes} for row in comparison.models]
+    return [
+        [
+            f"recall of {shown_label(score.label)} ({score.rows:,} rows)",
+            *(percent(scores[score.label].recall, 2) for scores in by_model),
         ]
-    columns += [
-        ("mean error", lambda row: number(row.mean_abs_error)),
-        ("max error", lambda row: number(row.max_abs_error)),
-        ("inside bound", lambda row: percent(row.inside_bound_percent, 1)),
-        ("bytes", lambda row: "-" if row.n_bytes is None else f"{row.n_bytes:,}"),
-        ("load", lambda row: seconds(row.load_seconds)),
-        ("predict", lambda row: seconds(row.predict_seconds)),
-        ("speed-up", lambda row: times(row.speedup)),
-        ("linear cost", lambda row: times(row.linear_cost)),
+        for score in comparison.models[0].classes
+        if score.rows
     ]
-    if any(row.violations is not None for row in comparison.models):
-        columns += [
-            ("certified", lambda row: percent(row.certified_percent, 2)),
-            ("violations", lambda row: whole(row.violations)),
-        ]
-    if any(row.labels_differing_with_fallback is not None for row in comparison.models):
-        columns += [
-            ("differ with fallback", lambda row: whole(row.labels_differing_with_fallback)),
-            ("predict with fallback", lambda row: seconds(row.predict_seconds_with_fallback)),
-            ("speed-up with fallback", lambda row: times(row.speedup_with_fallback)),
-        ]
-    return [head for head, _ in columns], [[get(row) for _, get in columns] for row in comparison.models]
 
 
-def as_markdown(comparison: Comparison) -> str:
-    """Return the table in Markdown."""
-    heads, lines = cells(comparison)
+def as_markdown(comparison: Comparison, *, wide: bool = False) -> str:
+    """Return the table of :func:`cells` in Markdown."""
+    heads, lines = cells(comparison, wide=wide)
     rules = ["---"] + ["---:"] * (len(heads) - 1)
-    table = [heads, rules, *(map(markdown, line) for line in lines)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in table)
+    out = [map(markdown, heads), rules, *(map(markdown, line) for line in lines)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in out)
 
 
 def markdown(text: str) -> str:
@@ -133,49 +209,57 @@ def markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", shown(text))
 
 
-def as_text(comparison: Comparison) -> str:
-    """Return the table in aligned plain text."""
-    heads, lines = cells(comparison)
+def as_text(comparison: Comparison, *, wide: bool = False) -> str:
+    """Return the table of :func:`cells` in aligned plain text, within :data:`WIDTH` columns unless `wide`.
+
+    A model's name that is too long goes on below itself.
+    """
+    heads, lines = cells(comparison, wide=wide, short=True)
+    return _aligned(heads, lines, None if wide else WIDTH)
+
+
+def _aligned(heads: list[str], lines: list[list[str]], limit: int | None) -> str:
     widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
+    if limit is not None:
+        widths[0] = min(widths[0], max(len(heads[0]), limit - sum(width + 2 for width in widths[1:])))
     out = []
-    for line in (heads, *lines):
-        first, *rest = (
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        out.append("  ".join([first, *rest]).rstrip() + "\n")
+    for first, *rest in (heads, *lines):
+        pieces = [first[i : i + widths[0]] for i in range(0, len(first), widths[0])] or [""]
+        figures = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        out.append("  ".join([pieces[0].ljust(widths[0]), *figures]).rstrip() + "\n")
+        out += [f"{piece}\n" for piece in pieces[1:]]
     return "".join(out)
 
 
 def number(value: float | None) -> str:
     """Three digits, or a dash."""
-    return "-" if value is None else f"{value:.3g}"
+    return _ABSENT if value is None else f"{value:.3g}"
 
 
 def whole(value: int | None) -> str:
     """A count, or a dash."""
-    return "-" if value is None else f"{value:,}"
+    return _ABSENT if value is None else f"{value:,}"
 
 
 def times(value: float | None) -> str:
     """A ratio, or a dash."""
-    return "-" if value is None else f"{value:.3g}x"
+    return _ABSENT if value is None else f"{value:.3g}x"
 
 
 def percent(value: float | None, digits: int) -> str:
     """A percentage, or a dash."""
-    return "-" if value is None else f"{value:.{digits}f}%"
+    return _ABSENT if value is None else f"{value:.{digits}f}%"
 
 
 def differing(count: int | None, share: float | None) -> str:
     """``35 (0.21%)``, or a dash."""
-    return "-" if count is None or share is None else f"{count:,} ({share:.3g}%)"
+    return _ABSENT if count is None or share is None else f"{count:,} ({share:.3g}%)"
 
 
 def seconds(value: float | None) -> str:
     """A time in the unit that suits it, or a dash."""
     if value is None:
-        return "-"
+        return _ABSENT
     for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
         if value * factor >= 1 or unit == "µs":
             return f"{value * factor:.3g} {unit}"

@@ -1,0 +1,355 @@
+"""The rows and the exact model on which others are measured, and what is measured: one line for a model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmfast.errors import UnsupportedError
+from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds
+from svmfast.evaluation.score import Quality, percent, quality
+from svmfast.evaluation.timing import Timing, measure
+from svmfast.models.answer import Answer, answer
+from svmfast.models.base import BoundedModel, CountedModel, Model
+from svmfast.models.cascade import CascadeModel
+from svmfast.models.certified import bounds_its_error, certified_rows
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import FloatArray, Rows
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A model that takes part, with what is known of its file.
+
+    Attributes
+    ----------
+    path : str
+        How to call it in the report.
+    model : Model
+    n_bytes : int or None
+        Size of its file.
+    load_seconds : float or None
+    sha256 : str or None
+        Hash of its file.
+    source : str or None
+        What its file says it was made from, ``sha256:...``.
+    """
+
+    path: str
+    model: Model
+    n_bytes: int | None = None
+    load_seconds: float | None = None
+    sha256: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Quality):
+    """One model's line in a comparison; None where a figure has no meaning.
+
+    All figures without an ending are of what ``predict MODEL`` answers: a model with an exact model inside (a
+    cascade, or ``--embed-exact``) is judged with it. Such a model, and one that has a certificate alone, has
+    two more sets of figures: ``_with_fallback``, where an exact model answers the rows that are not certified
+    or of which a cascade is not sure (its own, else the one compared with: ``predict --exact``), and
+    ``_without_fallback``, the fast half alone (``predict --no-fallback``).
+
+    Attributes
+    ----------
+    path, kind : str
+    labels_differing : int or None
+        Rows whose label is not the exact model's; None for regression.
+    labels_differing_percent : float or None
+    values_differing_percent : float or None
+        Regression: root mean square difference from the exact model's values, over their standard deviation.
+    mean_abs_error, max_abs_error : float or None
+        |difference of decision values| from the exact model's, over all rows and decision functions; None
+        where one has a value for each class and the other one for each pair, or another order of labels.
+    inside_bound_percent : float or None
+        Rows inside the model's validity bound; None for a model that has none.
+    n_bytes : int or None
+    load_seconds, parse_seconds : float or None
+        Reading the model, and the data (the same for all).
+    predict_seconds : float
+        Median of the repeats, from parsed rows to labels, without parsing.
+    predict_seconds_range : (float, float)
+        Fastest and slowest repeat.
+    speedup : float
+        The exact model's `predict_seconds` over this one's.
+    linear_cost : float
+        `predict_seconds` over that of a linear model on the same rows.
+    multiply_adds, linear_cost_counted : float or None
+        Counted for a dense row, and over the linear model's; None where a kind does not count them, or where
+        an exact model inside evaluates only some pairs of classes.
+    exact_percent : float or None
+        Rows that the exact model inside answers; None without one.
+    certified_percent : float or None
+        Rows whose label is provably the exact model's; None for a model without a certificate, and for
+        regression, whose certificate is an error bar.
+    violations : int or None
+        Rows that break the certificate: some decision value farther from the exact one than its bound.
+    """
+
+    path: str
+    kind: str
+    labels_differing: int | None
+    labels_differing_percent: float | None
+    values_differing_percent: float | None
+    mean_abs_error: float | None
+    max_abs_error: float | None
+    inside_bound_percent: float | None
+    n_bytes: int | None
+    load_seconds: float | None
+    parse_seconds: float | None
+    predict_seconds: float
+    predict_seconds_range: tuple[float, float]
+    speedup: float
+    linear_cost: float
+    multiply_adds: float | None
+    linear_cost_counted: float | None
+    exact_percent: float | None = None
+    certified_percent: float | None = None
+    violations: int | None = None
+    labels_differing_with_fallback: int | None = None
+    accuracy_with_fallback: float | None = None
+    balanced_accuracy_with_fallback: float | None = None
+    predict_seconds_with_fallback: float | None = None
+    speedup_with_fallback: float | None = None
+    labels_differing_without_fallback: int | None = None
+    accuracy_without_fallback: float | None = None
+    balanced_accuracy_without_fallback: float | None = None
+    predict_seconds_without_fallback: float | None = None
+    speedup_without_fallback: float | None = None
+    mean_abs_error_without_fallback: float | None = None
+    max_abs_error_without_fallback: float | None = None
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One way to answer the rows, and how long it takes."""
+
+    said: Answer
+    timing: Timing
+
+
+class Ground:
+    """The exact model and the rows on which others are measured, one after the other.
+
+    Attributes
+    ----------
+    exact : Entrant
+    linear_seconds : float
+        What a linear model takes on the rows.
+    exact_seconds : float
+        What the exact model takes; known once a row was asked for.
+    """
+
+    def __init__(
+        self,
+        exact: Entrant,
+        rows: Rows,
+        targets: FloatArray,
+        *,
+        threads: int = 1,
+        repeats: int = 5,
+        limit_seconds: float = 20.0,
+    ) -> None:
+        self.exact, self._rows, self._targets = exact, rows, targets
+        self._threads, self._repeats, self._limit = threads, repeats, limit_seconds
+        self._unit = linear_multiply_adds(exact.model.head, rows)
+        self._reference: Answer | None = None
+        self.exact_seconds = math.nan
+        self.linear_seconds = self._time_linear()
+
+    def check(self, other: Entrant) -> None:
+        """Raise UnsupportedError where `other` does not answer the exact model's question."""
+        _same_question(self.exact, other)
+
+    def _time_linear(self) -> float:
+        head = self.exact.model.head
+        return linear_seconds(head, self._rows, threads=self._threads, repeats=self._repeats).seconds
+
+    def row(self, entrant: Entrant, *, parse_seconds: float | None = None) -> Row:
+        """Measure a model; the exact one is measured before any other."""
+        if self._reference is None and entrant is not self.exact:
+            self.row(self.exact)
+        model, head = entrant.model, entrant.model.head
+        inside = inside_exact(model)
+        alone = self._measured(model)
+        backed = self._backed(entrant, inside)
+        main = alone if inside is None or backed is None else backed
+        if self._reference is None:
+            self._reference, self.exact_seconds = main.said, main.timing.seconds
+        regression = head.is_regression
+        seconds, differing = main.timing.seconds, self._differing(main)
+        mean_error, max_error = self._errors(model, self._values(model, inside, main))
+        counted = self._counted(model, inside, main.said)
+        return Row(
+            path=entrant.path,
+            kind=model.kind,
+            **vars(quality(main.said.predicted, self._targets, regression=regression)),
+            labels_differing=differing,
+            labels_differing_percent=None if differing is None else percent(differing, len(self._rows)),
+            values_differing_percent=_spread_percent(main.said, self._reference) if regression else None,
+            mean_abs_error=mean_error,
+            max_abs_error=max_error,
+            inside_bound_percent=_inside_percent(model, self._rows),
+            n_bytes=entrant.n_bytes,
+            load_seconds=entrant.load_seconds,
+            parse_seconds=parse_seconds,
+            predict_seconds=seconds,
+            predict_seconds_range=(main.timing.fastest, main.timing.slowest),
+            speedup=self.exact_seconds / seconds,
+            linear_cost=seconds / self.linear_seconds,
+            multiply_adds=counted,
+            linear_cost_counted=None if counted is None or not self._unit else counted / self._unit,
+            exact_percent=None if inside is None else 100 * _open_share(main.said),
+            **self._certificate(entrant),
+            **self._halves(model, alone, backed),
+        )
+
+    def _measured(self, model: Model, exact: KernelExpansion | None = None) -> _Measured:
+        def call() -> Answer:
+            return answer(model, self._rows, exact=exact, exact_values=False, threads=self._threads)
+
+        return _Measured(*measure(call, repeats=self._repeats, limit_seconds=self._limit))
+
+    def _backed(self, entrant: Entrant, inside: KernelExpansion | None) -> _Measured | None:
+        """Measure with the exact model inside, or else with the one that is compared with, behind."""
+        model = entrant.model
+        exact = inside
+        if exact is None and bounds_its_error(model) and self._is_source(entrant):
+            given = self.exact.model
+            exact = given if isinstance(given, KernelExpansion) else None
+        if exact is None or model.head.is_regression:
+            return None
+        return self._measured(model, exact)
+
+    def _is_source(self, entrant: Entrant) -> bool:
+        """Whether the exact model may be the one that `entrant` was made from: known hashes must agree."""
+        sha256, source = self.exact.sha256, entrant.source
+        return sha256 is None or source is None or source == f"sha256:{sha256}"
+
+    def _differing(self, measured: _Measured) -> int | None:
+        if self.exact.model.head.is_regression:
+            return None
+        assert self._reference is not None
+        return int(np.count_nonzero(measured.said.predicted != self._reference.predicted))
+
+    def _values(self, model: Model, inside: KernelExpansion | None, main: _Measured) -> FloatArray:
+        """Return the values that predict prints: of rows left to the exact model, all are its own."""
+        if inside is None or model.head.n_functions <= 1 or not inside.head.same_functions(model.head):
+            return main.said.decisions
+        return answer(model, self._rows, exact=inside, threads=self._threads).decisions
+
+    def _errors(self, model: Model, decisions: FloatArray) -> tuple[float | None, float | None]:
+        if not model.head.same_functions(self.exact.model.head):
+            return None, None
+        assert self._reference is not None
+        if not decisions.size:
+            return 0.0, 0.0
+        difference = np.abs(decisions - self._reference.decisions)
+        return float(difference.mean()), float(difference.max())
+
+    def _counted(self, model: Model, inside: KernelExpansion | None, said: Answer) -> float | None:
+        """Multiply-adds of a row; with an exact model inside those of the rows that it answers as well."""
+        part = model.fast if isinstance(model, CascadeModel) else model
+        if not isinstance(part, CountedModel):
+            return None
+        count = part.multiply_adds(self._rows)
+        if inside is None:
+            return count
+        if model.head.n_functions > 1 and not isinstance(model, CascadeModel):
+            return None  # only the pairs in doubt are evaluated
+        return count + _open_share(said) * inside.multiply_adds(self._rows)
+
+    def _certificate(self, entrant: Entrant) -> dict[str, Any]:
+        """Return the certificate's figures; it says nothing of another exact model than its own."""
+        model = entrant.model
+        if not bounds_its_error(model) or not model.proven or not self._is_source(entrant):
+            return {}
+        assert self._reference is not None
+        decisions, bounds = model.certified_values(self._rows, threads=self._threads)
+        broken = (np.abs(decisions - self._reference.decisions) > bounds).any(axis=1)
+        found: dict[str, Any] = {"violations": int(np.count_nonzero(broken))}
+        if not model.head.is_regression:
+            certified = certified_rows(model.head, decisions, bounds)
+            found["certified_percent"] = percent(int(np.count_nonzero(certified)), len(self._rows))
+        return found
+
+    def _halves(self, model: Model, alone: _Measured, backed: _Measured | None) -> dict[str, Any]:
+        """Return the figures with and without the exact model behind."""
+        if backed is None:
+            return {}
+        found: dict[str, Any] = {}
+        for ending, part in (("with_fallback", backed), ("without_fallback", alone)):
+            worth = quality(part.said.predicted, self._targets, regression=False)
+            found |= {
+                f"labels_differing_{ending}": self._differing(part),
+                f"accuracy_{ending}": worth.accuracy,
+                f"balanced_accuracy_{ending}": worth.balanced_accuracy,
+                f"predict_seconds_{ending}": part.timing.seconds,
+                f"speedup_{ending}": self.exact_seconds / part.timing.seconds,
+            }
+        mean, largest = self._errors(model, alone.said.decisions)
+        return found | {
+            "mean_abs_error_without_fallback": mean,
+            "max_abs_error_without_fallback": largest,
+        }
+
+
+def inside_exact(model: Model) -> KernelExpansion | None:
+    """Return the exact model with which ``predict MODEL`` answers what `model` leaves open; None without.
+
+    Regression has none: what is left open depends on a tolerance that only the user knows.
+    """
+    if not bounds_its_error(model) or model.head.is_regression:
+        return None
+    return model.embedded_exact
+
+
+def _open_share(said: Answer) -> float:
+    """The share of rows that the exact model answered."""
+    assert said.certified is not None
+    return float(np.mean(~said.certified))
+
+
+def _spread_percent(said: Answer, reference: Answer) -> float:
+    spread = float(reference.predicted.std())
+    error = math.sqrt(float(np.mean((said.predicted - reference.predicted) ** 2)))
+    return error / spread * 100 if spread else (0.0 if error == 0 else math.inf)
+
+
+def _inside_percent(model: Model, rows: Rows) -> float | None:
+    if not isinstance(model, BoundedModel):
+        return None
+    return percent(int(np.count_nonzero(model.inside_bound(rows))), len(rows))
+
+
+def _same_question(exact: Entrant, other: Entrant) -> None:
+    a, b = exact.model.head, other.model.head
+    kinds = [_question(head.is_classifier, head.is_regression) for head in (a, b)]
+    if kinds[0] != kinds[1]:
+        raise UnsupportedError(
+            f"{other.path} is a {kinds[1]} model, {exact.path} a {kinds[0]} model",
+            "compare models that answer the same question",
+        )
+    if a.labels is None or b.labels is None:
+        return
+    # Models trained on the rows in another order have their labels in another order.
+    if sorted(a.labels.tolist()) != sorted(b.labels.tolist()):
+        raise UnsupportedError(
+            f"{other.path} has the labels {_listed(b.labels)}, {exact.path} {_listed(a.labels)}",
+            "compare models of the same labels",
+        )
+
+
+def _question(classifier: bool, regression: bool) -> str:
+    return "classification" if classifier else "regression" if regression else "one-class"
+
+
+def _listed(labels: np.ndarray) -> str:
+    shown = " ".join(str(int(label)) for label in labels[:8])
+    return f"{shown} ..." if len(labels) > 8 else shown
