@@ -82,10 +82,6 @@ class Kernel:
         return dot
 
 
-#: Laplacian support vectors are held with all their columns up to so many numbers (512 MiB).
-_DENSE_NUMBERS = 1 << 26
-
-
 class DecisionEngine:
     """Exact decision values of one kernel expansion, packed for this machine's vector units.
 
@@ -122,17 +118,12 @@ class DecisionEngine:
         self.n_functions = len(rho)
         self._sums = None
         self._laplacian = None
-        self._columns: NDArray[np.int32] | None = None
         if kernel.kind == LAPLACIAN:
             if nr_sv is not None:
                 sv_coef = pairwise_coefficients(sv_coef, nr_sv)
-            # Dense vectors of few columns out of very many would take memory that nothing fills.
-            if len(sv) * sv.n_columns > _DENSE_NUMBERS:
-                self._columns = np.unique(sv.indices)
-                sv = Rows(sv.indptr, self._among(sv.indices), sv.values, len(self._columns))
             self._laplacian = _core.LaplacianSums(
                 kernel.gamma,
-                sv.to_dense(),
+                *_arrays(sv),
                 np.ascontiguousarray(sv_coef, dtype=np.float64),
                 np.ascontiguousarray(rho, dtype=np.float64),
             )
@@ -142,9 +133,7 @@ class DecisionEngine:
                 kernel.gamma,
                 kernel.coef0,
                 kernel.degree,
-                np.ascontiguousarray(sv.indptr, dtype=np.int64),
-                np.ascontiguousarray(sv.indices, dtype=np.int32),
-                np.ascontiguousarray(sv.values, dtype=np.float64),
+                *_arrays(sv),
                 np.ascontiguousarray(sv_coef, dtype=np.float64),
                 np.ascontiguousarray(rho, dtype=np.float64),
                 np.ascontiguousarray(sizes, dtype=np.int64),
@@ -170,8 +159,7 @@ class DecisionEngine:
             Which values are asked for: a row meets only the classes of its pairs. The others mean nothing.
         """
         if self._laplacian is not None:
-            indices = rows.indices if self._columns is None else self._among(rows.indices)
-            values: FloatArray = self._laplacian.decide(rows.indptr, indices, rows.values, threads)
+            values: FloatArray = self._laplacian.decide(rows.indptr, rows.indices, rows.values, threads)
             return values
         if self._sums is None:  # a single-class model has no decision function
             return np.zeros((len(rows), 0))
@@ -179,14 +167,6 @@ class DecisionEngine:
         marks = None if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
         decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads, marks)
         return decisions
-
-    def _among(self, indices: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Number columns within those in use; all others get the number behind the last."""
-        assert self._columns is not None
-        place = np.searchsorted(self._columns, indices)
-        known = place < len(self._columns)
-        known[known] = self._columns[place[known]] == indices[known]
-        return np.where(known, place, len(self._columns)).astype(np.int32)
 
 
 class CellEngine:
@@ -232,7 +212,7 @@ class CellEngine:
         self._native = _core.CellSums(
             np.ascontiguousarray(gamma, dtype=np.float64),
             np.ascontiguousarray(sizes, dtype=np.int64),
-            landmarks.to_dense(),
+            *_arrays(landmarks),
             np.ascontiguousarray(coef, dtype=np.float64),
             np.ascontiguousarray(rho, dtype=np.float64),
             {"poly": 1, "triangle": 2}[pseudo_kind],
@@ -252,6 +232,15 @@ class CellEngine:
         hangs on the order of the sum; without, none is.
         """
         return self._native.decide(cell, rows.indptr, rows.indices, rows.values, threads)
+
+
+def _arrays(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32], FloatArray]:
+    """Return the three arrays of rows as the native core takes them."""
+    return (
+        np.ascontiguousarray(rows.indptr, dtype=np.int64),
+        np.ascontiguousarray(rows.indices, dtype=np.int32),
+        np.ascontiguousarray(rows.values, dtype=np.float64),
+    )
 
 
 def pairwise_coefficients(sv_coef: FloatArray, nr_sv: NDArray[np.int64]) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import sysconfig
 import threading
 from collections.abc import Iterator
@@ -39,6 +40,30 @@ def svmfast(
         capture_output=True,
         timeout=timeout * PATIENCE,
     )
+
+
+#: Runs a command and writes its peak of memory in KB. A process of its own, and a small one: a child's peak
+#: begins with that of the process it was forked from.
+METER = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[2:])
+open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(status if status >= 0 else 128 - status)
+"""
+
+
+def metered(
+    folder: Path, *args: str | os.PathLike[str], stdin: int | None = None
+) -> tuple[subprocess.CompletedProcess[bytes], float]:
+    """Run ``svmfast ARGS`` in a folder of its own; return how it ended and its peak of memory in MB."""
+    place = folder / "peak"
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", "-c", METER, place, PROGRAM, *map(os.fspath, args)],
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        capture_output=True,
+        timeout=60 * PATIENCE,
+    )
+    return done, int(place.read_text()) / 1024
 
 
 def data(name: str) -> Path:

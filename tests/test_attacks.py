@@ -7,11 +7,12 @@ gigabytes. mutated: found by a fuzzer.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
-from program import svmfast
+from program import metered, svmfast
 
 ATTACKS = Path(__file__).parent / "attacks"
 #: What is wrong with each: the first word of the line that says so, and the line.
@@ -44,3 +45,54 @@ def test_mutated_models_are_bad_input_or_an_answer(name: str) -> None:
         assert done.returncode in (0, 2)
         if done.returncode == 2:
             assert re.fullmatch(rf"{re.escape(str(path))}:\d+: .*; expected .*\n", done.stderr.decode())
+
+
+no_limits_here = pytest.mark.skipif(
+    "SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own"
+)
+
+
+def one_hot(kernel: str, n: int) -> str:
+    """Return a routed model of `n` landmarks, each of one feature that no other has, in columns far apart."""
+    ones, columns = " ".join(["1"] * n), " ".join(str(i * 400_000 % 2**31) for i in range(n))
+    starts = " ".join(map(str, range(n + 1)))
+    return (
+        f"svmfast-model 1.0\nkind routed\nsvm_type epsilon_svr\nkernel_type {kernel}\nn_features 2147483647\n"
+        "array children int64 2\n1 0\narray centers float64 1 1\n0\narray gamma float64 1\n1\n"
+        f"array sizes int64 1\n{n}\narray rho float64 1 1\n0\narray coef float64 1 {n}\n{ones}\n"
+        f"array landmark_start int64 {n + 1}\n{starts}\narray landmark_index int32 {n}\n{columns}\n"
+        f"array landmark_value float64 {n}\n{ones}\nend\n"
+    )
+
+
+@no_limits_here
+@pytest.mark.parametrize("name", ["A1", "A3", "C20", "C100"])
+def test_columns_far_apart_take_no_memory(name: str, tmp_path: Path) -> None:
+    for rows in ("three", "hundred"):
+        done, peak = metered(tmp_path, "predict", ATTACKS / f"{rows}.data", ATTACKS / f"{name}.model")
+        assert (done.returncode, done.stdout.count(b"\n")) == (0, 3 if rows == "three" else 100)
+        assert peak < 60
+
+
+@no_limits_here
+@pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
+def test_landmarks_without_common_columns_take_no_square(kernel: str, tmp_path: Path) -> None:
+    (tmp_path / "model").write_text(one_hot(kernel, 5_000))
+    for words in (("info", "model"), ("predict", ATTACKS / "three.data", "model"), ("bound-check", "model")):
+        done, peak = metered(tmp_path, *words[:-1], tmp_path / words[-1])
+        assert done.returncode in (0, 2)
+        assert peak < 80
+
+
+@no_limits_here
+def test_the_paper_s_bound_of_a_wide_expansion_takes_no_memory(tmp_path: Path) -> None:
+    text = (
+        "svmfast-model 1.0\nkind polynomial\nsvm_type epsilon_svr\ngamma 0.5\nn_features 2147483647\n"
+        "about zero\nsv_squared_norm 1.0\narray rho float64 1\n0\narray features int64 2\n1 2147483647\n"
+        "array centres float64 2 2\n0 0 1 1\narray sv_squared_norms float64 2\n1 1\n"
+        "array orders int32 2 1\n2 2\narray coefficients float64 12\n0 1 2 3 4 5 0 1 2 3 4 5\nend\n"
+    )
+    (tmp_path / "model").write_text(text)
+    done, peak = metered(tmp_path, "predict", "--bound", ATTACKS / "three.data", tmp_path / "model")
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 4)
+    assert peak < 60

@@ -119,30 +119,6 @@ def test_an_absurd_width_takes_no_memory_and_changes_no_value() -> None:
         assert np.allclose(np.array(done.stdout.split(), float), expected, rtol=1e-12, atol=1e-13)
 
 
-def test_columns_in_use_are_found_among_all() -> None:
-    """The engine's compact form against the plain one, rows with columns below, between and beyond."""
-    from svmfast import kernels
-
-    rng = np.random.default_rng(0)
-    dense = np.zeros((6, 40))
-    dense[:, [3, 17, 39]] = rng.normal(size=(6, 3))
-    rows = Rows.from_dense(rng.normal(size=(9, 45)))
-    arguments = (
-        kernels.Kernel("laplacian", 0.3),
-        Rows.from_dense(dense),
-        rng.normal(size=(2, 6)),
-        np.ones(2),
-        None,
-    )
-    plain = kernels.DecisionEngine(*arguments).decision_values(rows)
-    whole, kernels._DENSE_NUMBERS = kernels._DENSE_NUMBERS, 10
-    try:
-        compact = kernels.DecisionEngine(*arguments).decision_values(rows)
-    finally:
-        kernels._DENSE_NUMBERS = whole
-    assert np.allclose(compact, plain, rtol=1e-13, atol=1e-15)
-
-
 def test_libsvm_text_cut_behind_every_line() -> None:
     for name in ("iris_c_rbf_prob", "diabetes_eps_rbf_prob", "normal_one_rbf_prob", "iris_precomputed"):
         lines = (FIXTURES / "models" / f"{name}.model").read_bytes().splitlines(keepends=True)

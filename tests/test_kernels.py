@@ -14,6 +14,7 @@ import pytest
 from blocks import blocks_of
 from libsvm import svm as libsvm
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from svmfast import _core
 from svmfast.errors import UnsupportedError
@@ -255,3 +256,48 @@ def test_every_instruction_set_agrees(isa: str, tmp_path: Path) -> None:
         results.append(np.load(out))
     np.testing.assert_allclose(results[0]["fast"], results[1]["fast"], rtol=0, atol=1e-12)
     assert results[0]["slow"].tobytes() == results[1]["slow"].tobytes()
+
+
+def test_listed_laplacian_vectors_give_the_values_of_dense_ones() -> None:
+    """Vectors with few entries, alone, and beside dense ones without weight, with which panels are dense."""
+    rng = np.random.default_rng(3)
+    spread = np.sort(rng.choice(2**31 - 1, 60, replace=False)).astype(np.int32)
+    for columns, others in ((np.arange(60, dtype=np.int32), [60, 70]), (spread, [5, 7])):
+        few = np.where(rng.random((200, 60)) < 0.03, rng.normal(size=(200, 60)), 0)
+        few[np.arange(60), np.arange(60)] = 1.0
+        full = rng.normal(size=(100, 60))
+        rows = Rows.from_dense(np.where(rng.random((30, 64)) < 0.3, rng.normal(size=(30, 64)), 0))
+        beyond = np.append(columns, np.array([*others, 2**30, 2**31 - 2], np.int32))
+        order = np.argsort(beyond, kind="stable")
+        x = rows.to_dense(64)[:, order]
+        at = Rows.from_dense(x)
+        rows = Rows(at.indptr, beyond[order][at.indices], at.values, 2**31 - 1)
+        values = []
+        for dense in (few, np.concatenate([few, full])):
+            sv = Rows.from_dense(dense)
+            sv = Rows(sv.indptr, columns[sv.indices], sv.values, 2**31 - 1)
+            coef = np.zeros((2, len(sv)))
+            coef[:, :200] = np.random.default_rng(0).normal(size=(2, 200))
+            engine = DecisionEngine(Kernel("laplacian", 0.3), sv, coef, np.ones(2), None)
+            values.append(engine.decision_values(rows))
+        np.testing.assert_allclose(*values, rtol=1e-13, atol=1e-14)
+        z = np.zeros((200, 64))
+        z[:, :60] = few
+        k = np.exp(-0.3 * cdist(x, z[:, order], "cityblock"))
+        np.testing.assert_allclose(values[0], k @ coef[:, :200].T - 1, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("width", [40, 3000, 2**31 - 1])
+def test_columns_of_any_distance_are_told_apart(width: int) -> None:
+    """Far columns are found by hashing: every column beside and between the model's own must miss."""
+    rng = np.random.default_rng(width)
+    own = np.unique(rng.integers(0, width, 30)).astype(np.int32)
+    sv = Rows(np.array([0, len(own)]), own, rng.normal(size=len(own)), width)
+    kernel = Kernel("linear")
+    engine = DecisionEngine(kernel, sv, np.ones((1, 1)), np.zeros(1), None)
+    near = np.concatenate([own, own[own < width - 1] + 1, own[own > 0] - 1, rng.integers(0, width, 2000)])
+    near = np.unique(near).astype(np.int32)
+    rows = Rows(np.arange(len(near) + 1), near, np.ones(len(near)), width)
+    expected = np.zeros(len(near))
+    expected[np.isin(near, own)] = sv.values
+    np.testing.assert_array_equal(engine.decision_values(rows)[:, 0], expected)

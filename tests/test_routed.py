@@ -387,3 +387,55 @@ def test_libsvm_models_have_libsvm_kernels() -> None:
     exact = load_model(FIXTURES / "models" / "breast_c_rbf.model")
     with pytest.raises(ModelContentError, match=r"kernel_type: not a LIBSVM kernel \('laplacian'\)"):
         replace(exact, kernel=Kernel("laplacian", 1.0))  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("pseudo", [None, "poly", "triangle"])
+def test_listed_landmarks_give_the_bits_of_dense_ones(pseudo: str | None) -> None:
+    """Sparse landmarks far apart, alone, and with dense ones of no weight behind them in the same cell."""
+    rng = np.random.default_rng(4)
+    few = np.where(rng.random((90, 50)) < 0.04, rng.normal(size=(90, 50)), 0)
+    few[np.arange(50), np.arange(50)] = 1.0
+    columns = np.arange(50, dtype=np.int32) * 1_000_003
+    x = Rows.from_dense(np.where(rng.random((70, 50)) < 0.4, rng.normal(size=(70, 50)), 0))
+    rows = Rows(x.indptr, columns[x.indices], x.values, 50_000_000)
+    values = []
+    for dense in (few, np.concatenate([few, rng.normal(size=(60, 50))])):
+        m = len(dense)
+        landmarks = Rows.from_dense(dense)
+        coef = np.zeros((1, m))
+        coef[0, :90] = np.random.default_rng(1).normal(size=90)
+        extra = None
+        if pseudo == "poly":
+            pairs = np.array([[0, 1], [5, 5], [7, 80]])
+            extra = PseudoLandmarks("poly", np.array([3]), np.array([[1.0, -2.0, 0.5]]), pairs, np.zeros(0))
+        elif pseudo == "triangle":
+            r = np.zeros(m)
+            r[:90] = np.random.default_rng(2).uniform(1, 2, 90)
+            extra = PseudoLandmarks("triangle", np.array([1]), np.ones((1, 1)), np.zeros((0, 2), np.int64), r)
+        model = RoutedModel(
+            Head("epsilon_svr"), "rbf", np.array([0.3]), np.array([0]), np.zeros((0, 1)),
+            Rows(landmarks.indptr, columns[landmarks.indices], landmarks.values, 50_000_000),
+            np.array([m]), coef, np.ones((1, 1)), pseudo=extra,
+        )  # fmt: skip
+        values.append(model.decision_values(rows))
+    if pseudo != "triangle":  # there all landmarks take part in a maximum
+        np.testing.assert_array_equal(*values)
+    k = np.exp(-0.3 * cdist(x.to_dense(50), few, "sqeuclidean"))
+    if pseudo is None:
+        expected = k @ np.random.default_rng(1).normal(size=90) - 1
+        np.testing.assert_allclose(values[0][:, 0], expected, rtol=1e-11, atol=1e-12)
+
+
+def test_sparse_landmarks_against_the_definition() -> None:
+    for kernel, pseudo in (("rbf", "triangle"), ("rbf", "poly"), ("rbf", None), ("laplacian", None)):
+        model = routed(kernel=kernel, pseudo=pseudo)
+        thin = np.where(np.random.default_rng(9).random(model.landmarks.to_dense().shape) < 0.05, 1.5, 0.0)
+        model = replace(model, landmarks=Rows(*thinned(thin), n_columns=9))
+        x = data()
+        values = model.decision_values(Rows.from_dense(x))
+        np.testing.assert_allclose(values, slow_values(model, x), rtol=1e-10, atol=1e-11)
+
+
+def thinned(dense: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int32], FloatArray]:
+    rows = Rows.from_dense(dense)
+    return rows.indptr, rows.indices, rows.values

@@ -112,7 +112,9 @@ class LaplacianSums:
     def __init__(
         self,
         gamma: float,
-        sv: NDArray[np.float64],
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
         sv_coef: NDArray[np.float64],
         rho: NDArray[np.float64],
     ) -> None: ...
@@ -129,7 +131,9 @@ class CellSums:
         self,
         gamma: NDArray[np.float64],
         sizes: NDArray[np.int64],
-        landmarks: NDArray[np.float64],
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
         coef: NDArray[np.float64],
         rho: NDArray[np.float64],
         kind: int,
@@ -291,7 +295,7 @@ def vote_counts(
 class PolynomialValues:
     def __init__(
         self,
-        position: NDArray[np.int32],
+        features: NDArray[np.int32],
         gamma: float,
         about_zero: bool,
         centres: NDArray[np.float64],

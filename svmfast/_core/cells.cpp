@@ -17,6 +17,9 @@ namespace {
 constexpr double LOG2E = 1.4426950408889634;
 // Rows grouped by cell at a time: they and their answers stay in the second-level cache.
 constexpr std::size_t MOST_ROWS = 8192, FEWEST_ROWS = 256;
+// Below this share of values that are not zero landmarks are listed: the dense ones, which are there twice, would take
+// more than ten times the memory, and as long.
+constexpr double LISTED_SHARE = 0.1;
 // Shares of a fit's tiles that are summed apart. Fixed, so that sums do not depend on the threads.
 constexpr std::size_t SHARES = 8;
 
@@ -34,14 +37,15 @@ Aligned<double> panels(const std::vector<const double *> &rows, std::size_t n, d
 
 class CellSums {
    public:
-    // coef: one row for each function, all cells' landmarks side by side; pseudo_coef likewise. `pseudo` holds the pairs of
-    // each cell's own landmarks (poly) or nothing, `distance` the distances of each pseudo landmark from them (triangle).
+    // Landmarks are sparse rows (indptr, indices, values). coef: one row for each function, all cells' landmarks side by
+    // side; pseudo_coef likewise. `pseudo` holds the pairs of each cell's own landmarks (poly) or nothing, `distance` the distances of each pseudo landmark from them (triangle).
     // group_sizes: landmarks of each class in each cell where coef is in LIBSVM's arrangement, else no columns.
-    CellSums(In1<double> gamma, In1<std::int64_t> sizes, In2<double> landmarks, In2<double> coef, In2<double> rho, int kind,
-             In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef,
-             In2<std::int64_t> group_sizes) {
-        const std::size_t n = gamma.shape(0), m = landmarks.shape(0), p = rho.shape(1), q = pseudo_coef.shape(1);
-        e.columns = landmarks.shape(1);
+    CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+             In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
+             In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef, In2<std::int64_t> group_sizes) {
+        const std::size_t n = gamma.shape(0), m = indptr.shape(0) - 1, p = rho.shape(1), q = pseudo_coef.shape(1);
+        const CellRows landmarks{indptr.data(), indices.data(), values.data()};
+        e.columns = 0;
         e.functions = p;
         const std::size_t k = e.groups = group_sizes.shape(1);
         e.kind = static_cast<Pseudo>(kind);
@@ -65,6 +69,7 @@ class CellSums {
             pseudo_at += cell.pseudo;
             if (e.kind == Pseudo::triangle) distance_at += cell.m * cell.pseudo;
             e.widest = std::max(e.widest, cell.m + cell.pseudo);
+            e.columns = std::max(e.columns, cell.features.size());
             e.cells.push_back(std::move(cell));
         }
     }
@@ -131,26 +136,11 @@ class CellSums {
     }
 
     void pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at, double gamma,
-              const In2<double> &landmarks, const In2<double> &coef, const In2<double> &rho,
+              const CellRows &landmarks, const In2<double> &coef, const In2<double> &rho,
               const In2<std::int64_t> &pairs, const In1<double> &distance, const In2<double> &pseudo_coef) const {
-        const std::size_t d = e.columns, m = cell.m, stride = padded(m, CELL_OCTET);
+        const std::size_t m = cell.m;
         cell.gamma = gamma;
-        cell.max_norm = 0;
-        const double scale = 2 * gamma * LOG2E;
-        std::vector<const double *> rows(m);
-        cell.columns.assign(d * stride, 0.0);
-        cell.init.assign(stride, 0.0);
-        for (std::size_t j = 0; j < m; ++j) {
-            const double *u = rows[j] = landmarks.data() + (at + j) * d;
-            double norm = 0;
-            for (std::size_t f = 0; f < d; ++f) {
-                norm += u[f] * u[f];
-                cell.columns[f * stride + j] = scale * u[f];
-            }
-            cell.init[j] = -gamma * LOG2E * norm;
-            cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
-        }
-        cell.vectors = panels(rows, d, scale);
+        pack_landmarks(cell, at, landmarks);
         if (e.kind == Pseudo::poly) {
             cell.pair.assign(pairs.data() + 2 * pseudo_at, pairs.data() + 2 * (pseudo_at + cell.pseudo));
             for (const std::int64_t i : cell.pair)
@@ -174,6 +164,52 @@ class CellSums {
         }
         cell.active = active.size();
         cell.coef = panels(active, width, 1.0);
+    }
+
+    void pack_landmarks(Cell &cell, std::size_t at, const CellRows &landmarks) const {
+        const std::size_t m = cell.m, stride = padded(m, CELL_OCTET);
+        const std::int64_t *start = landmarks.indptr + at;
+        const std::size_t nnz = start[m] - start[0];
+        cell.features = ActiveColumns::of(landmarks.indices + start[0], nnz);
+        const std::size_t d = cell.features.size();
+        cell.listed = static_cast<double>(nnz) < LISTED_SHARE * static_cast<double>(d) * static_cast<double>(stride);
+        const double scale = 2 * cell.gamma * LOG2E;
+        cell.max_norm = 0;
+        cell.init.assign(stride, 0.0);
+        std::vector<double> dense(cell.listed ? 0 : m * d, 0.0);
+        if (cell.listed) {
+            cell.list_start.assign(d + 1, 0);
+            cell.list_landmark.resize(nnz);
+            cell.list_value.resize(nnz);
+            for (std::int64_t k = start[0]; k < start[m]; ++k)
+                ++cell.list_start[cell.features.position(landmarks.indices[k]) + 1];
+            for (std::size_t f = 0; f < d; ++f) cell.list_start[f + 1] += cell.list_start[f];
+        } else {
+            cell.columns.assign(d * stride, 0.0);
+        }
+        std::vector<std::int64_t> next(cell.list_start);
+        for (std::size_t j = 0; j < m; ++j) {
+            double norm = 0;
+            for (std::int64_t k = start[j]; k < start[j + 1]; ++k) {
+                const double u = landmarks.values[k];
+                const std::size_t f = cell.features.position(landmarks.indices[k]);
+                norm += u * u;
+                if (cell.listed) {
+                    const std::int64_t to = next[f]++;
+                    cell.list_landmark[to] = static_cast<std::int32_t>(j);
+                    cell.list_value[to] = scale * u;
+                } else {
+                    cell.columns[f * stride + j] = scale * u;
+                    dense[j * d + f] = u;
+                }
+            }
+            cell.init[j] = -cell.gamma * LOG2E * norm;
+            cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
+        }
+        if (cell.listed) return;
+        std::vector<const double *> rows(m);
+        for (std::size_t j = 0; j < m; ++j) rows[j] = dense.data() + j * d;
+        cell.vectors = panels(rows, d, scale);
     }
 
     Cells e;
@@ -283,11 +319,12 @@ void register_cells(nanobind::module_ &m) {
     namespace nb = nanobind;
     using namespace svmfast;
     nb::class_<CellSums>(m, "CellSums")
-        .def(nb::init<In1<double>, In1<std::int64_t>, In2<double>, In2<double>, In2<double>, int, In1<std::int64_t>,
-                      In2<std::int64_t>, In1<double>, In2<double>, In2<std::int64_t>>(),
-             nb::arg("gamma").noconvert(), nb::arg("sizes").noconvert(), nb::arg("landmarks").noconvert(),
-             nb::arg("coef").noconvert(), nb::arg("rho").noconvert(), nb::arg("kind"),
-             nb::arg("pseudo_sizes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("distance").noconvert(),
+        .def(nb::init<In1<double>, In1<std::int64_t>, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<double>,
+                      In2<double>, int, In1<std::int64_t>, In2<std::int64_t>, In1<double>, In2<double>,
+                      In2<std::int64_t>>(),
+             nb::arg("gamma").noconvert(), nb::arg("sizes").noconvert(), nb::arg("indptr").noconvert(),
+             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("coef").noconvert(),
+             nb::arg("rho").noconvert(), nb::arg("kind"), nb::arg("pseudo_sizes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("distance").noconvert(),
              nb::arg("pseudo_coef").noconvert(), nb::arg("group_sizes").noconvert())
         .def("decide", &CellSums::decide, nb::arg("cell").noconvert(), nb::arg("indptr").noconvert(),
              nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "active_columns.hpp"
 #include "aligned.hpp"
 #include "dispatch.hpp"
 
@@ -26,8 +27,14 @@ enum class Pseudo : int { none = 0, poly = 1, triangle = 2 };
 struct Cell {
     std::size_t m, pseudo, active;       // landmarks, pseudo landmarks, decision functions that are not constant
     double gamma;
+    ActiveColumns features;              // the columns in which some landmark is not zero; others count in norms alone
+    // Where few of their values are not zero, landmarks are stored by feature; the sums have the same bits.
+    bool listed;
     Aligned<double> vectors;             // [panel][feature][panel width]: 2 gamma log2(e) u
     Aligned<double> columns;             // [feature][m padded to 8]: the same; for sparse rows
+    std::vector<std::int64_t> list_start;    // listed: [features + 1]
+    std::vector<std::int32_t> list_landmark; // listed: ascending within a feature
+    std::vector<double> list_value;          // listed: 2 gamma log2(e) u
     Aligned<double> init;                // [m padded to 8]: -gamma log2(e) ||u||^2
     std::vector<std::int64_t> pair;      // [pseudo][2], poly
     std::vector<double> distance;        // [pseudo][m]: ||v - u||, triangle
@@ -41,7 +48,8 @@ struct Cell {
 };
 
 struct Cells {
-    std::size_t columns, functions;
+    std::size_t columns;  // most features of a cell
+    std::size_t functions;
     std::size_t groups;  // classes, whose pairs are the functions, each with its own landmarks; 0: not so arranged
     Pseudo kind;
     std::vector<Cell> cells;

@@ -19,7 +19,6 @@ namespace {
 // Below this share of stored values the model's columns are cheaper to walk than panels that hold its zeros (measured).
 constexpr double SCATTER_DENSITY = 0.04;
 constexpr double PANEL_BYTES_LIMIT = 1024.0 * 1024 * 1024;
-constexpr std::int32_t WIDEST_COLUMN_MAP = 1 << 24;
 
 class DecisionSums {
    public:
@@ -94,14 +93,7 @@ class DecisionSums {
     }
 
     void find_active(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values) {
-        std::vector<std::int32_t> columns(indices.data(), indices.data() + indices.shape(0));
-        std::sort(columns.begin(), columns.end());
-        columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-        e.active = std::move(columns);
-        if (!e.active.empty() && e.active.back() < WIDEST_COLUMN_MAP) {
-            e.column_map.assign(e.active.back() + 1, -1);
-            for (std::size_t f = 0; f < e.active.size(); ++f) e.column_map[e.active[f]] = static_cast<std::int32_t>(f);
-        }
+        e.active = ActiveColumns::of(indices.data(), indices.shape(0));
         e.max_norm = 0;
         for (std::size_t i = 0; i < e.n; ++i) {
             double norm = 0;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "active_columns.hpp"
 #include "aligned.hpp"
 #include "dispatch.hpp"
 
@@ -32,8 +33,7 @@ struct Expansion {
     std::size_t groups, width, functions;
     std::size_t n;  // support vectors
 
-    std::vector<std::int32_t> active;      // column numbers, ascending
-    std::vector<std::int32_t> column_map;  // column -> position in active or -1; empty when columns are too many
+    ActiveColumns active;
 
     std::size_t lanes;                      // support vectors per panel
     std::vector<std::size_t> group_end;     // one past the last support vector of each group
@@ -58,16 +58,7 @@ struct Expansion {
 
     std::size_t panels() const { return group_panels.back(); }
 
-    std::int32_t position(std::int32_t column) const {
-        if (!column_map.empty())
-            return static_cast<std::size_t>(column) < column_map.size() ? column_map[column] : -1;
-        std::size_t lo = 0, hi = active.size();
-        while (lo < hi) {
-            const std::size_t mid = (lo + hi) / 2;
-            if (active[mid] < column) lo = mid + 1; else hi = mid;
-        }
-        return lo < active.size() && active[lo] == column ? static_cast<std::int32_t>(lo) : -1;
-    }
+    std::int32_t position(std::int32_t column) const { return active.position(column); }
 };
 
 // LIBSVM's own power, multiplication by multiplication.

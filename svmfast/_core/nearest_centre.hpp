@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "active_columns.hpp"
 #include "aligned.hpp"
 #include "polynomial.hpp"
 
@@ -17,32 +18,18 @@ struct Csr {
     const double *values;
 };
 
-// The table from columns to variables; -1 is no variable.
-class Columns {
-   public:
-    Columns(const std::int32_t *position, std::size_t width, std::size_t d)
-        : position(position), width(width), d(d), identity(width == d) {
-        for (std::size_t i = 0; identity && i < d; ++i) identity = position[i] == std::int32_t(i);
-    }
-    std::int32_t variable(std::int32_t column) const { return std::size_t(column) < width ? position[column] : -1; }
-    // Whether all columns of the row are their own variables.
-    bool plain(const Csr &rows, std::size_t row) const {
-        const std::int64_t end = rows.indptr[row + 1];
-        return identity && (rows.indptr[row] == end || std::size_t(rows.indices[end - 1]) < d);
-    }
-
-   private:
-    const std::int32_t *position;
-    std::size_t width, d;
-    bool identity;
-};
+// Whether all columns of a row are their own variables.
+inline bool is_plain(const ActiveColumns &variables, const Csr &rows, std::size_t row) {
+    const std::int64_t end = rows.indptr[row + 1];
+    return variables.plain() && (rows.indptr[row] == end || std::size_t(rows.indices[end - 1]) < variables.size());
+}
 
 class NearestCentre {
    public:
     // ||z - mu_c||^2 / 2 without what all centres share: about the mean m of the centres
     // ||mu_c - m||^2 / 2 + m.(mu_c - m) - z.(mu_c - m), everything scaled by a power of two so that single precision
     // neither overflows nor underflows.
-    NearestCentre(const Columns &table, const double *centres, std::size_t cells, std::size_t d)
+    NearestCentre(const ActiveColumns &table, const double *centres, std::size_t cells, std::size_t d)
         : table(table), cells(cells) {
         std::vector<double> mean(d, 0.0);
         for (std::size_t c = 0; c < cells; ++c)
@@ -85,7 +72,7 @@ class NearestCentre {
             std::int64_t start[batch + 1];
             const std::int32_t *at = rows.indices + first_entry;
             bool plain = true;
-            for (std::size_t row = begin; plain && row < end; ++row) plain = table.plain(rows, row);
+            for (std::size_t row = begin; plain && row < end; ++row) plain = is_plain(table, rows, row);
             if (plain) {
                 for (std::size_t row = begin; row <= end; ++row) start[row - begin] = rows.indptr[row] - first_entry;
                 const double *from = rows.values + first_entry;
@@ -95,7 +82,7 @@ class NearestCentre {
                 for (std::size_t row = begin; row < end; ++row) {
                     start[row - begin] = known;
                     for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) {
-                        const std::int32_t v = table.variable(rows.indices[k]);
+                        const std::int32_t v = table.position(rows.indices[k]);
                         positions[known] = v;
                         value[known] = float(-rows.values[k] * scale);
                         known += v >= 0;
@@ -112,7 +99,7 @@ class NearestCentre {
     }
 
    private:
-    Columns table;
+    const ActiveColumns &table;  // its columns are the variables
     std::size_t cells;
     // Scaled centres about their mean, feature by feature, and what the score starts from.
     double scale = 1;
@@ -124,7 +111,7 @@ class NearestCentre {
     std::int32_t nearest_in_double(const Csr &rows, std::size_t row) const {
         std::vector<double> score(offset);
         for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) {
-            const std::int32_t v = table.variable(rows.indices[k]);
+            const std::int32_t v = table.position(rows.indices[k]);
             if (v < 0) continue;
             const double z = rows.values[k] * scale, *line = shifted.data() + std::size_t(v) * cells;
             for (std::size_t c = 0; c < cells; ++c) score[c] -= z * line[c];

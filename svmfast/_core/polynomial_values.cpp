@@ -39,14 +39,16 @@ struct SparseRow {
 
 class PolynomialValues {
    public:
-    // position: column -> variable or -1. bound_degrees (cells, functions, top + 1) and bound_rest (cells, functions, 5)
+    // features: the column of each variable, ascending. bound_degrees (cells, functions, top + 1) and bound_rest (cells, functions, 5)
     // are those of svmfast.certificate.error_bounds.
-    PolynomialValues(In1<std::int32_t> position, double gamma, bool about_zero, In2<double> centres,
+    PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centres,
                      In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
                      std::optional<In3> bound_degrees, std::optional<In3> bound_rest)
-        : position_(position), table(position.data(), position.shape(0), d), centres_(centres), orders_(orders), starts_(starts), coefficients_(coefficients),
+        : table(std::vector<std::int32_t>(features.data(), features.data() + features.shape(0))),
+          centres_(centres), orders_(orders), starts_(starts), coefficients_(coefficients),
           rho_(rho), degrees_(bound_degrees), rest_(bound_rest), gamma(gamma), about_zero(about_zero),
           cells(centres.shape(0)), d(centres.shape(1)), p(rho.shape(0)), W(SVMFAST_DISPATCH(polynomial_lanes)) {
+        if (features.shape(0) != d) throw std::invalid_argument("a column for each variable is needed");
         if (orders.shape(0) != cells || orders.shape(1) != p || starts.shape(0) != cells || starts.shape(1) != p)
             throw std::invalid_argument("orders, starts, centres and rho do not fit together");
         for (std::size_t i = 0; i < cells * p; ++i) {
@@ -103,8 +105,7 @@ class PolynomialValues {
     }
 
    private:
-    In1<std::int32_t> position_;
-    Columns table;
+    ActiveColumns table;
     In2<double> centres_;
     In2<std::int32_t> orders_;
     In2<std::int64_t> starts_;
@@ -131,7 +132,7 @@ class PolynomialValues {
         double other = 0;
         for (std::size_t k = begin; k < end; ++k) {
             const double z = rows.values[k];
-            const std::int32_t v = table.variable(rows.indices[k]);
+            const std::int32_t v = table.position(rows.indices[k]);
             if (v < 0) {
                 other += z * z;
             } else {
@@ -274,12 +275,12 @@ class PolynomialValues {
             const std::int64_t begin = run.rows.indptr[row], end = run.rows.indptr[row + 1];
             const std::int32_t *index = run.rows.indices;
             const double *value = run.rows.values;
-            if (table.plain(run.rows, row)) {
+            if (is_plain(table, run.rows, row)) {
                 for (std::int64_t k = begin; k < end; ++k) w[std::size_t(index[k]) * width + r] = value[k];
                 continue;
             }
             for (std::int64_t k = begin; k < end; ++k) {
-                const std::int32_t v = table.variable(index[k]);
+                const std::int32_t v = table.position(index[k]);
                 if (v < 0)
                     other[r] += value[k] * value[k];
                 else
@@ -349,7 +350,7 @@ void register_polynomial_values(nanobind::module_ &m) {
     nb::class_<PolynomialValues>(m, "PolynomialValues")
         .def(nb::init<In1<std::int32_t>, double, bool, In2<double>, In2<std::int32_t>, In2<std::int64_t>, In1<double>,
                       In1<double>, std::optional<In3>, std::optional<In3>>(),
-             "position"_a.noconvert(), "gamma"_a, "about_zero"_a, "centres"_a.noconvert(), "orders"_a.noconvert(),
+             "features"_a.noconvert(), "gamma"_a, "about_zero"_a, "centres"_a.noconvert(), "orders"_a.noconvert(),
              "starts"_a.noconvert(), "coefficients"_a.noconvert(), "rho"_a.noconvert(),
              "bound_degrees"_a.noconvert().none(), "bound_rest"_a.noconvert().none())
         .def("values", &PolynomialValues::values, "indptr"_a.noconvert(), "indices"_a.noconvert(),

@@ -37,7 +37,8 @@ class Router {
             CentreTree::Node node{};
             node.children = count;
             node.first_child = next;
-            node.padded = (count + CentreTree::WIDTH - 1) / CentreTree::WIDTH * CentreTree::WIDTH;
+            // An only child is reached without a comparison.
+            if (count > 1) node.padded = (count + CentreTree::WIDTH - 1) / CentreTree::WIDTH * CentreTree::WIDTH;
             node.values = values;
             node.norms = norms;
             node.cell = count ? -1 : cells++;
@@ -50,7 +51,7 @@ class Router {
         tree.values.assign(values, 0.0);
         tree.norms.assign(norms, std::numeric_limits<double>::infinity());
         for (const CentreTree::Node &node : tree.nodes)
-            for (std::size_t j = 0; j < node.children; ++j) {
+            for (std::size_t j = 0; node.padded && j < node.children; ++j) {
                 const double *c = centers.data() + (node.first_child + j - 1) * tree.columns;
                 double norm = 0;
                 for (std::size_t f = 0; f < tree.columns; ++f) {
@@ -127,12 +128,20 @@ L1Panels l1_panels(const double *x, std::size_t n, std::size_t columns, double g
     return p;
 }
 
+// Below this share of values that are not zero vectors are listed (see cells.cpp).
+constexpr double LISTED_SHARE = 0.1;
+
 class LaplacianSums {
    public:
-    LaplacianSums(double gamma, In2<double> sv, In2<double> sv_coef, In1<double> rho)
-        : p(l1_panels(sv.data(), sv.shape(0), sv.shape(1), gamma)) {
+    // Support vectors as sparse rows (indptr, indices, values).
+    LaplacianSums(double gamma, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
+                  In2<double> sv_coef, In1<double> rho) {
+        p.n = indptr.shape(0) - 1;
+        p.gamma = gamma;
+        p.lanes = SVMFAST_DISPATCH(laplacian_lanes);
         if (sv_coef.shape(1) != p.n || sv_coef.shape(0) != rho.shape(0))
             throw std::invalid_argument("coefficients and vectors do not fit together");
+        pack(indptr.data(), indices.data(), values.data());
         p.width = sv_coef.shape(0);
         p.rho.assign(rho.data(), rho.data() + p.width);
         p.coef.assign(p.panels() * p.width * p.lanes, 0.0);
@@ -156,6 +165,27 @@ class LaplacianSums {
 
    private:
     L1Panels p;
+
+    void pack(const std::int64_t *indptr, const std::int32_t *indices, const double *values) {
+        const std::int64_t begin = indptr[0], end = indptr[p.n];
+        p.features = ActiveColumns::of(indices + begin, end - begin);
+        p.columns = p.features.size();
+        p.listed = static_cast<double>(end - begin) < LISTED_SHARE * static_cast<double>(p.n) * static_cast<double>(p.columns);
+        if (p.listed)
+            p.list_start.assign(1, 0);
+        else
+            p.values.assign(p.panels() * p.columns * p.lanes, 0.0);
+        for (std::size_t i = 0; i < p.n; ++i) {
+            for (std::int64_t k = indptr[i]; k < indptr[i + 1]; ++k) {
+                const std::int32_t f = p.features.position(indices[k]);
+                if (p.listed)
+                    p.list_column.push_back(f), p.list_value.push_back(values[k]);
+                else
+                    p.values[(i / p.lanes * p.columns + f) * p.lanes + i % p.lanes] = values[k];
+            }
+            if (p.listed) p.list_start.push_back(p.list_column.size());
+        }
+    }
 };
 
 Out<double> laplacian_matrix(In2<double> x, In2<double> z, double gamma, int threads) {
@@ -187,8 +217,9 @@ void register_routed(nanobind::module_ &m) {
     m.def("group_rows", &group_rows, nb::arg("cell").noconvert(), nb::arg("cells"), nb::arg("indptr").noconvert(),
           nb::arg("indices").noconvert(), nb::arg("values").noconvert());
     nb::class_<LaplacianSums>(m, "LaplacianSums")
-        .def(nb::init<double, In2<double>, In2<double>, In1<double>>(), nb::arg("gamma"), nb::arg("sv").noconvert(),
-             nb::arg("sv_coef").noconvert(), nb::arg("rho").noconvert())
+        .def(nb::init<double, In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<double>, In1<double>>(),
+             nb::arg("gamma"), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("sv_coef").noconvert(), nb::arg("rho").noconvert())
         .def("decide", &LaplacianSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("threads"));
     m.def("laplacian_matrix", &laplacian_matrix, nb::arg("x").noconvert(), nb::arg("z").noconvert(),

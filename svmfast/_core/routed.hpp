@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "active_columns.hpp"
 #include "aligned.hpp"
 #include "dispatch.hpp"
 
@@ -24,13 +25,19 @@ struct CentreTree {
     Aligned<double> norms;   // [node][padded]: ||centre||^2, infinite in the padding
 };
 
-// Rows of vectors under the Laplacian kernel exp(-gamma ||x - z||_1), in panels like those of decision.hpp.
+// Rows of vectors under the Laplacian kernel exp(-gamma ||x - z||_1), in panels like those of decision.hpp. Where few of
+// their values are not zero, they are listed instead.
 struct L1Panels {
     std::size_t n, columns, lanes, width;
     double gamma;
+    bool listed = false;
     Aligned<double> values;  // [panel][column][lanes]
+    std::vector<std::int64_t> list_start;    // listed: [n + 1]
+    std::vector<std::int32_t> list_column;   // listed
+    std::vector<double> list_value;          // listed
     Aligned<double> coef;    // [panel][width][lanes]; empty when only kernel values are wanted
     std::vector<double> rho;
+    ActiveColumns features;  // for decisions: the columns in which some vector is not zero
     std::size_t panels() const { return (n + lanes - 1) / lanes; }
 };
 
@@ -45,7 +52,7 @@ struct SparseRows {
 // Cells of the rows [first, last) -> out[row].
 SVMFAST_DECLARE(void nearest_cells(const CentreTree &, const SparseRows &, std::size_t first, std::size_t last,
                                    std::int32_t *out))
-// Decision values of the rows [first, last) -> out[row][width].
+// Decision values of the rows [first, last) -> out[row][width]. Columns that no vector has add the same to all distances.
 SVMFAST_DECLARE(void laplacian_decisions(const L1Panels &, const SparseRows &, std::size_t first, std::size_t last,
                                          double *out))
 // Kernel values of the dense rows [first, last) of x -> out[row][n].

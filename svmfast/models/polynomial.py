@@ -31,8 +31,6 @@ from svmfast.rows import FloatArray, Rows
 
 MAX_ORDER = 32
 ABOUT = ("zero", "centre")
-# Columns up to which a table translates them to variables (4 bytes each).
-WIDEST_TABLE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,16 +206,13 @@ class PolynomialModel:
         d = self.centres.shape[1]
         count = [math.comb(d + int(order), int(order)) for order in self.orders.flat]
         starts = np.concatenate(([0], np.cumsum(count)[:-1])).astype(np.int64).reshape(self.orders.shape)
-        position = self._position
-        if position is None:  # the columns that _translated gives, of which the last is no variable
-            position = np.append(np.arange(d, dtype=np.int32), np.int32(-1))
         certificate = (
             (None, None)
             if self.bound_degrees is None or self.bound_rest is None
             else (np.ascontiguousarray(self.bound_degrees), np.ascontiguousarray(self.bound_rest))
         )
         return _core.PolynomialValues(
-            position,
+            self.features.astype(np.int32),
             self.gamma,
             self.about == "zero",
             np.ascontiguousarray(self.centres),
@@ -228,40 +223,15 @@ class PolynomialModel:
             *certificate,
         )
 
-    def _translated(self, rows: Rows) -> Rows:
-        """Return the rows in the columns that the native table knows."""
-        if self._position is not None:
-            return rows
-        # Too wide for a table: translate the columns themselves; d stands for "no variable".
-        d = len(self.features)
-        at = np.searchsorted(self.features, rows.indices)
-        known = (
-            (at < d) & (self.features[np.minimum(at, d - 1)] == rows.indices)
-            if d
-            else np.zeros(len(at), np.bool_)
-        )
-        indices = np.where(known, at, d).astype(np.int32)
-        return Rows(rows.indptr, indices, rows.values, d + 1)
-
-    @cached_property
-    def _position(self) -> NDArray[np.int32] | None:
-        if self.n_features > WIDEST_TABLE:
-            return None
-        position = np.full(self.n_features, -1, dtype=np.int32)
-        position[self.features] = np.arange(len(self.features), dtype=np.int32)
-        return position
-
     def cells(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
         """Return the cell of every row: the nearest centre, the first of equals; ``(n,)`` int32."""
         if self.n_cells == 1:
             return np.zeros(len(rows), dtype=np.int32)
-        rows = self._translated(rows)
         return self._native.nearest(rows.indptr, rows.indices, rows.values, threads)
 
     def _run(
         self, rows: Rows, *, bounds: bool, threads: int
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int32], FloatArray | None]:
-        rows = self._translated(rows)
         return self._native.values(rows.indptr, rows.indices, rows.values, bounds, threads)
 
     def evaluate(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
@@ -292,12 +262,21 @@ class PolynomialModel:
         if self.gamma == 0:
             return np.ones(len(rows), dtype=np.bool_)
         cells = self.cells(rows)
+        mine = Rows(rows.indptr, self._variables(rows.indices), rows.values, self.centres.shape[1])
         out = np.empty(len(rows), dtype=np.bool_)
         for cell in range(self.n_cells):
-            mine = np.flatnonzero(cells == cell)
-            squared = centred_squared_norms(rows.take(mine), self.full_centre(cell))
-            out[mine] = inside_bound(self.gamma, float(self.sv_squared_norms[cell]), squared)
+            which = np.flatnonzero(cells == cell)
+            squared = centred_squared_norms(mine.take(which), self.centres[cell])
+            out[which] = inside_bound(self.gamma, float(self.sv_squared_norms[cell]), squared)
         return out
+
+    def _variables(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the number of each column's variable; that behind the last for columns without one."""
+        d = len(self.features)
+        at = np.searchsorted(self.features, columns)
+        known = at < d
+        known[known] = self.features[at[known]] == columns[known]
+        return np.where(known, at, d).astype(np.int32)
 
     def multiply_adds(self, rows: Rows) -> float:
         """Return the mean count of multiply-adds a dense row costs: distances to the centres, and terms."""
@@ -305,13 +284,6 @@ class PolynomialModel:
         terms = np.array([sum(math.comb(d + int(order), int(order)) for order in row) for row in self.orders])
         share = np.bincount(self.cells(rows), minlength=cells) / max(1, len(rows))
         return float(share @ terms) + (cells * d if cells > 1 else 0)
-
-    def full_centre(self, cell: int) -> FloatArray:
-        """Return a centre over all columns up to the last variable's."""
-        width = int(self.features[-1]) + 1 if len(self.features) else 0
-        centre = np.zeros(width)
-        centre[self.features] = self.centres[cell]
-        return centre
 
     def to_record(self) -> Record:
         """Return everything needed to make the model again."""

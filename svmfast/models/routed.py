@@ -34,8 +34,6 @@ IntArray = NDArray[np.int64]
 
 #: Kernels a routed model may have.
 ROUTED_KERNELS = ("rbf", LAPLACIAN)
-#: Landmarks are held densely, and all cells met in one native call, up to so many bytes.
-_DENSE_BYTES = 512 * 2**20
 #: In LIBSVM's arrangement landmarks with fewer of their entries stored meet rows one by one.
 _DENSE_SHARE = 0.2
 #: The minor format version that knows pseudo landmarks.
@@ -146,12 +144,6 @@ class RoutedModel:
                     "pseudo_type", "pseudo landmarks here", "them only with kernel rbf and without nr_sv"
                 )
             self.pseudo.check(self.sizes, p)
-            if self._dense_bytes > _DENSE_BYTES:
-                raise ModelContentError(
-                    "n_features",
-                    f"{m} landmarks of {self.landmarks.n_columns} columns beside pseudo landmarks",
-                    f"at most {_DENSE_BYTES} bytes of numbers",
-                )
 
     @property
     def n_cells(self) -> int:
@@ -221,19 +213,15 @@ class RoutedModel:
         return np.asarray(active.sum(axis=0), dtype=np.int64)
 
     def _cell_values(self, cell: int, rows: Rows, threads: int) -> FloatArray:
-        """Where one cell meets rows: Laplacian, and landmarks too wide or too sparse to be dense."""
+        """Where one cell meets rows: Laplacian, and sparse landmarks in LIBSVM's arrangement."""
         if self.sizes[cell] == 0:
             return np.tile(-self.rho[cell], (len(rows), 1))
         return self._engine(cell).decision_values(rows, threads=threads)
 
-    @property
-    def _dense_bytes(self) -> int:
-        return self.landmarks.n_columns * len(self.landmarks) * 8
-
     @cached_property
     def _cells(self) -> CellEngine | None:
         """All cells in one native call, each row of a cell a lane of one dense product."""
-        if self.kernel != "rbf" or self._dense_bytes > _DENSE_BYTES:
+        if self.kernel != "rbf":
             return None
         if self.nr_sv is not None and (self.head.n_classes < 2 or self.landmarks.density < _DENSE_SHARE):
             return None

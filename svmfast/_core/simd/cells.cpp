@@ -78,22 +78,66 @@ inline vd square_root(vd v) {
 
 inline vd absolute(vd v) { return maximum(v, -v); }
 
-// Scratch of one tile: rows by feature, kernel values, decision values and each class's shares; [..][PREDICT_ROWS] all.
+// Scratch of one tile: rows by feature, kernel values, decision values and each class's shares; [..][PREDICT_ROWS] all;
+// and the tile's rows in the features of a cell.
 struct Tile {
     Aligned<double> across, features, sums;
+    std::vector<std::int64_t> start, own_order;
+    std::vector<std::int32_t> position;
+    std::vector<double> value;
     explicit Tile(const Cells &e)
         : across(e.columns * PREDICT_ROWS), features((e.widest + CELL_OCTET) * PREDICT_ROWS),
-          sums((e.functions + e.groups * (e.groups ? e.groups - 1 : 0)) * PREDICT_ROWS) {}
+          sums((e.functions + e.groups * (e.groups ? e.groups - 1 : 0)) * PREDICT_ROWS), start(PREDICT_ROWS + 1),
+          own_order(PREDICT_ROWS) {
+        for (std::size_t r = 0; r < PREDICT_ROWS; ++r) own_order[r] = r;
+    }
+
+    // The rows order[0 .. count) with their columns numbered as the cell's features; columns that it lacks are left out.
+    CellRows among(const ActiveColumns &columns, const CellRows &rows, const std::int64_t *order, std::size_t count) {
+        position.clear(), value.clear();
+        for (std::size_t r = 0; r < count; ++r) {
+            for (std::int64_t i = rows.indptr[order[r]]; i < rows.indptr[order[r] + 1]; ++i) {
+                const std::int32_t at = columns.position(rows.indices[i]);
+                if (at < 0) continue;
+                position.push_back(at), value.push_back(rows.values[i]);
+            }
+            start[r + 1] = position.size();
+        }
+        return {start.data(), position.data(), value.data()};
+    }
 };
 
-void sparse_exponents(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *order,
-                      std::size_t count, double *out) {
+// One lane of fma(): the same bits.
+inline double lane_fma(double a, double b, double c) {
+#if defined(__AVX2__)
+    return __builtin_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+void listed_exponents(const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count, double *out) {
+    for (std::size_t r = 0; r < count; ++r) {
+        for (std::size_t j = 0; j < cell.m; ++j) out[j * PREDICT_ROWS + r] = cell.init[j];
+        for (std::int64_t i = rows.indptr[order[r]]; i < rows.indptr[order[r] + 1]; ++i) {
+            const auto f = static_cast<std::size_t>(rows.indices[i]);
+            if (f >= cell.features.size()) break;
+            const double x = rows.values[i];
+            for (std::int64_t k = cell.list_start[f]; k < cell.list_start[f + 1]; ++k) {
+                double &sum = out[static_cast<std::size_t>(cell.list_landmark[k]) * PREDICT_ROWS + r];
+                sum = lane_fma(x, cell.list_value[k], sum);
+            }
+        }
+    }
+}
+
+void sparse_exponents(const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count, double *out) {
     const std::size_t stride = (cell.m + CELL_OCTET - 1) / CELL_OCTET * CELL_OCTET;
     constexpr std::size_t N = CELL_OCTET / W;
     for (std::size_t r = 0; r < count; ++r) {
         const std::int64_t begin = rows.indptr[order[r]];
         std::int64_t end = rows.indptr[order[r] + 1];
-        while (end > begin && static_cast<std::size_t>(rows.indices[end - 1]) >= e.columns) --end;
+        while (end > begin && static_cast<std::size_t>(rows.indices[end - 1]) >= cell.features.size()) --end;
         std::size_t j = 0;
         const auto panel = [&](auto vectors) {
             constexpr std::size_t V = decltype(vectors)::value;
@@ -114,16 +158,17 @@ void sparse_exponents(const Cells &e, const Cell &cell, const CellRows &rows, co
     }
 }
 
-void dense_exponents(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *order,
-                     std::size_t count, std::size_t vectors, Aligned<double> &across, double *out) {
-    std::fill(across.begin(), across.end(), 0.0);
+void dense_exponents(const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count,
+                     std::size_t vectors, Aligned<double> &across, double *out) {
+    const std::size_t d = cell.features.size();
+    std::fill_n(across.begin(), d * PREDICT_ROWS, 0.0);
     for (std::size_t r = 0; r < count; ++r)
         for (std::int64_t i = rows.indptr[order[r]]; i < rows.indptr[order[r] + 1]; ++i)
-            if (static_cast<std::size_t>(rows.indices[i]) < e.columns)
+            if (static_cast<std::size_t>(rows.indices[i]) < d)
                 across[rows.indices[i] * PREDICT_ROWS + r] = rows.values[i];
     for (std::size_t j = 0; j < cell.m; ++j)
         for (std::size_t v = 0; v < vectors; ++v) store(out + j * PREDICT_ROWS + v * W, broadcast(cell.init[j]));
-    product(cell.m, vectors, out, PREDICT_ROWS, cell.vectors.data(), 0, across.data(), PREDICT_ROWS, e.columns);
+    product(cell.m, vectors, out, PREDICT_ROWS, cell.vectors.data(), 0, across.data(), PREDICT_ROWS, d);
 }
 
 // Pseudo landmarks by the triangle inequality: from the exponents at x[0 .. m), before they become kernel values.
@@ -172,13 +217,15 @@ void decide_pairs(const Cells &e, const Cell &cell, std::size_t vectors, const d
 }
 
 // Marks the tile's rows where a value lies within rounding of zero, as the exact sums do (simd/decision.cpp).
-void doubt(const Cells &e, const Cell &cell, const std::int64_t *which, std::size_t count, const double *squared_norm,
-           const double *f, std::uint8_t *doubtful) {
+void doubt(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *which, std::size_t count,
+           const double *squared_norm, const double *f, std::uint8_t *doubtful) {
     constexpr double u = std::numeric_limits<double>::epsilon();
     double kernel[PREDICT_ROWS] = {}, room[PREDICT_ROWS];
     for (std::size_t r = 0; r < count; ++r) {
         const double reach = cell.max_norm + std::sqrt(squared_norm[r]);
-        kernel[r] = u * (static_cast<double>(e.columns) + 10) * cell.gamma * reach * reach;
+        // A distance is a sum over the cell's features and over all entries of the row.
+        const auto terms = static_cast<double>(cell.features.size() + (rows.indptr[which[r] + 1] - rows.indptr[which[r]]));
+        kernel[r] = u * (terms + 10) * cell.gamma * reach * reach;
     }
     for (std::size_t at = 0; at < PREDICT_ROWS; at += W) {
         const vd sum = load(kernel + at) + u * (static_cast<double>(cell.m) + 30);
@@ -210,13 +257,19 @@ void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::i
                 squared_norm[r] = norm[r];
                 norm[r] *= -cell.gamma * LOG2E;
             }
-            if (entries < SPARSE_SHARE * e.columns * here) {
+            const bool as_they_are = cell.features.plain();
+            const CellRows mine = as_they_are ? rows : t.among(cell.features, rows, which, here);
+            const std::int64_t *at = as_they_are ? which : t.own_order.data();
+            if (cell.listed || entries < SPARSE_SHARE * cell.features.size() * here) {
                 if (here < vectors * W)
                     for (std::size_t j = 0; j < cell.m; ++j)
                         for (std::size_t r = here; r < vectors * W; ++r) x[j * PREDICT_ROWS + r] = 0;
-                sparse_exponents(e, cell, rows, which, here, x);
+                if (cell.listed)
+                    listed_exponents(cell, mine, at, here, x);
+                else
+                    sparse_exponents(cell, mine, at, here, x);
             } else {
-                dense_exponents(e, cell, rows, which, here, vectors, t.across, x);
+                dense_exponents(cell, mine, at, here, vectors, t.across, x);
             }
             for (std::size_t v = 0; v < vectors; ++v) {
                 const vd offset = load(norm + v * W);
@@ -239,7 +292,7 @@ void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::i
                 }
             if (e.groups) {
                 decide_pairs(e, cell, vectors, x, f);
-                doubt(e, cell, which, here, squared_norm, f, doubtful);
+                doubt(e, cell, rows, which, here, squared_norm, f, doubtful);
                 for (std::size_t r = 0; r < here; ++r)
                     for (std::size_t p = 0; p < e.functions; ++p)
                         out[which[r] * e.functions + p] = f[p * PREDICT_ROWS + r];

@@ -35,6 +35,58 @@ inline void kernel_panel(const L1Panels &p, std::size_t panel, const double *con
         for (std::size_t v = 0; v < NV; ++v) store(out[r] + v * W, exp2(scale * sum[r][v]));
 }
 
+// A row's entries in the columns of listed vectors.
+struct ListedRow {
+    std::vector<std::int32_t> place;   // of each column: the entry's number, or -1
+    std::vector<std::int32_t> column;  // of each entry
+    std::vector<double> value;
+    Aligned<double> size;  // |value|, and zeros up to a whole vector
+
+    explicit ListedRow(const L1Panels &p) : place(p.listed ? p.columns : 0, -1) {}
+
+    // Takes the row's entries; returns what columns that no vector has add to its distances.
+    double read(const L1Panels &p, const SparseRows &rows, std::size_t row) {
+        for (const std::int32_t f : column) place[f] = -1;
+        column.clear(), value.clear(), size.clear();
+        double beyond = 0;
+        for (std::int64_t i = rows.indptr[row]; i < rows.indptr[row + 1]; ++i) {
+            const std::int32_t f = p.features.position(rows.indices[i]);
+            if (f < 0) {
+                beyond += std::fabs(rows.values[i]);
+                continue;
+            }
+            place[f] = static_cast<std::int32_t>(column.size());
+            column.push_back(f), value.push_back(rows.values[i]), size.push_back(std::fabs(rows.values[i]));
+        }
+        size.resize((size.size() + W - 1) / W * W, 0.0);
+        return beyond;
+    }
+
+    // exp(-gamma ||x - z||_1) of this row and one panel's worth of vectors. Sizes of entries that a vector has too are
+    // set aside while the others are summed: taken away from the sum of all they would cancel.
+    void panel(const L1Panels &p, std::size_t number, double beyond, double *out) {
+        alignas(64) double distance[LANES] = {};
+        for (std::size_t i = number * LANES; i < std::min(p.n, (number + 1) * LANES); ++i) {
+            double common = beyond;
+            const std::int64_t begin = p.list_start[i], end = p.list_start[i + 1];
+            for (std::int64_t k = begin; k < end; ++k) {
+                const std::int32_t at = place[p.list_column[k]];
+                common += std::fabs((at < 0 ? 0.0 : value[at]) - p.list_value[k]);
+                if (at >= 0) size[at] = 0;
+            }
+            vd rest = {};
+            for (std::size_t k = 0; k < size.size(); k += W) rest += load(size.data() + k);
+            for (std::int64_t k = begin; k < end; ++k) {
+                const std::int32_t at = place[p.list_column[k]];
+                if (at >= 0) size[at] = std::fabs(value[at]);
+            }
+            distance[i - number * LANES] = common + horizontal_sum(rest);
+        }
+        const vd scale = broadcast(-p.gamma * LOG2E);
+        for (std::size_t v = 0; v < NV; ++v) store(out + v * W, exp2(scale * load(distance + v * W)));
+    }
+};
+
 }  // namespace
 
 std::size_t laplacian_lanes() { return LANES; }
@@ -57,7 +109,9 @@ void laplacian_values(const L1Panels &p, const double *x, std::size_t first, std
 
 void laplacian_decisions(const L1Panels &p, const SparseRows &rows, std::size_t first, std::size_t last, double *out) {
     double k[ROWS][LANES];
-    std::vector<double> dense(ROWS * p.columns);
+    static_assert(ROWS == 4);
+    std::vector<double> dense(p.listed ? 0 : ROWS * p.columns);
+    ListedRow listed[ROWS] = {ListedRow(p), ListedRow(p), ListedRow(p), ListedRow(p)};
     Aligned<double> sums(ROWS * p.width * W);
     for (std::size_t row = first; row < last; row += ROWS) {
         const std::size_t count = std::min(ROWS, last - row);
@@ -66,19 +120,26 @@ void laplacian_decisions(const L1Panels &p, const SparseRows &rows, std::size_t 
         const double *at[ROWS];
         double beyond[ROWS] = {};
         for (std::size_t r = 0; r < ROWS; ++r) {
-            double *x = dense.data() + r * p.columns;
+            double *x = dense.data() + (p.listed ? 0 : r * p.columns);
             at[r] = x;
             if (r >= count) continue;
+            if (p.listed) {
+                beyond[r] = listed[r].read(p, rows, row + r);
+                continue;
+            }
             for (std::int64_t i = rows.indptr[row + r]; i < rows.indptr[row + r + 1]; ++i) {
-                const auto column = static_cast<std::size_t>(rows.indices[i]);
-                if (column < p.columns)
-                    x[column] = rows.values[i];
-                else
+                const std::int32_t f = p.features.position(rows.indices[i]);
+                if (f < 0)
                     beyond[r] += std::fabs(rows.values[i]);
+                else
+                    x[f] = rows.values[i];
             }
         }
         for (std::size_t panel = 0; panel < p.panels(); ++panel) {
-            kernel_panel(p, panel, at, beyond, count, k);
+            if (p.listed)
+                for (std::size_t r = 0; r < count; ++r) listed[r].panel(p, panel, beyond[r], k[r]);
+            else
+                kernel_panel(p, panel, at, beyond, count, k);
             const double *coef = p.coef.data() + panel * p.width * LANES;
             for (std::size_t r = 0; r < count; ++r)
                 for (std::size_t w = 0; w < p.width; ++w) {
