@@ -302,9 +302,10 @@ def bound_check(
     *,
     model: Model | str | os.PathLike[str] | None = None,
     gamma: float | None = None,
+    order: int | None = None,
     tolerance: float | None = None,
 ) -> BoundReport:
-    """Tell for which gamma RBF models on data can be approximated to order 2, or whether rows are inside.
+    """Tell for which gamma RBF models on data can be approximated, or whether rows are inside the bound.
 
     Parameters
     ----------
@@ -313,6 +314,8 @@ def bound_check(
         Check the rows against this model's bound.
     gamma : float, optional
         Check them against each other for this kernel width instead.
+    order : int, optional
+        Of the expansion, 0 to 16 (default: 2); a model that is approximated already has its own.
     tolerance : float, optional
         With a certified model: count a row as certified only if its error bound is at most this; regression
         is not counted without.
@@ -329,10 +332,10 @@ def bound_check(
         raise OptionError("model and gamma exclude each other: a model has a gamma of its own")
     blocks: Iterable[Rows] = [_rows(data)]
     if model is not None:
-        return check_model(blocks, _model(model), tolerance=tolerance)
+        return check_model(blocks, _model(model), order=order, tolerance=tolerance)
     if tolerance is not None:
         raise OptionError("a tolerance is for the certificate of a model; give the model too")
-    return check_data(lambda: blocks, gamma)
+    return check_data(lambda: blocks, gamma, order=2 if order is None else order)
 
 
 def budget_train(

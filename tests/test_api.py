@@ -102,3 +102,15 @@ def test_sources_without_their_core_say_what_to_do(tmp_path: Path) -> None:
     )
     assert "'pip install -e .'" in done.stdout
     assert len(done.stdout.splitlines()) == 1
+
+
+def test_bound_check_judges_by_the_order_that_is_asked_for() -> None:
+    rows = np.array([[1.0, 0.0], [0.0, 2.0]])
+    second, third = (package.bound_check(rows, order=order).paper for order in (2, 3))
+    assert second.gamma_max == package.bound_check(rows).paper.gamma_max == 1 / 16
+    assert third.gamma_max == pytest.approx(0.788190756871425 / 8)
+    with pytest.raises(OptionError, match="order 17 is not between 0 and 16"):
+        package.bound_check(rows, order=17)
+    made, _ = package.approximate(package.load_model(model("breast_c_rbf")), order=1)
+    with pytest.raises(OptionError, match="what was approximated already has its own"):
+        package.bound_check(rows, model=made, order=1)

@@ -1,11 +1,12 @@
 """The paper's validity bound against its own statement: every term's relative error below 3.05 %."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from svmfast.certificate import centred_squared_norms, gamma_max, inside_bound
+from svmfast.certificate import centred_squared_norms, gamma_max, inside_bound, largest_exponent
 from svmfast.errors import OptionError
 from svmfast.rows import Rows
 
@@ -54,3 +55,28 @@ def test_an_extreme_gamma_neither_overflows_nor_vanishes(gamma: float) -> None:
     norms = np.array([0.0, norm / 2, norm * 2])
     assert inside_bound(gamma, norm, norms).tolist() == [True, True, False]
     assert inside_bound(gamma, 0.0, np.array([0.0, 1.0, np.inf])).all()
+
+
+@pytest.mark.parametrize("order", range(17))
+def test_every_order_allows_the_error_that_the_paper_allows_the_second(order: int) -> None:
+    allowed = Fraction(str(math.exp(0.5))) * Fraction(5, 8) - 1
+    t = largest_exponent(order)
+
+    def error(at: float) -> float:
+        terms = sum(Fraction(-at) ** j / math.factorial(j) for j in range(order + 1))
+        return abs(float(Fraction(math.exp(at)) * terms - 1))
+
+    assert error(t) == pytest.approx(float(allowed), rel=1e-6)
+    # Nearer to 0, and on the other side, the error is smaller: the condition is |t| <= T.
+    assert all(error(share * t) < float(allowed) for share in (-1, -0.5, 0.3, 0.9, 0.999))
+    assert gamma_max(2.0, 3.0, order=order) == pytest.approx(t / (2 * math.sqrt(6)), rel=1e-14)
+    gamma = gamma_max(2.0, 3.0, order=order)
+    inside = inside_bound(gamma * 0.999, 2.0, np.array([3.0, 3.01]), order=order)
+    assert inside.tolist() == [True, False]
+
+
+def test_the_second_order_is_the_papers() -> None:
+    assert largest_exponent(2) == 0.5
+    assert largest_exponent(0) == pytest.approx(math.log(math.exp(0.5) * 5 / 8), rel=1e-12)
+    with pytest.raises(OptionError, match="order -1 is negative"):
+        largest_exponent(-1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bz2
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,10 @@ import numpy as np
 import pytest
 from program import data, model, svmfast
 from sklearn.datasets import load_svmlight_file
+
+from svmfast.certificate import largest_exponent
+from svmfast.formats.detect import load_model, save_model
+from svmfast.models.polynomial import PolynomialModel
 
 PHOTOS = data("photos.test")
 
@@ -21,7 +27,7 @@ def dense(path: Path) -> np.ndarray:
 
 def support_vectors(path: Path) -> np.ndarray:
     lines = path.read_text().split("\nSV\n")[1].splitlines()
-    pairs = [[pair.split(":") for pair in line.split()[1:]] for line in lines]
+    pairs = [[pair.split(":") for pair in line.split() if ":" in pair] for line in lines]
     rows = np.zeros((len(lines), max(int(i) for row in pairs for i, _ in row)))
     for row, entries in zip(rows, pairs, strict=True):
         for i, value in entries:
@@ -114,7 +120,8 @@ def test_pipes_and_packed_files_say_the_same(tmp_path: Path) -> None:
 def test_text_form() -> None:
     done = svmfast("bound-check", PHOTOS, "--gamma", "0.05")
     lines = dict(line.split(None, 1) for line in done.stdout.decode().splitlines())
-    assert set(lines) == {"data", "gamma", "paper", "centred", "verdict"}
+    assert set(lines) == {"data", "gamma", "order", "paper", "centred", "verdict"}
+    assert lines["order"] == "2"
     assert lines["paper"].startswith("gamma_max 0.0171177, ")
     assert lines["verdict"] == "outside: some rows are"
 
@@ -218,3 +225,86 @@ def test_misuse(args: tuple[Any, ...], stdin: bytes, message: str) -> None:
     assert (done.returncode, done.stdout) == (2, b"")
     assert len(done.stderr.splitlines()) == 1
     assert message in done.stderr.decode()
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3, 6])
+def test_a_model_is_judged_by_the_bound_of_its_order(order: int, tmp_path: Path) -> None:
+    """Every term within the 3.05 % that the paper's bound allows the second order."""
+    exact = model("photos_c_rbf")
+    made = tmp_path / "made"
+    words = ("approximate", exact, "-o", made, "--order", str(order), "--center", "mean", "-q")
+    assert svmfast(*words).returncode == 0
+    x, z = support_vectors(exact), dense(PHOTOS)
+    gamma = float(exact.read_text().split("gamma ")[1].split()[0])
+    u, w = x - x.mean(axis=0), z - x.mean(axis=0)
+    reach = 2 * gamma * np.sqrt((u**2).sum(axis=1).max()) * np.sqrt((w**2).sum(axis=1))
+    allowed = abs(math.exp(0.5) * (1 - 0.5 + 0.125) - 1)
+    worst = [
+        abs(math.exp(t) * sum((-t) ** j / math.factorial(j) for j in range(order + 1)) - 1) for t in reach
+    ]
+    inside = sum(error < allowed for error in worst)
+    found = report(PHOTOS, "--model", made, status=int(inside < len(z)))
+    assert (found["orders"], found["own"]["rows_inside"]) == ([order], inside)
+    of_exact = report(
+        PHOTOS, "--model", exact, "--order", str(order), "--center", "mean", status=int(inside < len(z))
+    )
+    assert of_exact["centred"]["rows_inside"] == inside
+    compared = svmfast("compare", exact, made, "--data", PHOTOS, "--json", "--repeats", "1")
+    assert json.loads(compared.stdout)["models"][1]["inside_bound_percent"] == 100 * inside / len(z)
+
+
+def test_cells_are_judged_each_by_its_centre_and_lowest_order(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    words = ("approximate", model("iris_c_rbf_prob"), "-o", made, "--order", "3", "--cells", "6", "-q")
+    assert svmfast(*words).returncode == 0
+    loaded = load_model(made)
+    assert isinstance(loaded, PolynomialModel)
+    orders = loaded.orders.copy()
+    orders[:3, 1] = 1  # as auto thins them
+    lower = approximated(loaded, orders)
+    save_model(lower, made)
+    z = dense(data("iris.test"))
+    x = support_vectors(model("iris_c_rbf_prob"))
+    apart = ((z[:, None] - lower.centres[None, :, : z.shape[1]]) ** 2).sum(axis=2)
+    inside = 0
+    for row, cell in zip(z, apart.argmin(axis=1), strict=True):
+        mu = lower.centres[cell]
+        reach = 2 * lower.gamma * np.sqrt((((x - mu) ** 2).sum(axis=1)).max() * ((row - mu) ** 2).sum())
+        inside += reach < largest_exponent(int(lower.orders[cell].min()))
+    assert 0 < inside < len(z)
+    found = report(data("iris.test"), "--model", made, status=1)
+    assert (found["orders"], found["own"]["rows_inside"]) == ([1, 3], inside)
+
+
+def approximated(made: PolynomialModel, orders: np.ndarray) -> PolynomialModel:
+    """The same model with lower orders in places: the higher degrees' coefficients are left out."""
+    d = made.centres.shape[1]
+    kept, at = [], 0
+    for before, after in zip(made.orders.flat, orders.flat, strict=True):
+        kept.append(made.coefficients[at : at + math.comb(d + int(after), d)])
+        at += math.comb(d + int(before), d)
+    return replace(
+        made, orders=orders, coefficients=np.concatenate(kept), bound_degrees=None, bound_rest=None
+    )
+
+
+@pytest.mark.parametrize("options", [("--calibrate", data("breast.train")), ("--max-bytes", "20k")])
+def test_no_verdict_on_terms_that_are_not_the_expansions(options: tuple[Any, ...], tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    assert svmfast("approximate", model("breast_c_rbf"), "-o", made, "-q", *options).returncode == 0
+    done = svmfast("bound-check", data("breast.test"), "--model", made)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, b"", 1)
+    assert b"shortened to fit a size; --require-certified judges by the certificate" in done.stderr
+    found = report(data("breast.test"), "--model", made, "--require-certified", "1%")
+    assert (found["own"], found["inside"], found["met"]) == (None, None, True)
+    compared = svmfast(
+        "compare", model("breast_c_rbf"), made, "--data", data("breast.test"), "--json", "--repeats", "1"
+    )
+    assert json.loads(compared.stdout)["models"][1]["inside_bound_percent"] is None
+    done = svmfast("predict", "--bound", data("breast.test"), made)
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+def test_polynomial_kernels_of_any_convertible_degree_are_exact() -> None:
+    for name in ("breast_c_poly3_prob", "breast_c_poly1"):
+        assert report(data("breast.test"), "--model", model(name))["exact"] is True

@@ -12,8 +12,8 @@ import click
 from svmfast.cli import options
 from svmfast.cli.messages import lines, raw
 from svmfast.cli.options import DataFormat
-from svmfast.cli.units import Real, Share
-from svmfast.errors import OptionError
+from svmfast.cli.units import Real, Share, Whole
+from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import Bound, BoundReport
@@ -25,6 +25,13 @@ OUTSIDE = 1
 @click.argument("data")
 @click.option("--model", metavar="MODEL", help="Are the rows of DATA inside the bound of this model?")
 @click.option("--gamma", type=Real(0, above=True), help="Are they, for a kernel of this width?")
+@click.option(
+    "--order",
+    type=Whole(0, 16),
+    show_default="2",
+    metavar="K",
+    help="The order of the expansion to judge; an approximated model is judged by its own.",
+)
 @click.option(
     "--center",
     type=click.Choice(["auto", "origin", "mean"]),
@@ -52,6 +59,7 @@ def command(
     data: str,
     model: str | None,
     gamma: float | None,
+    order: int | None,
     center: str | None,
     require_certified: float | None,
     tolerance: float | None,
@@ -60,17 +68,18 @@ def command(
     how: DataFormat,
     jobs: int,
 ) -> int:
-    """Tell for which gamma the second-order approximation of RBF models can be trusted on DATA.
+    """Tell for which gamma an approximation of RBF models can be trusted on DATA.
 
-    The paper's bound, max||x||^2 ||z||^2 < 1/(16 gamma^2) over the support vectors x and a row z, keeps
-    every term of the expansion within 3.05 %. Without a model the rows of DATA stand for both, and gamma_max
-    is where the first row leaves the bound. 'centred' measures all vectors from their mean, as approximate
-    may do too.
+    The validity bound keeps every term of the expansion within 3.05 %. At order 2 it is the paper's,
+    max||x||^2 ||z||^2 < 1/(16 gamma^2) over the support vectors x and a row z; other orders have their own
+    numbers for 1/16. Without a model the rows of DATA stand for both, and gamma_max is where the first row
+    leaves the bound. 'centred' measures all vectors from their mean, as approximate may do too.
 
     With --model or --gamma the exit status is the verdict: 0 when every row is inside, else 1. A model that
-    is approximated already is held to its own bound; if it carries a certificate, the share of rows whose
-    label is provably the exact model's (regression: whose error bound is at most --tolerance) is shown too,
-    and --require-certified makes that the verdict.
+    is approximated already is judged by its own orders and centres. If it carries a certificate, the share
+    of rows whose label is provably the exact model's (regression: whose error bound is at most --tolerance)
+    is shown too, and --require-certified makes that the verdict. A calibrated model, or one shortened by
+    approximate --max-bytes, has no validity bound: only its certificate can be asked for.
     """
     if model is not None and gamma is not None:
         raise OptionError("--model and --gamma exclude each other: a model has a gamma of its own")
@@ -81,9 +90,9 @@ def command(
             raise OptionError(f"{option} needs --model")
     asked = _Asked(center or "auto", require_certified, tolerance)
     if model is None:
-        report = _check_data(data, gamma, how, quiet, jobs)
+        report = _check_data(data, gamma, 2 if order is None else order, how, quiet, jobs)
     else:
-        report = _check_model(data, model, asked, center is not None, how, quiet, jobs)
+        report = _check_model(data, model, asked, order, center is not None, how, quiet, jobs)
     if as_json:
         raw(json.dumps(_as_dict(report, data, model, asked), indent=2, allow_nan=False) + "\n")
     else:
@@ -119,27 +128,39 @@ class _Asked:
         return "inside: every row is" if verdict else "outside: some rows are"
 
 
-def _check_data(data: str, gamma: float | None, how: DataFormat, quiet: bool, jobs: int) -> BoundReport:
+def _check_data(
+    data: str, gamma: float | None, order: int, how: DataFormat, quiet: bool, jobs: int
+) -> BoundReport:
     from svmfast.cli.inputs import Again
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.bound_check import check_data
 
     with progress_bar(quiet) as progress, Again(data) as again:
-        return check_data(lambda: (block.rows for block in again.datasets(how, jobs, progress)), gamma)
+        blocks = lambda: (block.rows for block in again.datasets(how, jobs, progress))  # noqa: E731
+        return check_data(blocks, gamma, order=order)
 
 
 def _check_model(
-    data: str, path: str, asked: _Asked, choose_center: bool, how: DataFormat, quiet: bool, jobs: int
+    data: str,
+    path: str,
+    asked: _Asked,
+    order: int | None,
+    choose_center: bool,
+    how: DataFormat,
+    quiet: bool,
+    jobs: int,
 ) -> BoundReport:
     from svmfast.cli.inputs import open_model, read_through
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.bound_check import check_model
+    from svmfast.models.base import BoundedModel, bounded
     from svmfast.models.certified import certifies
     from svmfast.models.expansion import KernelExpansion
 
     model = open_model(path, quiet).model
-    if choose_center and not isinstance(model, KernelExpansion):
-        raise OptionError("--center is for exact models: what was approximated already has its own centre")
+    for option, given in (("--center", choose_center), ("--order", order is not None)):
+        if given and not isinstance(model, KernelExpansion):
+            raise OptionError(f"{option} is for exact models: what was approximated already has its own")
     if not certifies(model):
         for option, value in (
             ("--require-certified", asked.certified_percent),
@@ -149,9 +170,15 @@ def _check_model(
                 raise OptionError(f"{option}: the model carries no certificate")
     if asked.certified_percent is not None and asked.tolerance is None and model.head.is_regression:
         raise OptionError("regression has no label to certify; give --tolerance, the largest error to accept")
+    if isinstance(model, BoundedModel) and not bounded(model) and asked.certified_percent is None:
+        certified = "--require-certified judges by the certificate"
+        raise UnsupportedError(
+            f"{path}: no validity bound is known of a model that was calibrated or shortened to fit a size",
+            certified if certifies(model) else "compare it with the exact model",
+        )
     with progress_bar(quiet) as progress:
         blocks = (block.rows for block in read_through(data, how, jobs, progress))
-        return check_model(blocks, model, tolerance=asked.tolerance, threads=jobs)
+        return check_model(blocks, model, order=order, tolerance=asked.tolerance, threads=jobs)
 
 
 def _as_dict(report: BoundReport, data: str, model: str | None, asked: _Asked) -> dict[str, object]:
@@ -160,6 +187,7 @@ def _as_dict(report: BoundReport, data: str, model: str | None, asked: _Asked) -
         "data": {"path": data, "rows": report.rows, "features": report.features},
         "model": model,
         "gamma": report.gamma,
+        "orders": list(report.orders),
         "exact": report.exact,
         "inside": report.inside(asked.center),
         "certified": report.certified,
@@ -187,10 +215,12 @@ def _lines(report: BoundReport, data: str, model: str | None, asked: _Asked) -> 
         out.append(f"model       {model}{gamma}")
     elif report.gamma is not None:
         out.append(f"gamma       {report.gamma:.6g}")
+    if report.orders:
+        out.append(f"order       {_span(report.orders)}")
     for name, about, bound in (
         ("paper", "the origin", report.paper),
         ("centred", "the mean", report.centred),
-        ("own", "the model's centre", report.own),
+        ("own", "the model's centres", report.own),
     ):
         if bound is not None:
             out.append(f"{name:<11} {_bound_text(bound, about, report.rows)}")
@@ -208,6 +238,10 @@ def _lines(report: BoundReport, data: str, model: str | None, asked: _Asked) -> 
     if verdict is not None:
         out.append(f"verdict     {verdict}")
     return out
+
+
+def _span(orders: tuple[int, ...]) -> str:
+    return f"{orders[0]}" if len(orders) == 1 else f"{orders[0]} to {orders[-1]}, each cell by its lowest"
 
 
 def _bound_text(bound: Bound, about: str, rows: int) -> str:

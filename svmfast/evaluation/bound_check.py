@@ -1,4 +1,4 @@
-"""Does data lie where the second-order expansion can be trusted? Its extent, and rows inside the bound.
+"""Does data lie where a truncated expansion can be trusted? Its extent, and rows inside the bound.
 
 Everything here runs over blocks of rows that are met once each, in bounded memory, and gives the same numbers
 however the rows are cut into blocks.
@@ -15,10 +15,12 @@ import numpy as np
 from svmfast.certificate import centred_squared_norms, gamma_max, inside_bound
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.evaluation.score import percent
-from svmfast.models.base import BoundedModel, Model
-from svmfast.models.certified import CertifiedModel, certified_rows, certifies
+from svmfast.models.base import Model
+from svmfast.models.certified import certified_rows, certifies
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.taylor import MAX_ORDER
 
 #: Columns up to which a mean is kept (one float64 each: 128 MiB). Wider data gets no centred bound.
 WIDEST_MEAN = 1 << 24
@@ -47,13 +49,13 @@ class Extent:
 
 @dataclass(frozen=True)
 class Bound:
-    """The paper's validity bound ``max||x||^2 ||z||^2 < 1/(16 gamma^2)`` about one centre, met with data.
+    """The validity bound of an order about one centre (:func:`svmfast.certificate.inside_bound`), on data.
 
     Attributes
     ----------
     gamma_max : float or None
-        ``1 / (4 max||x|| max||z||)``: for a smaller gamma every row is inside. None for a model that is
-        already approximated: its gamma is what it is.
+        For a smaller gamma every row is inside: ``1 / (4 max||x|| max||z||)`` at order 2. None for a model
+        that is already approximated: its gamma is what it is.
     max_squared_norm : float or None
         Largest ``||z - centre||^2`` of the data.
     rows_inside : int or None
@@ -81,9 +83,13 @@ class BoundReport:
     rows, features : int
     gamma : float or None
         The model's, or the one asked about.
+    orders : tuple of int
+        Of the expansion that is judged, or of an approximated model's polynomials, ascending; a cell is held
+        to the lowest of its own. Empty where nothing is truncated.
     paper, centred, own : Bound or None
         About the origin; about the mean of the support vectors (of the data, where there is no model); about
-        an approximated model's own centre. A model that is approximated already has only its own.
+        an approximated model's own centres. A model that is approximated already has only its own, and none
+        where it is not known (:attr:`svmfast.models.polynomial.PolynomialModel.has_validity_bound`).
     exact : bool
         The model converts exactly: there is no bound to be inside of, and every row is.
     certified : int or None
@@ -91,17 +97,21 @@ class BoundReport:
         None where no certificate is at hand, and for regression without a tolerance.
     regression : bool
         The model has values, no labels.
+    approximated : bool
+        The model is an expansion already.
     """
 
     rows: int
     features: int
     gamma: float | None = None
+    orders: tuple[int, ...] = ()
     paper: Bound | None = None
     centred: Bound | None = None
     own: Bound | None = None
     exact: bool = False
     certified: int | None = None
     regression: bool = False
+    approximated: bool = False
 
     @property
     def certified_percent(self) -> float | None:
@@ -109,11 +119,14 @@ class BoundReport:
         return None if self.certified is None else percent(self.certified, self.rows)
 
     def inside(self, center: str = "auto") -> bool | None:
-        """Tell whether every row is inside, about the origin, the mean, or (auto) either; None: no gamma."""
+        """Tell whether every row is inside, about the origin, the mean, or (auto) either.
+
+        None where there is no verdict: without a gamma, or for a model whose bound is not known.
+        """
         if self.exact:
             return True
-        if self.own is not None:
-            return self.own.inside
+        if self.approximated:
+            return None if self.own is None else self.own.inside
         asked = {"origin": [self.paper], "mean": [self.centred], "auto": [self.paper, self.centred]}[center]
         verdicts = [bound.inside for bound in asked if bound is not None]
         return any(verdicts) if verdicts and None not in verdicts else None
@@ -148,7 +161,7 @@ def extent(blocks: Iterable[Rows]) -> Extent:
     return Extent(rows, features, values, largest, mean)
 
 
-def check_data(blocks: Blocks, gamma: float | None = None) -> BoundReport:
+def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) -> BoundReport:
     """Check data against itself, before any training: support vectors are rows of the data.
 
     Parameters
@@ -157,7 +170,10 @@ def check_data(blocks: Blocks, gamma: float | None = None) -> BoundReport:
         Returns a fresh iterable over the same blocks of rows; called up to three times.
     gamma : float, optional
         Without gamma no rows are counted.
+    order : int
+        Of the expansion, 0 to 16.
     """
+    check_order(order)
     if gamma is not None and not 0 < gamma < math.inf:
         raise OptionError(f"gamma {gamma:g} is not a positive number")
     data = extent(blocks())
@@ -168,22 +184,28 @@ def check_data(blocks: Blocks, gamma: float | None = None) -> BoundReport:
     for centre in centres[1:]:
         norms.append(max(float(centred_squared_norms(block, centre).max()) for block in _filled(blocks())))
     inside: list[int | None] = [None if gamma is None else data.rows for _ in norms]
-    if gamma is not None and not all(_holds(gamma, norm) for norm in norms):
+    if gamma is not None and not all(_holds(gamma, norm, order) for norm in norms):
         counts = [0] * len(norms)
         for block in _filled(blocks()):
             for i, centre in enumerate(centres):
                 squares = centred_squared_norms(block, centre)
-                counts[i] += int(np.count_nonzero(inside_bound(gamma, norms[i], squares)))
+                counts[i] += int(np.count_nonzero(inside_bound(gamma, norms[i], squares, order=order)))
         inside = list(counts)
     bounds = [
-        Bound(gamma_max(norm), norm, count, None if count is None else percent(count, data.rows))
+        Bound(gamma_max(norm, order=order), norm, count, None if count is None else percent(count, data.rows))
         for norm, count in zip(norms, inside, strict=True)
     ]
-    return BoundReport(data.rows, data.features, gamma, bounds[0], bounds[1] if len(bounds) > 1 else None)
+    centred = bounds[1] if len(bounds) > 1 else None
+    return BoundReport(data.rows, data.features, gamma, (order,), bounds[0], centred)
 
 
 def check_model(
-    blocks: Iterable[Rows], model: Model, *, tolerance: float | None = None, threads: int = 1
+    blocks: Iterable[Rows],
+    model: Model,
+    *,
+    order: int | None = None,
+    tolerance: float | None = None,
+    threads: int = 1,
 ) -> BoundReport:
     """Check data against a model, in one pass.
 
@@ -192,8 +214,10 @@ def check_model(
     blocks : iterable of Rows
     model : Model
         An exact RBF model is checked about the origin and about the mean of its support vectors, an
-        approximated one about its own centre. Linear and degree-1 and degree-2 polynomial models convert
+        approximated one about its own centres and for its own orders. Linear and polynomial models convert
         exactly. Where the model carries a certificate, the rows it covers are counted too.
+    order : int, optional
+        Of the expansion of an exact model, 0 to 16 (default: 2).
     tolerance : float, optional
         A row is certified only if its error bound is at most this; without one the values of regression are
         not counted.
@@ -202,21 +226,25 @@ def check_model(
     Raises
     ------
     UnsupportedError
-        There is no second-order expansion of the model to be inside of.
+        There is no expansion of the model to be inside of.
     """
+    check_order(2 if order is None else order)
     if isinstance(model, KernelExpansion):
         kernel = model.kernel
-        if kernel.kind == "linear" or (kernel.kind == "polynomial" and kernel.degree <= 2):
+        if kernel.kind == "linear" or (kernel.kind == "polynomial" and kernel.degree <= MAX_ORDER):
             seen = extent(blocks)
             return BoundReport(seen.rows, seen.features, exact=True)
         if kernel.kind != "rbf":
             raise UnsupportedError(
                 f"the bound does not apply to the {kernel.kind} kernel", "it is for models with an RBF kernel"
             )
-        rows, features, found = _against(blocks, kernel.gamma, sv_centres(model.sv))
+        order = 2 if order is None else order
+        rows, features, found = _against(blocks, kernel.gamma, sv_centres(model.sv), order)
         centred = found[1] if len(found) > 1 else None
-        return BoundReport(rows, features, kernel.gamma, found[0], centred)
-    if not isinstance(model, BoundedModel):
+        return BoundReport(rows, features, kernel.gamma, (order,), found[0], centred)
+    if order is not None:
+        raise OptionError("an order is for exact models: what was approximated already has its own")
+    if not isinstance(model, PolynomialModel):
         raise UnsupportedError(
             f"{model.kind} models have no such bound",
             "it is for RBF models and what approximate makes of them",
@@ -227,21 +255,38 @@ def check_model(
     for block in _filled(blocks):
         rows += len(block)
         features = max(features, _width(block))
-        inside += int(np.count_nonzero(model.inside_bound(block)))
-        if certified is not None and isinstance(model, CertifiedModel):
+        if model.has_validity_bound:
+            inside += int(np.count_nonzero(model.inside_bound(block)))
+        if certified is not None:
             values, bounds = model.certified_values(block, threads=threads)
             certified += int(
                 np.count_nonzero(certified_rows(model.head, values, bounds, tolerance=tolerance))
             )
     if not rows:
         raise OptionError("no rows to check")
-    own = Bound(None, None, inside, percent(inside, rows))
-    gamma = getattr(model, "gamma", None)
-    return BoundReport(rows, features, gamma, own=own, certified=certified, regression=regression)
+    truncated = model.gamma > 0
+    own = Bound(None, None, inside, percent(inside, rows)) if model.has_validity_bound else None
+    return BoundReport(
+        rows,
+        features,
+        model.gamma if truncated else None,
+        tuple(np.unique(model.orders).tolist()) if truncated else (),
+        own=own,
+        exact=not truncated,
+        certified=certified,
+        regression=regression,
+        approximated=True,
+    )
+
+
+def check_order(order: int) -> None:
+    """Raise OptionError unless there are expansions of this order."""
+    if not 0 <= order <= MAX_ORDER:
+        raise OptionError(f"order {order} is not between 0 and {MAX_ORDER}")
 
 
 def _against(
-    blocks: Iterable[Rows], gamma: float, centres: list[tuple[FloatArray, float]]
+    blocks: Iterable[Rows], gamma: float, centres: list[tuple[FloatArray, float]], order: int
 ) -> tuple[int, int, list[Bound]]:
     """Meet rows with the bound about some centres; each with its largest squared norm of support vectors."""
     rows = features = 0
@@ -253,11 +298,11 @@ def _against(
         for i, (centre, sv_squared) in enumerate(centres):
             squares = centred_squared_norms(block, centre)
             largest[i] = max(largest[i], float(squares.max()))
-            inside[i] += int(np.count_nonzero(inside_bound(gamma, sv_squared, squares)))
+            inside[i] += int(np.count_nonzero(inside_bound(gamma, sv_squared, squares, order=order)))
     if not rows:
         raise OptionError("no rows to check")
     bounds = [
-        Bound(gamma_max(sv_squared, largest[i]), largest[i], inside[i], percent(inside[i], rows))
+        Bound(gamma_max(sv_squared, largest[i], order=order), largest[i], inside[i], percent(inside[i], rows))
         for i, (_, sv_squared) in enumerate(centres)
     ]
     return rows, features, bounds
@@ -275,8 +320,8 @@ def sv_centres(sv: Rows) -> list[tuple[FloatArray, float]]:
     return centres
 
 
-def _holds(gamma: float, squared_norm: float) -> bool:
-    return bool(inside_bound(gamma, squared_norm, np.array([squared_norm]))[0])
+def _holds(gamma: float, squared_norm: float, order: int) -> bool:
+    return bool(inside_bound(gamma, squared_norm, np.array([squared_norm]), order=order)[0])
 
 
 def _width(block: Rows) -> int:

@@ -13,7 +13,7 @@ from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds
 from svmfast.evaluation.score import Quality, percent, quality
 from svmfast.evaluation.timing import Timing, measure
 from svmfast.models.answer import Answer, answer
-from svmfast.models.base import BoundedModel, CountedModel, Model
+from svmfast.models.base import CountedModel, Model, bounded
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certified_rows
 from svmfast.models.expansion import KernelExpansion
@@ -68,7 +68,7 @@ class Row(Quality):
         |difference of decision values| from the exact model's, over all rows and decision functions; None
         where one has a value for each class and the other one for each pair, or another order of labels.
     inside_bound_percent : float or None
-        Rows inside the model's validity bound; None for a model that has none.
+        Rows inside the validity bound of the model's orders; None for a model of which none is known.
     n_bytes : int or None
     load_seconds, parse_seconds : float or None
         Reading the model, and the data (the same for all).
@@ -323,7 +323,7 @@ def _spread_percent(said: Answer, reference: Answer) -> float:
 
 
 def _inside_percent(model: Model, rows: Rows) -> float | None:
-    if not isinstance(model, BoundedModel):
+    if not bounded(model):
         return None
     return percent(int(np.count_nonzero(model.inside_bound(rows))), len(rows))
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.models.base import BoundedModel, Model
+from svmfast.models.base import BoundedModel, Model, bounded
 from svmfast.models.certified import bounds_its_error, certified_rows, certifies, fall_back
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
@@ -69,7 +69,12 @@ def require(
         )
     if bound and not isinstance(model, BoundedModel):
         raise UnsupportedError(
-            "the model is exact: it has no validity bound", "ask for the bound of an approximated model"
+            "the model has no validity bound", "ask for that of a model which approximate made"
+        )
+    if bound and not bounded(model):
+        raise UnsupportedError(
+            "no validity bound is known of a model that was calibrated or shortened to fit a size",
+            "ask for the certificate",
         )
     if certify and bounds_its_error(model) and not model.proven:
         raise UnsupportedError(
@@ -155,7 +160,7 @@ def answer(
                 )
     else:
         decisions = model.decision_values(rows, threads=threads)
-    inside = model.inside_bound(rows) if bound and isinstance(model, BoundedModel) else None
+    inside = model.inside_bound(rows) if bound and bounded(model) else None
     vote = head.predict(decisions)
     if other_values and exact is not None and certified is not None and not certified.all():
         unsure = np.flatnonzero(~certified)

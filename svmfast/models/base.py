@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,17 @@ class CountedModel(Model, Protocol):
 class BoundedModel(Model, Protocol):
     """A model that holds only near what it was made from, and can tell where that is."""
 
+    @property
+    def has_validity_bound(self) -> bool:
+        """Whether the bound is known for this very model."""
+
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
         """Tell for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
+
+
+def bounded(model: Model) -> TypeGuard[BoundedModel]:
+    """Tell whether `model` has a validity bound that is known."""
+    return isinstance(model, BoundedModel) and model.has_validity_bound
 
 
 @dataclass(frozen=True)

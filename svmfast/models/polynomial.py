@@ -254,12 +254,19 @@ class PolynomialModel:
         """Return the ``(n, p)`` decision values in LIBSVM's pair order."""
         return self.evaluate(rows, threads=threads)[0]
 
-    def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
-        """Tell for each row whether the paper's bound holds; always, where nothing is truncated.
+    @property
+    def has_validity_bound(self) -> bool:
+        """Whether the terms are the expansion's own: neither calibrated nor shortened to fit a file size."""
+        words = self.provenance.get("parameters", "").split()
+        return not any(word == "calibrated" or word.startswith("max_bytes=") for word in words)
 
-        The bound is stated for the second order: there every term is within 3.05 %.
+    def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
+        """Tell for each row whether the validity bound holds; always, where nothing is truncated.
+
+        A row meets the polynomials of its cell, about that cell's centre: the bound is that of the lowest of
+        their orders (:func:`svmfast.certificate.inside_bound`).
         """
-        if self.gamma == 0:
+        if self.gamma == 0 or not self.head.n_functions:
             return np.ones(len(rows), dtype=np.bool_)
         cells = self.cells(rows)
         mine = Rows(rows.indptr, self._variables(rows.indices), rows.values, self.centres.shape[1])
@@ -267,7 +274,8 @@ class PolynomialModel:
         for cell in range(self.n_cells):
             which = np.flatnonzero(cells == cell)
             squared = centred_squared_norms(mine.take(which), self.centres[cell])
-            out[which] = inside_bound(self.gamma, float(self.sv_squared_norms[cell]), squared)
+            reach, order = float(self.sv_squared_norms[cell]), int(self.orders[cell].min())
+            out[which] = inside_bound(self.gamma, reach, squared, order=order)
         return out
 
     def _variables(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
