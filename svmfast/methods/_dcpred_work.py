@@ -105,7 +105,7 @@ def train_tree(
     plan = LeafPlan(
         loss=training.loss,
         gamma=gamma,
-        cost=strength if training.loss == "squared_hinge" else 1 / (2 * strength),
+        cost=strength if training.loss == "squared_hinge" else 0.5 / strength,
         landmarks=settings.landmarks,
         pseudo_landmarks=settings.pseudo_count,
         pseudo=settings.pseudo,

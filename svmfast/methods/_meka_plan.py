@@ -144,7 +144,7 @@ def plan_bytes(
     total += basis + 8 * largest * most * threads + 8 * CHUNK_ROWS * (2 * columns + d) * threads
     total += c * 8 * (2 * columns**2 + columns * d)
     if a.links and c > 1:
-        side = int((1 + a.rho) * rank * (1 + HELD_OUT_SHARE))
+        side = int(min((1 + a.rho) * rank * (1 + HELD_OUT_SHARE), n))  # rows of a cluster
         total += c * 8 * side * (d + rank) + threads * 16 * side**2
         total += 8 * c * (c - 1) // 2 * rank**2 * 2
     if settings.psd == "clip" or task == "svc" or inner <= DENSE_SIZE:

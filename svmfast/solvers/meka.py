@@ -287,7 +287,7 @@ class _LinkEnd:
     @classmethod
     def sample(cls, partition: Partition, block: _Block, options: MekaOptions, s: int) -> _LinkEnd:
         rows, n, k = partition.cluster(s), len(block.basis), block.rotation.shape[0]
-        fitted = max(1, min(int((1 + options.rho) * k), int(0.8 * n)))
+        fitted = max(1, int(min((1 + options.rho) * k, 0.8 * n)))
         held = max(1, min(int(HELD_OUT_SHARE * fitted), n - fitted))
         rng = np.random.default_rng([options.seed, 2, s])
         chosen = rng.choice(n, min(n, fitted + held), replace=False)
