@@ -288,7 +288,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         ":2: the value is not a number ('2:high'); expected a decimal number",
     ),
     ("zip", {}, e.UnsupportedCompressionError, ": packed with zip; expected plain text, gzip, bzip2 or xz"),
-    ("zstd", {}, e.UnsupportedCompressionError, ": packed with zstd; expected plain text, gzip, bzip2 or xz"),
+    ("zstd", {}, e.CompressedDataError, ": the zstd data ends early; expected a whole file"),
 ]
 
 # file, options, labels, rows as {index: value}, notes

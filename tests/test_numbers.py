@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
-from program import svmfast
+from program import data, svmfast
 
 from svmfast.cli import main
 from svmfast.cli.units import Number
@@ -104,3 +106,16 @@ def test_blanks_around_a_number_are_the_shells() -> None:
     # "$(wc -l < file)" begins with blanks on some systems.
     done = svmfast("compress", "missing", "--sv", "      12")
     assert b"missing: cannot be read" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("meka", "--task", "ridge", "--rank", "5", "--rho", "1.7e308"),
+        ("dcpred", "--task", "ridge", "--tune", "3", "--lambda", "1.7e308"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_the_largest_numbers_are_no_internal_error(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = svmfast(words[0], data("iris.train"), tmp_path / "model", *words[1:])
+    assert done.returncode == 0, done.stderr

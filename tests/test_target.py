@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from svmfast.errors import WriteError
-from svmfast.formats.target import write_atomic
+from svmfast.formats.target import check_writable, write_atomic
 
 
 def listing(folder: Path) -> set[str]:
@@ -114,13 +114,64 @@ def test_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("place", "reason"), [("none/out", "No such file or directory"), (".", "Is a directory")]
+    ("place", "reason"),
+    [
+        ("none/out", "No such file or directory"),
+        (".", "Is a directory"),
+        ("none/", "Is a directory"),
+        ("none/.", "Is a directory"),
+        ("none/..", "Is a directory"),
+        ("none/../out", "No such file or directory"),
+        ("circle", "Too many levels of symbolic links"),
+        ("into_none", "No such file or directory"),
+        ("file/out", "Not a directory"),
+    ],
 )
 def test_impossible_places(place: str, reason: str, tmp_path: Path) -> None:
-    path = tmp_path / place
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "into_none").symlink_to("none/out")
+    (tmp_path / "file").write_bytes(b"")
+    before = listing(tmp_path)
+    path = f"{tmp_path}/{place}"
     with pytest.raises(WriteError) as caught, write_atomic(path):
         pytest.fail("opened")
     assert str(caught.value) == f"{path}: cannot be written: {reason}"
+    with pytest.raises(WriteError) as caught:
+        check_writable(path)
+    assert str(caught.value) == f"{path}: cannot be written: {reason}"
+    assert listing(tmp_path) == before
+
+
+def test_a_link_to_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("second")
+    (tmp_path / "second").symlink_to(tmp_path / "out")
+    with write_atomic(tmp_path / "link") as out:
+        out.write(b"text")
+    assert (tmp_path / "out").read_bytes() == b"text"
+    assert not (tmp_path / "out").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["x" * 254, "\u00e9" * 127, "x" + "\U0001f40d" * 63, "z" * 252 + ".gz"])
+def test_the_longest_names(name: str, tmp_path: Path) -> None:
+    with write_atomic(tmp_path / name) as out:
+        out.write(b"text")
+    assert listing(tmp_path) == {name}
+    too_long = tmp_path / ("x" * 256)
+    with pytest.raises(WriteError, match="File name too long"):
+        check_writable(too_long)
+
+
+def test_checking_a_place_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    check_writable(path)
+    check_writable(tmp_path / "new")
+    check_writable("-")
+    check_writable("/dev/stdout")
+    os.mkfifo(tmp_path / "fifo")
+    check_writable(tmp_path / "fifo")  # opening it would wait for a reader
+    assert path.read_bytes() == b"old"
+    assert listing(tmp_path) == {"out", "fifo"}
 
 
 def test_read_only_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

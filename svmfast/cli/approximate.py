@@ -14,6 +14,7 @@ from svmfast.cli.messages import lines, raw, remark, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import MOST_64, Bytes, Real, Share, Whole, WholeOrAuto
 from svmfast.errors import OptionError, UnsupportedError
+from svmfast.formats.packing import without_ending
 
 if TYPE_CHECKING:
     from svmfast.methods.approximate_report import ApproximationReport
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from svmfast.progress import Progress
     from svmfast.rows import Rows
 
-_COMPRESSED = (".gz", ".bz2", ".xz")
 # Seconds that are announced.
 WORTH_A_WORD = 2.0
 _MODEL_NAMES = (".txt", ".model")
@@ -29,10 +29,8 @@ _MODEL_NAMES = (".txt", ".model")
 
 def default_output(model: str) -> str:
     """Return where the result goes when nobody says: ``model.approx.txt`` beside ``model.txt``."""
+    model = without_ending(model)
     root, ending = os.path.splitext(model)
-    if ending in _COMPRESSED:
-        model = root
-        root, ending = os.path.splitext(model)
     return f"{root}.approx{ending}" if ending in _MODEL_NAMES else f"{model}.approx.txt"
 
 
@@ -178,9 +176,11 @@ def command(
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import model_bytes, save_model
     from svmfast.formats.svmlight import read_svmlight
+    from svmfast.formats.target import check_writable, stored_size
     from svmfast.methods.approximate import TARGET, approximate
     from svmfast.models.expansion import KernelExpansion
 
+    check_writable(output)
     loaded = open_model(model, quiet)
     if not isinstance(loaded.model, KernelExpansion):
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model already", "give the LIBSVM model")
@@ -200,7 +200,7 @@ def command(
             target=TARGET if target_certified is None else target_certified,
             tolerance=tolerance,
             max_bytes=max_bytes,
-            size_of=lambda made: len(model_bytes(made)),
+            size_of=lambda made: stored_size(output, model_bytes(made)),
             calibrate=rows,
             certificate=certificate,
             embed_exact=embed_exact,
@@ -217,16 +217,16 @@ def command(
         values = {
             "model": model,
             "output": output,
-            "bytes_before": len(loaded.text),
+            "bytes_before": loaded.n_bytes,
             "bytes": size,
             **asdict(report),
         }
         raw(json.dumps(finite(values), indent=2, allow_nan=False) + "\n")
     if not quiet:
-        lines(_lines(report, model, output, len(loaded.text), size), err=True)
+        lines(_lines(report, model, output, loaded.n_bytes, size), err=True)
         remarks(report.warnings)
-        if size >= len(loaded.text):
-            remark(f"the file grew from {len(loaded.text):,} to {size:,} bytes")
+        if size >= loaded.n_bytes:
+            remark(f"the file grew from {loaded.n_bytes:,} to {size:,} bytes")
 
 
 def _foreseen(

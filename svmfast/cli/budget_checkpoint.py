@@ -41,6 +41,7 @@ def checkpointing(
         yield None
         return
     from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
+    from svmfast.formats.target import check_writable
     from svmfast.methods.budget_train import Checkpointing
 
     run = _fingerprint(given, spool, held)
@@ -52,7 +53,7 @@ def checkpointing(
         visited = meta.get("visited")
         if not quiet and isinstance(visited, int):
             remark(f"{path}: going on after {count(visited, 'row')}")
-    _check_place(path)
+    check_writable(path, pack=False)
     asked: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
@@ -82,18 +83,6 @@ def checkpointing(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class _Unused(Exception):
-    """Ends the writing of a file that is not wanted yet."""
-
-
-def _check_place(path: str) -> None:
-    """Fail now where a checkpoint could not be written an hour later."""
-    from svmfast.formats.target import write_atomic
-
-    with contextlib.suppress(_Unused), write_atomic(path):
-        raise _Unused
 
 
 def _fingerprint(given: BudgetTrainOptions, spool: Spool, held: Dataset | None) -> dict[str, Any]:

@@ -171,14 +171,14 @@ def command(
                     observe=observe,
                     checkpoints=checkpoints,
                 )
-                size = out.write(libsvm_model_bytes(trained))
+                out.write(libsvm_model_bytes(trained))
         streamed = 0 if spool.in_memory else spool.n_sets
     if as_json:
-        values = {"model": target, "bytes": size, "working_sets": streamed, **asdict(report)}
+        values = {"model": target, "bytes": out.stored, "working_sets": streamed, **asdict(report)}
         values["merge_frequency"] = report.merge_frequency
         raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     if not quiet:
-        lines(report_lines(report, given, target, size, streamed), err=True)
+        lines(report_lines(report, given, target, out.stored, streamed), err=True)
         if given.is_classifier and report.classes == 1:
             remark("all rows have one label: the model will always answer that")
 

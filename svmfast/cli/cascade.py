@@ -99,12 +99,14 @@ def command(
     from svmfast.cli.inputs import keep_inputs, open_model, read_sample
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
+    from svmfast.formats.target import check_writable
     from svmfast.methods.cascade import join
     from svmfast.models.expansion import KernelExpansion
 
     keep_inputs("OUT", output, FAST=fast, EXACT=exact)
     for path in data:
         keep_inputs("OUT", output, DATA=path)
+    check_writable(output)
     given, wanted = open_model(fast, quiet), open_model(exact, quiet)
     if not isinstance(wanted.model, KernelExpansion):
         raise UnsupportedError(f"{exact} is a {wanted.model.kind} model", "give the LIBSVM model")

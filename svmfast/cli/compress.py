@@ -16,20 +16,18 @@ from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, Real, Share, Whole
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
+from svmfast.formats.packing import without_ending
 
 if TYPE_CHECKING:
     from svmfast.methods.compress import CompressReport
 
 _NEGATIVE = 1
-_COMPRESSED = (".gz", ".bz2", ".xz")
 
 
 def default_output(model: str) -> str:
     """Return where the result goes when nobody says: ``name.compressed.model`` beside ``name.model``."""
+    model = without_ending(model)
     root, ending = os.path.splitext(model)
-    if ending in _COMPRESSED:
-        model = root
-        root, ending = os.path.splitext(model)
     return f"{root}.compressed.model" if ending == ".model" else f"{model}.compressed.model"
 
 
@@ -145,6 +143,7 @@ def command(
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
     from svmfast.formats.libsvm_model import libsvm_model_bytes
+    from svmfast.formats.target import check_writable, stored_size
     from svmfast.methods.compress import Settings, prepare
     from svmfast.models.expansion import KernelExpansion
 
@@ -152,6 +151,7 @@ def command(
     for path in data:
         keep_inputs("OUT", output, DATA=path)
     began = time.perf_counter()
+    check_writable(output)
     loaded = open_model(model, quiet)
     if not isinstance(loaded.model, KernelExpansion):
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model", "give the LIBSVM model")
@@ -161,7 +161,7 @@ def command(
         compressor = prepare(loaded.model, rows, labels, settings)
         found = search(
             compressor,
-            lambda made: len(libsvm_model_bytes(made)),
+            lambda made: stored_size(output, libsvm_model_bytes(made)),
             sv=sv,
             ratio=ratio,
             max_diff=max_diff,
@@ -171,7 +171,7 @@ def command(
     written = None if found.model is None else save_model(found.model, output)
     report = found.report
     if report is not None:
-        report = replace(report, bytes=written, source_bytes=len(loaded.text))
+        report = replace(report, bytes=written, source_bytes=loaded.n_bytes)
     if as_json:
         values = {
             "model": model,

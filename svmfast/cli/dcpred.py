@@ -176,11 +176,10 @@ def command(
             if task == "svc":
                 extra["fit"] = fit
             made, report = train(dataset.rows, dataset.labels, settings, **extra)
-        text = model_bytes(made)
-        out.write(text)
+        out.write(model_bytes(made))
     if as_json or not quiet:
         how_told: dict[str, Any] = {"as_json": as_json, "quiet": quiet, "jobs": jobs}
-        show_fit(report, made, dataset.rows, model, len(text), source=source, **how_told)
+        show_fit(report, made, dataset.rows, model, out.stored, source=source, **how_told)
 
 
 def _check(

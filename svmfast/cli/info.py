@@ -46,7 +46,7 @@ def _model(again: Any, kind: str, quiet: bool) -> dict[str, Any]:
     return {
         "format": kind,
         **describe_model(loaded.model),
-        "bytes": len(loaded.text),
+        "bytes": loaded.n_bytes,
         "sha256": loaded.sha256,
     }
 

@@ -51,8 +51,10 @@ def command(
     keep_inputs("MODEL", target, DATA=data)
     from svmfast.formats.detect import save_model
     from svmfast.formats.svmlight import read_svmlight
+    from svmfast.formats.target import check_writable
     from svmfast.methods.linear import linear
 
+    check_writable(target)
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
     with naming_lines(dataset.path, dataset.notes, dataset.first_line):

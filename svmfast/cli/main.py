@@ -121,7 +121,8 @@ class LazyGroup(click.Group):
 def program(ctx: click.Context) -> None:
     """Make slow, fat LIBSVM models fast and small, and prove how much was lost.
 
-    Wherever a FILE is read, '-' is standard input; gzip, bzip2 and xz files are recognised by content.
+    Wherever a FILE is read, '-' is standard input; gzip, bzip2, xz and zstd files are recognised by content.
+    An output whose name ends in .gz, .bz2, .xz or .zst is packed so.
     """
     if ctx.invoked_subcommand is None:
         messages.raw(ctx.get_help() + "\n", err=True)

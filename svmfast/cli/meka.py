@@ -196,10 +196,9 @@ def command(
             else:
                 fit = method.fit_ridge if job == "ridge" else method.fit_svc
                 made, report = fit(dataset.rows, dataset.labels, settings, **extra)
-            text = model_bytes(made)
-            out.write(text)
+            out.write(model_bytes(made))
         if as_json or not quiet:
-            show_fit(report, made, dataset.rows, model, len(text), as_json=as_json, quiet=quiet, jobs=jobs)
+            show_fit(report, made, dataset.rows, model, out.stored, as_json=as_json, quiet=quiet, jobs=jobs)
 
 
 def _check(

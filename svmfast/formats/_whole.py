@@ -5,10 +5,10 @@ from __future__ import annotations
 from svmfast.formats.source import Source, SourceLike, open_source
 
 
-def read_whole(source: SourceLike) -> tuple[bytes, str]:
-    """Return the unpacked content of an input and the name that messages call it by."""
+def read_whole(source: SourceLike) -> tuple[bytes, str, int]:
+    """Return the unpacked content of an input, the name that messages call it by, and its stored bytes."""
     with open_source(source) as opened:
-        return read_up_to(opened, None), opened.name
+        return read_up_to(opened, None), opened.name, opened.consumed
 
 
 def read_up_to(opened: Source, limit: int | None) -> bytes:

@@ -41,7 +41,7 @@ def write_checkpoint(path: str | os.PathLike[str], meta: Meta, arrays: Arrays) -
     packed = io.BytesIO()
     text = np.frombuffer(json.dumps(dict(meta), allow_nan=False).encode(), dtype=np.uint8)
     np.savez(packed, **{_META: text}, **dict(arrays))  # type: ignore[arg-type]
-    with write_atomic(path) as out:
+    with write_atomic(path, pack=False) as out:
         out.write(packed.getbuffer())
 
 

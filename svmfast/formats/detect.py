@@ -33,6 +33,8 @@ class LoadedModel:
     format : {"libsvm-model", "svmfast-model"}
     text : bytes
         The whole file, decompressed.
+    n_bytes : int
+        Size of the file as it is stored.
     provenance : dict of str to str
         Empty for LIBSVM models.
     warnings : tuple of str
@@ -43,6 +45,7 @@ class LoadedModel:
     path: str
     format: FileKind
     text: bytes = field(repr=False)
+    n_bytes: int
     provenance: dict[str, str]
     warnings: tuple[str, ...]
 
@@ -94,7 +97,7 @@ def open_model(source: SourceLike) -> LoadedModel:
     ModelFormatError, FileAccessError, CompressedDataError
         One subclass for each way to fail, with line and token.
     """
-    data, name = read_whole(source)
+    data, name, stored = read_whole(source)
     kind = file_kind(data[:_LOOK])
     if kind == "empty":
         raise EmptyModelError(name, None, "the file is empty", None, "expected a model")
@@ -108,7 +111,7 @@ def open_model(source: SourceLike) -> LoadedModel:
     else:
         model, container = parse_model(data, name)
         provenance, warnings = dict(container.record.provenance), container.warnings
-    return LoadedModel(model, name, kind, data, provenance, tuple(warnings))
+    return LoadedModel(model, name, kind, data, stored, provenance, tuple(warnings))
 
 
 def load_model(source: SourceLike) -> Model:
@@ -142,7 +145,8 @@ def save_model(
     ----------
     model : Model
     path : str or path
-        ``-`` is standard output.
+        ``-`` is standard output. A name that ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` gets a packed
+        file.
     provenance : dict, optional
         As in :func:`model_bytes`.
 
@@ -153,4 +157,4 @@ def save_model(
     text = model_bytes(model, provenance)
     with write_atomic(path) as file:
         file.write(text)
-    return len(text)
+    return file.stored

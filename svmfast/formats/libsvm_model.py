@@ -43,7 +43,8 @@ def read_libsvm_model(source: SourceLike) -> KernelExpansion:
     ModelFormatError, FileAccessError, CompressedDataError
         One subclass for each way to fail, with line and token.
     """
-    return parse_libsvm_model(*read_whole(source))[0]
+    data, name, _ = read_whole(source)
+    return parse_libsvm_model(data, name)[0]
 
 
 def write_libsvm_model(path: str | os.PathLike[str], model: KernelExpansion) -> int:
@@ -56,7 +57,7 @@ def write_libsvm_model(path: str | os.PathLike[str], model: KernelExpansion) -> 
     text = libsvm_model_bytes(model)
     with write_atomic(path) as file:
         file.write(text)
-    return len(text)
+    return file.stored
 
 
 def libsvm_model_bytes(model: KernelExpansion) -> bytes:

@@ -14,9 +14,10 @@ import stat
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from svmfast.errors import CompressedDataError, FileAccessError, OptionError, UnsupportedCompressionError
+from svmfast.formats.packing import MAGIC, Decoder, new_decoder
 from svmfast.formats.target import Writer, write_atomic
 
 __all__ = ["Source", "SourceLike", "Writer", "open_source", "write_atomic"]
@@ -27,64 +28,11 @@ SourceLike = Any
 _PACKED_BYTES = 1 << 17  # compressed bytes handed to a decompressor at a time
 _PIPE_BYTES = 1 << 20  # a larger pipe buffer means fewer, larger reads
 
-_MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00"}
 _FOREIGN_MAGIC = {
-    "zstd": b"\x28\xb5\x2f\xfd",
     "zip": b"PK\x03\x04",
     "lz4": b"\x04\x22\x4d\x18",
     "compress (.Z)": b"\x1f\x9d",
 }
-
-
-class _Decoder(Protocol):
-    """One member of a compressed file."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    @property
-    def needs_input(self) -> bool: ...
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
-
-
-class _GzipDecoder:
-    """``zlib`` with the interface that ``bz2`` and ``lzma`` share: it keeps the input it did not get to."""
-
-    def __init__(self) -> None:
-        import zlib
-
-        self._inflate = zlib.decompressobj(wbits=31)
-
-    @property
-    def eof(self) -> bool:
-        return self._inflate.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inflate.unused_data
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._inflate.unconsumed_tail
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        return self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
-
-
-def _new_decoder(packing: str) -> _Decoder:
-    if packing == "gzip":
-        return _GzipDecoder()
-    if packing == "bzip2":
-        import bz2
-
-        return bz2.BZ2Decompressor()
-    import lzma
-
-    return lzma.LZMADecompressor()
 
 
 class _Raw:
@@ -189,7 +137,7 @@ class Source:
         self._raw = _Raw(file, name, owned)
         self.size = self._raw.size
         self._packing: str | None = None
-        self._decoder: _Decoder | None = None
+        self._decoder: Decoder | None = None
         self._head: bytes | None = None  # not read yet: opening a pipe must not wait for what it brings
 
     @property
@@ -199,20 +147,20 @@ class Source:
 
     @property
     def packing(self) -> str | None:
-        """``gzip``, ``bzip2``, ``xz`` or None, by content; waits for the first bytes."""
+        """``gzip``, ``bzip2``, ``xz``, ``zstd`` or None, by content; waits for the first bytes."""
         self._start()
         return self._packing
 
     def _start(self) -> bytes:
         if self._head is None:
             self._head = self._read_head()
-            self._decoder = _new_decoder(self._packing) if self._packing else None
+            self._decoder = self._new_decoder() if self._packing else None
         return self._head
 
     def _read_head(self) -> bytes:
         """Read until the first bytes tell what this is: one byte of a plain text, six of an xz file."""
         head = b""
-        magics = [*_MAGIC.values(), *_FOREIGN_MAGIC.values()]
+        magics = [*MAGIC.values(), *_FOREIGN_MAGIC.values()]
         while not head or any(len(head) < len(m) and m.startswith(head) for m in magics):
             buffer = bytearray(16)
             count = self._raw.readinto(memoryview(buffer), wait=True)
@@ -221,15 +169,21 @@ class Source:
             head += buffer[:count]
         for packing, magic in _FOREIGN_MAGIC.items():
             if head.startswith(magic):
-                raise UnsupportedCompressionError(
-                    self.name,
-                    None,
-                    f"packed with {packing}",
-                    None,
-                    "expected plain text, gzip, bzip2 or xz",
-                )
-        self._packing = next((p for p, magic in _MAGIC.items() if head.startswith(magic)), None)
+                raise self._unsupported(packing, "expected plain text, gzip, bzip2 or xz")
+        self._packing = next((p for p, magic in MAGIC.items() if head.startswith(magic)), None)
         return head
+
+    def _unsupported(self, packing: str, expected: str) -> UnsupportedCompressionError:
+        return UnsupportedCompressionError(self.name, None, f"packed with {packing}", None, expected)
+
+    def _new_decoder(self) -> Decoder:
+        assert self._packing is not None
+        decoder = new_decoder(self._packing)
+        if decoder is None:
+            raise self._unsupported(
+                self._packing, "expected plain text, gzip, bzip2 or xz; install zstandard to read it"
+            )
+        return decoder
 
     def readinto(self, view: memoryview, wait: bool = True) -> int | None:
         """Fill `view` with what is there, at least one byte.
@@ -285,7 +239,7 @@ class Source:
                 data = b""
             try:
                 out = self._decoder.decompress(data, room)
-            except Exception as error:  # zlib.error, lzma.LZMAError, OSError of bz2: no common base
+            except Exception as error:  # zlib.error, LZMAError, ZstdError, OSError of bz2: no common base
                 raise CompressedDataError(
                     self.name, None, f"the {self._packing} data is damaged", None, "expected a whole file"
                 ) from error
@@ -296,7 +250,7 @@ class Source:
         """Return the start of the next member behind zero padding; b"" at the end, None: not there yet."""
         assert self._decoder is not None
         assert self._packing is not None
-        magic = _MAGIC[self._packing]
+        magic = MAGIC[self._packing]
         rest = self._decoder.unused_data.lstrip(b"\0")
         while len(rest) < len(magic):
             more = self._packed(wait)
@@ -319,7 +273,7 @@ class Source:
                 None,
                 "expected nothing there",
             )
-        self._decoder = _new_decoder(self._packing)
+        self._decoder = self._new_decoder()
         return rest
 
     def verify(self) -> None:

@@ -333,7 +333,8 @@ def write_svmlight(
     Parameters
     ----------
     file : str, os.PathLike or binary file object
-        A path is written atomically (:func:`svmfast.formats.target.write_atomic`).
+        A path is written atomically, packed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``
+        (:func:`svmfast.formats.target.write_atomic`).
     rows : Rows
         Stored zeros are written.
     labels : (n,) array_like

@@ -1,8 +1,9 @@
-"""Where results go: beside their place first, and into it only when they are complete."""
+"""Where results go: beside their place first, and into it only when they are complete; packed by name."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -12,19 +13,58 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from svmfast.errors import WriteError
+from svmfast.formats.packing import Packer, packing_of
+
+#: Bytes of a name that its temporary file shows: with what is put around them a name as long as may be.
+_SHOWN_NAME = 100
+#: Symbolic links followed before a circle is assumed, as Linux does.
+_MOST_LINKS = 40
 
 _OWN_DESCRIPTOR = re.compile(r"/dev/fd/(\d+)|/proc/self/fd/(\d+)")
 _NAMED_DESCRIPTOR = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
 class Writer(Protocol):
-    """What :func:`write_atomic` gives: accepts bytes, and reports every failure as WriteError."""
+    """Anything that accepts bytes."""
 
     def write(self, data: Any, /) -> int:
         """Write all of `data`."""
 
     def flush(self) -> None:
         """Hand everything to the system."""
+
+
+class Output:
+    """What :func:`write_atomic` gives: accepts bytes, and reports every failure as WriteError.
+
+    Attributes
+    ----------
+    stored : int
+        Bytes that went into the file; of a packed one all only behind the end of the block.
+    """
+
+    def __init__(self, file: Writer, packer: Packer | None) -> None:
+        self._file, self._packer = file, packer
+        self.stored = 0
+
+    def write(self, data: Any, /) -> int:
+        """Write all of `data`; return its size."""
+        size = memoryview(data).nbytes
+        self._store(data if self._packer is None else self._packer.pack(data))
+        return size
+
+    def flush(self) -> None:
+        """Hand everything to the system; what is to be packed waits for its end."""
+        self._file.flush()
+
+    def finish(self) -> None:
+        """Write what is left to be packed."""
+        if self._packer is not None:
+            self._store(self._packer.finish())
+
+    def _store(self, data: Any) -> None:
+        self._file.write(data)
+        self.stored += memoryview(data).nbytes
 
 
 class _Reporting(io.FileIO):
@@ -72,7 +112,7 @@ def _reported(shown: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def write_atomic(path: str | os.PathLike[str]) -> Iterator[Writer]:
+def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator[Output]:
     """Open an output that appears complete or not at all.
 
     A regular file is written beside its place under a hidden name and renamed when the block ends well; when
@@ -84,27 +124,69 @@ def write_atomic(path: str | os.PathLike[str]) -> Iterator[Writer]:
     path : str or os.PathLike
         The output. A symbolic link is followed: the file it points to is replaced, the link stays. The
         permissions of a file that exists are kept.
+    pack : bool
+        A name that ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` gets a file that is packed so: the same
+        bytes for the same content.
 
     Yields
     ------
-    Writer
-        ``write(bytes)`` and ``flush()``.
+    Output
+        ``write(bytes)``, ``flush()``, ``stored``.
 
     Raises
     ------
     WriteError
         Opening, writing, closing or renaming failed, a full disk included.
+    OptionError
+        There is no module to pack the file with (zstd).
     BrokenPipeError
         The reader of a pipe has gone; passed on untouched, since it is not an error of the output.
     """
     shown = os.fspath(path)
+    packing = packing_of(shown) if pack else None
+    packer = None if packing is None else Packer(packing)
+    with _opened(shown) as file:
+        output = Output(file, packer)
+        yield output
+        output.finish()
+
+
+def check_writable(path: str | os.PathLike[str], *, pack: bool = True) -> None:
+    """Fail now, as :func:`write_atomic` would after an hour's work; nothing is changed."""
+    shown = os.fspath(path)
+    packing = packing_of(shown) if pack else None
+    if packing is not None:
+        Packer(packing)
+    if shown == "-" or _descriptor(shown) is not None:
+        return
+    place, mode = _checked_place(shown)
+    # Who waits at the other end of a pipe must not see it opened and closed.
+    if mode is None or stat.S_ISREG(mode):
+        with contextlib.suppress(_Unused), _replacing(place, shown, mode):
+            raise _Unused
+
+
+def stored_size(path: str | os.PathLike[str], content: bytes) -> int:
+    """Return how large the file of that name will be."""
+    packing = packing_of(os.fspath(path))
+    if packing is None:
+        return len(content)
+    packer = Packer(packing)
+    return len(packer.pack(content)) + len(packer.finish())
+
+
+class _Unused(Exception):
+    """Ends the writing of a file that is not wanted yet."""
+
+
+@contextlib.contextmanager
+def _opened(shown: str) -> Iterator[Writer]:
     if shown == "-":
         output = _StandardOutput()
         yield output
         output.flush()
         return
-    own = _OWN_DESCRIPTOR.fullmatch(shown)
-    descriptor = int(own[1] or own[2]) if own else _NAMED_DESCRIPTOR.get(shown)
+    descriptor = _descriptor(shown)
     if descriptor is not None:
         # Opening /dev/stdout anew would start at offset 0 of a redirected file; its descriptor does not.
         if sys.stdout is not None:
@@ -114,19 +196,45 @@ def write_atomic(path: str | os.PathLike[str]) -> Iterator[Writer]:
         with _buffered(copy, shown) as writer:
             yield writer
         return
-    place = os.path.realpath(shown)
+    place, mode = _checked_place(shown)
+    regular = mode is None or stat.S_ISREG(mode)
+    with _replacing(place, shown, mode) if regular else _buffered(place, shown) as writer:
+        yield writer
+
+
+def _descriptor(shown: str) -> int | None:
+    own = _OWN_DESCRIPTOR.fullmatch(shown)
+    return int(own[1] or own[2]) if own else _NAMED_DESCRIPTOR.get(shown)
+
+
+def _checked_place(shown: str) -> tuple[str, int | None]:
+    """Return where the file itself is, and its mode, None where there is none yet."""
     with _reported(shown):
+        place = _place_of(shown)
         mode = _mode_of(place)
     if mode is not None and stat.S_ISDIR(mode):
-        raise WriteError(shown, "Is a directory")
-    if mode is not None and not stat.S_ISREG(mode):
-        with _buffered(place, shown) as writer:
-            yield writer
-        return
-    if mode is not None and not os.access(place, os.W_OK):
-        raise WriteError(shown, "Permission denied")
-    with _replacing(place, shown, mode) as writer:
-        yield writer
+        raise WriteError(shown, os.strerror(errno.EISDIR))
+    if mode is not None and stat.S_ISREG(mode) and not os.access(place, os.W_OK):
+        raise WriteError(shown, os.strerror(errno.EACCES))
+    return place, mode
+
+
+def _place_of(path: str) -> str:
+    """Follow symbolic links to the file itself.
+
+    ``os.path.realpath`` would too, but it names a file for ``none/`` and ``none/../file`` as well.
+    """
+    for _ in range(_MOST_LINKS):
+        folder, name = os.path.split(path)
+        if name in ("", os.curdir, os.pardir):
+            # A folder's name, whether it is there or not.
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR if path else errno.ENOENT))
+        folder = os.path.realpath(folder or os.curdir, strict=True)
+        place = os.path.join(folder, name)
+        if not os.path.islink(place):
+            return place
+        path = os.path.join(folder, os.readlink(place))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
 def _mode_of(place: str) -> int | None:
@@ -155,7 +263,10 @@ def _buffered(file: int | str, shown: str) -> Iterator[Writer]:
 @contextlib.contextmanager
 def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
     folder, name = os.path.split(place)
-    temporary = os.path.join(folder, f".{name[:200]}.{os.urandom(6).hex()}.tmp")
+    begin = name[:_SHOWN_NAME]
+    while len(os.fsencode(begin)) > _SHOWN_NAME:
+        begin = begin[:-1]
+    temporary = os.path.join(folder, f".{begin}.{os.urandom(6).hex()}.tmp")
     try:
         # Inside the block: a signal may come between the opening and the next line, and nothing must stay.
         with _reported(shown):

@@ -1,0 +1,189 @@
+"""Packed files: known by their first bytes when they are read, packed by their name's ending when written.
+
+gzip, bzip2 and xz come with Python; zstd needs Python 3.14, or one of the modules ``backports.zstd`` and
+``zstandard``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, Protocol
+
+from svmfast.errors import OptionError
+
+MAGIC = {
+    "gzip": b"\x1f\x8b",
+    "bzip2": b"BZh",
+    "xz": b"\xfd7zXZ\x00",
+    "zstd": b"\x28\xb5\x2f\xfd",
+}
+#: The ending of a name, and how a file of that name is packed.
+ENDINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+
+#: Bytes that :class:`Packer` packs at a time. What it writes must not depend on how the text came.
+_PIECE = 1 << 20
+#: Packed bytes handed to the module zstandard at a time: they unpack to 32 MiB at most.
+_ZSTD_SLICE = 1 << 10
+
+
+class Decoder(Protocol):
+    """One member of a packed file."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _GzipDecoder:
+    """``zlib`` with the interface that ``bz2`` and ``lzma`` share: it keeps the input it did not get to."""
+
+    def __init__(self) -> None:
+        import zlib
+
+        self._inflate = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflate.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inflate.unconsumed_tail
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
+
+
+class _ZstandardDecoder:
+    """The module ``zstandard`` with the same interface; its own knows no `max_length`."""
+
+    def __init__(self, module: Any) -> None:
+        self._inflate = module.ZstdDecompressor().decompressobj()
+        self._packed = self._out = memoryview(b"")  # what is left to unpack, and to hand out
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inflate.eof) and not self._out
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._inflate.unused_data) + bytes(self._packed)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._packed and not self._out
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        if data:
+            self._packed = memoryview(bytes(self._packed) + data)
+        while not self._out and self._packed and not self._inflate.eof:
+            piece, self._packed = self._packed[:_ZSTD_SLICE], self._packed[_ZSTD_SLICE:]
+            self._out = memoryview(self._inflate.decompress(piece))
+        most = len(self._out) if max_length < 0 else max_length
+        out, self._out = bytes(self._out[:most]), self._out[most:]
+        return out
+
+
+def zstd_module() -> Any:
+    """Return the module that reads and writes zstd; None where there is none."""
+    for name in ("compression.zstd", "backports.zstd", "zstandard"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return None
+
+
+def new_decoder(packing: str) -> Decoder | None:
+    """Return what unpacks one member of a file; None for zstd where no module for it is at hand."""
+    if packing == "gzip":
+        return _GzipDecoder()
+    if packing == "bzip2":
+        import bz2
+
+        return bz2.BZ2Decompressor()
+    if packing == "zstd":
+        module = zstd_module()
+        if module is None:
+            return None
+        decoder: Decoder = (
+            _ZstandardDecoder(module) if module.__name__ == "zstandard" else module.ZstdDecompressor()
+        )
+        return decoder
+    import lzma
+
+    return lzma.LZMADecompressor()
+
+
+def packing_of(name: str) -> str | None:
+    """Return how a file of that name is packed when it is written; None: not at all."""
+    return ENDINGS.get(os.path.splitext(name)[1])
+
+
+def without_ending(name: str) -> str:
+    """Return `name` without the ending of a packed file."""
+    return os.path.splitext(name)[0] if packing_of(name) else name
+
+
+class Packer:
+    """Packs text; the same text gives the same bytes, in whatever pieces it comes.
+
+    Nothing of the clock or of the file's name goes into them.
+
+    Raises
+    ------
+    OptionError
+        zstd, where no module for it is at hand.
+    """
+
+    def __init__(self, packing: str) -> None:
+        self._encoder = _new_encoder(packing)
+        self._held = bytearray()
+
+    def pack(self, data: Any) -> bytes:
+        """Take text; return packed bytes, as far as there are any."""
+        self._held += data
+        out = b""
+        while len(self._held) >= _PIECE:
+            out += self._encoder.compress(bytes(self._held[:_PIECE]))
+            del self._held[:_PIECE]
+        return out
+
+    def finish(self) -> bytes:
+        """Return the packed bytes that are left, at the end of the text."""
+        return bytes(self._encoder.compress(bytes(self._held)) + self._encoder.flush())
+
+
+def _new_encoder(packing: str) -> Any:
+    if packing == "gzip":
+        import zlib
+
+        return zlib.compressobj(wbits=31)  # its header has no name, and 0 for the time
+    if packing == "bzip2":
+        import bz2
+
+        return bz2.BZ2Compressor()
+    if packing == "xz":
+        import lzma
+
+        return lzma.LZMACompressor()
+    module = zstd_module()
+    if module is None:
+        raise OptionError(
+            "a name that ends in .zst asks for zstd, for which no module is installed; "
+            "install zstandard, or write .gz, .xz or .bz2"
+        )
+    encoder = module.ZstdCompressor()
+    return encoder.compressobj() if module.__name__ == "zstandard" else encoder
