@@ -184,12 +184,15 @@ def cascade(
     fast: Model | str | os.PathLike[str],
     exact: Model | str | os.PathLike[str],
     data: Any,
+    labels: ArrayLike | None = None,
     *,
     max_diff: float = 0.005,
     confidence: float = 0.95,
+    per_class: bool = False,
+    seed: int = 0,
     threads: int | None = None,
 ) -> tuple[CascadeModel, CascadeReport]:
-    """Join a fast model and the exact one under a promise of how many labels differ.
+    """Join a fast model and the exact one, with a statistical guarantee of how many labels differ.
 
     Parameters
     ----------
@@ -197,26 +200,34 @@ def cascade(
         Of any kind.
     exact : KernelExpansion or path
     data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
-        Rows like those to be predicted, on which neither model was trained.
+        Rows like those to be predicted, on which neither model was trained, and no copies of each other.
+    labels : (n,) array_like, optional
+        True labels, for the recall of each class; a Dataset has its own.
     max_diff : float
         The largest share of rows with another label than that of `exact`.
     confidence : float
         The probability with which that holds.
+    per_class : bool
+        It holds among the rows of every class (by the labels of `exact`), of all classes together.
+    seed : int
+        A fifth of the rows, drawn at random, decides whether joining is cheaper; the rest chooses the error.
     threads : int, optional
         Default: the cores this process may use. The result is the same for every number.
 
     Returns
     -------
     CascadeModel, CascadeReport
-        ``predict(model, data)`` answers with both; ``report.pays`` tells whether that costs less than the
-        exact model alone.
+        ``predict(model, data)`` answers with both; ``report.cheaper`` tells whether that costs less than the
+        exact model alone, as the rows that decide have it. (Of models thrown away for another reason, such as
+        a cost that was measured on the rows that chose the error, the guarantee does not speak.)
 
     Raises
     ------
     UnsupportedError
         Regression, or models that do not answer the same question.
     OptionError
-        `max_diff` or `confidence` not between 0 and 1, or too few rows to show as much.
+        `max_diff` or `confidence` not between 0 and 1, rows that are copies of each other, or too few to show
+        as much.
     """
     from svmfast.formats.detect import open_model
     from svmfast.methods.cascade import join
@@ -226,13 +237,18 @@ def cascade(
     if isinstance(exact, str | os.PathLike):
         opened = open_model(exact)
         exact, source = opened.model, f"sha256:{opened.sha256}"
+    if labels is None:
+        labels = getattr(data, "labels", None)
     return join(
         quick,
         check_same_labels(quick, exact),
         _rows(data),
         max_diff=max_diff,
         confidence=confidence,
+        per_class=per_class,
+        targets=None if labels is None else _labels(data, labels),
         source=source,
+        seed=seed,
         threads=threads or usable_cores(),
     )
 

@@ -16,9 +16,10 @@ import svmfast.methods.dcpred as method
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods._dcpred_held_out import row_keys, rows_aside
+from svmfast.methods._dcpred_held_out import rows_aside
 from svmfast.methods._dcpred_search import choose
 from svmfast.methods.dcpred import DcpredSettings, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.equal_rows import row_keys
 from svmfast.rows import FloatArray, Rows
 
 

@@ -88,7 +88,7 @@ class Joiner:
             source=self._source,
             threads=self._threads,
         )
-        if not report.pays or not report.error:
+        if not report.cheaper or not report.error:
             return None
         said = answer(model, rows, exact=self._exact, threads=self._threads).predicted
         return Joined(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.methods._compress_statement import ErrorStatement
 from svmfast.methods.binomial import clopper_pearson
+from svmfast.methods.equal_rows import groups_of
 from svmfast.models.base import Model
 from svmfast.models.certified import certainty
 from svmfast.rows import Rows
@@ -70,7 +69,7 @@ def rows_aside(keys: list[bytes], seed: int) -> tuple[IntArray, NDArray[np.bool_
     Parameters
     ----------
     keys : list of n bytes
-        As :func:`row_keys` gives them.
+        As :func:`svmfast.methods.equal_rows.row_keys` gives them.
     seed : int
 
     Returns
@@ -80,33 +79,12 @@ def rows_aside(keys: list[bytes], seed: int) -> tuple[IntArray, NDArray[np.bool_
     kept : (n,) bool
         Rows that must be in no part of a fit.
     """
-    seen: dict[bytes, int] = {}
-    first: list[int] = []
-    group = np.empty(len(keys), dtype=np.int64)
-    for i, key in enumerate(keys):
-        group[i] = found = seen.setdefault(key, len(first))
-        if found == len(first):
-            first.append(i)
+    group, first = groups_of(keys)
     aside = np.zeros(len(first), dtype=bool)
     if len(first) >= _LEAST_ROWS:
         count = min(MOST_HELD_OUT, int(HELD_OUT * len(first)))
         aside[np.random.default_rng([seed, 13]).choice(len(first), count, replace=False)] = True
-    return np.array(first, dtype=np.int64)[aside], aside[group]
-
-
-def row_keys(rows: Rows) -> list[bytes]:
-    """Return what is equal for equal rows, whether or not they store zeros: a hash, as rows may be long."""
-    stored = rows.values != 0
-    if not stored.all():
-        starts = np.concatenate([[0], np.cumsum(stored)])[rows.indptr]
-        rows = Rows(starts, rows.indices[stored], rows.values[stored], rows.n_columns)
-    ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-    keys = []
-    for a, b in ends:
-        key = blake2b(rows.indices[a:b].tobytes(), digest_size=16)
-        key.update(rows.values[a:b].tobytes())
-        keys.append(key.digest())
-    return keys
+    return first[aside], aside[group]
 
 
 def as_held_out(statement: ErrorStatement) -> dict[str, float]:

@@ -1,4 +1,7 @@
-"""What k successes in n trials say of a share: exact limits (Clopper and Pearson, Biometrika 26, 1934)."""
+"""What k successes in n trials say of a share, and a count of a mean: exact limits.
+
+Clopper and Pearson, Biometrika 26, 1934; Garwood, Biometrika 28, 1936.
+"""
 
 from __future__ import annotations
 
@@ -36,3 +39,11 @@ def largest_count(n: int, share: float, confidence: float = CONFIDENCE) -> int:
 def trials_needed(share: float, confidence: float = CONFIDENCE) -> int:
     """Return how many trials without success show that the share is at most `share`."""
     return math.ceil(math.log1p(-confidence) / math.log1p(-share))
+
+
+def poisson_limits(count: int, tail: float) -> tuple[float, float]:
+    """Return limits of a Poisson mean: beyond either, a count so far off has probability `tail` at most."""
+    from scipy.special import gammaincinv
+
+    low = float(gammaincinv(count, tail)) if count else 0.0
+    return low, float(gammaincinv(count + 1, 1 - tail))

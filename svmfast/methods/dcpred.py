@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods._compress_statement import ErrorStatement
-from svmfast.methods._dcpred_held_out import as_held_out, held_out, row_keys, rows_aside
+from svmfast.methods._dcpred_held_out import as_held_out, held_out, rows_aside
 from svmfast.methods._dcpred_pairs import affordable, check_pairs, fit_pairs
 from svmfast.methods._dcpred_search import choose, linear_functions, score_of
 from svmfast.methods._dcpred_settings import (
@@ -33,6 +33,7 @@ from svmfast.methods._dcpred_settings import (
 )
 from svmfast.methods._dcpred_work import Exact, Stopwatch, Training, build_tree, train_tree
 from svmfast.methods._meka_solve import svc_targets
+from svmfast.methods.equal_rows import row_keys
 from svmfast.methods.train import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion

@@ -1,0 +1,181 @@
+"""The error of a cascade, and whether to join at all: from rows on which both models were asked.
+
+The rows are divided at random. Some decide whether the two models together cost less than the exact one; the
+others choose the error. Were both done on the same rows, a file would be written exactly where the error came
+out small by chance, and where joining is hardly faster every file that exists would break its guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.methods.binomial import largest_count, trials_needed, upper_limit
+from svmfast.models.certified import certified_rows
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+#: So large a part of the rows decides, unless the others would be too few to show the limit.
+DECIDING_SHARE = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is known of n rows on which both models were asked.
+
+    Attributes
+    ----------
+    head : Head
+        The fast model's.
+    sure : (n,) float64
+        How wrong the fast model's values must be at least for another label.
+    differing : (n,) bool
+        Whether the fast model gives another label than the exact one.
+    group : (n,) int64
+        Equal numbers for equal rows, from 0.
+    part : (n,) int64
+        The limit is to hold in every part: the number of the exact model's class, or 0 for all rows.
+    parts : int
+    values : (m, p) float64 or None
+        The fast model's decision values of the m differing rows, in order; where it has one value a class.
+    """
+
+    head: Head
+    sure: FloatArray
+    differing: BoolArray
+    group: IntArray
+    part: IntArray
+    parts: int
+    values: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What the rows gave.
+
+    Attributes
+    ----------
+    error : float
+    deciding : (n,) bool
+        The rows that decided; the others chose the error.
+    cheaper : bool
+        Whether the deciding rows say that joining saves work.
+    limits : tuple of float
+        For each part the share of differing rows that is not exceeded.
+    """
+
+    error: float
+    deciding: BoolArray
+    cheaper: bool
+    limits: tuple[float, ...]
+
+
+def least_rows(max_diff: float, confidence: float) -> int:
+    """Return how many rows of which none differs show that at most the share `max_diff` does."""
+    least = trials_needed(max_diff, confidence)
+    while largest_count(least, max_diff, confidence) < 0:  # the two round differently
+        least += 1
+    return least
+
+
+def choose(
+    asked: Asked,
+    max_diff: float,
+    confidence: float,
+    *,
+    seed: int,
+    operations_fast: float | None,
+    operations_exact: float,
+) -> Chosen:
+    """Choose the smallest error for which the limit holds in every part, and decide whether to join.
+
+    Two ways of counting are kept to at once: every row as often as it occurs, which is right for independent
+    draws from a population of few different rows, and every different row once, which is right where rows
+    were copied. The larger error of the two holds either way.
+
+    Parameters
+    ----------
+    asked : Asked
+        Every part has at least :func:`least_rows` different rows.
+    max_diff, confidence : float
+    seed : int
+        Of the division.
+    operations_fast, operations_exact : float
+        Multiply-adds of a row for either model; None where the fast one does not count them.
+    """
+    deciding = _deciding(asked, least_rows(max_diff, confidence), seed)
+    counted: list[tuple[BoolArray, int]] = []
+    rates: list[float] = []
+    error = 0.0
+    for number in range(asked.parts):
+        own = np.flatnonzero(~deciding & (asked.part == number))
+        _, first = np.unique(asked.group[own], return_index=True)
+        for members in (own, own[first]):
+            allowed = largest_count(len(members), max_diff, confidence)
+            inside = np.zeros(len(deciding), dtype=np.bool_)
+            inside[members] = True
+            counted.append((inside[asked.differing], allowed))
+            error = max(error, smallest_error(asked.sure[inside & asked.differing], allowed))
+        rates.append(counted[-2][1] / len(own))
+    error = _beyond_rounding(asked, error, counted)
+    limits = []
+    for number, (inside, allowed) in enumerate(counted[::2]):
+        n = int(np.count_nonzero(~deciding & (asked.part == number)))
+        # Where nothing had to be left to the exact model the count itself is the evidence; of several parts
+        # only the allowed counts hold for all at once.
+        seen = int(np.count_nonzero(inside)) if error == 0 and asked.parts == 1 else allowed
+        limits.append(upper_limit(min(seen, allowed), n, confidence))
+    cheaper = _cheaper(asked, deciding, rates, operations_fast, operations_exact)
+    return Chosen(error, deciding, cheaper, tuple(limits))
+
+
+def smallest_error(sure: FloatArray, allowed: int) -> float:
+    """Return the error with which at most `allowed` of the differing rows stay the fast model's."""
+    if len(sure) <= allowed:
+        return 0.0
+    return float(np.partition(sure, -1 - allowed)[-1 - allowed])
+
+
+def _deciding(asked: Asked, least: int, seed: int) -> BoolArray:
+    """Draw the deciding rows of every part, and leave at least `least` different ones to choose the error."""
+    deciding = np.zeros(len(asked.sure), dtype=np.bool_)
+    order = np.random.default_rng([seed, 17]).permutation(len(deciding))
+    for number in range(asked.parts):
+        own = order[asked.part[order] == number]
+        different = len(np.unique(asked.group[own]))
+        deciding[own[: min(len(own) // DECIDING_SHARE, different - least)]] = True
+    return deciding
+
+
+def _cheaper(asked: Asked, deciding: BoolArray, rates: list[float], fast: float | None, exact: float) -> bool:
+    """Decide, from the deciding rows alone, whether the two models together cost less than the exact one."""
+    n = int(np.count_nonzero(deciding))
+    error = 0.0
+    for number, rate in enumerate(rates):
+        own = deciding & (asked.part == number)
+        allowed = int(rate * np.count_nonzero(own))
+        error = max(error, smallest_error(asked.sure[own & asked.differing], allowed))
+    answered = int(np.count_nonzero(asked.sure[deciding] > error)) / n if n else 1.0
+    return answered > 0 if fast is None else fast + (1 - answered) * exact < exact
+
+
+def _beyond_rounding(asked: Asked, error: float, counted: list[tuple[BoolArray, int]]) -> float:
+    """Return an error at least so large that certified_rows, too, leaves as many rows as are allowed.
+
+    With one value a class it decides on sums of rounded numbers, elsewhere on the numbers that were compared.
+    """
+    values = asked.values
+    if values is None or not error or not len(values) or not math.isfinite(error):
+        return error
+    step = float(np.spacing(np.abs(values).max()))
+    while True:
+        certified = certified_rows(asked.head, values, np.full(values.shape, error))
+        if all(np.count_nonzero(certified & inside) <= allowed for inside, allowed in counted):
+            return error
+        error, step = error + step, 2 * step
