@@ -259,6 +259,10 @@ class EmptyDataError(DataFormatError):
     """There is not a single row."""
 
 
+class ModelAsDataError(DataFormatError):
+    """The file is a model, by its first word."""
+
+
 class BlankLineError(DataFormatError):
     """A line holds nothing, not even a label."""
 

@@ -51,9 +51,10 @@ def parse(
         if body.strip(b" \t") == b"":
             if b"\r" in line:
                 raise TwinError(at, "carriage return")
-            if b"#" not in line and not lenient:
+            if b"#" in line or lenient:
+                continue
+            if labelled or dense or precomputed:
                 raise TwinError(at, "blank")
-            continue
         if dense:
             entries, columns = dense_row(body, at, labelled, labels)
             if row_width is None:

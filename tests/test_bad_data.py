@@ -6,9 +6,11 @@ the names say how the file is odd. (Over 400 lines: a table, a file and its mess
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from svmfast import errors as e
@@ -37,6 +39,12 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         {},
         e.BlankLineError,
         ":2: blank line; expected a label on every line; --lenient skips blank lines",
+    ),
+    (
+        "blank_dense_unlabelled",
+        {"dense": True, "labelled": False},
+        e.BlankLineError,
+        ":2: blank line; expected value value ... on every line; --lenient skips blank lines",
     ),
     ("colon_missing_end", {}, e.EntryColonError, ":2: no ':' in the entry ('3'); expected index:value"),
     ("colon_missing_middle", {}, e.EntryColonError, ":2: no ':' in the entry ('2'); expected index:value"),
@@ -216,10 +224,24 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
     ("nan_label", {}, e.NonFiniteError, ":2: the label is not finite ('nan'); expected a finite number"),
     ("nan_value", {}, e.NonFiniteError, ":2: the value is not finite ('2:nan'); expected a finite number"),
     (
+        "labels_unlabelled",
+        {"labelled": False},
+        e.EntryColonError,
+        ":2: no ':' in the row's first entry ('1'); expected index:value; rows with labels are read without "
+        "--unlabelled",
+    ),
+    (
+        "model",
+        {},
+        e.ModelAsDataError,
+        ":1: a model, not data ('svm_type'); expected label index:value ...",
+    ),
+    (
         "no_label",
         {},
         e.MissingLabelError,
-        ":1: no label before the first entry ('1:0.5'); expected label index:value ...",
+        ":1: no label before the first entry ('1:0.5'); expected label index:value ...; rows without labels "
+        "need --unlabelled, where the command has it",
     ),
     ("nul", {}, e.NulByteError, ":2: NUL byte ('2:\\x001'); expected text, not a binary file"),
     ("only_comments", {}, e.EmptyDataError, ": there are no rows; expected 'label index:value ...' a line"),
@@ -295,6 +317,13 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
 ACCEPTED: list[tuple[str, dict[str, Any], list[float], list[dict[int, float]], Notes]] = [
     ("blanks", {}, [1.0, -1.0, 1.0], [{1: 0.5, 2: 1.0}, {2: 1.0, 3: 2.0}, {1: 1.0}], Notes()),
     ("bom", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(byte_order_mark=1)),
+    (
+        "blank_unlabelled",
+        {"labelled": False},
+        [math.nan] * 4,
+        [{1: 0.5, 2: 1.0}, {}, {2: 1.0}, {}],
+        Notes(blank_rows=2),
+    ),
     ("bzip2", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes()),
     ("comment_colon", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(line_comments=1)),
     ("comment_end", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(line_comments=1)),
@@ -359,7 +388,7 @@ def test_accepted(
     name: str, options: dict[str, Any], labels: list[float], rows: list[dict[int, float]], notes: Notes
 ) -> None:
     data = read_svmlight(DATA / name, **options)
-    assert data.labels.tolist() == labels
+    np.testing.assert_array_equal(data.labels, labels)
     assert entries(data, 0 if "precomputed" in options else 1) == rows
     assert data.notes == notes
     assert data.rows.indptr[-1] == len(data.rows.indices) == len(data.rows.values)

@@ -71,6 +71,33 @@ def test_unlabelled_rows() -> None:
     assert dense.rows.to_dense().tolist() == [[0.5, 0, 1], [0, 1, 0]]
 
 
+def test_a_blank_line_without_labels_is_a_row_of_zeros() -> None:
+    text = b"\n1:1\n \t\r\n# comment\n2:2\n\n"
+    data = read_svmlight(text, labelled=False)
+    assert data.rows.to_dense().tolist() == [[0, 0], [1, 0], [0, 0], [0, 2], [0, 0]]
+    assert (data.first_line, data.notes) == (1, Notes(comment_lines=1, blank_rows=3))
+    assert data.notes.messages()[-1] == "3 blank lines read as rows of zeros"
+    for chunk in (1, 2, 1000):
+        parts = list(stream_svmlight(text, chunk_bytes=chunk, labelled=False))
+        assert sum(map(len, parts)) == 5
+    many = read_svmlight(b"\n" * 1_000_000, labelled=False, threads=2)  # the shortest rows there are
+    assert (len(many), many.rows.nnz, many.notes.blank_rows) == (1_000_000, 0, 1_000_000)
+    skipped = read_svmlight(text, labelled=False, lenient=True)
+    assert (len(skipped), skipped.notes.blank_lines) == (2, 3)
+    with pytest.raises(errors.EmptyDataError, match=r"expected 'index:value \.\.\.' a line$"):
+        read_svmlight(b"# nothing\n", labelled=False)
+
+
+@pytest.mark.parametrize("start", [b"svm_type c_svc\n", b"svmfast-model 1 0\n", b"kernel_type rbf\n"])
+@pytest.mark.parametrize("how", [{}, {"labelled": False}, {"dense": True}, {"lenient": True}])
+def test_a_model_is_no_data(start: bytes, how: dict[str, bool]) -> None:
+    with pytest.raises(errors.ModelAsDataError, match=r"^<bytes>:1: a model, not data \('"):
+        read_svmlight(start + b"x\n", **how)
+    with pytest.raises(errors.DataFormatError) as caught:
+        read_svmlight(b"# no model\n" + start, **how)
+    assert not isinstance(caught.value, errors.ModelAsDataError)
+
+
 def test_notes_add_up_and_speak() -> None:
     text = b"\xef\xbb\xbf# one\n# two\n1 qid:3 1:1 # three\n\n1 2:1 1:1\n"
     stream = stream_svmlight(text, chunk_bytes=12, lenient=True)

@@ -135,7 +135,12 @@ inline bool read_line(std::string line, const Options &options, Data &data) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     const bool carriage = line.find('\r') != std::string::npos;
     const std::string body = line.substr(0, line.find_first_of("#\r"));
-    if (strip(body).empty()) return !carriage && (options.lenient || line.find('#') != std::string::npos);
+    if (strip(body).empty()) {
+        if (carriage) return false;
+        if (options.lenient || line.find('#') != std::string::npos) return true;
+        // Without labels a blank line is a row of zeros.
+        if (options.labelled || options.dense || options.precomputed) return false;
+    }
     Row row;
     double label = std::numeric_limits<double>::quiet_NaN();
     std::int64_t columns = 0;

@@ -90,10 +90,10 @@ class Parser {
         block_.values.reserve_more(entries);
     }
 
-    // Room for the shortest rows and entries there are ("1\n", "1:1 ", with --dense "1 "), and for one that is tried, so
-    // that the loops never ask.
+    // Room for the shortest rows and entries there are ("1\n", where blank lines are rows "\n"; "1:1 ", with --dense
+    // "1 "), and for one that is tried, so that the loops never ask.
     void reserve(std::size_t bytes) {
-        reserve_rows(bytes / 2 + 1);
+        reserve_rows(bytes / (options_.blank_is_row() ? 1 : 2) + 1);
         reserve_entries(bytes / (options_.dense ? 2 : 4) + 2);
     }
 
@@ -146,11 +146,14 @@ class Parser {
     bool read_line() {
         p_ = skip_blanks(p_);
         if (kind(*p_) == line_over) {
-            if (*p_ == '\n' || (*p_ == '\r' && p_[1] == '\n')) {
-                if (!options_.lenient) return fault("blank", nullptr, nullptr);
-                ++block_.notes.blank_lines;
+            const bool empty = *p_ == '\n' || (*p_ == '\r' && p_[1] == '\n');
+            if (empty && options_.blank_is_row()) {
+                ++block_.notes.blank_rows;
+            } else {
+                if (empty && !options_.lenient) return fault("blank", nullptr, nullptr);
+                if (empty) ++block_.notes.blank_lines;
+                return finish_line(block_.notes.comment_lines);
             }
-            return finish_line(block_.notes.comment_lines);
         }
         double label = std::numeric_limits<double>::quiet_NaN();
         if (options_.labelled && !read_label(label)) return false;

@@ -13,6 +13,9 @@ struct Options {
     bool dense = false;        // label v1 v2 ...; zeros are not stored
     bool lenient = false;      // blank lines are skipped, rows are sorted
     bool labelled = true;      // otherwise rows start with their first entry and labels are nan
+
+    // Without labels a row that is all zeros is a blank line.
+    bool blank_is_row() const noexcept { return !labelled && !dense && !precomputed && !lenient; }
 };
 
 // The first thing that is wrong. Words for people are made in Python; `rule` and `why` are its keys.
@@ -26,11 +29,13 @@ struct Fault {
 
 // What was let pass and may deserve a warning.
 struct Notes {
-    std::int64_t comment_lines = 0, line_comments = 0, qid = 0, blank_lines = 0, sorted_rows = 0, unknown_serials = 0;
+    std::int64_t comment_lines = 0, line_comments = 0, qid = 0, blank_lines = 0, sorted_rows = 0, unknown_serials = 0,
+                 blank_rows = 0;
 
     void operator+=(const Notes &more) noexcept {
         comment_lines += more.comment_lines, line_comments += more.line_comments, qid += more.qid;
         blank_lines += more.blank_lines, sorted_rows += more.sorted_rows, unknown_serials += more.unknown_serials;
+        blank_rows += more.blank_rows;
     }
 };
 

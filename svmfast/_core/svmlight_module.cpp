@@ -85,7 +85,7 @@ class Tokenizer {
         }
         const Notes n = whole_.notes;
         nb::object notes = nb::make_tuple(n.comment_lines, n.line_comments, n.qid, n.blank_lines, n.sorted_rows,
-                                          n.unknown_serials);
+                                          n.unknown_serials, n.blank_rows);
         nb::object rows = nb::make_tuple(whole_.labels.give(), whole_.indptr.give(), whole_.indices.give(),
                                          whole_.values.give(), whole_.width, whole_.first_row, notes);
         whole_.first_row = 0;

@@ -26,6 +26,12 @@ class Dialect:
     lenient: bool = False
     labelled: bool = True
 
+    @property
+    def row_form(self) -> str:
+        """What a row looks like."""
+        entries = "value value ..." if self.dense else "index:value ..."
+        return f"label {entries}" if self.labelled else entries
+
 
 _NUMBER_RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
     "overflow": (e.NumberOverflowError, "{what} is beyond float64", "expected a magnitude below 1.8e308"),
@@ -85,6 +91,9 @@ def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
     def error(kind: type[DataFormatError], what: str, expected: str) -> DataFormatError:
         return kind(path, line, what, token, expected)
 
+    if line == 1 and _is_a_model(text):
+        token = shown(text.split(None, 1)[0])
+        return error(e.ModelAsDataError, "a model, not data", f"expected {dialect.row_form}")
     if rule == "label":
         return error(*_label_rule(why, raw, text, dialect))
     if why in _NUMBER_RULES:
@@ -97,15 +106,14 @@ def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
         fixed = shown(raw.replace(b",", b"."), _LONGEST)
         return error(e.DecimalCommaError, "decimal comma", f"expected a point: {fixed}")
     if rule == "field" and b":" in raw:
-        return error(
-            e.SparseLookingError, "index:value in a dense row", "expected label value value ...; drop --dense"
-        )
+        expected = f"expected {dialect.row_form}; drop --dense"
+        return error(e.SparseLookingError, "index:value in a dense row", expected)
     if rule == "field" and b";" in raw:
         return error(
             e.CommaSeparatedError, "fields separated by ';'", "expected blanks or commas between fields"
         )
     if rule == "no_colon":
-        return error(*_colon_rule(text, dialect))
+        return error(*_colon_rule(raw, text, dialect))
     if rule == "unsorted":
         return error(
             e.UnsortedIndexError,
@@ -120,6 +128,12 @@ def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
         kind = e.PrecomputedRowError if dialect.precomputed else e.RowWidthError
         values = "1 value" if found == 1 else f"{found} values"
         return error(kind, f"{values} in the row", f"expected {wanted} as in the first row")
+    if rule == "blank" and not dialect.labelled:
+        return error(
+            e.BlankLineError,
+            "blank line",
+            f"expected {dialect.row_form} on every line; --lenient skips blank lines",
+        )
     return error(*_RULES[rule])
 
 
@@ -132,7 +146,11 @@ def _label_rule(
         kind, what, expected = _NUMBER_RULES[why]
         return kind, what.format(what="the label"), expected
     if b":" in token:
-        return e.MissingLabelError, "no label before the first entry", "expected label index:value ..."
+        return (
+            e.MissingLabelError,
+            "no label before the first entry",
+            "expected label index:value ...; rows without labels need --unlabelled, where the command has it",
+        )
     if why == "comma" and re.search(rb"[ \t][^ \t#]+:", text):
         return e.DecimalCommaError, "comma in the label", "expected one number, decimals with a point"
     for separator in (";", ","):
@@ -151,8 +169,21 @@ def _label_rule(
     return e.BadLabelError, "the label is not a number", "expected a number; map text labels to numbers first"
 
 
-def _colon_rule(text: bytes, dialect: Dialect) -> tuple[type[DataFormatError], str, str]:
+def _colon_rule(token: bytes, text: bytes, dialect: Dialect) -> tuple[type[DataFormatError], str, str]:
     tokens = text.split(b"#")[0].split()[1 if dialect.labelled else 0 :]
-    if not any(b":" in token for token in tokens):
+    entries = [b":" in word for word in tokens]
+    if not dialect.labelled and token == tokens[0] and all(entries[1:]):
+        return (
+            e.EntryColonError,
+            "no ':' in the row's first entry",
+            "expected index:value; rows with labels are read without --unlabelled",
+        )
+    if not any(entries):
         return e.DenseLookingError, "no ':' in the row", "expected index:value; it looks dense: use --dense"
     return e.EntryColonError, "no ':' in the entry", "expected index:value"
+
+
+def _is_a_model(start: bytes) -> bool:
+    from svmfast.formats.detect import file_kind
+
+    return file_kind(start) not in ("data", "empty")

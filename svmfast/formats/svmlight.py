@@ -52,6 +52,8 @@ class Notes:
         Rows of a precomputed kernel that start with ``0:?``; their serial number reads 0.
     byte_order_mark : int
         1 if a UTF-8 byte order mark was dropped.
+    blank_rows : int
+        Blank lines that are rows of zeros (data without labels only).
     """
 
     comment_lines: int = 0
@@ -61,6 +63,7 @@ class Notes:
     sorted_rows: int = 0
     unknown_serials: int = 0
     byte_order_mark: int = 0
+    blank_rows: int = 0
 
     def __add__(self, other: Notes) -> Notes:
         return Notes(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -78,6 +81,7 @@ class Notes:
             (self.sorted_rows, "row{s} with unsorted indices sorted"),
             (self.unknown_serials, "row{s} with '0:?' for a serial number"),
             (self.byte_order_mark, "UTF-8 byte order mark dropped"),
+            (self.blank_rows, "blank line{s} read as row{s} of zeros"),
         ]
         return [f"{n:,} {text.format(s='' if n == 1 else 's')}" for n, text in said if n]
 
@@ -205,7 +209,7 @@ class DataStream(Iterator[Dataset]):
 
     def _take(self) -> Dataset:
         labels, indptr, indices, values, width, first_line, counts = self._tokenizer.take()
-        notes = Notes(*counts, byte_order_mark=self._pending_mark)
+        notes = Notes(*counts[:-1], self._pending_mark, counts[-1])
         self._pending_mark = 0
         self.notes += notes
         self.rows_read += len(labels)
@@ -219,9 +223,8 @@ class DataStream(Iterator[Dataset]):
         if self._error is not None:
             raise self._error
         if self.rows_read == 0:
-            raise EmptyDataError(
-                self.path, None, "there are no rows", None, "expected 'label index:value ...' a line"
-            )
+            form = "label index:value ..." if self._dialect.labelled else "index:value ..."
+            raise EmptyDataError(self.path, None, "there are no rows", None, f"expected '{form}' a line")
         raise StopIteration
 
     def close(self) -> None:
@@ -269,7 +272,8 @@ def stream_svmlight(
     lenient : bool
         Skip blank lines and sort the entries of a row.
     labelled : bool
-        Every row starts with a label; otherwise none does and the labels are nan.
+        Every row starts with a label; otherwise none does, the labels are nan, and a blank line is a row of
+        zeros (unless `lenient`, dense or precomputed).
     threads : int
         Threads to parse with; the results, errors included, are the same for any number.
 
