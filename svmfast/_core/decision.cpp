@@ -5,12 +5,16 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
 
 #include "arrays.hpp"
+#include "labels.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
@@ -19,11 +23,14 @@ namespace {
 // Below this share of stored values the model's columns are cheaper to walk than panels that hold its zeros (measured).
 constexpr double SCATTER_DENSITY = 0.04;
 constexpr double PANEL_BYTES_LIMIT = 1024.0 * 1024 * 1024;
+// Single precision is given up where it leaves open more than so many rows, and more than half.
+constexpr std::size_t TRIAL_ROWS = 1000;
 
 class DecisionSums {
    public:
     DecisionSums(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                 In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes) {
+                 In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes)
+        : indptr(indptr), indices(indices), values(values), sv_coef(sv_coef) {
         e.kind = static_cast<KernelKind>(kind);
         e.gamma = gamma;
         e.coef0 = coef0;
@@ -38,17 +45,12 @@ class DecisionSums {
             throw std::invalid_argument("coefficients, classes and support vectors do not fit together");
         find_active(indptr, indices, values);
         place(indptr);
-        if (e.scattered)
-            pack_columns(indptr, indices, values);
-        else
-            pack_panels(indptr, indices, values);
-        weigh(indptr, values, sv_coef);
-        if (e.kind == KernelKind::linear) collapse(indptr, indices, values, sv_coef);
+        add_magnitudes(sv_coef);
     }
 
     std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
                                                 bool reference, int threads,
-                                                std::optional<In2<std::uint8_t>> wanted) const {
+                                                std::optional<In2<std::uint8_t>> wanted) {
         const std::size_t n = indptr.shape(0) - 1;
         if (wanted && (wanted->shape(0) != n || wanted->shape(1) != e.functions))
             throw std::invalid_argument("one mark for each row and decision function is needed");
@@ -56,6 +58,7 @@ class DecisionSums {
         std::size_t doubtful = 0;
         {
             nb::gil_scoped_release unlocked;
+            pack();
             const std::size_t block = block_rows(n, indptr.data()[n], threads);
             const std::size_t blocks = (n + block - 1) / block;
             std::vector<std::size_t> counts(blocks);
@@ -72,15 +75,112 @@ class DecisionSums {
         return {give(std::move(out), {n, e.functions}), doubtful};
     }
 
+    // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
+    // by decide(): by single precision where its bound proves it, else by double precision. Also how many rows single
+    // precision answered, and how many LIBSVM's order of summation.
+    std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                                   In1<double> values, bool single, int threads) {
+        const std::size_t n = indptr.shape(0) - 1;
+        if (e.groups == 1 ? e.functions != 1 : e.groups < 2)
+            throw std::invalid_argument("only pairs of classes and single functions have labels");
+        std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
+        // Rows that single precision was asked about, and that it, or double precision, left open.
+        std::atomic<std::size_t> asked{0}, left{0}, doubtful{0};
+        {
+            nb::gil_scoped_release unlocked;
+            if (single) pack_single();
+            const std::size_t block = block_rows(n, indptr.data()[n], threads);
+            parallel_for((n + block - 1) / block, threads, [&](std::size_t b, std::size_t) {
+                const RowBlock rows{indptr.data(), indices.data(), values.data(), b * block,
+                                    std::min(block, n - b * block)};
+                std::int32_t *to = out.get() + rows.first;
+                std::size_t open = rows.count;
+                // Where single precision proves little (huge rows, say), asking it first only costs time.
+                if (single && first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
+                    open = SVMFAST_DISPATCH(single_labels, *first_tier, rows, to);
+                    asked += rows.count;
+                    left += open;
+                } else {
+                    std::fill_n(to, rows.count, -1);
+                }
+                if (open) doubtful += label_by_double(rows, open, to);
+            });
+        }
+        const std::size_t proven = asked - left;
+        return {give(std::move(out), {n}), proven, doubtful};
+    }
+
     std::size_t bytes() const {
-        return 8 * (e.values.size() + e.init.size() + e.coef.size() + e.weights.size() + e.column_value.size() +
+        return (first_tier ? first_tier->bytes() : 0) + 8 * (e.values.size() + e.init.size() + e.coef.size() + e.weights.size() + e.column_value.size() +
                     e.sv_value.size()) + 4 * (e.column_lane.size() + e.sv_active.size());
     }
     bool scattered() const { return e.scattered; }
 
    private:
+    In1<std::int64_t> indptr;
+    In1<std::int32_t> indices;
+    In1<double> values;
+    In2<double> sv_coef;
     Expansion e;
     std::vector<std::size_t> lane;  // of each support vector
+    std::unique_ptr<SinglePack> first_tier;
+    std::once_flag packed, packed_single;
+
+    // Nothing is packed before a row asks for it.
+    void pack() {
+        std::call_once(packed, [&] {
+            if (e.scattered)
+                pack_columns(indptr, indices, values);
+            else
+                pack_panels(indptr, indices, values);
+            weigh(indptr, values, sv_coef);
+            if (e.kind == KernelKind::linear) collapse(indptr, indices, values, sv_coef);
+        });
+    }
+
+    void pack_single() {
+        std::call_once(packed_single, [&] {
+            first_tier = single_pack(e, indptr.data(), indices.data(), values.data(), sv_coef.data());
+        });
+    }
+
+    // Fills in the labels that are -1 from decision values in double precision; returns how many rows took LIBSVM's order.
+    std::size_t label_by_double(const RowBlock &rows, std::size_t open, std::int32_t *out) {
+        pack();
+        std::vector<std::int64_t> start{0};
+        std::vector<std::int32_t> columns;
+        std::vector<double> entries;
+        std::vector<std::size_t> which;
+        RowBlock few = rows;
+        if (open < rows.count) {
+            for (std::size_t r = 0; r < rows.count; ++r) {
+                if (out[r] >= 0) continue;
+                const std::int64_t begin = rows.indptr[rows.first + r], end = rows.indptr[rows.first + r + 1];
+                columns.insert(columns.end(), rows.indices + begin, rows.indices + end);
+                entries.insert(entries.end(), rows.values + begin, rows.values + end);
+                start.push_back(static_cast<std::int64_t>(columns.size()));
+                which.push_back(r);
+            }
+            few = {start.data(), columns.data(), entries.data(), 0, open};
+        }
+        std::vector<double> decisions(open * e.functions);
+        const std::size_t doubtful =
+            SVMFAST_DISPATCH(decision_block, e, few, false, static_cast<const std::uint8_t *>(nullptr), decisions.data());
+        std::vector<int> votes(e.groups);
+        for (std::size_t i = 0; i < open; ++i)
+            out[which.empty() ? i : which[i]] = vote(decisions.data() + i * e.functions, votes);
+        return doubtful;
+    }
+
+    // LIBSVM's vote: a value above 0 counts for the first class of its pair, any other for the second; ties go to the
+    // lower number.
+    std::int32_t vote(const double *value, std::vector<int> &votes) const {
+        if (e.functions == 1) return *value > 0 ? 0 : 1;
+        std::fill(votes.begin(), votes.end(), 0);
+        for (std::size_t i = 0; i < e.groups; ++i)
+            for (std::size_t j = i + 1; j < e.groups; ++j) ++votes[*value++ > 0 ? i : j];
+        return static_cast<std::int32_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+    }
 
     // A thread's share: large enough that a panel brought into the cache serves many rows, small enough that the rows
     // themselves (and their accumulators) stay there too, and that every thread gets a share.
@@ -149,18 +249,7 @@ class DecisionSums {
             }
     }
 
-    void weigh(const In1<std::int64_t> &indptr, const In1<double> &values, const In2<double> &sv_coef) {
-        constexpr double log2e = 1.4426950408889634;
-        e.init.assign(e.panels() * e.lanes, 0.0);
-        e.coef.assign(e.panels() * e.width * e.lanes, 0.0);
-        for (std::size_t i = 0; i < e.n; ++i) {
-            double norm = 0;
-            for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k)
-                norm += values.data()[k] * values.data()[k];
-            e.init[lane[i]] = -e.gamma * log2e * norm;
-            for (std::size_t j = 0; j < e.width; ++j)
-                e.coef[(lane[i] / e.lanes * e.width + j) * e.lanes + lane[i] % e.lanes] = sv_coef(j, i);
-        }
+    void add_magnitudes(const In2<double> &sv_coef) {
         std::vector<double> l1(e.groups * e.width, 0.0);
         for (std::size_t g = 0, i = 0; g < e.groups; ++g)
             for (; i < e.group_end[g]; ++i)
@@ -173,6 +262,20 @@ class DecisionSums {
                     e.coef_l1.push_back(l1[i * e.width + j - 1] + l1[j * e.width + i]);
         }
         if (e.coef_l1.size() != e.functions) throw std::invalid_argument("rho does not fit the classes");
+    }
+
+    void weigh(const In1<std::int64_t> &indptr, const In1<double> &values, const In2<double> &sv_coef) {
+        constexpr double log2e = 1.4426950408889634;
+        e.init.assign(e.panels() * e.lanes, 0.0);
+        e.coef.assign(e.panels() * e.width * e.lanes, 0.0);
+        for (std::size_t i = 0; i < e.n; ++i) {
+            double norm = 0;
+            for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k)
+                norm += values.data()[k] * values.data()[k];
+            e.init[lane[i]] = -e.gamma * log2e * norm;
+            for (std::size_t j = 0; j < e.width; ++j)
+                e.coef[(lane[i] / e.lanes * e.width + j) * e.lanes + lane[i] % e.lanes] = sv_coef(j, i);
+        }
     }
 
     // A linear expansion is one weight vector per decision function.
@@ -209,6 +312,8 @@ void register_decision(nanobind::module_ &m) {
         .def("decide", &DecisionSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("reference"), nb::arg("threads"),
              nb::arg("wanted").noconvert() = nb::none())
+        .def("labels", &DecisionSums::labels, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("single"), nb::arg("threads"))
         .def_prop_ro("bytes", &DecisionSums::bytes)
         .def_prop_ro("scattered", &DecisionSums::scattered);
     m.def("isa", [] {

@@ -88,4 +88,87 @@ inline vd exp2(vd t) {
     return (vd)((vu)p + ((vu)shifted << 52));
 }
 
+// One vector of floats, of the same width.
+constexpr std::size_t WF = 2 * W;
+typedef float vf __attribute__((vector_size(WF * 4)));
+typedef std::uint32_t vuf __attribute__((vector_size(WF * 4)));
+
+inline vf load(const float *p) {
+    vf v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+inline void store(float *p, vf v) { std::memcpy(p, &v, sizeof v); }
+inline vf broadcast(float x) { return x - vf{}; }
+
+inline vf fma(vf a, vf b, vf c) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__AVX2__)
+    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
+inline vf maximum(vf a, vf b) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+    return a > b ? a : b;
+#endif
+}
+
+// Sum of the lanes, always in the same order: halves are added until one lane is left.
+inline float horizontal_sum(vf v) {
+    typedef float v4 __attribute__((vector_size(16)));
+    v4 quarter[WF / 4];
+    std::memcpy(quarter, &v, sizeof v);
+    for (std::size_t half = WF / 8; half > 0; half /= 2)
+        for (std::size_t i = 0; i < half; ++i) quarter[i] += quarter[i + half];
+    return (quarter[0][0] + quarter[0][2]) + (quarter[0][1] + quarter[0][3]);
+}
+
+// 2^t for t <= 127, to a relative error of 2^-21; below -126 the smallest normal number stands for zero. As for doubles, with
+// the magic number 1.5 * 2^23 and a polynomial of degree 5 (minimax with the constant 1, 9.2e-8); AVX-512 takes n from
+// below instead, so that r lies in [0, 1], and has the instructions for both steps (8.3e-8).
+inline vf exp2(vf t) {
+    t = maximum(t, broadcast(-126.0f));
+#if defined(__AVX512DQ__)
+    const vf r = (vf)_mm512_reduce_ps((__m512)t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    vf p = broadcast(0x1.e974fcp-10f);
+    p = fma(p, r, broadcast(0x1.277854p-7f));
+    p = fma(p, r, broadcast(0x1.c91ce6p-5f));
+    p = fma(p, r, broadcast(0x1.ebdb56p-3f));
+    p = fma(p, r, broadcast(0x1.62e4bap-1f));
+    p = fma(p, r, broadcast(1.0f));
+    return (vf)_mm512_scalef_ps((__m512)p, (__m512)t);
+#else
+    constexpr float magic = 12582912.0f;
+    const vf shifted = t + magic;
+    const vf r = t - (shifted - magic);
+    vf p = broadcast(0x1.5bba14p-10f);
+    p = fma(p, r, broadcast(0x1.3cea88p-7f));
+    p = fma(p, r, broadcast(0x1.c6b752p-5f));
+    p = fma(p, r, broadcast(0x1.ebf9bcp-3f));
+    p = fma(p, r, broadcast(0x1.62e42ap-1f));
+    p = fma(p, r, broadcast(1.0f));
+    return (vf)((vuf)p + ((vuf)shifted << 23));
+#endif
+}
+
+// exp(t) - 1 - t - t^2 / 2 for |t| <= 1, to a relative error of 2^-20: t^3 times a polynomial of degree 6 (minimax, 2.6e-8).
+inline vf exp_remainder(vf t) {
+    vf p = broadcast(0x1.74cd52p-19f);
+    p = fma(p, t, broadcast(0x1.a83cb2p-16f));
+    p = fma(p, t, broadcast(0x1.a0200ap-13f));
+    p = fma(p, t, broadcast(0x1.6c0688p-10f));
+    p = fma(p, t, broadcast(0x1.1110fcp-7f));
+    p = fma(p, t, broadcast(0x1.555566p-5f));
+    p = fma(p, t, broadcast(0x1.555556p-3f));
+    return t * t * t * p;
+}
+
 }  // namespace svmfast::SVMFAST_ISA

@@ -1,0 +1,124 @@
+// Packs a kernel expansion in single precision: labels.hpp.
+#include "labels.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace svmfast {
+namespace {
+
+// From this share of stored values on rows are taken from the centre, which shortens them and fills their zeros.
+constexpr double CENTRED_DENSITY = 0.5;
+// The proof of the bound asks for few terms and, of exponents and coefficients, for a moderate range.
+constexpr std::size_t MOST_FEATURES = 50000;
+constexpr double LARGEST_EXPONENT = 1e5;
+// A second-order polynomial goes in front where 2 gamma x_i . x_j is below this for all support vectors, and where it
+// costs little beside them.
+constexpr double SMALL_EXPONENT = 0.7;
+constexpr std::size_t WIDEST_HEAD = 128;
+
+// The power of two at or below x.
+double power_of_two(double x) { return std::exp2(std::floor(std::log2(x))); }
+
+bool has_both_signs(const Expansion &e, const double *sv_coef) {
+    for (std::size_t j = 0; j < e.width; ++j)
+        for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
+            bool positive = false, negative = false;
+            for (; i < e.group_end[g]; ++i) {
+                positive |= sv_coef[j * e.n + i] > 0;
+                negative |= sv_coef[j * e.n + i] < 0;
+            }
+            if (positive && negative) return true;
+        }
+    return false;
+}
+
+// The share of one support vector, coefficient a, in the second-order polynomial.
+void add_to_head(Head &head, const std::vector<double> &x, double a, double gamma) {
+    head.constant += a;
+    head.weight += std::fabs(a);
+    for (std::size_t f = 0, at = 0; f < x.size(); ++f) {
+        head.linear[f] += 2 * gamma * a * x[f];
+        for (std::size_t g = 0; g <= f; ++g, ++at)
+            head.quadratic[at] += (f == g ? 2 : 4) * gamma * gamma * a * x[f] * x[g];
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *indptr, const std::int32_t *indices,
+                                        const double *values, const double *sv_coef) {
+    const std::size_t d = e.active.size();
+    if (e.kind != KernelKind::rbf || e.scattered || e.n == 0 || d > MOST_FEATURES || !(e.gamma > 0)) return nullptr;
+    const double density = static_cast<double>(indptr[e.n]) / (static_cast<double>(e.n) * static_cast<double>(d));
+    auto s = std::make_unique<SinglePack>(SinglePack{e, 0, 1, 1, false, false, false, {}, 0, 0, {}, {}, {}, {}, {}, {}, nullptr});
+    s->exponent = e.gamma * 1.4426950408889634;
+    s->centred = density > CENTRED_DENSITY;
+    s->centre.assign(d, 0.0);
+    for (std::int64_t k = 0; s->centred && k < indptr[e.n]; ++k)
+        s->centre[e.position(indices[k])] += values[k] / static_cast<double>(e.n);
+
+    s->lanes = SVMFAST_DISPATCH(single_lanes);
+    s->group_panels.push_back(0);
+    for (std::size_t g = 0; g < e.groups; ++g)
+        s->group_panels.push_back(s->group_panels[g] + (e.group_end[g] - (g ? e.group_end[g - 1] : 0) + s->lanes - 1) / s->lanes);
+    const std::size_t panels = s->group_panels.back();
+
+    std::vector<double> x(d), norm(e.n);
+    double largest = 0;
+    auto centred_vector = [&](std::size_t i) {
+        for (std::size_t f = 0; f < d; ++f) x[f] = -s->centre[f];
+        for (std::int64_t k = indptr[i]; k < indptr[i + 1]; ++k) {
+            const std::int32_t at = e.position(indices[k]);
+            x[at] = values[k] - s->centre[at];
+        }
+    };
+    s->reach = 0;
+    for (std::size_t i = 0; i < e.n; ++i) {
+        centred_vector(i);
+        for (double v : x) {
+            norm[i] += v * v;
+            largest = std::max(largest, std::fabs(v));
+        }
+        s->reach = std::max(s->reach, std::sqrt(norm[i]));
+    }
+    double most = 0;
+    for (std::size_t i = 0; i < e.width * e.n; ++i) most = std::max(most, std::fabs(sv_coef[i]));
+    // (also where something is not a number)
+    if (!(s->exponent * s->reach * s->reach < LARGEST_EXPONENT) || !(most > 1e-200 && most < 1e200) ||
+        !(largest == 0 || (largest > 1e-100 && largest < 1e100)) || !(s->exponent < 1e150))
+        return nullptr;
+    s->value_scale = largest > 0 ? 1 / power_of_two(largest) : 1;
+    s->coef_scale = power_of_two(most);
+
+    s->mixed = has_both_signs(e, sv_coef);
+    s->pairs = e.functions > 1;
+    if (!s->pairs && s->centred && d <= WIDEST_HEAD && 2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
+        s->head = std::make_unique<Head>(Head{0, std::vector<double>(d), std::vector<double>(d * (d + 1) / 2), 0});
+
+    s->values.assign(panels * d * s->lanes, 0.0f);
+    s->init.assign(panels * s->lanes, 0.0f);
+    s->coef.assign(panels * s->lanes, 0.0f);
+    if (s->mixed) s->size.assign(panels * s->lanes, 0.0f);
+    if (s->pairs) s->by_column.assign(e.width * panels * s->lanes, 0.0f);
+    for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+        for (std::size_t l = s->group_panels[g] * s->lanes; i < e.group_end[g]; ++i, ++l) {
+            centred_vector(i);
+            for (std::size_t f = 0; f < d; ++f)
+                s->values[(l / s->lanes * d + f) * s->lanes + l % s->lanes] = static_cast<float>(x[f] * s->value_scale);
+            const double shrink = s->head ? std::exp(-e.gamma * norm[i]) : 1;
+            s->init[l] = s->head ? 0.0f : static_cast<float>(-s->exponent * norm[i]);
+            double top = 0;
+            for (std::size_t j = 0; j < e.width; ++j) {
+                const double c = sv_coef[j * e.n + i] / s->coef_scale;
+                if (s->pairs) s->by_column[j * panels * s->lanes + l] = static_cast<float>(c);
+                top = std::max(top, std::fabs(c));
+            }
+            s->coef[l] = s->pairs ? 1.0f : static_cast<float>(shrink * sv_coef[i] / s->coef_scale);
+            if (s->mixed) s->size[l] = static_cast<float>(top);
+            if (s->head) add_to_head(*s->head, x, shrink * sv_coef[i], e.gamma);
+        }
+    return s;
+}
+
+}  // namespace svmfast

@@ -1,0 +1,150 @@
+// Kernel values in single precision, in register tiles, with their weighted sums: labels.hpp for the layout.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "labels.hpp"
+#include "simd/vec.hpp"
+
+namespace svmfast::SVMFAST_ISA {
+
+constexpr std::size_t NF = 2;  // vectors per panel
+constexpr std::size_t SINGLE_LANES = NF * WF;
+constexpr std::size_t SINGLE_ROWS = WF == 16 ? 12 : 6;  // rows per dense tile: ROWS * NF accumulators fill the registers
+// A lane's sum takes at most so many terms in single precision before it is added to a double.
+constexpr std::size_t FOLD_TERMS = 32;
+constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
+constexpr std::size_t SLICE = 24576 / (SINGLE_LANES * 4);  // features of a panel that stay in the L1 cache
+constexpr std::size_t TILE_BYTES = 512 * 1024;             // of panels or kernel values that stay in the L2 cache
+
+// What becomes of a finished sum: 2^t, or R(t) = exp(t) - 1 - t - t^2 / 2.
+struct Gaussian {
+    static vf of(vf t) { return exp2(t); }
+};
+struct Remainder {
+    static vf of(vf t) { return exp_remainder(t); }
+};
+
+// Sums of coefficients times kernel values, [row][class], their magnitudes likewise where signs are mixed, and the kernel
+// values themselves where pairs of classes still have to meet their coefficients.
+struct SingleSums {
+    const SinglePack &s;
+    std::size_t stride;  // kernel values of a row
+    std::vector<double> total, magnitude;
+    Aligned<float> kernel;  // [row of a tile][panel][lanes]
+
+    SingleSums(const SinglePack &s, std::size_t rows)
+        : s(s), stride(s.pairs ? s.group_panels.back() * SINGLE_LANES : 0), total(rows * s.e.groups, 0.0),
+          magnitude(s.size.empty() ? 0 : rows * s.e.groups, 0.0) {}
+
+    void fold(std::size_t row, std::size_t group, const vf *acc) {
+        total[row * s.e.groups + group] += static_cast<double>(horizontal_sum(acc[0]));
+        if (!magnitude.empty()) magnitude[row * s.e.groups + group] += static_cast<double>(horizontal_sum(acc[1]));
+    }
+};
+
+// Finishes the sums k of R rows and one panel.
+template <class Function, std::size_t R>
+inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std::size_t first_row, vf (&k)[R][NF], vf *acc) {
+    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = Function::of(k[r][v]);
+    const std::size_t at = panel * SINGLE_LANES;
+    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
+        const vf c = load(s.coef.data() + at + v * WF);
+        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) acc[2 * r] = fma(c, k[r][v], acc[2 * r]);
+    }
+    if (!sums.magnitude.empty()) {
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
+            const vf c = load(s.size.data() + at + v * WF);
+            SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) acc[2 * r + 1] = fma(c, k[r][v], acc[2 * r + 1]);
+        }
+    }
+    if (s.pairs) {
+        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+                store(sums.kernel.data() + (first_row + r) * sums.stride + at + v * WF, k[r][v]);
+    }
+}
+
+// One tile of R dense rows z[feature][R] with the panels [first, last) of a class.
+template <class Function, std::size_t R>
+void dense_tile(const SinglePack &s, SingleSums &sums, const float *z, const float *offset, std::size_t first,
+                std::size_t last, vf *acc) {
+    const std::size_t d = s.e.active.size();
+    std::fill(acc, acc + 2 * R, vf{});
+    for (std::size_t panel = first; panel < last; ++panel) {
+        const float *x = s.values.data() + panel * d * SINGLE_LANES, *init = s.init.data() + panel * SINGLE_LANES;
+        vf k[R][NF];
+        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = load(init + v * WF) + offset[r];
+        for (std::size_t f = 0; f < d; ++f) {
+            vf xv[NF];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) xv[v] = load(x + f * SINGLE_LANES + v * WF);
+            SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) {
+                const vf zr = broadcast(z[f * R + r]);
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = fma(zr, xv[v], k[r][v]);
+            }
+        }
+        finish<Function, R>(s, sums, panel, 0, k, acc);
+    }
+}
+
+// A sparse row of the model's columns: entries [from, to) of a slice of features.
+struct SparseRow {
+    const std::int32_t *position;
+    const float *value;
+    std::size_t row;          // of the block
+    float offset;
+    std::size_t from, end;    // what is left of its entries
+};
+
+// Sparse rows with all panels of a class, panel by panel and slice by slice, so that what is read stays in the L1 cache.
+inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<SparseRow> &rows, std::size_t group,
+                         Aligned<vf> &acc, Aligned<vf> &partial) {
+    const std::size_t d = s.e.active.size(), slices = std::max<std::size_t>(1, (d + SLICE - 1) / SLICE);
+    std::vector<std::size_t> begin(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) begin[i] = rows[i].from;
+    const std::size_t end = s.group_panels[group + 1];
+    for (std::size_t first = s.group_panels[group]; first < end; first += FOLD_PANELS) {
+        std::fill(acc.begin(), acc.end(), vf{});
+        for (std::size_t panel = first; panel < std::min(first + FOLD_PANELS, end); ++panel) {
+            const float *x = s.values.data() + panel * d * SINGLE_LANES, *init = s.init.data() + panel * SINGLE_LANES;
+            for (std::size_t slice = 0; slice < slices; ++slice)
+                for (std::size_t i = 0; i < rows.size(); ++i) {
+                    SparseRow &row = rows[i];
+                    vf k[1][NF], other[NF] = {};  // two chains hide the multiply-add's latency
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+                        k[0][v] = slice ? partial[i * NF + v] : load(init + v * WF) + row.offset;
+                    std::size_t n = row.from, stop = row.end;
+                    if (slices > 1 && slice + 1 < slices) {
+                        const auto past = static_cast<std::int32_t>((slice + 1) * SLICE);
+                        stop = std::lower_bound(row.position + n, row.position + row.end, past) - row.position;
+                    }
+                    row.from = stop;
+                    for (; n + 1 < stop; n += 2) {
+                        const float *x0 = x + row.position[n] * SINGLE_LANES, *x1 = x + row.position[n + 1] * SINGLE_LANES;
+                        const vf z0 = broadcast(row.value[n]), z1 = broadcast(row.value[n + 1]);
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
+                            k[0][v] = fma(z0, load(x0 + v * WF), k[0][v]);
+                            other[v] = fma(z1, load(x1 + v * WF), other[v]);
+                        }
+                    }
+                    if (n < stop) {
+                        const float *x0 = x + row.position[n] * SINGLE_LANES;
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+                            k[0][v] = fma(broadcast(row.value[n]), load(x0 + v * WF), k[0][v]);
+                    }
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[0][v] += other[v];
+                    if (slice + 1 < slices) {
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) partial[i * NF + v] = k[0][v];
+                        continue;
+                    }
+                    row.from = begin[i];
+                    finish<Gaussian, 1>(s, sums, panel, i, k, acc.data() + 2 * i);
+                }
+        }
+        for (std::size_t i = 0; i < rows.size(); ++i) sums.fold(rows[i].row, group, acc.data() + 2 * i);
+    }
+}
+
+}  // namespace svmfast::SVMFAST_ISA
