@@ -23,6 +23,7 @@ namespace {
 // Below this share of stored values the model's columns are cheaper to walk than panels that hold its zeros (measured).
 constexpr double SCATTER_DENSITY = 0.04;
 constexpr double PANEL_BYTES_LIMIT = 1024.0 * 1024 * 1024;
+constexpr double ONE_HOT_BYTES_LIMIT = 256.0 * 1024 * 1024;
 // Single precision is given up where it leaves open more than so many rows, and more than half.
 constexpr std::size_t TRIAL_ROWS = 1000;
 
@@ -59,6 +60,7 @@ class DecisionSums {
         {
             nb::gil_scoped_release unlocked;
             pack();
+            pack_one_hot();
             const std::size_t block = block_rows(n, indptr.data()[n], threads);
             const std::size_t blocks = (n + block - 1) / block;
             std::vector<std::size_t> counts(blocks);
@@ -88,7 +90,9 @@ class DecisionSums {
         std::atomic<std::size_t> asked{0}, left{0}, doubtful{0};
         {
             nb::gil_scoped_release unlocked;
-            if (single) pack_single();
+            pack_one_hot();
+            // The one-hot sums are as fast, and leave hardly a row open.
+            if (single && !e.one_hot) pack_single();
             const std::size_t block = block_rows(n, indptr.data()[n], threads);
             parallel_for((n + block - 1) / block, threads, [&](std::size_t b, std::size_t) {
                 const RowBlock rows{indptr.data(), indices.data(), values.data(), b * block,
@@ -124,7 +128,7 @@ class DecisionSums {
     Expansion e;
     std::vector<std::size_t> lane;  // of each support vector
     std::unique_ptr<SinglePack> first_tier;
-    std::once_flag packed, packed_single;
+    std::once_flag packed, packed_one_hot, packed_single;
 
     // Nothing is packed before a row asks for it.
     void pack() {
@@ -136,6 +140,46 @@ class DecisionSums {
             weigh(indptr, values, sv_coef);
             if (e.kind == KernelKind::linear) collapse(indptr, indices, values, sv_coef);
         });
+    }
+
+    // Where all stored values are one number.
+    void pack_one_hot() {
+        if (e.kind == KernelKind::rbf) std::call_once(packed_one_hot, [&] { fill_one_hot(); });
+    }
+
+    void fill_one_hot() {
+        const std::size_t d = e.active.size(), nnz = indptr.data()[e.n];
+        const double v = nnz ? values.data()[0] : 0, weight = e.gamma * v * v;
+        std::size_t most = 0;
+        for (std::size_t i = 0; i < e.n; ++i)
+            most = std::max<std::size_t>(most, indptr.data()[i + 1] - indptr.data()[i]);
+        if (v == 0 || most > 255 || !(weight * static_cast<double>(most) < ONE_HOT_EXPONENT) || !(weight >= 0) ||
+            static_cast<double>(e.n) * static_cast<double>(d) > ONE_HOT_BYTES_LIMIT)
+            return;
+        for (std::size_t k = 0; k < nnz; ++k)
+            if (values.data()[k] != v) return;
+        auto hot = std::make_unique<OneHot>();
+        hot->value = v;
+        hot->entries = most + 1;
+        hot->table.assign((hot->entries + 31) / 32 * 32, 0.0);
+        for (std::size_t m = 0; m <= most; ++m) hot->table[m] = std::exp(2 * weight * static_cast<double>(m));
+        hot->group_panels.push_back(0);
+        for (std::size_t g = 0; g < e.groups; ++g) {
+            const std::size_t size = e.group_end[g] - (g ? e.group_end[g - 1] : 0);
+            hot->group_panels.push_back(hot->group_panels[g] + (size + ONE_HOT_LANES - 1) / ONE_HOT_LANES);
+        }
+        hot->member.assign(hot->group_panels.back() * d * ONE_HOT_LANES, 0);
+        hot->coef.assign(hot->group_panels.back() * e.width * ONE_HOT_LANES, 0.0);
+        for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+            for (std::size_t l = hot->group_panels[g] * ONE_HOT_LANES; i < e.group_end[g]; ++i, ++l) {
+                const std::size_t panel = l / ONE_HOT_LANES, at = l % ONE_HOT_LANES;
+                for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k)
+                    hot->member[(panel * d + e.position(indices.data()[k])) * ONE_HOT_LANES + at] = 1;
+                const double norm = weight * static_cast<double>(indptr.data()[i + 1] - indptr.data()[i]);
+                for (std::size_t j = 0; j < e.width; ++j)
+                    hot->coef[(panel * e.width + j) * ONE_HOT_LANES + at] = sv_coef(j, i) * std::exp(-norm);
+            }
+        e.one_hot = std::move(hot);
     }
 
     void pack_single() {

@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "active_columns.hpp"
@@ -22,6 +23,21 @@ struct RowBlock {
     const std::int32_t *indices;
     const double *values;
     std::size_t first, count;
+};
+
+// Support vectors whose stored values are all the same number v, as of categorical data: x . z of a row of v's is v^2 times
+// the number of features they share, so a kernel value is exp(-gamma ||x||^2) exp(-gamma ||z||^2) table[shared], the first
+// factor within the coefficients. Panels hold ONE_HOT_LANES vectors of a class, feature by feature, as bytes 0 and 1.
+constexpr std::size_t ONE_HOT_LANES = 64;
+// No factor's exponent is larger than this.
+constexpr double ONE_HOT_EXPONENT = 300;
+struct OneHot {
+    double value;
+    std::vector<std::size_t> group_panels;
+    Aligned<std::uint8_t> member;  // [panel][active][lanes]
+    Aligned<double> coef;          // [panel][width][lanes]
+    Aligned<double> table;         // exp(2 gamma v^2 m), filled up to a multiple of 32 entries
+    std::size_t entries;           // of the table: the most features of a support vector, and one
 };
 
 struct Expansion {
@@ -53,6 +69,8 @@ struct Expansion {
     std::vector<std::int64_t> sv_start;  // [n + 1]
     std::vector<std::int32_t> sv_active;
     std::vector<double> sv_value;
+
+    std::unique_ptr<OneHot> one_hot;  // null unless the support vectors are of that kind
 
     Aligned<double> weights;  // linear kernel: [active][functions], the collapsed model
 
@@ -92,5 +110,9 @@ SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, 
 // The same for the rows which[0 .. count) of the block, all in LIBSVM's order -> out[which][functions].
 SVMFAST_DECLARE(void reference_rows(const Expansion &, const RowBlock &, const std::uint32_t *which, std::size_t count,
                                     double *out))
+// Sums of one-hot support vectors for the rows which[0 .. count) of the block, all of whose entries in the model's columns
+// are the model's value: sums[row][group][width]. needed[row][group], or null for all.
+SVMFAST_DECLARE(void one_hot_rows(const Expansion &, const RowBlock &, const std::vector<std::uint32_t> &which,
+                                  const double *squared_norm, const std::uint8_t *needed, double *sums))
 // Support vectors per panel.
 SVMFAST_DECLARE(std::size_t decision_lanes())

@@ -87,6 +87,7 @@ struct Block {
     const std::vector<double> &offset;  // added to every sum of a row (rbf: its norm's share of the exponent)
     double *sums;                       // [row][group][width]
     const std::uint8_t *needed;         // [row][group], or null: all
+    double scale;                       // of the rows' values
 
     double *row_sums(std::size_t row, std::size_t group) const {
         return sums + (row * e.groups + group) * e.width;
@@ -257,13 +258,24 @@ void scatter_rows(const Block &b, const std::vector<std::uint32_t> &which) {
     }
 }
 
+// Rows that one-hot support vectors meet in bytes: all entries in the model's columns are the model's value, and no factor
+// of a kernel value leaves the range of double.
+bool is_one_hot(const Expansion &e, const MappedRows &rows, std::size_t r, double value) {
+    if (!(e.gamma * rows.squared_norm[r] < ONE_HOT_EXPONENT)) return false;
+    for (std::size_t k = rows.start[r]; k < rows.start[r + 1]; ++k)
+        if (rows.value[k] != value) return false;
+    return true;
+}
+
 template <KernelKind kind>
-void kernel_sums(const Block &b) {
+void kernel_sums(const Block &b, const RowBlock &rows) {
     const Expansion &e = b.e;
-    std::vector<std::uint32_t> dense, sparse;
+    std::vector<std::uint32_t> dense, sparse, one_hot;
     for (std::size_t r = 0; r < b.rows.count(); ++r)
-        (e.scattered || b.rows.nonzeros(r) * SPARSE_COST < e.active.size() ? sparse : dense)
+        (e.one_hot && is_one_hot(e, b.rows, r, e.one_hot->value * b.scale) ? one_hot
+         : e.scattered || b.rows.nonzeros(r) * SPARSE_COST < e.active.size() ? sparse : dense)
             .push_back(static_cast<std::uint32_t>(r));
+    if (!one_hot.empty()) one_hot_rows(e, rows, one_hot, b.rows.squared_norm.data(), b.needed, b.sums);
     if (e.scattered) return scatter_rows<kind>(b, sparse);
     auto evaluate = [&](const std::vector<std::uint32_t> &dense, const std::vector<std::uint32_t> &sparse,
                         std::size_t first, std::size_t last) {
@@ -343,11 +355,11 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
             for (std::size_t r = 0; wanted && r < rows.count; ++r)
                 met += needed[r * e.groups + g] * (e.group_end[g] - first);
         const bool some = wanted && double(met) < SOME_CLASSES * double(rows.count) * double(e.n);
-        const Block block{e, mapped, offset, sums.data(), some ? needed.data() : nullptr};
+        const Block block{e, mapped, offset, sums.data(), some ? needed.data() : nullptr, scale};
         switch (e.kind) {
-            case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block); break;
-            case KernelKind::polynomial: kernel_sums<KernelKind::polynomial>(block); break;
-            case KernelKind::sigmoid: kernel_sums<KernelKind::sigmoid>(block); break;
+            case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block, rows); break;
+            case KernelKind::polynomial: kernel_sums<KernelKind::polynomial>(block, rows); break;
+            case KernelKind::sigmoid: kernel_sums<KernelKind::sigmoid>(block, rows); break;
             case KernelKind::linear: break;
         }
         for (std::size_t r = 0; r < rows.count; ++r) {

@@ -171,4 +171,58 @@ inline vf exp_remainder(vf t) {
     return t * t * t * p;
 }
 
+// One vector of bytes, of the same width.
+typedef std::uint8_t vb __attribute__((vector_size(W * 8)));
+inline vb load_bytes(const std::uint8_t *p) {
+    vb v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+
+// A table of doubles that is looked up by bytes, W at a time. With AVX-512 tables of up to TABLE_LARGE numbers stay in
+// registers; REGISTERS = 0 is for any size, in memory.
+#if defined(__AVX512F__)
+constexpr std::size_t TABLE_SMALL = 2 * W, TABLE_LARGE = 4 * W;
+#else
+constexpr std::size_t TABLE_SMALL = 0, TABLE_LARGE = 0;
+#endif
+
+template <std::size_t REGISTERS>
+struct Table {
+#if defined(__AVX512F__)
+    vd part[REGISTERS];
+    explicit Table(const double *table) {
+        SVMFAST_UNROLL for (std::size_t i = 0; i < REGISTERS; ++i) part[i] = load(table + i * W);
+    }
+    vd at(const std::uint8_t *which) const {
+        const __m512i index = _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(which)));
+        const __m512d low = _mm512_permutex2var_pd((__m512d)part[0], index, (__m512d)part[1]);
+        if constexpr (REGISTERS == 2) return (vd)low;
+        const __m512d high = _mm512_permutex2var_pd((__m512d)part[REGISTERS - 2], index, (__m512d)part[REGISTERS - 1]);
+        return (vd)_mm512_mask_blend_pd(_mm512_test_epi64_mask(index, _mm512_set1_epi64(TABLE_SMALL)), low, high);
+    }
+#endif
+};
+
+template <>
+struct Table<0> {
+    const double *table;
+    explicit Table(const double *table) : table(table) {}
+    vd at(const std::uint8_t *which) const {
+#if defined(__AVX512F__)
+        const __m256i index = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(which)));
+        return (vd)_mm512_mask_i32gather_pd(_mm512_setzero_pd(), 0xff, index, table, 8);
+#elif defined(__AVX2__)
+        std::int32_t four;
+        std::memcpy(&four, which, 4);
+        const __m256d all = (__m256d)_mm256_set1_epi64x(-1);
+        return (vd)_mm256_mask_i32gather_pd(_mm256_setzero_pd(), table, _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four)), all, 8);
+#else
+        vd v;
+        for (std::size_t i = 0; i < W; ++i) v[i] = table[which[i]];
+        return v;
+#endif
+    }
+};
+
 }  // namespace svmfast::SVMFAST_ISA

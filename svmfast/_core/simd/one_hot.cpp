@@ -1,0 +1,82 @@
+// Sums of one-hot support vectors: features in common are counted in bytes, kernel values come from a table. See OneHot in
+// decision.hpp.
+#include <cmath>
+
+#include "decision.hpp"
+#include "simd/vec.hpp"
+
+namespace svmfast::SVMFAST_ISA {
+namespace {
+
+constexpr std::size_t L = ONE_HOT_LANES;
+
+// One panel with one row: counts the shared features of its vectors and adds their kernel values, times each coefficient
+// row, to acc[width][2].
+template <std::size_t REGISTERS>
+inline void add_panel(const Table<REGISTERS> &table, const std::uint8_t *member, const double *coef, std::size_t width,
+                      const std::int32_t *at, std::size_t n, vd *acc) {
+    constexpr std::size_t B = L / sizeof(vb);
+    vb shared[B] = {};
+    for (std::size_t i = 0; i < n; ++i)
+        SVMFAST_UNROLL for (std::size_t b = 0; b < B; ++b) shared[b] += load_bytes(member + at[i] * L + b * sizeof(vb));
+    std::uint8_t count[L];
+    std::memcpy(count, shared, L);
+    if (width == 1) {
+        vd one = acc[0], other = acc[1];
+        SVMFAST_UNROLL for (std::size_t l = 0; l < L; l += 2 * W) {
+            one = fma(load(coef + l), table.at(count + l), one);
+            other = fma(load(coef + l + W), table.at(count + l + W), other);
+        }
+        acc[0] = one, acc[1] = other;
+        return;
+    }
+    vd kernel[L / W];
+    SVMFAST_UNROLL for (std::size_t v = 0; v < L / W; ++v) kernel[v] = table.at(count + v * W);
+    for (std::size_t j = 0; j < width; ++j, coef += L)
+        SVMFAST_UNROLL for (std::size_t v = 0; v < L / W; ++v)
+            acc[2 * j + v % 2] = fma(load(coef + v * W), kernel[v], acc[2 * j + v % 2]);
+}
+
+template <std::size_t REGISTERS>
+void add_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::uint32_t> &which, const double *squared_norm,
+              const std::uint8_t *needed, double *sums) {
+    const OneHot &hot = *e.one_hot;
+    const Table<REGISTERS> table(hot.table.data());
+    const std::size_t d = e.active.size();
+    std::vector<std::int32_t> position;
+    std::vector<std::size_t> start{0};
+    for (std::uint32_t row : which) {
+        for (std::int64_t k = rows.indptr[rows.first + row]; k < rows.indptr[rows.first + row + 1]; ++k) {
+            const std::int32_t at = e.position(rows.indices[k]);
+            if (at >= 0 && rows.values[k] != 0) position.push_back(at);
+        }
+        start.push_back(position.size());
+    }
+    Aligned<vd> acc(2 * e.width * which.size());
+    for (std::size_t g = 0; g < e.groups; ++g) {
+        std::fill(acc.begin(), acc.end(), vd{});
+        for (std::size_t panel = hot.group_panels[g]; panel < hot.group_panels[g + 1]; ++panel)
+            for (std::size_t i = 0; i < which.size(); ++i)
+                if (!needed || needed[which[i] * e.groups + g])
+                    add_panel(table, hot.member.data() + panel * d * L, hot.coef.data() + panel * e.width * L, e.width,
+                              position.data() + start[i], start[i + 1] - start[i], acc.data() + 2 * e.width * i);
+        for (std::size_t i = 0; i < which.size(); ++i) {
+            const double shrink = std::exp(-e.gamma * squared_norm[which[i]]);
+            for (std::size_t j = 0; j < e.width; ++j) {
+                const vd *pair = acc.data() + 2 * (e.width * i + j);
+                sums[(which[i] * e.groups + g) * e.width + j] = shrink * horizontal_sum(pair[0] + pair[1]);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void one_hot_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::uint32_t> &which,
+                  const double *squared_norm, const std::uint8_t *needed, double *sums) {
+    if (e.one_hot->entries <= TABLE_SMALL) return add_rows<TABLE_SMALL / W>(e, rows, which, squared_norm, needed, sums);
+    if (e.one_hot->entries <= TABLE_LARGE) return add_rows<TABLE_LARGE / W>(e, rows, which, squared_norm, needed, sums);
+    add_rows<0>(e, rows, which, squared_norm, needed, sums);
+}
+
+}  // namespace svmfast::SVMFAST_ISA
