@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,7 @@ def predict(
     certify: bool = False,
     exact: Model | str | os.PathLike[str] | None = None,
     tolerance: float | None = None,
+    precision: Literal["auto", "double"] = "auto",
     threads: int | None = None,
 ) -> Answer:
     """Return what a model says of rows, by LIBSVM's rules.
@@ -64,6 +65,9 @@ def predict(
         fast model alone.
     tolerance : float, optional
         A row is certified only if its error bound is at most this; regression needs it for `exact`.
+    precision : {"auto", "double"}
+        auto: labels come from single precision where its error bound proves them, which is faster. double:
+        never. The answer is the same.
     threads : int, optional
         Default: the cores this process may use. The answer is the same for every number.
 
@@ -93,6 +97,7 @@ def predict(
         certify=certify,
         exact=None if exact is None else _original(given, exact),
         tolerance=tolerance,
+        single_precision=precision == "auto",
         threads=threads or usable_cores(),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +81,13 @@ class Kernel:
         else:
             dot **= self.degree
         return dot
+
+
+class LabelCounts(NamedTuple):
+    """How many rows were answered in single precision, and how many in LIBSVM's order of summation."""
+
+    single: int
+    libsvm_order: int
 
 
 class DecisionEngine:
@@ -167,6 +175,58 @@ class DecisionEngine:
         marks = None if wanted is None else np.ascontiguousarray(wanted).view(np.uint8)
         decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads, marks)
         return decisions
+
+    def labels(
+        self, rows: Rows, *, threads: int = 1, single_precision: bool = True
+    ) -> tuple[NDArray[np.int32], LabelCounts]:
+        """Return the class that wins each row: the vote of :meth:`decision_values`, without the values.
+
+        Rows meet the support vectors in single precision first, with a bound of the rounding
+        (docs/single-precision.md); where the bound leaves the label open, in double precision; and where
+        that leaves it open, in LIBSVM's own order of summation. The label is the same in any case.
+
+        Parameters
+        ----------
+        rows : Rows of n rows
+        threads : int
+        single_precision : bool
+            False: start with double precision.
+
+        Returns
+        -------
+        winner : (n,) int32
+            The number of the class. Of one decision function 0 where it is above 0, else 1.
+        counts : LabelCounts
+
+        Raises
+        ------
+        ValueError
+            The expansion has neither pairs of classes nor a single decision function.
+        """
+        if self._sums is None:
+            decisions = self.decision_values(rows, threads=threads)
+            if decisions.shape[1] > 1:
+                raise ValueError("only pairs of classes and single functions have labels")
+            positive = decisions[:, 0] > 0 if decisions.shape[1] else np.ones(len(rows), dtype=np.bool_)
+            return np.where(positive, 0, 1).astype(np.int32), LabelCounts(0, 0)
+        winner, single, libsvm = self._sums.labels(
+            rows.indptr, rows.indices, rows.values, single_precision, threads
+        )
+        return winner, LabelCounts(single, libsvm)
+
+    def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return decision values summed in single precision, and how far they can be off.
+
+        Returns
+        -------
+        values, bounds : (n, p) float64
+            |value - the value in LIBSVM's arithmetic| <= bound. Infinity where single precision proves
+            nothing: other kernels than the Gaussian, wide sparse models, numbers far out of range.
+        """
+        if self._sums is None:
+            shape = len(rows), self.n_functions
+            return np.zeros(shape), np.full(shape, np.inf)
+        return self._sums.single_values(rows.indptr, rows.indices, rows.values, threads)
 
 
 class CellEngine:

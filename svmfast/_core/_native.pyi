@@ -30,6 +30,21 @@ class DecisionSums:
         threads: int,
         wanted: NDArray[np.uint8] | None = None,
     ) -> tuple[NDArray[np.float64], int]: ...
+    def labels(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        single: bool,
+        threads: int,
+    ) -> tuple[NDArray[np.int32], int, int]: ...
+    def single_values(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     @property
     def bytes(self) -> int: ...
     @property

@@ -101,7 +101,7 @@ class DecisionSums {
                 std::size_t open = rows.count;
                 // Where single precision proves little (huge rows, say), asking it first only costs time.
                 if (single && first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
-                    open = SVMFAST_DISPATCH(single_labels, *first_tier, rows, to);
+                    open = SVMFAST_DISPATCH(single_labels, *first_tier, rows, to, nullptr, nullptr);
                     asked += rows.count;
                     left += open;
                 } else {
@@ -112,6 +112,27 @@ class DecisionSums {
         }
         const std::size_t proven = asked - left;
         return {give(std::move(out), {n}), proven, doubtful};
+    }
+
+    // Decision values in single precision and bounds on |value - LIBSVM's value|, infinity where there is none.
+    std::tuple<Out<double>, Out<double>> single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                       In1<double> values, int threads) {
+        const std::size_t n = indptr.shape(0) - 1;
+        std::unique_ptr<double[]> out(new double[n * e.functions]()), bounds(new double[n * e.functions]);
+        std::fill_n(bounds.get(), n * e.functions, std::numeric_limits<double>::infinity());
+        {
+            nb::gil_scoped_release unlocked;
+            pack_single();
+            const std::size_t block = block_rows(n, indptr.data()[n], threads);
+            parallel_for(first_tier ? (n + block - 1) / block : 0, threads, [&](std::size_t b, std::size_t) {
+                const RowBlock rows{indptr.data(), indices.data(), values.data(), b * block,
+                                    std::min(block, n - b * block)};
+                std::vector<std::int32_t> labels(rows.count);
+                SVMFAST_DISPATCH(single_labels, *first_tier, rows, labels.data(), out.get() + rows.first * e.functions,
+                                 bounds.get() + rows.first * e.functions);
+            });
+        }
+        return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
     }
 
     std::size_t bytes() const {
@@ -358,6 +379,8 @@ void register_decision(nanobind::module_ &m) {
              nb::arg("wanted").noconvert() = nb::none())
         .def("labels", &DecisionSums::labels, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("single"), nb::arg("threads"))
+        .def("single_values", &DecisionSums::single_values, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("threads"))
         .def_prop_ro("bytes", &DecisionSums::bytes)
         .def_prop_ro("scattered", &DecisionSums::scattered);
     m.def("isa", [] {

@@ -54,7 +54,9 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &, const std::int64_t *i
 }  // namespace svmfast
 
 // The winning class of each row of the block -> out[count], or -1 where single precision does not prove it to be the
-// one that LIBSVM's own arithmetic gives. Returns how many stay open.
-SVMFAST_DECLARE(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out))
+// one that LIBSVM's own arithmetic gives. Returns how many stay open. Unless null, `values` and `bounds` [count][functions]
+// get the decision values and what they are off at most (infinity where single precision has nothing to say).
+SVMFAST_DECLARE(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out, double *values,
+                                          double *bounds))
 // Support vectors per panel.
 SVMFAST_DECLARE(std::size_t single_lanes())

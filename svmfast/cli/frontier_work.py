@@ -222,7 +222,7 @@ class Work:
             calls[candidate.name] = partial(answer, model, rows, threads=self.jobs)
             if joined or _with_fallback(known[candidate.name]["row"]):
                 calls[candidate.name + FALLBACK] = partial(
-                    answer, model, rows, exact=self.model, exact_values=False, threads=self.jobs
+                    answer, model, rows, exact=self.model, threads=self.jobs
                 )
         self._seconds = race(calls, limit_seconds=RACE_SECONDS)
         self._linear_seconds = linear_seconds(self.model.head, rows, threads=self.jobs).fastest

@@ -69,6 +69,14 @@ CELLS = 1 << 20
     help="With --exact: take ERROR for the bound of MODEL's values, in place of a certificate if it has one. "
     "Statistical, not proven; compress and dcpred --from report such quantiles.",
 )
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "double"]),
+    default="auto",
+    show_default=True,
+    help="auto: labels come from single precision where its error bound proves them. double: never. The "
+    "output is the same.",
+)
 @options.data_format
 @options.jobs
 def command(
@@ -84,6 +92,7 @@ def command(
     fallback: bool | None,
     tolerance: float | None,
     assume_error: float | None,
+    precision: str,
     how: DataFormat,
     jobs: int,
 ) -> None:
@@ -114,6 +123,7 @@ def command(
     opened = open_model(model, quiet)
     loaded = opened.model
     wanted = _Wanted(probability == "1", decision_values, bound, certify, tolerance)
+    wanted.single_precision = precision == "auto"
     wanted.exact = _exact_model(opened, exact, fallback, quiet, proven=assume_error is None)
     if assume_error is not None:
         loaded = _assume(loaded, wanted, assume_error)
@@ -145,6 +155,7 @@ class _Wanted:
     ) -> None:
         self.probability, self.decision_values, self.bound = probability, decision_values, bound
         self.certify, self.tolerance = certify, tolerance
+        self.single_precision = True
         self.exact: KernelExpansion | None = None
 
 
@@ -250,7 +261,7 @@ def _texts(
                 bound=wanted.bound,
                 certify=wanted.certify,
                 exact=wanted.exact,
-                exact_values=wanted.decision_values,
+                single_precision=wanted.single_precision,
                 tolerance=wanted.tolerance,
                 threads=jobs,
             )

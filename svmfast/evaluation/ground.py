@@ -212,7 +212,7 @@ class Ground:
 
     def _measured(self, model: Model, exact: KernelExpansion | None = None) -> _Measured:
         def call() -> Answer:
-            return answer(model, self._rows, exact=exact, exact_values=False, threads=self._threads)
+            return answer(model, self._rows, exact=exact, threads=self._threads)
 
         return _Measured(*measure(call, repeats=self._repeats, limit_seconds=self._limit))
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.certificate import pairs_in_doubt
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import BoundedModel, Model, bounded
 from svmfast.models.certified import bounds_its_error, certified_rows, certifies, fall_back
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 
 
@@ -20,8 +24,6 @@ class Answer:
 
     Attributes
     ----------
-    decisions : (n, p) float64
-        Decision values in LIBSVM's pair order.
     predicted : (n,) float64
         Labels; the predicted value for regression. With probabilities, a classifier's most probable label,
         as ``svm-predict -b 1`` prints.
@@ -35,10 +37,12 @@ class Answer:
         Where the approximation's own answer is provably the exact model's. None unless asked for.
     error_bounds : (n,) float64 or None
         Largest bound over the row's decision functions on |approximate - exact|. None unless asked for.
+    decide : callable
+        Gives `decisions`; labels of a LIBSVM model are known before its decision values are.
     """
 
-    decisions: FloatArray
     predicted: FloatArray
+    decide: Callable[[], FloatArray] = field(repr=False)
     probabilities: FloatArray | None = None
     differing_from_vote: int = 0
     inside: NDArray[np.bool_] | None = None
@@ -47,6 +51,11 @@ class Answer:
 
     def __len__(self) -> int:
         return len(self.predicted)
+
+    @cached_property
+    def decisions(self) -> FloatArray:
+        """Decision values in LIBSVM's pair order, ``(n, p)``; computed when first asked for."""
+        return self.decide()
 
 
 def require(
@@ -95,8 +104,8 @@ def answer(
     bound: bool = False,
     certify: bool = False,
     exact: KernelExpansion | None = None,
-    exact_values: bool = True,
     tolerance: float | None = None,
+    single_precision: bool = True,
     threads: int = 1,
 ) -> Answer:
     """Return what `model` says of `rows`, by LIBSVM's rules.
@@ -114,11 +123,10 @@ def answer(
     exact : KernelExpansion, optional
         Answers the rows that are not certified (implies `certify`). Where it has values of pairs and `model`
         one for each class, `decisions` stay the model's own.
-    exact_values : bool
-        All decision values of these rows are to be the exact model's. False: only the label is, and of the
-        pairs of three or more classes only those are evaluated on which it depends.
     tolerance : float, optional
         A row is certified only if its error bound is at most this; regression needs it.
+    single_precision : bool
+        Let single precision answer the rows of a LIBSVM model whose label it proves.
     threads : int
 
     Raises
@@ -129,7 +137,10 @@ def answer(
     require(model, probability=probability, bound=bound, certify=certify, fallback=exact is not None)
     certify = certify or exact is not None
     head = model.head
-    certified, error_bounds = None, None
+    if isinstance(model, KernelExpansion) and not (probability or certify or head.is_regression):
+        voted = model.labels(rows, threads=threads, single_precision=single_precision)
+        return Answer(voted, partial(model.decision_values, rows, threads=threads))
+    certified, error_bounds, proven = None, None, False
     # As one value a class here and one a pair there: the exact model can give its label only.
     other_values = exact is not None and not exact.head.same_functions(head)
     if probability and other_values:
@@ -144,34 +155,58 @@ def answer(
             "give one trained with -b 1, or predict without -b 1",
         )
     if certify and bounds_its_error(model):
+        proven = model.proven
         decisions, bounds = model.certified_values(rows, threads=threads)
         # A regression's error bar is worth printing even when nobody says how large it may be.
         if not (head.is_regression and tolerance is None):
             certified = certified_rows(head, decisions, bounds, probability=probability, tolerance=tolerance)
         error_bounds = bounds.max(axis=1, initial=0.0)
-        if exact is not None:
-            if certified is None:
-                raise OptionError("regression has no label to certify; give a tolerance for the values")
-            # A tolerance is a promise about values; what is assumed of most rows says nothing of one pair.
-            only_label = not exact_values and not probability and tolerance is None and model.proven
-            if not other_values:
-                decisions = fall_back(
-                    decisions, certified, exact, rows, bounds=bounds if only_label else None, threads=threads
-                )
     else:
         decisions = model.decision_values(rows, threads=threads)
     inside = model.inside_bound(rows) if bound and bounded(model) else None
-    vote = head.predict(decisions)
-    if other_values and exact is not None and certified is not None and not certified.all():
-        unsure = np.flatnonzero(~certified)
-        vote[unsure] = exact.head.predict(exact.decision_values(rows.take(unsure), threads=threads))
-    predicted, probabilities, differing = vote, None, 0
-    if probability and not head.is_regression:
-        predicted, probabilities = head.predict_with_probabilities(decisions)
-        if exact is not None and certified is not None and not certified.all():
+    if exact is None or (certified is not None and certified.all()):
+        predicted, probabilities, differing = _from_values(head, decisions, probability)
+        decide = partial(_same, decisions)
+        return Answer(predicted, decide, probabilities, differing, inside, certified, error_bounds)
+    if certified is None:
+        raise OptionError("regression has no label to certify; give a tolerance for the values")
+    unsure = np.flatnonzero(~certified)
+    if probability or head.is_regression:
+        decisions = fall_back(decisions, certified, exact, rows, threads=threads)
+        predicted, probabilities, differing = _from_values(head, decisions, probability)
+        if probabilities is not None:
             # Sigmoids are fitted to a model's own values: those of a cascade's two models differ.
-            unsure = np.flatnonzero(~certified)
             theirs = exact.head.predict_with_probabilities(decisions[unsure])
             predicted[unsure], probabilities[unsure] = theirs
-        differing = int(np.count_nonzero(predicted != vote))
-    return Answer(decisions, predicted, probabilities, differing, inside, certified, error_bounds)
+            differing = int(np.count_nonzero(predicted != head.predict(decisions)))
+        decide = partial(_same, decisions)
+        return Answer(predicted, decide, probabilities, differing, inside, certified, error_bounds)
+    predicted = head.predict(decisions)
+    few = rows.take(unsure)
+    if head.n_classes > 2 and proven and not other_values:
+        # Most pairs are certain: only the classes of the others are evaluated.
+        wanted = pairs_in_doubt(np.abs(decisions[unsure]) > bounds[unsure], decisions[unsure], head.n_classes)
+        values = exact.decision_values(few, threads=threads, wanted=wanted)
+        predicted[unsure] = head.predict(np.where(wanted, values, decisions[unsure]))
+    else:
+        predicted[unsure] = exact.labels(few, threads=threads, single_precision=single_precision)
+    if other_values:
+        decide = partial(_same, decisions)
+    else:
+        decide = partial(fall_back, decisions, certified, exact, rows, threads=threads)
+    return Answer(predicted, decide, None, 0, inside, certified, error_bounds)
+
+
+def _from_values(
+    head: Head, decisions: FloatArray, probability: bool
+) -> tuple[FloatArray, FloatArray | None, int]:
+    """Return the answers, the probabilities if asked for, and in how many rows these change the answer."""
+    vote = head.predict(decisions)
+    if not probability or head.is_regression:
+        return vote, None, 0
+    predicted, probabilities = head.predict_with_probabilities(decisions)
+    return predicted, probabilities, int(np.count_nonzero(predicted != vote))
+
+
+def _same(decisions: FloatArray) -> FloatArray:
+    return decisions

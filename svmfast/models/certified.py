@@ -11,7 +11,7 @@ from typing import Protocol, TypeGuard, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.certificate import coupled_winner_is_certain, pairs_in_doubt, vote_is_certain
+from svmfast.certificate import coupled_winner_is_certain, vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -180,7 +180,6 @@ def fall_back(
     exact: KernelExpansion,
     rows: Rows,
     *,
-    bounds: FloatArray | None = None,
     threads: int = 1,
 ) -> FloatArray:
     """Return `decisions` with the exact model's values where a row is not certified.
@@ -191,23 +190,13 @@ def fall_back(
     certified : (n,) bool
     exact : KernelExpansion
     rows : Rows of n rows
-    bounds : (n, p) float64, optional
-        Given where only the vote matters: pairs keep their approximate values where these leave no doubt of
-        the sign, or where the pair cannot matter, and only the other pairs' classes are evaluated.
     threads : int
     """
     open_rows = np.flatnonzero(~certified)
     if not len(open_rows):
         return decisions
     out: FloatArray = decisions.copy()
-    few = rows.take(open_rows)
-    head = exact.head
-    if bounds is None or not head.is_classifier or head.n_classes < 3:
-        out[open_rows] = exact.decision_values(few, threads=threads)
-        return out
-    mine = decisions[open_rows]
-    wanted: NDArray[np.bool_] = pairs_in_doubt(np.abs(mine) > bounds[open_rows], mine, head.n_classes)
-    out[open_rows] = np.where(wanted, exact.decision_values(few, threads=threads, wanted=wanted), mine)
+    out[open_rows] = exact.decision_values(rows.take(open_rows), threads=threads)
     return out
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import ModelContentError
+from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.kernels import KERNELS, DecisionEngine, Kernel
 from svmfast.models.head import Head
 from svmfast.models.sizes import check_sizes
@@ -97,6 +97,35 @@ class KernelExpansion:
         return self._engine.decision_values(
             rows, threads=threads, libsvm_order=self.head.is_regression, wanted=wanted
         )
+
+    def labels(self, rows: Rows, *, threads: int = 1, single_precision: bool = True) -> NDArray[np.float64]:
+        """Return the labels that ``svm-predict`` gives, without the decision values.
+
+        The same as ``head.predict(decision_values(rows))``, and faster: single precision answers the rows
+        whose label its error bound proves.
+
+        Parameters
+        ----------
+        rows : Rows of n rows
+        threads : int
+        single_precision : bool
+            False: start with double precision.
+
+        Returns
+        -------
+        (n,) float64
+
+        Raises
+        ------
+        UnsupportedError
+            For regression, whose answer is a value, and for the precomputed kernel.
+        """
+        if self.head.is_regression:
+            raise UnsupportedError("a regression model has no labels", "ask for its values")
+        winner, _ = self._engine.labels(rows, threads=threads, single_precision=single_precision)
+        labels = np.array([1.0, -1.0]) if self.head.labels is None else self.head.labels.astype(np.float64)
+        answers: NDArray[np.float64] = labels[winner]
+        return answers
 
     def multiply_adds(self, rows: Rows) -> float:
         """Return the count of multiply-adds a dense row costs: distances to the support vectors, and sums."""

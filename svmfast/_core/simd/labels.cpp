@@ -42,6 +42,7 @@ struct Block {
     std::vector<RowFacts> facts;
     std::vector<std::uint32_t> dense, sparse;
     std::int32_t *out;
+    double *values, *bounds;  // [row][function], or null: only labels are wanted
 
     std::int64_t begin(std::size_t r) const { return rows.indptr[rows.first + r]; }
     std::int64_t end(std::size_t r) const { return rows.indptr[rows.first + r + 1]; }
@@ -126,7 +127,10 @@ class Judge {
         } else {
             reach *= relative;
         }
-        return side(value - s.e.rho[0], reach + room(0));
+        value -= s.e.rho[0];
+        reach += room(0);
+        if (b.values) b.values[row] = value, b.bounds[row] = reach;
+        return side(value, reach);
     }
 
     // Pairs of classes, from the kernel values of one row. The winner, or -1.
@@ -134,6 +138,11 @@ class Judge {
         prepare(row);
         const std::size_t k = s.e.groups;
         std::fill(known.begin(), known.end(), 0);
+        for (std::size_t i = 0; b.values && i < k; ++i)
+            for (std::size_t j = i + 1; j < k; ++j) {
+                b.values[row * s.e.functions + number(i, j)] = pair_value(i, j, kernel);
+                b.bounds[row * s.e.functions + number(i, j)] = pair_reach(row, i, j, kernel);
+            }
         for (std::size_t g = 0; g < k; ++g) order[g] = g;
         // A class that wins all its own pairs has won, whatever the others do among themselves. Nearly always there is
         // one, and whoever beats the best so far, the nearest first, finds it.
@@ -223,9 +232,12 @@ class Judge {
 
     // Which class of the pair i < j wins: 0 the first, 1 the second, -1 not proven.
     std::int32_t pair(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {
-        const double value = pair_value(i, j, kernel), one = column(i, j - 1, kernel), other = column(j, i, kernel);
+        return side(pair_value(i, j, kernel), pair_reach(row, i, j, kernel));
+    }
+    double pair_reach(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {
+        const double one = column(i, j - 1, kernel), other = column(j, i, kernel);
         const double size = s.mixed ? magnitude(row, i) + magnitude(row, j) : std::fabs(one) + std::fabs(other);
-        return side(value, relative * size + room(number(i, j)));
+        return relative * size + room(number(i, j));
     }
 
     bool wins_all(std::size_t row, std::size_t w, const float *kernel) {
@@ -317,8 +329,12 @@ void sparse_rows(const Block &b, SingleSums &sums, Judge &judge) {
 
 std::size_t single_lanes() { return SINGLE_LANES; }
 
-std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_t *out) {
-    Block b{s, rows, {}, {}, {}, out};
+std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_t *out, double *values, double *bounds) {
+    Block b{s, rows, {}, {}, {}, out, values, bounds};
+    if (values) {
+        std::fill_n(values, rows.count * s.e.functions, 0.0);
+        std::fill_n(bounds, rows.count * s.e.functions, std::numeric_limits<double>::infinity());
+    }
     for (std::size_t r = 0; r < rows.count; ++r) {
         b.facts.push_back(look_at(s, rows, b.begin(r), b.end(r)));
         out[r] = -1;
