@@ -54,6 +54,8 @@ RUNS: dict[str, list[str]] = {
     "info of data": ["info", "TRAIN"],
     "train": ["train", "TRAIN", "OUT"],
 }
+#: Of every run the command.
+COMMAND_OF = {name: run[0] for name, run in RUNS.items()}
 
 
 def inputs(name: str) -> list[str]:

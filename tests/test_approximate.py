@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from svmfast.cli.approximate import command, default_output
+from svmfast.cli.approximate import default_output
+from svmfast.cli.main import program
 from svmfast.errors import DoesNotPayError, MemoryLimitError, OptionError, SvmfastError, UnsupportedError
 from svmfast.formats.detect import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
@@ -216,7 +217,7 @@ def test_default_output(given: str, expected: str) -> None:
 def test_command_writes_beside_the_model_and_reports(tmp_path: Path) -> None:
     source = tmp_path / "m.txt"
     source.write_bytes((FIXTURES / "models" / "breast_c_rbf.model").read_bytes())
-    ran = CliRunner().invoke(command, [str(source), "--json", "-j", "1"])
+    ran = CliRunner().invoke(program, ["approximate", str(source), "--json", "-j", "1"])
     assert ran.exit_code == 0, ran.output
     output = tmp_path / "m.approx.txt"
     loaded = open_model(output)
@@ -231,7 +232,7 @@ def test_command_writes_beside_the_model_and_reports(tmp_path: Path) -> None:
 
 def test_command_to_standard_output() -> None:
     path = str(FIXTURES / "models" / "iris_c_linear.model")
-    ran = CliRunner().invoke(command, [path, "-o", "-", "-q"])
+    ran = CliRunner().invoke(program, ["approximate", path, "-o", "-", "-q"])
     assert ran.exit_code == 0
     assert load_model(ran.stdout_bytes).kind == "polynomial"
     assert ran.stderr == ""
@@ -240,24 +241,26 @@ def test_command_to_standard_output() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-"], "the model comes from standard input: say with -o where to write"),
-        (["x", "-o", "-", "--json"], "the model and --json cannot both go to standard output"),
+        (["-"], "MODEL is standard input, so the model needs a name; give --output"),
+        (["x", "-o", "-", "--json"], "--output and --json cannot both go to standard output"),
         (
             ["-", "-o", "x", "--calibrate", "-"],
-            r"standard input can be read only once: '-' stands for MODEL, --data or --calibrate",
+            r"standard input can be read only once: '-' is for MODEL, --calibrate",
         ),
     ],
 )
 def test_command_refuses(arguments: list[str], message: str) -> None:
     with pytest.raises(SvmfastError, match=message):
-        CliRunner().invoke(command, arguments, catch_exceptions=False)
+        CliRunner().invoke(program, ["approximate", *arguments], catch_exceptions=False)
 
 
 def test_command_refuses_what_is_converted_already(tmp_path: Path) -> None:
     output = tmp_path / "once"
-    CliRunner().invoke(command, [str(FIXTURES / "models" / "iris_c_linear.model"), "-o", str(output), "-q"])
+    CliRunner().invoke(
+        program, ["approximate", str(FIXTURES / "models" / "iris_c_linear.model"), "-o", str(output), "-q"]
+    )
     with pytest.raises(UnsupportedError, match="is a polynomial model already; give the LIBSVM model"):
-        CliRunner().invoke(command, [str(output)], catch_exceptions=False)
+        CliRunner().invoke(program, ["approximate", str(output)], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(("gamma", "coefficient"), [(1e300, 1.0), (0.5, 1e308)])

@@ -402,7 +402,7 @@ def test_the_program_says_no(tmp_path: Path) -> None:
     assert svmfast("cascade", "fast", PHOTOS, cwd=tmp_path).returncode == 2
     over = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "-o", "fast", cwd=tmp_path)
     assert over.returncode == 2
-    assert b"OUT is FAST itself" in over.stderr
+    assert b"--output is FAST itself" in over.stderr
 
 
 def test_files_that_contradict_themselves(tmp_path: Path) -> None:

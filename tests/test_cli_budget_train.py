@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from program import PATIENCE, PROGRAM, data, started, svmfast
 
-from svmfast.cli.budget_train import command
+from svmfast.cli.main import program
 from svmfast.errors import CheckpointError, FileAccessError
 from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
 from svmfast.formats.detect import load_model
@@ -110,7 +110,7 @@ def test_cross_validation_prints_svm_trains_lines(tmp_path):
 def test_every_way_to_keep_the_budget_works(merge, tmp_path):
     model = tmp_path / "m"
     arguments = ["-c", "10", "-g", "0.05", "-B", "15", "--merge", merge, str(BREAST), str(model)]
-    done = CliRunner(catch_exceptions=False).invoke(command, arguments)
+    done = CliRunner(catch_exceptions=False).invoke(program, ["budget-train", *arguments])
     assert re.search(rf"^{merge} +[1-9][0-9,]* times", done.stderr, re.M)
     assert accuracy(model) > 0.93
 
@@ -119,7 +119,7 @@ def test_options_reach_the_model(tmp_path):
     def trained(*extra, gamma="0.05", rows=BREAST):
         model = tmp_path / "m"
         arguments = ["-g", gamma, "-B", "15", "-q", *extra, str(rows), str(model)]
-        CliRunner(catch_exceptions=False).invoke(command, arguments)
+        CliRunner(catch_exceptions=False).invoke(program, ["budget-train", *arguments])
         return model.read_bytes()
 
     plain = trained()
@@ -244,9 +244,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         (("-",), "svmfast: DATA is standard input, so the model needs a name; give MODEL"),
         (
             ("--validate", "-", "-", "m"),
-            "svmfast: DATA and --validate cannot both be standard input",
+            "svmfast: standard input can be read only once: '-' is for --validate, DATA",
         ),
-        (("--json", "DATA", "-"), "svmfast: the model and --json cannot both go to standard output"),
+        (("--json", "DATA", "-"), "svmfast: MODEL and --json cannot both go to standard output"),
         (("--resume", "DATA", "m"), "svmfast: --resume needs --checkpoint FILE: the file to go on from"),
         (("DATA", "DATA"), "svmfast: MODEL is DATA itself, 'DATA'; it would be lost"),
         (("--validate", "HALF", "DATA", "HALF"), "svmfast: MODEL is --validate itself, 'HALF'"),

@@ -254,7 +254,7 @@ def test_models_go_by_the_shortest_names_that_tell_them_apart() -> None:
         ((model("diabetes_eps_rbf"), model("diabetes_eps_rbf"), "--max-diff", "1%"), "counts labels"),
         ((model("iris_c_linear"), model("iris_c_linear"), "--max-diff", "1"), "'1' could mean 1% or 100%"),
         ((model("iris_c_linear"), model("iris_c_linear"), "--wide", "--csv"), "--csv always has everything"),
-        ((model("iris_c_linear"), "-"), "give files, not '-'"),
+        ((model("iris_c_linear"), "-"), "CANDIDATE is read more than once; give a file, not '-'"),
         ((model("iris_c_linear"), "missing"), "missing: "),
         ((model("iris_precomputed"), model("iris_precomputed")), "precomputed"),
         ((model("iris_c_linear"),), "Missing argument 'CANDIDATE...'"),

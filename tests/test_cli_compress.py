@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from program import ROOT, data, model, svmfast
 from test_compress import exact, rows
 
-from svmfast.cli.compress import command, default_output
+from svmfast.cli.compress import default_output
+from svmfast.cli.main import program
 from svmfast.cli.messages import rounded_up
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
@@ -21,7 +22,7 @@ from svmfast.models.cascade import CascadeModel
 
 
 def run(*args: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(command, [str(a) for a in args], standalone_mode=False)
+    result = CliRunner().invoke(program, ["compress", *map(str, args)], standalone_mode=False)
     if result.exception is not None:
         raise result.exception
     return result.return_value, result.stdout, result.stderr
@@ -120,7 +121,8 @@ def test_an_input_is_never_written_over(which: str, tmp_path: Path) -> None:
     files = ("-o", output, "--data", data("breast.test"), "--data", train)
     done = svmfast("compress", small, "--sv", "5", *files, timeout=300)
     assert done.returncode == 2
-    assert f"OUT is {which} itself, '{output}'; it would be lost" in done.stderr.decode()
+    which = {"MODEL": "MODEL", "DATA": "--data"}[which]
+    assert f"--output is {which} itself, '{output}'; it would be lost" in done.stderr.decode()
     assert output.read_bytes() == before
 
 

@@ -216,7 +216,10 @@ def test_names_of_any_bytes_are_printed_in_any_locale(tmp_path: Path) -> None:
     [
         (["predict", "DATA", "MODEL", "DATA"], "svmfast: OUTPUT is DATA itself, '{}'; it would be lost"),
         (["predict", "DATA", "MODEL", "MODEL"], "svmfast: OUTPUT is MODEL itself, '{}'; it would be lost"),
-        (["approximate", "MODEL", "-o", "MODEL"], "svmfast: OUT is MODEL itself, '{}'; it would be lost"),
+        (
+            ["approximate", "MODEL", "-o", "MODEL"],
+            "svmfast: --output is MODEL itself, '{}'; it would be lost",
+        ),
         (["train", "-q", "DATA", "DATA"], "svmfast: MODEL is DATA itself, '{}'; it would be lost"),
     ],
 )

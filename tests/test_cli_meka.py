@@ -136,7 +136,7 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
             "--from fits decision values by ridge regression; leave out --task svc",
         ),
         (["m", "--from", "x", "-v", "3"], "--from chooses its lambda on held-out rows; leave out -v"),
-        (["-", "--task", "svc", "--json"], "the model and --json cannot both go to standard output"),
+        (["-", "--task", "svc", "--json"], "MODEL and --json cannot both go to standard output"),
     ],
 )
 def test_options_that_do_not_fit(

@@ -223,7 +223,7 @@ def test_a_bad_model_leaves_what_was_there(tmp_path: Path) -> None:
         (("-b", "2", data("iris.test"), model("iris_c_linear")), "'2' is not one of '0', '1'"),
         ((data("precomputed.test"), model("iris_precomputed")), "precomputed"),
         ((data("iris.test"),), "Missing argument 'MODEL'"),
-        (("-", "-"), "can be standard input"),
+        (("-", "-"), "standard input can be read only once: '-' is for DATA, MODEL"),
         ((data("iris.test"), "missing.model"), "missing.model"),
         (("missing.txt", model("iris_c_linear")), "missing.txt: cannot be read: No such file"),
         (("--bound", data("iris.test"), model("iris_c_linear")), "no validity bound"),

@@ -330,7 +330,7 @@ def test_a_failing_method_is_a_row_with_its_reason(tmp_path: Path) -> None:
     ("arguments", "line"),
     [
         ((*BREAST, "--methods", "meka,moka"), "svmfast: no method 'moka'; methods: " + ", ".join(METHODS)),
-        (("-", "--data", "x"), "svmfast: EXACT and the data are read more than once; give files, not '-'"),
+        (("-", "--data", "x"), "svmfast: EXACT is read more than once; give a file, not '-'"),
         (
             (str(model("iris_precomputed")), "--data", str(data("iris.train"))),
             "svmfast: models with a precomputed kernel cannot be converted",

@@ -91,7 +91,7 @@ def test_command(tmp_path: Path) -> None:
     [
         (["-"], "svmfast: DATA is standard input, so the model needs a name; give MODEL\n"),
         (["x", "m", "-c", "0"], "svmfast: -c is 0; expected a positive number\n"),
-        (["x", "-", "--json"], "svmfast: the model and --json cannot both go to standard output\n"),
+        (["x", "-", "--json"], "svmfast: MODEL and --json cannot both go to standard output\n"),
     ],
 )
 def test_command_refuses(arguments: list[str], line: str) -> None:

@@ -25,7 +25,6 @@ from libsvm import svmutil
 from program import PATIENCE
 
 from svmfast.cli import main
-from svmfast.cli.train import command
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
@@ -59,7 +58,7 @@ def program(
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner(catch_exceptions=False).invoke(command, [str(a) for a in arguments])
+    return CliRunner(catch_exceptions=False).invoke(main.program, ["train", *map(str, arguments)])
 
 
 def by_libsvm(data: Path, options: str, model: Path) -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
+from svmfast.cli.files import Input, Output
 from svmfast.cli.messages import lines, raw, remark, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import MOST_64, Bytes, Real, Share, Whole, WholeOrAuto
@@ -35,10 +36,11 @@ def default_output(model: str) -> str:
 
 
 @click.command("approximate")
-@click.argument("model")
+@click.argument("model", type=Input())
 @click.option(
     "-o",
     "--output",
+    type=Output(after="model", named=default_output),
     metavar="OUT",
     help="Where to write (default: model.approx.txt for model.txt, beside MODEL).",
 )
@@ -61,6 +63,7 @@ def default_output(model: str) -> str:
 @click.option(
     "--data",
     "data",
+    type=Input(),
     multiple=True,
     metavar="FILE",
     help="Choose cells and orders for rows like these; labels play no part. Repeatable.",
@@ -91,7 +94,12 @@ def default_output(model: str) -> str:
     show_default=True,
     help="Where to expand: mean of the support vectors, origin (the paper's form), or the better one.",
 )
-@click.option("--calibrate", metavar="DATA", help="Fit the terms of each degree to the exact values on DATA.")
+@click.option(
+    "--calibrate",
+    type=Input(),
+    metavar="DATA",
+    help="Fit the terms of each degree to the exact values on DATA.",
+)
 @click.option(
     "--certificate",
     type=click.Choice(["full", "row-norms", "none"]),
@@ -120,7 +128,7 @@ def default_output(model: str) -> str:
 @options.jobs
 def command(
     model: str,
-    output: str | None,
+    output: str,
     order: int | str,
     cells: int | str,
     data: tuple[str, ...],
@@ -160,27 +168,14 @@ def command(
             )
     if embed_exact and certificate == "none":
         raise OptionError("--embed-exact needs the certificate, which says what the exact model must answer")
-    if output is None:
-        if model == "-":
-            raise OptionError("the model comes from standard input: say with -o where to write")
-        output = default_output(model)
-    if as_json and output == "-":
-        raise OptionError("the model and --json cannot both go to standard output")
-    if [model, calibrate, *data].count("-") > 1:
-        raise OptionError("standard input can be read only once: '-' stands for MODEL, --data or --calibrate")
-    from svmfast.cli.inputs import keep_inputs, open_model
-
-    keep_inputs("OUT", output, MODEL=model, DATA=calibrate)
-    for path in data:
-        keep_inputs("OUT", output, DATA=path)
+    from svmfast.cli.inputs import open_model
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import model_bytes, save_model
     from svmfast.formats.svmlight import read_svmlight
-    from svmfast.formats.target import check_writable, stored_size
+    from svmfast.formats.target import stored_size
     from svmfast.methods.approximate import TARGET, approximate
     from svmfast.models.expansion import KernelExpansion
 
-    check_writable(output)
     loaded = open_model(model, quiet)
     if not isinstance(loaded.model, KernelExpansion):
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model already", "give the LIBSVM model")

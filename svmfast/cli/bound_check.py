@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
+from svmfast.cli.files import Input
 from svmfast.cli.messages import lines, raw
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Real, Share, Whole
@@ -22,8 +23,10 @@ OUTSIDE = 1
 
 
 @click.command("bound-check")
-@click.argument("data")
-@click.option("--model", metavar="MODEL", help="Are the rows of DATA inside the bound of this model?")
+@click.argument("data", type=Input())
+@click.option(
+    "--model", type=Input(), metavar="MODEL", help="Are the rows of DATA inside the bound of this model?"
+)
 @click.option("--gamma", type=Real(0, above=True), help="Are they, for a kernel of this width?")
 @click.option(
     "--order",
@@ -83,8 +86,6 @@ def command(
     """
     if model is not None and gamma is not None:
         raise OptionError("--model and --gamma exclude each other: a model has a gamma of its own")
-    if data == "-" and model == "-":
-        raise OptionError("DATA and MODEL cannot both be standard input")
     for option, value in (("--require-certified", require_certified), ("--tolerance", tolerance)):
         if value is not None and model is None:
             raise OptionError(f"{option} needs --model")

@@ -41,7 +41,6 @@ def checkpointing(
         yield None
         return
     from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
-    from svmfast.formats.target import check_writable
     from svmfast.methods.budget_train import Checkpointing
 
     run = _fingerprint(given, spool, held)
@@ -53,7 +52,6 @@ def checkpointing(
         visited = meta.get("visited")
         if not quiet and isinstance(visited, int):
             remark(f"{path}: going on after {count(visited, 'row')}")
-    check_writable(path, pack=False)
     asked: list[int] = []
 
     def stop(number: int, _frame: object) -> None:

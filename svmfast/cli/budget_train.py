@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
@@ -16,7 +15,8 @@ from click.core import ParameterSource
 from svmfast.cli import options
 from svmfast.cli.budget_checkpoint import checkpointing
 from svmfast.cli.budget_report import report_lines, status_line
-from svmfast.cli.inputs import keep_inputs, naming_lines
+from svmfast.cli.files import Input, Output, in_this_folder
+from svmfast.cli.inputs import naming_lines
 from svmfast.cli.messages import line, lines, raw, remark, remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.train import ClassWeight, SvmTrainCommand
@@ -85,10 +85,13 @@ def _number(letter: str, name: str, default: float | None, text: str, **more: An
     help="Cross-validate with N folds; prints the score and writes no model.",
 )  # fmt: skip
 @click.option(
-    "--validate", metavar="FILE",
+    "--validate", type=Input(), metavar="FILE",
     help="Held-out rows: choose what to return on them, and print their score after every pass.",
 )  # fmt: skip
-@click.option("--checkpoint", metavar="FILE", help="Save the run's state here, and when it is interrupted.")
+@click.option(
+    "--checkpoint", type=Output(packed=False), metavar="FILE",
+    help="Save the run's state here, and when it is interrupted.",
+)  # fmt: skip
 @click.option(
     "--checkpoint-every", type=Whole(1, MOST_64), default=1_000_000, metavar="N", help="In rows visited."
 )
@@ -103,8 +106,10 @@ def _number(letter: str, name: str, default: float | None, text: str, **more: An
 @options.quiet
 @data_format
 @options.jobs
-@click.argument("data")
-@click.argument("model", required=False)
+@click.argument("data", type=Input())
+@click.argument(
+    "model", type=Output(after="data", named=in_this_folder("model"), unless="folds"), required=False
+)
 def command(
     svm_type: str,
     cost: float,
@@ -130,8 +135,7 @@ def command(
     support vectors, two are merged. Several classes are trained one against one. MODEL defaults to DATA's
     file name with .model added, in the current folder; '-' is standard output. The report goes to stderr.
     """
-    target = model or f"{os.path.basename(data)}.model"
-    _check_files(data, model, target, validate, folds, checkpoint, resume, as_json)
+    _check_files(model, validate, folds, checkpoint, resume, as_json)
 
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.svmlight import read_svmlight
@@ -151,14 +155,15 @@ def command(
     ):
         remarks((f"{data}: {note}" for note in notes.messages()), quiet)
         with naming_lines(data, notes, first_line):
-            if folds:
+            if model is None:
+                assert folds is not None, "without it the model has a name"
                 lines(_cross_validate(spool, folds, given, jobs))
                 return
             held = None if validate is None else read_svmlight(validate, threads=jobs, **how.reading())
             validation = None if held is None else (held.rows, held.labels)
             # Opened first: a place that cannot be written must not cost a training run.
             with (
-                write_atomic(target) as out,
+                write_atomic(model) as out,
                 checkpointing(checkpoint, checkpoint_every, resume, given, spool, held, quiet) as checkpoints,
             ):
                 trained, report = budget_train(
@@ -174,19 +179,17 @@ def command(
                 out.write(libsvm_model_bytes(trained))
         streamed = 0 if spool.in_memory else spool.n_sets
     if as_json:
-        values = {"model": target, "bytes": out.stored, "working_sets": streamed, **asdict(report)}
+        values = {"model": model, "bytes": out.stored, "working_sets": streamed, **asdict(report)}
         values["merge_frequency"] = report.merge_frequency
         raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     if not quiet:
-        lines(report_lines(report, given, target, out.stored, streamed), err=True)
+        lines(report_lines(report, given, model, out.stored, streamed), err=True)
         if given.is_classifier and report.classes == 1:
             remark("all rows have one label: the model will always answer that")
 
 
 def _check_files(
-    data: str,
     model: str | None,
-    target: str,
     validate: str | None,
     folds: int | None,
     checkpoint: str | None,
@@ -200,20 +203,10 @@ def _check_files(
         raise OptionError(
             "cross validation (-v) prints its score; --validate, --checkpoint and --json do nothing"
         )
-    if data == "-" and not (folds or model):
-        raise OptionError("DATA is standard input, so the model needs a name; give MODEL")
-    if data == "-" and validate == "-":
-        raise OptionError("DATA and --validate cannot both be standard input")
-    if as_json and target == "-":
-        raise OptionError("the model and --json cannot both go to standard output")
     if checkpoint == "-":
         raise OptionError("--checkpoint needs a file: it is replaced as a whole again and again")
     if resume and not checkpoint:
         raise OptionError("--resume needs --checkpoint FILE: the file to go on from")
-    if not folds:
-        keep_inputs("MODEL", target, DATA=data, **{"--validate": validate, "--checkpoint": checkpoint})
-    if checkpoint:
-        keep_inputs("--checkpoint", checkpoint, DATA=data, **{"--validate": validate})
 
 
 @contextlib.contextmanager

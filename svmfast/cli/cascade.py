@@ -9,6 +9,7 @@ import click
 
 from svmfast.class_scores import shown_label
 from svmfast.cli import options
+from svmfast.cli.files import Input, Output
 from svmfast.cli.messages import count, line, lines, raw, remark, warning
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Share, Whole
@@ -24,18 +25,25 @@ _NEGATIVE = 1
 
 
 @click.command("cascade")
-@click.argument("fast")
-@click.argument("exact")
+@click.argument("fast", type=Input())
+@click.argument("exact", type=Input())
 @click.option(
     "--data",
     "data",
+    type=Input(),
     multiple=True,
     required=True,
     metavar="FILE",
     help="Rows like those to be predicted, on which neither model was trained; labels only serve the recall "
     "of each class. Repeatable.",
 )
-@click.option("-o", "--output", metavar="OUT", help="Where to write (default: FAST.cascade).")
+@click.option(
+    "-o",
+    "--output",
+    type=Output(after="fast", named="{}.cascade".format),
+    metavar="OUT",
+    help="Where to write (default: FAST.cascade).",
+)
 @click.option(
     "--max-diff",
     type=Share(),
@@ -76,7 +84,7 @@ def command(
     fast: str,
     exact: str,
     data: tuple[str, ...],
-    output: str | None,
+    output: str,
     max_diff: float,
     confidence: float,
     per_class: bool,
@@ -98,25 +106,12 @@ def command(
 
     Exit status 1: the rows that decide say that EXACT alone costs no more, and nothing was written.
     """
-    if output is None:
-        if fast == "-":
-            raise OptionError("the model comes from standard input: say with -o where to write")
-        output = f"{fast}.cascade"
-    if as_json and output == "-":
-        raise OptionError("the model and --json cannot both go to standard output")
-    if [fast, exact, *data].count("-") > 1:
-        raise OptionError("standard input can be read only once: '-' stands for FAST, EXACT or --data")
-    from svmfast.cli.inputs import keep_inputs, open_model, read_sample
+    from svmfast.cli.inputs import open_model, read_sample
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
-    from svmfast.formats.target import check_writable
     from svmfast.methods.cascade import join
     from svmfast.models.expansion import KernelExpansion
 
-    keep_inputs("OUT", output, FAST=fast, EXACT=exact)
-    for path in data:
-        keep_inputs("OUT", output, DATA=path)
-    check_writable(output)
     given, wanted = open_model(fast, quiet), open_model(exact, quiet)
     if not isinstance(wanted.model, KernelExpansion):
         raise UnsupportedError(f"{exact} is a {wanted.model.kind} model", "give the LIBSVM model")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from svmfast.cli import options
+from svmfast.cli.files import Input
 from svmfast.cli.messages import count, line, lines, raw, remark, warning
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Share, Whole
@@ -28,9 +29,11 @@ _LEAST_NAME = 8
 
 
 @click.command("compare")
-@click.argument("exact")
-@click.argument("candidates", metavar="CANDIDATE...", nargs=-1, required=True)
-@click.option("--data", required=True, metavar="TEST", help="Data with labels, unseen by the models.")
+@click.argument("exact", type=Input(repeated=True))
+@click.argument("candidates", type=Input(repeated=True), metavar="CANDIDATE...", nargs=-1, required=True)
+@click.option(
+    "--data", type=Input(), required=True, metavar="TEST", help="Data with labels, unseen by the models."
+)
 @click.option("--json", "form", flag_value="json", help="Print JSON, all digits.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV, all digits.")
 @click.option("--markdown", "form", flag_value="markdown", help="Print a Markdown table.")
@@ -80,8 +83,6 @@ def command(
     """
     if wide and form in ("json", "csv"):
         raise OptionError(f"--wide is for tables; --{form} always has everything")
-    if "-" in (exact, *candidates):
-        raise OptionError("models are read more than once to be timed; give files, not '-'")
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.compare import compare
 

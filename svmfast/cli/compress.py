@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
+from svmfast.cli.files import Input, Output
 from svmfast.cli.messages import line, lines, raw, remark, remarks, rounded_up
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, Real, Share, Whole
@@ -32,9 +33,13 @@ def default_output(model: str) -> str:
 
 
 @click.command("compress")
-@click.argument("model")
+@click.argument("model", type=Input())
 @click.option(
-    "-o", "--output", metavar="OUT", help="Where to write (default: name.compressed.model, beside MODEL)."
+    "-o",
+    "--output",
+    type=Output(after="model", named=default_output),
+    metavar="OUT",
+    help="Where to write (default: name.compressed.model, beside MODEL).",
 )
 @click.option("--sv", type=Whole(1), metavar="N", help="How many support vectors to keep.")
 @click.option("--ratio", type=Share(), metavar="5%", help="The same as a share of the model's own.")
@@ -49,6 +54,7 @@ def default_output(model: str) -> str:
 @click.option(
     "--data",
     "data",
+    type=Input(),
     multiple=True,
     metavar="FILE",
     help="Rows to stay close on. Labels only serve probabilities: 0 will do where there are none. "
@@ -101,7 +107,7 @@ def default_output(model: str) -> str:
 @options.jobs
 def command(
     model: str,
-    output: str | None,
+    output: str,
     sv: int | None,
     ratio: float | None,
     max_diff: float | None,
@@ -128,30 +134,18 @@ def command(
     from svmfast.methods.compress_search import check_one_wish, search
 
     check_one_wish(wishes)
-    if output is None:
-        if model == "-":
-            raise OptionError("the model comes from standard input: say with -o where to write")
-        output = default_output(model)
-    if as_json and output == "-":
-        raise OptionError("the model and --json cannot both go to standard output")
-    if [model, *data].count("-") > 1:
-        raise OptionError("standard input can be read only once: '-' stands for one of MODEL and --data")
     if sparse_tolerance and select_only:
         raise OptionError("--sparse-tolerance thins moved vectors; --select-only moves none")
 
-    from svmfast.cli.inputs import keep_inputs, open_model, read_sample
+    from svmfast.cli.inputs import open_model, read_sample
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
     from svmfast.formats.libsvm_model import libsvm_model_bytes
-    from svmfast.formats.target import check_writable, stored_size
+    from svmfast.formats.target import stored_size
     from svmfast.methods.compress import Settings, prepare
     from svmfast.models.expansion import KernelExpansion
 
-    keep_inputs("OUT", output, MODEL=model)
-    for path in data:
-        keep_inputs("OUT", output, DATA=path)
     began = time.perf_counter()
-    check_writable(output)
     loaded = open_model(model, quiet)
     if not isinstance(loaded.model, KernelExpansion):
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model", "give the LIBSVM model")

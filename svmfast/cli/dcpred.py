@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from svmfast.cli import options
-from svmfast.cli.inputs import keep_inputs, naming_lines, open_model
+from svmfast.cli.files import Input, Output
+from svmfast.cli.inputs import naming_lines, open_model
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, Grid, Multiple, Whole
@@ -22,14 +23,15 @@ if TYPE_CHECKING:
 @click.command(
     short_help="Train or convert to a tree of small expansions.", context_settings={"show_default": True}
 )
-@click.argument("data")
-@click.argument("model", required=False)
+@click.argument("data", type=Input())
+@click.argument("model", type=Output(), required=False)
 @click.option(
     "--task", type=click.Choice(["svc", "ridge"]), help="Needed unless --from is given; ridge is regression."
 )
 @click.option(
     "--from",
     "source",
+    type=Input(),
     metavar="EXACT",
     help="Convert this model (any svm_type) on the rows of DATA, whose labels do not count.",
 )
@@ -139,7 +141,7 @@ def command(
     (0.1,1,10 or 2^-4,2^-2) make a grid for -v. There is no certificate; --from tells the error on rows held
     out.
     """
-    _check(data, model, task, source, fit, as_json, given)
+    _check(model, task, source, fit, given)
     from svmfast.cli.dcpred_report import show_fit, show_scores
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import model_bytes
@@ -183,12 +185,10 @@ def command(
 
 
 def _check(
-    data: str,
     model: str | None,
     task: str | None,
     source: str | None,
     fit: str,
-    as_json: bool,
     given: dict[str, Any],
 ) -> None:
     """Refuse options that do not fit together, before anything is read."""
@@ -199,8 +199,6 @@ def _check(
         raise OptionError(f"--fit {fit} belongs to --from")
     if source is not None and folds:
         raise OptionError("--from tells its error on held-out rows; leave out -v")
-    if data == "-" and source == "-":
-        raise OptionError("DATA and --from cannot both be standard input")
     if model is None and not folds:
         raise OptionError("give MODEL, where to write; without it only -v has something to do")
     if costs and (task == "ridge" or fit == "values" or (source and fit == "pairs")):
@@ -215,10 +213,6 @@ def _check(
             raise OptionError("--cost chooses for a model; give MODEL")
     if given["pseudo_landmarks"] and given["pseudo"] in (None, "none"):
         raise OptionError("--pseudo-landmarks needs --pseudo poly or triangle")
-    if model is not None:
-        keep_inputs("MODEL", model, DATA=data, EXACT=source)
-    if as_json and model == "-":
-        raise OptionError("the model and --json cannot both go to standard output")
 
 
 def _settings(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from svmfast.cli import options
+from svmfast.cli.files import Input, Output
 from svmfast.cli.frontier_plan import METHODS, chosen_methods
 from svmfast.cli.frontier_run import Folder, file_hash
 from svmfast.cli.frontier_work import RACE_SECONDS, Work
@@ -30,10 +31,26 @@ KEPT_FOR_TIMING = 0.05
 DEFAULT_DIFFERENCE = 0.5
 
 
+def _folder_after(exact: str) -> str:
+    return f"{os.path.basename(exact).removesuffix('.model')}.frontier"
+
+
 @click.command("frontier")
-@click.argument("exact")
-@click.option("--data", "train", required=True, metavar="TRAIN", help="What EXACT was trained on.")
-@click.option("--test", metavar="TEST", help="Rows to measure on (default: a part of TRAIN, held out).")
+@click.argument("exact", type=Input(repeated=True))
+@click.option(
+    "--data",
+    "train",
+    type=Input(repeated=True),
+    required=True,
+    metavar="TRAIN",
+    help="What EXACT was trained on.",
+)
+@click.option(
+    "--test",
+    type=Input(repeated=True),
+    metavar="TEST",
+    help="Rows to measure on (default: a part of TRAIN, held out).",
+)
 @click.option(
     "--max-diff",
     type=Share(zero=True, whole=True, percent=True),
@@ -57,7 +74,13 @@ DEFAULT_DIFFERENCE = 0.5
     metavar="10m",
     help="For all of it; the last part is kept for joining and timing, when each model predicts a few times.",
 )
-@click.option("-o", "--output", metavar="DIR", help="Where models and reports go (default: name.frontier).")
+@click.option(
+    "-o",
+    "--output",
+    type=Output(after="exact", named=_folder_after, folder=True),
+    metavar="DIR",
+    help="Where models and reports go (default: name.frontier).",
+)
 @click.option(
     "--anew",
     is_flag=True,
@@ -77,7 +100,7 @@ def command(
     max_cost: float | None,
     methods: str | None,
     time_limit: float,
-    output: str | None,
+    output: str,
     anew: bool,
     seed: int,
     as_json: bool,
@@ -93,12 +116,10 @@ def command(
     first and share the time limit; the same command run again goes on where it stopped. Exit status 1:
     nothing that is faster or smaller than EXACT keeps to the limits.
     """
-    if "-" in (exact, train, test):
-        raise OptionError("EXACT and the data are read more than once; give files, not '-'")
     deadline = time.monotonic() + time_limit - min(RACE_SECONDS, KEPT_FOR_TIMING * time_limit)
     names = chosen_methods(methods)
-    folder = Folder(Path(output or f"{os.path.basename(exact).removesuffix('.model')}.frontier"), {}, anew)
-    _refuse_an_input(folder.path, exact, train, test)
+    folder = Folder(Path(output), {}, anew)
+    _refuse_another_folder(folder.path)
     from svmfast.cli.inputs import open_model
     from svmfast.evaluation.pareto import Limits
     from svmfast.models.expansion import KernelExpansion
@@ -117,10 +138,7 @@ def command(
     return _show(found, work, as_json=as_json, quiet=quiet)
 
 
-def _refuse_an_input(folder: Path, *inputs: str | None) -> None:
-    for path in inputs:
-        if path is not None and folder.exists() and os.path.exists(path) and os.path.samefile(folder, path):
-            raise OptionError(f"DIR is an input, '{path}'; give a folder")
+def _refuse_another_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"'{folder}' is a file; give a folder with -o")
     known = folder / "inputs.json"

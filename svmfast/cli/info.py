@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from svmfast.cli import options
+from svmfast.cli.files import Input
 from svmfast.cli.messages import lines, raw
 from svmfast.cli.options import DataFormat
 
 
 @click.command("info")
-@click.argument("file")
+@click.argument("file", type=Input())
 @options.as_json
 @options.quiet_but_report
 @options.data_format

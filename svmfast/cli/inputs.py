@@ -6,13 +6,13 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
-from svmfast.errors import DataFormatError, OptionError, TrainingRowError
+from svmfast.errors import DataFormatError, TrainingRowError
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -28,28 +28,6 @@ def open_model(path: str, quiet: bool = False) -> LoadedModel:
     loaded = detect.open_model(path)
     remarks(loaded.warnings, quiet)
     return loaded
-
-
-def keep_inputs(output_name: str, output: str, **inputs: str | None) -> None:
-    """Refuse an output that is one of the command's own input files, under whatever name.
-
-    Parameters
-    ----------
-    output_name, output : str
-        What the help calls the output, and the path.
-    **inputs : str or None
-        What the help calls each input, and its path.
-
-    Raises
-    ------
-    OptionError
-    """
-    for name, path in inputs.items():
-        if path is None or "-" in (path, output) or not _is_regular(path):
-            continue  # writing to the terminal or /dev/null that is also read loses nothing
-        with suppress(OSError):
-            if os.path.samefile(path, output):
-                raise OptionError(f"{output_name} is {name} itself, '{output}'; it would be lost")
 
 
 class Again:

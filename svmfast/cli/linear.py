@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 
 import click
 
 from svmfast.cli import options
-from svmfast.cli.inputs import keep_inputs, naming_lines
+from svmfast.cli.files import Input, Output, in_this_folder
+from svmfast.cli.inputs import naming_lines
 from svmfast.cli.messages import count, raw, remark, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Real
@@ -17,8 +17,8 @@ from svmfast.errors import OptionError
 
 
 @click.command("linear", context_settings={"show_default": True})
-@click.argument("data")
-@click.argument("model", required=False)
+@click.argument("data", type=Input())
+@click.argument("model", type=Output(after="data", named=in_this_folder("linear")), required=False)
 @click.option("-c", "cost", type=Real(), default=1.0, metavar="NUMBER", help="Cost C.")
 @click.option("--task", type=click.Choice(["svc", "ridge"]), default="svc", help="ridge is regression.")
 @options.as_json
@@ -27,7 +27,7 @@ from svmfast.errors import OptionError
 @options.jobs
 def command(
     data: str,
-    model: str | None,
+    model: str,
     cost: float,
     task: str,
     as_json: bool,
@@ -41,31 +41,23 @@ def command(
     squared hinge, one class against the rest, as LIBLINEAR's default. MODEL defaults to DATA's file name with
     .linear added, in the current folder; '-' is standard output.
     """
-    if data == "-" and model is None:
-        raise OptionError("DATA is standard input, so the model needs a name; give MODEL")
-    target = model or f"{os.path.basename(data)}.linear"
-    if as_json and target == "-":
-        raise OptionError("the model and --json cannot both go to standard output")
     if not cost > 0:
         raise OptionError(f"-c is {cost:g}; expected a positive number")
-    keep_inputs("MODEL", target, DATA=data)
     from svmfast.formats.detect import save_model
     from svmfast.formats.svmlight import read_svmlight
-    from svmfast.formats.target import check_writable
     from svmfast.methods.linear import linear
 
-    check_writable(target)
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
     with naming_lines(dataset.path, dataset.notes, dataset.first_line):
         made, report = linear(dataset.rows, dataset.labels, cost=cost, regression=task == "ridge")
-    size = save_model(made, target)
+    size = save_model(made, model)
     if as_json:
-        values = {"data": data, "output": target, "bytes": size, **asdict(report)}
+        values = {"data": data, "output": model, "bytes": size, **asdict(report)}
         raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
     if not quiet:
         remark(
             f"{count(report.rows, 'row')}, {count(report.features, 'feature')}, "
             f"{count(report.functions, 'weight vector')}; {report.seconds:.2f} s; "
-            f"{size:,} bytes written to {target}"
+            f"{size:,} bytes written to {model}"
         )

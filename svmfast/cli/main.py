@@ -85,6 +85,10 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         if not any(param.name == "debug" for param in command.params):
             command.params.append(_debug_option())
+        from svmfast.cli.files import Guarded
+
+        if command.callback is not None and not isinstance(command.callback, Guarded):
+            command.callback = Guarded(command.callback)
         for param in command.params:
             if isinstance(param, click.Option) and isinstance(param.show_default, str):
                 # click would put words in parentheses inside the brackets.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from svmfast.cli import options
+from svmfast.cli.files import Input, Output
 from svmfast.cli.inputs import naming_lines, open_model
 from svmfast.cli.meka_report import show_error, show_fit, show_scores
 from svmfast.cli.messages import remark, remarks
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @click.command("meka", context_settings={"show_default": True})
-@click.argument("data")
-@click.argument("model", required=False)
+@click.argument("data", type=Input())
+@click.argument("model", type=Output(), required=False)
 @click.option(
     "--task",
     type=click.Choice(["ridge", "svc", "error"]),
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--from",
     "source",
+    type=Input(),
     metavar="EXACT",
     help="Fit the decision values of this model (any svm_type) on DATA, whose labels do not count.",
 )
@@ -150,7 +150,7 @@ def command(
     landmarks; predict, compare and info take it like any other. Several values of -g, --lambda or -c
     (0.1,1,10 or 2^-4,2^-2) make a grid for -v.
     """
-    _check(data, model, task, source, lambdas, costs, folds, compare, as_json)
+    _check(model, task, source, lambdas, costs, folds, compare)
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import model_bytes
     from svmfast.formats.svmlight import read_svmlight
@@ -202,7 +202,6 @@ def command(
 
 
 def _check(
-    data: str,
     model: str | None,
     task: str | None,
     source: str | None,
@@ -210,7 +209,6 @@ def _check(
     costs: tuple[float, ...] | None,
     folds: int | None,
     compare: bool,
-    as_json: bool,
 ) -> None:
     """Refuse options that do not fit together, before anything is read."""
     if source is None and task is None:
@@ -219,8 +217,6 @@ def _check(
         raise OptionError(f"--from fits decision values by ridge regression; leave out --task {task}")
     if source is not None and folds:
         raise OptionError("--from chooses its lambda on held-out rows; leave out -v")
-    if data == "-" and source == "-":
-        raise OptionError("DATA and --from cannot both be standard input")
     if task == "error":
         if model is not None:
             raise OptionError(f"--task error makes no model; leave out '{model}'")
@@ -234,12 +230,6 @@ def _check(
         raise OptionError(f"--lambda belongs to ridge; --task {task} does not use it")
     if compare and task != "error":
         raise OptionError("--compare belongs to --task error")
-    if model is not None:
-        with contextlib.suppress(OSError):
-            if os.path.samefile(data, model):
-                raise OptionError(f"MODEL is DATA itself, '{model}'; it would be lost")
-    if as_json and model == "-":
-        raise OptionError("the model and --json cannot both go to standard output")
 
 
 def _settings(

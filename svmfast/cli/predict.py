@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
+from svmfast.cli.files import Input, Output, is_stdout
 from svmfast.cli.messages import count, lines, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Real
@@ -27,9 +28,9 @@ CELLS = 1 << 20
 
 
 @click.command("predict")
-@click.argument("data")
-@click.argument("model")
-@click.argument("output", default="-")
+@click.argument("data", type=Input())
+@click.argument("model", type=Input())
+@click.argument("output", type=Output(), default="-")
 @click.option(
     "-b",
     "probability",
@@ -48,6 +49,7 @@ CELLS = 1 << 20
 )
 @click.option(
     "--exact",
+    type=Input(),
     metavar="MODEL",
     help="Rows that are not certified are answered by this exact model, the one that was approximated.",
 )
@@ -113,11 +115,7 @@ def command(
     its own answer. The values printed beside a certified label are the approximation's. A model made by
     cascade falls back by itself too, where its fast half is not sure: a promise about most rows, no proof.
     """
-    if [data, model, exact].count("-") > 1:
-        raise OptionError("only one of DATA, MODEL and --exact can be standard input")
-    from svmfast.cli.inputs import keep_inputs, open_model
-
-    keep_inputs("OUTPUT", output, DATA=data, MODEL=model, EXACT=exact)
+    from svmfast.cli.inputs import open_model
     from svmfast.models.answer import require
 
     opened = open_model(model, quiet)
@@ -143,7 +141,7 @@ def command(
     _run(loaded, wanted, tally, data, output, how, quiet, jobs)
     if not quiet:
         # On stdout only where it cannot get between the predictions.
-        lines(tally.summary(), err=_is_stdout(output))
+        lines(tally.summary(), err=is_stdout(output))
         remarks(tally.remarks(wanted))
 
 
@@ -213,13 +211,13 @@ def _run(
     from svmfast.formats.target import write_atomic
 
     # A bar would get between predictions on the same terminal.
-    no_bar = quiet or (_is_stdout(output) and sys.stdout.isatty())
+    no_bar = quiet or (is_stdout(output) and sys.stdout.isatty())
     with stream_svmlight(data, threads=jobs, **how.reading()) as stream, progress_bar(no_bar) as progress:
         texts = _texts(model, wanted, tally, ahead(stream), jobs)
         # The first block is read and answered before the output is touched.
         first = next(texts, b"")
         if not quiet:
-            lines(_preamble(model, wanted.probability), err=_is_stdout(output))
+            lines(_preamble(model, wanted.probability), err=is_stdout(output))
         with write_atomic(output) as out:
             out.write(
                 predictions.header(
@@ -368,7 +366,3 @@ class _Tally:
                 )
             else:
                 yield f"{self.certified:,} of {count(rows, 'row')} certified ({share}){tail}"
-
-
-def _is_stdout(output: str) -> bool:
-    return output in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from svmfast.cli.inputs import keep_inputs, naming_lines
+from svmfast.cli.files import Input, Output, in_this_folder
+from svmfast.cli.inputs import naming_lines
 from svmfast.cli.messages import lines, raw, remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.units import Real, Whole
@@ -114,8 +114,10 @@ def _number(letter: str, name: str, default: float, text: str) -> Callable[[F], 
 @click.option("-q", "quiet", is_flag=True, help="Print nothing of the solver's work.")
 @click.option("--compat", is_flag=True, help="Cut class labels such as 1.5 to integers, as svm-train does.")
 @data_format
-@click.argument("data")
-@click.argument("model", required=False)
+@click.argument("data", type=Input())
+@click.argument(
+    "model", type=Output(after="data", named=in_this_folder("model"), unless="folds"), required=False
+)
 def command(
     svm_type: int,
     kernel: int,
@@ -134,11 +136,6 @@ def command(
     """
     if folds and model:
         raise OptionError(f"cross validation (-v) writes no model; leave out '{model}'")
-    if data == "-" and not (folds or model):
-        raise OptionError("DATA is standard input, so the model needs a name; give MODEL")
-    target = model or f"{os.path.basename(data)}.model"
-    keep_inputs("MODEL", target, DATA=data)
-
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import write_atomic
@@ -155,18 +152,19 @@ def command(
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
 
     def log(message: str) -> None:
-        raw(message, err=target == "-" and not folds)
+        raw(message, err=model == "-")
 
     said = None if quiet else log
     with naming_lines(dataset.path, dataset.notes, dataset.first_line):
-        if folds:
+        if model is None:
+            assert folds is not None, "without it the model has a name"
             targets = cross_validate(
                 dataset.rows, dataset.labels, folds, options, truncate_labels=compat, log=said
             )
             lines(_score(options, targets, dataset))
         else:
             # Opened first: a place that cannot be written must not cost a training run.
-            with write_atomic(target) as out:
+            with write_atomic(model) as out:
                 trained = train(dataset.rows, dataset.labels, options, truncate_labels=compat, log=said)
                 out.write(libsvm_model_bytes(trained))
             if trained.head.labels is not None and len(trained.head.labels) == 1:

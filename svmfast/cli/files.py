@@ -1,0 +1,218 @@
+"""The files of a command line: which are read and which written, where results go, and that nothing is lost.
+
+A command declares its files by the types of its parameters, :class:`Input` and :class:`Output`; the rules are
+checked for all commands in one place, by :class:`Guarded`, before anything is read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from svmfast.errors import OptionError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    _ParamType = click.ParamType[str]
+else:
+    _ParamType = click.ParamType  # older click: not a generic class
+
+_STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+def is_stdout(path: str) -> bool:
+    """Tell whether an output is standard output, under any of its names."""
+    return path in _STANDARD_OUTPUT
+
+
+def in_this_folder(ending: str) -> Callable[[str], str]:
+    """Return the rule ``folder/data`` -> ``data.ending`` for :class:`Output`."""
+    return lambda path: f"{os.path.basename(path)}.{ending}"
+
+
+class _File(_ParamType):
+    name = "file"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
+class Input(_File):
+    """The path of a file that is read; ``-`` is standard input.
+
+    Parameters
+    ----------
+    repeated : bool
+        The file is read more than once, which standard input cannot be.
+    """
+
+    def __init__(self, *, repeated: bool = False) -> None:
+        self.repeated = repeated
+
+
+class Output(_File):
+    """The path of a file that is written; ``-`` is standard output.
+
+    Parameters
+    ----------
+    after : str, optional
+        The parameter after which the output is named where it is not given.
+    named : callable, optional
+        The name, from that parameter's value.
+    unless : str, optional
+        A parameter with which nothing is written.
+    folder : bool
+        The output is a folder of many files.
+    packed : bool
+        The name's ending may ask for a compressed file.
+    """
+
+    def __init__(
+        self,
+        *,
+        after: str | None = None,
+        named: Callable[[str], str] | None = None,
+        unless: str | None = None,
+        folder: bool = False,
+        packed: bool = True,
+    ) -> None:
+        self.after, self.named, self.unless = after, named, unless
+        self.folder, self.packed = folder, packed
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A file under the name that the help calls it by."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """The function of a command, called when its files keep the rules of :func:`settle`."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, **given: Any) -> Any:
+        """Name the outputs, check the files, run the command."""
+        return self.function(**{**given, **settle(click.get_current_context().command, given)})
+
+
+def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the outputs of a command line, after a check that they and its inputs go together.
+
+    An output that is not given is named after an input. Standard input is read once, standard output gets one
+    thing, and no output is an input or another output under whatever name: by another path, or through a
+    symbolic or a hard link. A place that cannot be written is known now, not after the work.
+
+    Parameters
+    ----------
+    command : click.Command
+    given : mapping
+        Its parameters' values.
+
+    Raises
+    ------
+    OptionError, WriteError
+    """
+    inputs: list[_Named] = []
+    outputs: list[tuple[_Named, Output]] = []
+    settled: dict[str, str | None] = {}
+    for param in command.params:
+        value = given.get(param.name or "")
+        if isinstance(param.type, Input) and value is not None:
+            paths = value if param.multiple or param.nargs != 1 else (value,)
+            if param.type.repeated and "-" in paths:
+                raise OptionError(f"{_called(param)} is read more than once; give a file, not '-'")
+            inputs += [_Named(_called(param), path) for path in paths]
+        elif isinstance(param.type, Output):
+            if value is None:
+                value = _usual_name(command, param, param.type, given)
+            settled[str(param.name)] = value
+            if value is not None:
+                outputs.append((_Named(_called(param), value), param.type))
+    from_stdin = [file.name for file in inputs if file.path == "-"]
+    if len(from_stdin) > 1:
+        raise OptionError(f"standard input can be read only once: '-' is for {', '.join(from_stdin)}")
+    to_stdout = [file.name for file, _ in outputs if is_stdout(file.path)]
+    to_stdout += ["--json"] if given.get("as_json") or given.get("form") == "json" else []
+    if len(to_stdout) > 1:
+        raise OptionError(f"{' and '.join(to_stdout)} cannot both go to standard output")
+    from svmfast.formats.target import check_writable
+
+    for number, (output, kind) in enumerate(outputs):
+        earlier = [other for other, _ in outputs[:number]]
+        for other in (*inputs, *earlier):
+            _refuse_the_same(output, other)
+            if kind.folder:
+                _refuse_a_part(output, other)
+        for other in earlier:
+            _refuse_one_place(output, other)
+        if not kind.folder:
+            check_writable(output.path, pack=kind.packed)
+    return settled
+
+
+def _called(param: click.Parameter) -> str:
+    """Return what the help calls a parameter: DATA, --data."""
+    if isinstance(param, click.Option):
+        return max(param.opts, key=len)
+    return (param.metavar or str(param.name)).upper().strip("[]").removesuffix("...")
+
+
+def _usual_name(
+    command: click.Command, param: click.Parameter, kind: Output, given: Mapping[str, Any]
+) -> str | None:
+    if kind.after is None or kind.named is None or (kind.unless is not None and given[kind.unless]):
+        return None
+    path = given[kind.after]
+    if path == "-":
+        source = next(_called(other) for other in command.params if other.name == kind.after)
+        raise OptionError(f"{source} is standard input, so the model needs a name; give {_called(param)}")
+    return kind.named(path)
+
+
+def _refuse_the_same(output: _Named, other: _Named) -> None:
+    ours, theirs = _status(output.path, 1), _status(other.path, 0)
+    # Writing to a terminal or /dev/null that is also read loses nothing.
+    if ours and theirs and stat.S_ISREG(theirs.st_mode) and os.path.samestat(ours, theirs):
+        raise OptionError(f"{output.name} is {other.name} itself, '{output.path}'; it would be lost")
+
+
+def _refuse_one_place(output: _Named, other: _Named) -> None:
+    """Two outputs that do not exist yet are told apart by their paths."""
+    if os.path.realpath(output.path) == os.path.realpath(other.path):
+        raise OptionError(f"{output.name} and {other.name} are one file, '{output.path}'")
+
+
+def _refuse_a_part(folder: _Named, other: _Named) -> None:
+    theirs = _status(other.path, 0)
+    for place in _files(folder.path):
+        ours = _status(place, 1)
+        if ours and theirs and os.path.samestat(ours, theirs):
+            raise OptionError(f"{other.name} is a file of {folder.name}, '{place}'; it could be lost")
+
+
+def _files(folder: str) -> Iterator[str]:
+    for path, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.join(path, name)
+
+
+def _status(path: str, descriptor: int) -> os.stat_result | None:
+    """Return what a path stands for, ``-`` for a descriptor; None where there is nothing."""
+    try:
+        return os.fstat(descriptor) if path == "-" else os.stat(path)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,149 @@
+"""No command writes over a file that it reads, nor one output over another, whatever name it is given."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
+from program import PROGRAM, svmfast
+
+from svmfast.cli.files import Input, Output
+from svmfast.cli.main import COMMANDS, program, run
+
+#: Other names of a file.
+NAMES: dict[str, Callable[[Path], Path]] = {
+    "the same name": lambda path: path,
+    "another path": lambda path: Path(f"{path.parent}/./{path.name}"),
+    "a symbolic link": lambda path: _link(os.symlink, path),
+    "a hard link": lambda path: _link(os.link, path),
+}
+
+#: Options whose values are words, and no files.
+WORDS = {"methods", "time_limit"}
+
+
+def _link(make: Callable[[Path, Path], None], path: Path) -> Path:
+    link = path.with_name(f"{path.name}.link")
+    if not link.exists():
+        make(path, link)
+    return link
+
+
+def copies(name: str, folder: Path) -> dict[str, Path]:
+    """Copy the inputs of a run into a folder."""
+    paths = {word: folder / word for word in inputs(name)}
+    for word, path in paths.items():
+        shutil.copy(INPUTS[word], path)
+    return paths
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("name", [name for name in RUNS if outputs(name)])
+def test_no_output_is_an_input(
+    name: str, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = copies(name, tmp_path)
+    before = {path: path.read_bytes() for path in given.values()}
+    for output in outputs(name):
+        for word, path in given.items():
+            paths = {"OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint", **given}
+            paths[output] = NAMES[kind](path)
+            assert run(words(name, paths)) == 2, (output, word)
+            said, message = capfd.readouterr()
+            assert said == ""
+            assert message.startswith("svmfast: ")
+            assert f" itself, '{paths[output]}'; it would be lost\n" in message
+            assert message.count("\n") == 1
+    assert {path: path.read_bytes() for path in given.values()} == before
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_the_exact_model_of_meka_stays(tmp_path: Path) -> None:
+    given = copies("meka from a model", tmp_path)
+    done = svmfast("meka", given["TRAIN"], given["EXACT"], "--from", given["EXACT"])
+    line = f"svmfast: MODEL is --from itself, '{given['EXACT']}'; it would be lost\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", line)
+    assert given["EXACT"].read_bytes() == INPUTS["EXACT"].read_bytes()
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if len(outputs(name)) > 1])
+def test_no_two_outputs_are_one_file(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out, link = tmp_path / "out", tmp_path / "link"
+    os.symlink(out, link)
+    for other in (out, link):
+        assert run(words(name, {"OUT": out, "CHECKPOINT": other})) == 2
+        assert f"MODEL and --checkpoint are one file, '{out}'\n" in capfd.readouterr().err
+        assert not out.exists()
+    out.write_bytes(b"old")
+    for other in (out, link):
+        assert run(words(name, {"OUT": out, "CHECKPOINT": other})) == 2
+        assert f"MODEL is --checkpoint itself, '{out}'; it would be lost\n" in capfd.readouterr().err
+        assert out.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_folder_of_outputs_holds_no_input(
+    kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An input that is where frontier writes, or is linked to from there."""
+    out = tmp_path / "out"
+    given = copies("frontier", tmp_path)
+    arguments = words("frontier", {**given, "OUT": out})
+    assert run(arguments) in (0, 1)
+    capfd.readouterr()
+    place = out / "report.md"
+    place.unlink()
+    if kind in ("the same name", "another path"):
+        os.rename(given["EXACT"], place)
+        arguments[1] = os.fspath(NAMES[kind](place))
+    else:
+        (os.symlink if kind == "a symbolic link" else os.link)(given["EXACT"], place)
+    before = place.read_bytes()
+    assert run(arguments) == 2
+    message = f"svmfast: EXACT is a file of --output, '{place}'; it could be lost\n"
+    assert capfd.readouterr().err == message
+    assert place.read_bytes() == before
+
+
+def test_a_redirection_is_no_way_around(tmp_path: Path) -> None:
+    rows = copies("train", tmp_path)["TRAIN"]
+    before = rows.read_bytes()
+    with rows.open("rb") as stdin:
+        done = subprocess.run([PROGRAM, "train", "-", rows], stdin=stdin, capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == f"svmfast: MODEL is DATA itself, '{rows}'; it would be lost\n".encode()
+    with rows.open("ab") as stdout:
+        done = subprocess.run([PROGRAM, "train", rows, "-"], stdout=stdout, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr == b"svmfast: MODEL is DATA itself, '-'; it would be lost\n"
+    assert rows.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if len(inputs(name)) > 1])
+def test_standard_input_is_read_once(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(words(name, {**dict.fromkeys(inputs(name), "-"), "OUT": "x", "CHECKPOINT": "y"})) == 2
+    message = capfd.readouterr().err
+    first = (
+        "is read more than once; give a file, not '-'\n",
+        "standard input can be read only once: '-' is for ",
+    )
+    assert any(text in message for text in first)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_path_is_declared_as_read_or_written(name: str) -> None:
+    command = program.get_command(click.Context(program), name)
+    assert command is not None
+    used = {word for run_name in RUNS if COMMAND_OF[run_name] == name for word in RUNS[run_name]}
+    for param in command.params:
+        if param.type is click.STRING and not getattr(param, "is_flag", False):
+            assert param.name in WORDS, f"{param.name}: Input or Output of svmfast.cli.files; or a word?"
+        elif isinstance(param.type, Input | Output) and isinstance(param, click.Option):
+            assert used & set(param.opts), f"no run in every_command.py has {param.opts}"
