@@ -260,11 +260,13 @@ class DecisionSums {
     void find_active(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values) {
         e.active = ActiveColumns::of(indices.data(), indices.shape(0));
         e.max_norm = 0;
+        e.max_entries = 0;
         for (std::size_t i = 0; i < e.n; ++i) {
             double norm = 0;
             for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k)
                 norm += values.data()[k] * values.data()[k];
             e.max_norm = std::max(e.max_norm, std::sqrt(norm));
+            e.max_entries = std::max<std::size_t>(e.max_entries, indptr.data()[i + 1] - indptr.data()[i]);
         }
     }
 

@@ -13,16 +13,17 @@
 #include "active_columns.hpp"
 #include "aligned.hpp"
 #include "dispatch.hpp"
+#include "rounding.hpp"
 
 namespace svmfast {
-
-enum class KernelKind : int { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3 };
 
 struct RowBlock {
     const std::int64_t *indptr;
     const std::int32_t *indices;
     const double *values;
     std::size_t first, count;
+    // Of the row of that number in the block.
+    std::size_t entries(std::size_t r) const { return indptr[first + r + 1] - indptr[first + r]; }
 };
 
 // Support vectors whose stored values are all the same number v, as of categorical data: x . z of a row of v's is v^2 times
@@ -60,6 +61,7 @@ struct Expansion {
     std::vector<double> rho;                // [functions]
     std::vector<double> coef_l1;            // [functions]: sum of |coefficients|
     double max_norm;                        // max ||x_i||
+    std::size_t max_entries;                // most entries of a support vector
 
     // Very wide, very sparse models: no panels but columns, and for the reference path the vectors themselves.
     bool scattered;
@@ -78,14 +80,6 @@ struct Expansion {
 
     std::int32_t position(std::int32_t column) const { return active.position(column); }
 };
-
-// LIBSVM's own power, multiplication by multiplication.
-inline double powi(double base, int times) {
-    double result = 1.0;
-    for (double square = base; times > 0; times /= 2, square *= square)
-        if (times % 2 == 1) result *= square;
-    return result;
-}
 
 // Calls visit(function, group, coefficient row, other group, its row) for every decision function: LIBSVM's pairs of
 // classes, or, when there is one group, one coefficient row a function and no other group.

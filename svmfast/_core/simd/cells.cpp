@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rounding.hpp"
 #include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -219,25 +220,26 @@ void decide_pairs(const Cells &e, const Cell &cell, std::size_t vectors, const d
 // Marks the tile's rows where a value lies within rounding of zero, as the exact sums do (simd/decision.cpp).
 void doubt(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *which, std::size_t count,
            const double *squared_norm, const double *f, std::uint8_t *doubtful) {
-    constexpr double u = std::numeric_limits<double>::epsilon();
-    double kernel[PREDICT_ROWS] = {}, room[PREDICT_ROWS];
+    Rounding error[PREDICT_ROWS] = {};
+    double per_coef[PREDICT_ROWS] = {}, fixed[PREDICT_ROWS] = {};
     for (std::size_t r = 0; r < count; ++r) {
-        const double reach = cell.max_norm + std::sqrt(squared_norm[r]);
-        // A distance is a sum over the cell's features and over all entries of the row.
-        const auto terms = static_cast<double>(cell.features.size() + (rows.indptr[which[r] + 1] - rows.indptr[which[r]]));
-        kernel[r] = u * (terms + 10) * cell.gamma * reach * reach;
+        const std::size_t entries = rows.indptr[which[r] + 1] - rows.indptr[which[r]];
+        error[r] = rounding(KernelKind::rbf, cell.gamma, 0, 0, cell.m, cell.features.size() + entries, cell.max_norm,
+                            squared_norm[r]);
+        per_coef[r] = error[r].sum, fixed[r] = error[r].fixed;
     }
+    double unsure[PREDICT_ROWS];
     for (std::size_t at = 0; at < PREDICT_ROWS; at += W) {
-        const vd sum = load(kernel + at) + u * (static_cast<double>(cell.m) + 30);
-        vd least = broadcast(std::numeric_limits<double>::infinity());
+        vi any = {};
         for (std::size_t p = 0; p < e.functions; ++p) {
             if (cell.coef_l1[p] == 0) continue;  // a constant, the same in any order
-            const vd bound = sum * cell.coef_l1[p] + 4e-16 * std::fabs(cell.rho[p]);
-            least = -maximum(-least, bound - absolute(load(f + p * PREDICT_ROWS + at)));
+            const vd bound = load(per_coef + at) * cell.coef_l1[p] + (load(fixed + at) + error[0].rho * std::fabs(cell.rho[p]));
+            // Not "below the bound": a nan is in doubt.
+            any |= ~(vi)(absolute(load(f + p * PREDICT_ROWS + at)) > bound);
         }
-        store(room + at, least);
+        store(unsure + at, any ? broadcast(1.0) : vd{});
     }
-    for (std::size_t r = 0; r < count; ++r) doubtful[which[r]] = !(kernel[r] < 1e-9 && room[r] > 0);
+    for (std::size_t r = 0; r < count; ++r) doubtful[which[r]] = !error[r].small() || unsure[r] != 0;
 }
 
 void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count, Tile &t,

@@ -294,36 +294,6 @@ void kernel_sums(const Block &b, const RowBlock &rows) {
     }
 }
 
-// Bounds, with room to spare, on how far our sums and LIBSVM's can lie apart, both rounding each operation by at most u.
-struct Rounding {
-    double kernel;  // of one kernel value
-    double sum;     // of a decision value, per unit of sum |coef|
-};
-
-Rounding rounding(const Expansion &e, double norm) {
-    constexpr double u = std::numeric_limits<double>::epsilon();
-    const double terms = static_cast<double>(e.active.size()) + 10, sums = static_cast<double>(e.n) + 30;
-    const double dot = std::fabs(e.kind == KernelKind::linear ? 1.0 : e.gamma) * e.max_norm * norm;
-    double largest = 1, kernel = 0;  // |kernel value|; its error
-    switch (e.kind) {
-        case KernelKind::rbf: {  // the exponent comes out of a cancellation of terms up to gamma (||x|| + ||z||)^2
-            const double reach = e.max_norm + norm;
-            kernel = terms * e.gamma * reach * reach;
-            break;
-        }
-        case KernelKind::polynomial:
-            largest = powi(dot + std::fabs(e.coef0), e.degree);
-            kernel = terms * e.degree * largest;
-            break;
-        case KernelKind::sigmoid: kernel = terms * (dot + std::fabs(e.coef0)); break;
-        case KernelKind::linear:
-            largest = dot;
-            kernel = terms * dot;
-            break;
-    }
-    return {u * kernel, u * (kernel + sums * largest)};
-}
-
 }  // namespace
 
 std::size_t decision_lanes() { return LANES; }
@@ -377,12 +347,13 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
                     row_out[p] = sum - e.rho[p];
                 });
             }
-            const Rounding error = rounding(e, std::sqrt(mapped.squared_norm[r]));
-            // Badly scaled data cancel digits in our form of the rbf exponent, not in LIBSVM's sum of squares.
-            bool sure = e.kind != KernelKind::rbf || error.kernel < 1e-9;
+            const Rounding error =
+                rounding(e.kind, e.gamma, e.coef0, e.degree, e.n, e.max_entries + rows.entries(r), e.max_norm,
+                         mapped.squared_norm[r]);
+            bool sure = e.kind != KernelKind::rbf || error.small();
             for (std::size_t p = 0; p < e.functions; ++p)
                 sure &= (wanted && !wanted[r * e.functions + p]) ||
-                        std::fabs(row_out[p]) > error.sum * e.coef_l1[p] + 4e-16 * std::fabs(e.rho[p]);
+                        std::fabs(row_out[p]) > error.of(e.coef_l1[p], e.rho[p]);
             if (!sure) doubtful.push_back(static_cast<std::uint32_t>(r));
         }
     }

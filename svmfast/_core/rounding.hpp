@@ -1,0 +1,65 @@
+// How far a decision value of ours and LIBSVM's can lie apart: the same sum in another order, another form of the distance,
+// another exponential. Derived in docs/certificate.md (the exact engine). Rows within this of a threshold are summed again
+// as LIBSVM sums them.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace svmfast {
+
+enum class KernelKind : int { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3 };
+
+// LIBSVM's own power, multiplication by multiplication.
+static inline double powi(double base, int times) {
+    double result = 1.0;
+    for (double square = base; times > 0; times /= 2, square *= square)
+        if (times % 2 == 1) result *= square;
+    return result;
+}
+
+struct Rounding {
+    double kernel;  // of one kernel value
+    double sum;     // of a decision value, for each unit of sum |coefficient|
+    double rho;     // for each unit of |rho|
+    double fixed;   // what underflow adds
+
+    double of(double coef_l1, double offset) const { return sum * coef_l1 + rho * std::fabs(offset) + fixed; }
+    // Badly scaled data cancel digits in our form of the rbf exponent, not in LIBSVM's sum of squares.
+    bool small() const { return kernel < 1e-9; }
+};
+
+// entries: of the support vector that has most, and of the row, those in columns that the model lacks included.
+// longest: the largest norm of a support vector.
+static inline Rounding rounding(KernelKind kind, double gamma, double coef0, int degree, std::size_t vectors,
+                                std::size_t entries, double longest, double squared_norm) {
+    constexpr double u = std::numeric_limits<double>::epsilon();
+    // A square below the range of doubles hides a number below 1e-160; what else underflows is off by less than `tiny`.
+    constexpr double hidden = 1e-150, tiny = 1e-300;
+    const double x = longest + hidden, z = std::sqrt(squared_norm) + hidden, size = std::fabs(gamma);
+    const double terms = static_cast<double>(entries) + 10, sums = static_cast<double>(vectors) + 30;
+    // The argument of the kernel function; u times its error is never below what underflows in it.
+    const double argument = (kind == KernelKind::linear ? 1.0 : size) * x * z +
+                            (kind == KernelKind::linear ? 0.0 : std::fabs(coef0)) + 1e-280 * (1 + size + x + z);
+    double largest = 1, kernel = 0;  // |kernel value|; its error over u
+    switch (kind) {
+        case KernelKind::rbf:  // the exponent comes out of a cancellation of terms up to gamma (||x|| + ||z||)^2
+            kernel = terms * (size * (x + z) * (x + z) + 1e-280 * (1 + size + x + z));
+            break;
+        case KernelKind::polynomial:
+            largest = powi(argument, degree);
+            kernel = terms * degree * largest;
+            break;
+        case KernelKind::sigmoid: kernel = terms * argument; break;
+        case KernelKind::linear:
+            largest = argument;
+            kernel = terms * argument;
+            break;
+    }
+    const double of_kernel = u * kernel + tiny * std::max(1.0, largest);
+    // A linear model's sum starts from -rho, so that every addition rounds rho's digits too.
+    return {of_kernel, of_kernel + u * sums * largest, kind == KernelKind::linear ? u * terms : 2 * u, tiny * (1 + z)};
+}
+
+}  // namespace svmfast

@@ -1,0 +1,98 @@
+"""LIBSVM's decision values, operation by operation in plain Python: the slow oracle.
+
+Python's floats round as C's doubles do, and ``math.exp`` and ``math.tanh`` are the C library's, as
+svm-predict's are.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import FloatArray, Rows
+
+Vector = list[tuple[int, float]]
+
+
+def exp(x: float) -> float:
+    """Return C's exp, which overflows to infinity."""
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
+
+
+def power(base: float, times: int) -> float:
+    """Return LIBSVM's powi."""
+    result, square = 1.0, base
+    while times > 0:
+        if times % 2:
+            result *= square
+        square *= square
+        times //= 2
+    return result
+
+
+def kernel_value(model: KernelExpansion, z: Vector, x: Vector) -> float:
+    """Return ``Kernel::k_function(z, x)``: both vectors walked by ascending index."""
+    kernel, total = model.kernel, 0.0
+    i = j = 0
+    while i < len(z) or j < len(x):
+        a = z[i][0] if i < len(z) else 1 << 40
+        b = x[j][0] if j < len(x) else 1 << 40
+        p, q = z[i][1] if a <= b else 0.0, x[j][1] if b <= a else 0.0
+        i, j = i + (a <= b), j + (b <= a)
+        if kernel.kind == "rbf":
+            difference = p - q if a == b else p or q
+            total += difference * difference
+        elif a == b:
+            total += p * q
+    if kernel.kind == "rbf":
+        return exp(-kernel.gamma * total)
+    if kernel.kind == "linear":
+        return total
+    argument = kernel.gamma * total + kernel.coef0
+    return math.tanh(argument) if kernel.kind == "sigmoid" else power(argument, kernel.degree)
+
+
+def vectors(rows: Rows) -> list[Vector]:
+    """Return every row's pairs of index and value."""
+    return [
+        list(
+            zip(
+                rows.indices[rows.indptr[i] : rows.indptr[i + 1]].tolist(),
+                rows.values[rows.indptr[i] : rows.indptr[i + 1]].tolist(),
+                strict=True,
+            )
+        )
+        for i in range(len(rows))
+    ]
+
+
+def decision_values(model: KernelExpansion, rows: Rows) -> FloatArray:
+    """Return ``svm_predict_values`` of every row, ``(n, p)``."""
+    sv, out = vectors(model.sv), np.empty((len(rows), len(model.rho)))
+    ends = np.cumsum([len(sv)] if model.nr_sv is None else model.nr_sv).tolist()
+    starts = [0, *ends[:-1]]
+    coef = model.sv_coef.tolist()
+    for at, z in enumerate(vectors(rows)):
+        values = [kernel_value(model, z, x) for x in sv]
+        if model.nr_sv is None:
+            total = 0.0
+            for c, value in zip(coef[0], values, strict=True):
+                total += c * value
+            out[at, 0] = total - model.rho[0]
+            continue
+        p = 0
+        for i in range(len(ends)):
+            for j in range(i + 1, len(ends)):
+                total = 0.0
+                for k in range(starts[i], ends[i]):
+                    total += coef[j - 1][k] * values[k]
+                for k in range(starts[j], ends[j]):
+                    total += coef[i][k] * values[k]
+                out[at, p] = total - model.rho[p]
+                p += 1
+    return out
