@@ -24,6 +24,11 @@ _INTEGERS = ("degree", "nr_class", "total_sv")
 _FLOATS = ("gamma", "coef0")
 _INTEGER_LISTS = ("label", "nr_sv")
 _LISTS = (*_INTEGER_LISTS, "rho", "probA", "probB", "prob_density_marks")
+# svm-train writes 'rho -nan' where its own sums overflow, and svm-predict takes it.
+_FINITE_RHO = (
+    "a finite number: svm-predict takes this one, but a decision value made with it is the same for every "
+    "row; train the model again"
+)
 _KEYS = (*_NAMES, *_INTEGERS, *_FLOATS, *_LISTS, "SV")
 _CUT, _MORE = "the file ends inside the header", "more keys, 'SV' and support vectors"
 _LEAST = {"nr_class": 1, "total_sv": 0, "degree": 0, "gamma": 0}
@@ -151,7 +156,9 @@ class LibsvmHeader:
                 raise self.fault(errors.TruncatedModelError, line, what, expected)
             if self.line(start) != line and token in _KEYS:
                 raise self.fault(errors.ModelCountError, line, f"'{key}' has {n} values", expected)
-            raise number_fault(self.path, self.line(start), token, f"value {n + 1} of {key}", dtype)
+            finite = _FINITE_RHO if key == "rho" else "a finite number"
+            of = f"value {n + 1} of {key}"
+            raise number_fault(self.path, self.line(start), token, of, dtype, finite=finite)
         self.end = stop
         token, start, _ = token_at(self.data, stop)
         if token and token not in _KEYS and self.line(start) == line:

@@ -38,12 +38,17 @@ def token_at(data: bytes, pos: int) -> tuple[str, int, int]:
     return match.group().decode("utf-8", "backslashreplace"), match.start(), match.end()
 
 
-def number_fault(path: str, line: int, token: str, of: str, dtype: str = "float64") -> ModelFormatError:
-    """Return the error that says why `token` is no number of its type; `of` names whose value it is."""
+def number_fault(
+    path: str, line: int, token: str, of: str, dtype: str = "float64", *, finite: str = "a finite number"
+) -> ModelFormatError:
+    """Return the error that says why `token` is no number of its type.
+
+    `of` names whose value it is, `finite` what is expected where it is nan or infinite.
+    """
     if not token:
         return ModelValueError(path, line, f"{of} is missing", None, "expected a number")
     if _NOT_FINITE.match(token):
-        return ModelNotFiniteError(path, line, f"{of} is not finite", token, "expected a finite number")
+        return ModelNotFiniteError(path, line, f"{of} is not finite", token, f"expected {finite}")
     if _COMMA.fullmatch(token):
         return ModelValueError(path, line, f"{of} has a decimal comma", token, "expected a decimal point")
     if _HEXADECIMAL.match(token):
