@@ -18,7 +18,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.residual import largest_eigenvalue, residual_tail
+from svmfast.solvers.residual import UNIT, largest_eigenvalue, product_rounding, residual_tail
 
 mpmath.mp.dps = 50
 
@@ -223,6 +223,25 @@ def test_largest_eigenvalue_is_never_below() -> None:
         matrix = (basis * values) @ basis.T
         found = largest_eigenvalue(matrix)
         assert values.max() * (1 - 1e-13) <= found <= values.max() * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 2, 17, 65, 1000, 10**5])
+def test_rounding_of_matrix_products_is_no_less_than_its_worst_case(d: int) -> None:
+    gamma = d * UNIT / (1 - d * UNIT)
+    of_residual, of_gram = product_rounding(d)
+    squared, spectral = 1.5 * d, 1.5**0.5  # the largest ||V||_F^2 and ||V||_2 that are let through
+    assert of_gram >= gamma * squared
+    assert of_residual >= gamma * squared**0.5 * (2 * spectral + gamma * squared**0.5)
+
+
+@pytest.mark.parametrize("exponent", [-290, -160, 0, 160, 290])
+def test_largest_eigenvalue_where_squares_leave_the_range(exponent: int) -> None:
+    basis = np.linalg.qr(np.random.default_rng(8).normal(size=(20, 20)))[0]
+    values = np.geomspace(1e-12, 1, 20)
+    found = largest_eigenvalue(np.ldexp((basis * values) @ basis.T, exponent * 10 // 3))
+    scale = 2.0 ** (exponent * 10 // 3)
+    assert scale * (1 - 1e-13) <= found <= scale * (1 + 1e-10)
+    assert largest_eigenvalue(np.zeros((3, 3))) == 0
 
 
 def slow_vote(certain: FloatArray, decisions: FloatArray, k: int) -> bool:
