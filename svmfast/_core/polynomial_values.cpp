@@ -44,10 +44,11 @@ class PolynomialValues {
     PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centres,
                      In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
                      std::optional<In3> bound_degrees, std::optional<In3> bound_rest)
-        : table(std::vector<std::int32_t>(features.data(), features.data() + features.shape(0))),
-          centres_(centres), orders_(orders), starts_(starts), coefficients_(coefficients),
-          rho_(rho), degrees_(bound_degrees), rest_(bound_rest), gamma(gamma), about_zero(about_zero),
-          cells(centres.shape(0)), d(centres.shape(1)), p(rho.shape(0)), W(SVMFAST_DISPATCH(polynomial_lanes)) {
+        : cells(centres.shape(0)), d(centres.shape(1)), p(rho.shape(0)), W(SVMFAST_DISPATCH(polynomial_lanes)),
+          gamma(gamma), about_zero(about_zero),
+          table(std::vector<std::int32_t>(features.data(), features.data() + features.shape(0))),
+          centres_(centres), orders_(orders), starts_(starts), coefficients_(coefficients), rho_(rho),
+          degrees_(bound_degrees), rest_(bound_rest) {
         if (features.shape(0) != d) throw std::invalid_argument("a column for each variable is needed");
         if (orders.shape(0) != cells || orders.shape(1) != p || starts.shape(0) != cells || starts.shape(1) != p)
             throw std::invalid_argument("orders, starts, centres and rho do not fit together");
@@ -105,15 +106,15 @@ class PolynomialValues {
     }
 
    private:
+    std::size_t cells, d, p, W;
+    double gamma;
+    bool about_zero;
     ActiveColumns table;
     In2<double> centres_;
     In2<std::int32_t> orders_;
     In2<std::int64_t> starts_;
     In1<double> coefficients_, rho_;
     std::optional<In3> degrees_, rest_;
-    double gamma;
-    bool about_zero;
-    std::size_t cells, d, p, W;
 
     // Sparse rows.
     std::vector<std::vector<std::size_t>> first;  // tuple_places

@@ -19,8 +19,8 @@ enum Kind : unsigned char { other = 0, blank = 1, line_over = 2 };
 struct Kinds {
     Kind of[256] = {};
     constexpr Kinds() {
-        of[' '] = of['\t'] = blank;
-        of['\n'] = of['\r'] = of['#'] = line_over;
+        for (const unsigned char c : {' ', '\t'}) of[c] = blank;
+        for (const unsigned char c : {'\n', '\r', '#'}) of[c] = line_over;
     }
 };
 constexpr Kinds kinds;

@@ -256,7 +256,7 @@ void make_merge_table(std::size_t n, double eps, double *wd, double *h) {
     const int iterations = golden_iterations(0.5, eps);
     for (std::size_t row = 0; row <= n / 2; ++row)
         for (std::size_t column = 0; column < n; column += W) {
-            vd kappa, log_kappa;
+            vd kappa = vd{}, log_kappa = vd{};
             for (std::size_t i = 0; i < W; ++i) {
                 kappa[i] = static_cast<double>(std::min(column + i, n - 1)) / static_cast<double>(n - 1);
                 log_kappa[i] = kappa[i] > 0 ? std::log2(kappa[i]) : -1e30;  // kappa 0: any positive power is 0

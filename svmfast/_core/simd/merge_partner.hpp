@@ -30,7 +30,7 @@ inline std::size_t smallest_slot(const BudgetState &s) {
     for (std::size_t i = 0; i < W; ++i) limit = std::min(limit, least[i]);
     limit *= TIE;
     vd oldest = broadcast(INFINITE), at = vd{};
-    vd index;
+    vd index = vd{};
     for (std::size_t i = 0; i < W; ++i) index[i] = static_cast<double>(i);
     for (std::size_t j = 0; j < s.stride; j += W, index += static_cast<double>(W)) {
         const vd a = magnitude(load(&s.coef[j])), born = load(&s.born[j]);
@@ -52,13 +52,13 @@ constexpr std::size_t NONE = SIZE_MAX;
 inline std::size_t list_candidates(BudgetState &s, std::size_t first, const float *reach) {
     const double sign = s.coef[first] > 0 ? 1.0 : -1.0, self = static_cast<double>(first);
     const double *const kernel = s.kernel.data(), *const coef = s.coef.data();
-    vd index;
+    vd index = vd{};
     for (std::size_t i = 0; i < W; ++i) index[i] = static_cast<double>(i);
     double floor = 0.0;
     if (reach) {
         vd nearest = vd{}, number = index;
         for (std::size_t j = 0; j < s.stride; j += W, number += static_cast<double>(W))
-            nearest = maximum(nearest, (load(coef + j) * sign > 0.0) & (number != self) ? load(kernel + j) : vd{});
+            nearest = maximum(nearest, ((load(coef + j) * sign > 0.0) & (number != self)) ? load(kernel + j) : vd{});
         double kappa = nearest[0];
         for (std::size_t i = 1; i < W; ++i) kappa = std::max(kappa, nearest[i]);
         const std::size_t cells = s.table.n - 1;
@@ -79,7 +79,7 @@ template <class Cost>
 inline std::size_t best_partner(BudgetState &s, std::size_t first, const float *reach, Cost &&cost) {
     const std::size_t count = list_candidates(s, first, reach);
     const double own = std::fabs(s.coef[first]);
-    vd best = broadcast(INFINITE), at = broadcast(-1.0), rank;
+    vd best = broadcast(INFINITE), at = broadcast(-1.0), rank = vd{};
     for (std::size_t i = 0; i < W; ++i) rank[i] = static_cast<double>(i);
     for (std::size_t j = 0; j < count; j += W, rank += static_cast<double>(W)) {
         vi slot;
