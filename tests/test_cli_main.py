@@ -53,6 +53,29 @@ def test_remarks_begin_with_the_programs_name(tmp_path: Path) -> None:
     assert "svmfast: all rows have one label: the model will always answer that" in said
 
 
+@pytest.mark.parametrize("name", [None, *main.COMMANDS])
+def test_h_is_help_on_every_command(name: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [] if name is None else [name]
+    said = []
+    for option in ("--help", "-h"):
+        assert main.run([*words, option]) == 0
+        said.append(capsys.readouterr())
+    assert said[0] == said[1]
+    assert said[0].out.startswith("Usage: svmfast")
+
+
+def test_trains_h_is_svm_trains_where_it_has_a_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = str(data("iris.train"))
+    assert main.run(["train", rows, "-h"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: svmfast train")
+    assert main.run(["train", "-h", rows]) == 2
+    assert "Invalid value for '-h'" in capsys.readouterr().err
+    assert main.run(["train", "-q", "-h", "0", rows, str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("argument", ["--help", "--version"])
 def test_help_and_version_import_no_numpy_and_no_command(argument: str) -> None:
     script = (
@@ -82,6 +105,32 @@ def test_nothing_to_do_is_a_usage_error_with_the_help_on_stderr() -> None:
         (["predikt"], "svmfast: no command 'predikt'; did you mean 'predict'?; see 'svmfast --help'"),
         (["--frobnicate"], "svmfast: No such option '--frobnicate'; see 'svmfast --help'"),
         (["predict"], "svmfast predict: Missing argument 'DATA'; see 'svmfast predict --help'"),
+        (
+            ["predict", "--model", "m"],
+            "svmfast predict: No such option '--model'; MODEL is an argument: svmfast predict [OPTIONS] DATA "
+            "MODEL [OUTPUT]; see 'svmfast predict --help'",
+        ),
+        (
+            ["compare", "--candidate", "m"],
+            "svmfast compare: No such option '--candidate'; CANDIDATE is an argument: svmfast compare "
+            "[OPTIONS] EXACT CANDIDATE...; see 'svmfast compare --help'",
+        ),
+        (
+            ["train", "--gamma", "1"],
+            "svmfast train: No such option '--gamma'; did you mean '-g'?; see 'svmfast train --help'",
+        ),
+        (
+            ["compress", "--max", "1k"],
+            "svmfast compress: No such option '--max'; did you mean '--max-diff' or '--max-bytes'?; see "
+            "'svmfast compress --help'",
+        ),
+        (
+            ["compress", "--ratoi", "5%"],
+            "svmfast compress: No such option '--ratoi'; did you mean '--ratio'?; see "
+            "'svmfast compress --help'",
+        ),
+        (["info", "--model"], "svmfast info: No such option '--model'; see 'svmfast info --help'"),
+        (["info", "-x"], "svmfast info: No such option '-x'; see 'svmfast info --help'"),
     ],
 )
 def test_usage_errors_are_one_line(args: list[str], line: str) -> None:

@@ -422,3 +422,26 @@ first._api.libsvm.svm_train(first._problem, first._parameter)  # as in a thread 
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    "words", [("train",), ("train", "-v", "3"), ("budget-train",), ("budget-train", "-v", "3")]
+)
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_a_weight_for_a_label_without_rows_is_a_warning(
+    words: tuple[str, ...], quiet: tuple[str, ...], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = str(DATA / "iris.train")
+    target = () if "-v" in words else (str(tmp_path / "model"),)
+    assert main.run([*words, *quiet, "-w9", "2", "-w1", "2", "-w-9", "3", rows, *target]) == 0
+    warned = [line for line in capfd.readouterr().err.splitlines() if "arning" in line.lower()]
+    assert warned == [f"svmfast: warning: -w{label}: no row of {rows} has this label" for label in (9, -9)]
+
+
+def test_weights_without_rows_change_nothing() -> None:
+    data = read_svmlight(DATA / "iris.train")
+    made = {
+        libsvm_model_bytes(train(data.rows, data.labels, TrainOptions(weights=weights)))
+        for weights in (((9, 2.0), (1, 2.0)), ((1, 2.0),))
+    }
+    assert len(made) == 1

@@ -19,7 +19,7 @@ from svmfast.cli.files import Input, Output, in_this_folder
 from svmfast.cli.inputs import naming_lines
 from svmfast.cli.messages import line, lines, raw, remark, remarks
 from svmfast.cli.options import DataFormat, data_format
-from svmfast.cli.train import ClassWeight, SvmTrainCommand
+from svmfast.cli.train import ClassWeight, SvmTrainCommand, warn_of_weights
 from svmfast.cli.units import MOST_64, Bytes, Real, Whole
 from svmfast.errors import OptionError, UnsupportedError
 
@@ -154,6 +154,7 @@ def command(
         _read(data, how, memory, jobs, bool(checkpoint), progress) as (spool, notes, first_line),
     ):
         remarks((f"{data}: {note}" for note in notes.messages()), quiet)
+        warn_of_weights(given.weights, spool.labels.values, data)
         with naming_lines(data, notes, first_line):
             if model is None:
                 assert folds is not None, "without it the model has a name"

@@ -116,7 +116,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    context_settings={"help_option_names": ["--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 done or yes, 1 a clean no, 2 bad usage or input, 3 internal, 130 interrupted.",
     invoke_without_command=True,
 )
@@ -258,8 +258,9 @@ def _describe(error: Exception) -> tuple[str, int]:
         return f"svmfast: {error}", error.exit_code
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "svmfast"
-        message = error.format_message().rstrip(".").replace("\n", " ")
-        return f"{path}: {message}; see '{path} --help'", EXIT_BAD_INPUT
+        from svmfast.cli.usage import message_of
+
+        return f"{path}: {message_of(error)}; see '{path} --help'", EXIT_BAD_INPUT
     if isinstance(error, click.ClickException):
         return f"svmfast: {error.format_message()}", EXIT_BAD_INPUT
     if isinstance(error, OSError) and error.strerror:

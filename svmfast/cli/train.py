@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from svmfast.cli.files import Input, Output, in_this_folder
 from svmfast.cli.inputs import naming_lines
-from svmfast.cli.messages import lines, raw, remarks
+from svmfast.cli.messages import lines, raw, remarks, warning
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.units import Real, Whole
 from svmfast.cores import usable_cores
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from svmfast.formats.svmlight import Dataset
     from svmfast.methods.train import TrainOptions
     from svmfast.rows import FloatArray
@@ -31,6 +33,14 @@ class ClassWeight(click.Option):
         return "-wI NUMBER", self.help or ""
 
 
+def warn_of_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike, path: str) -> None:
+    """Say which class weights have no row to act on, with -q too, as svm-train does."""
+    from svmfast.methods.train import absent_weights
+
+    for label in absent_weights(weights, labels):
+        warning(f"-w{label}: no row of {path} has this label")
+
+
 class SvmTrainCommand(click.Command):
     """Reads svm-train's command line, in which ``-w-1 2`` weighs the class labelled -1."""
 
@@ -41,6 +51,9 @@ class SvmTrainCommand(click.Command):
         flags = {name for p in self.params if isinstance(p, click.Option) and p.is_flag for name in p.opts}
         out: list[str] = []
         rest = list(args)
+        if rest[-1:] == ["-h"] and "-h" in takes_value and "--" not in rest:
+            # svm-train's option of that name needs a value behind it.
+            rest[-1] = "--help"
         while rest:
             word = rest.pop(0)
             weight = re.fullmatch(r"-w([+-]?[0-9]+)", word)
@@ -98,7 +111,14 @@ def _number(letter: str, name: str, default: float, text: str) -> Callable[[F], 
 @_number("p", "p", 0.1, "Epsilon of the loss (epsilon-SVR).")
 @_number("m", "cache_size", 100.0, "Kernel cache in megabytes.")
 @_number("e", "eps", 0.001, "Tolerance of the termination criterion.")
-@click.option("-h", "shrinking", type=Whole(0, 1), default=1, metavar="0|1", help="Shrinking heuristics.")
+@click.option(
+    "-h",
+    "shrinking",
+    type=Whole(0, 1),
+    default=1,
+    metavar="0|1",
+    help="Shrinking heuristics; as the last word -h is --help.",
+)
 @click.option(
     "-b", "probability", type=Whole(0, 1), default=0, metavar="0|1",
     help="Also fit what probability estimates need.",
@@ -150,6 +170,7 @@ def command(
         data, precomputed=options.kernel == "precomputed", threads=usable_cores(), **how.reading()
     )
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
+    warn_of_weights(options.weights, dataset.labels, dataset.path)
 
     def log(message: str) -> None:
         raw(message, err=model == "-")

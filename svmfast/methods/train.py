@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +119,7 @@ def train(
     """
     options = options or TrainOptions()
     rows, y, parameters, gamma = _checked(data, labels, options, truncate_labels)
-    problem = Problem(rows, y, parameters, options.weights, first_index=_first_index(options))
+    problem = Problem(rows, y, parameters, _weights(options, y), first_index=_first_index(options))
     simple = options.svm_type == "c_svc" and not (options.probability or options.weights)
     if threads > 1 and log is None and simple and len(set(np.trunc(y).tolist())) > 2:
         solution = solve_pairs(rows, y, parameters, first_index=_first_index(options), threads=threads)
@@ -174,8 +174,20 @@ def cross_validate(
         raise OptionError(f"{folds} folds (-v); cross validation needs at least 2")
     options = options or TrainOptions()
     rows, y, parameters, _ = _checked(data, labels, options, truncate_labels)
-    problem = Problem(rows, y, parameters, options.weights, first_index=_first_index(options))
+    problem = Problem(rows, y, parameters, _weights(options, y), first_index=_first_index(options))
     return problem.cross_validate(folds, log)
+
+
+def absent_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike) -> list[int]:
+    """Return the labels that have a class weight and no row, in the order of the weights."""
+    present = set(np.trunc(np.asarray(labels, dtype=np.float64)).tolist())
+    return list(dict.fromkeys(label for label, _ in weights if label not in present))
+
+
+def _weights(options: TrainOptions, labels: FloatArray) -> tuple[tuple[int, float], ...]:
+    """Return the class weights that act on rows; LIBSVM prints a line for each of the others."""
+    absent = absent_weights(options.weights, labels)
+    return tuple((label, weight) for label, weight in options.weights if label not in absent)
 
 
 def _first_index(options: TrainOptions) -> int:

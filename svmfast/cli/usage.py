@@ -1,0 +1,41 @@
+"""What is said of a command line that cannot be read."""
+
+from __future__ import annotations
+
+import click
+
+#: A name this similar to one that exists may be a slip; '--model' and '--help' are 0.4 alike.
+_ALIKE = 0.7
+
+
+def message_of(error: click.UsageError) -> str:
+    """Return one line without its end: what is wrong, and for an unknown option what may have been meant."""
+    if isinstance(error, click.NoSuchOption):
+        hint = None if error.ctx is None else _meant(error.option_name, error.ctx)
+        return f"No such option '{error.option_name}'" + (f"; {hint}" if hint else "")
+    return error.format_message().rstrip(".").replace("\n", " ")
+
+
+def _meant(name: str, ctx: click.Context) -> str | None:
+    """Say what an option's name may stand for: an argument, an option called otherwise, a slip."""
+    from difflib import get_close_matches
+
+    bare = name.lstrip("-")
+    words: dict[str, str] = {}
+    for param in ctx.command.get_params(ctx):
+        if isinstance(param, click.Option):
+            if param.name == bare.replace("-", "_"):
+                return f"did you mean '{param.opts[-1]}'?"
+            names = (*param.opts, *param.secondary_opts)
+            words |= {word.lstrip("-"): word for word in names if word.startswith("--")}
+        else:
+            called = (param.metavar or str(param.name)).upper().strip("[]").removesuffix("...")
+            if bare.upper() == called:
+                pieces = [ctx.command_path, *ctx.command.collect_usage_pieces(ctx)]
+                return f"{called} is an argument: {' '.join(pieces)}"
+    if len(bare) > 1:
+        starting = [word for word in words if word.startswith(bare)]
+        near = starting or get_close_matches(bare, words, n=1, cutoff=_ALIKE)
+        if near:
+            return f"did you mean {' or '.join(repr(words[word]) for word in near)}?"
+    return None
