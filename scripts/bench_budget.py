@@ -43,9 +43,9 @@ from svmfast.methods.budget_run import BudgetRun
 from svmfast.methods.train import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.solvers.budgeted_sgd import BudgetedSgd, StepOptions, random_order
-from svmfast.solvers.pool import single_threaded_blas
 from svmfast.solvers.refit import refit
 from svmfast.solvers.training_data import MemorySource
+from svmfast.threads import one_blas_thread
 
 ROOT = Path(__file__).resolve().parent.parent
 MERGES = ("lookup-wd", "lookup-h", "gss", "gss-precise")
@@ -294,7 +294,7 @@ class Bench:
             for budget in p.budgets:
                 scores, seconds, ours, our_seconds = [], [], [], []
                 for seed in range(self.seeds):
-                    with single_threaded_blas():
+                    with one_blas_thread():
                         begin = time.thread_time()
                         features = Nystroem(gamma=p.gamma, n_components=budget, random_state=seed).fit(x)
                         linear = LinearSVC(C=p.C, dual=False).fit(features.transform(x), data.train.labels)

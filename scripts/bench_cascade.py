@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 from measuring import PROGRAM, in_turn, machine, place, plain_file, run, timed
 
-from svmfast.cores import usable_cores
 from svmfast.errors import OptionError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
@@ -31,6 +30,7 @@ from svmfast.methods.cascade import join
 from svmfast.models.answer import answer
 from svmfast.models.certified import certainty
 from svmfast.models.expansion import KernelExpansion
+from svmfast.threads import usable_cores
 
 BEGIN, END = "<!-- cascade -->\n", "<!-- /cascade -->\n"
 LIMITS = (0.005, 0.001)

@@ -27,7 +27,6 @@ from bench_dcpred_page import draw, page
 from measuring import processor
 from sklearn.svm import LinearSVC
 
-from svmfast.cores import usable_cores
 from svmfast.evaluation.compare import Entrant, compare
 from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds, weight_vectors
 from svmfast.evaluation.timing import measure
@@ -40,7 +39,7 @@ from svmfast.methods.train import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_baselines import BASELINES
-from svmfast.solvers.pool import single_threaded_blas
+from svmfast.threads import one_blas_thread, usable_cores
 
 THREADS = usable_cores()
 
@@ -85,7 +84,7 @@ def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dic
     for name in ("kmeans-nystrom", "random-fourier"):
         rank = max(2, int(cost * d * functions / (d + functions)))
         begin = time.perf_counter()
-        with single_threaded_blas():
+        with one_blas_thread():
             wide = [Rows(s.rows.indptr, s.rows.indices, s.rows.values, d) for s in (data, test)]
             made = BASELINES[name](Kernel("rbf", case.exact_gamma), wide[0], rank, 0)
             model = LinearSVC(C=case.exact_C, dual=False, tol=1e-3, max_iter=300)
@@ -271,7 +270,7 @@ def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
         d = data.rows.n_columns
         for base in ("nystrom", "kmeans-nystrom", "random-fourier", "fastfood"):
             for rank in (12, 16, 24, 40):
-                with single_threaded_blas():
+                with one_blas_thread():
                     made = BASELINES[base](Kernel("rbf", gamma), data.rows, rank, 0)
                     phi, psi = made.transform(data.rows), made.transform(test.rows)
                     w = np.linalg.solve(phi.T @ phi + strength * np.eye(phi.shape[1]), phi.T @ y)

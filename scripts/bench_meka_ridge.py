@@ -16,7 +16,7 @@ from svmfast.methods.meka import MekaSettings, fit_ridge
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_baselines import BASELINES
 from svmfast.solvers.meka import MekaOptions
-from svmfast.solvers.pool import single_threaded_blas
+from svmfast.threads import one_blas_thread
 
 THREADS = 2
 FILES = {
@@ -90,7 +90,7 @@ def ridge_part(folder: Path) -> dict[str, Any]:
 def baseline_ridge(
     name: str, rows: Rows, y: np.ndarray, test: Rows, rank: int, gamma: float, lambdas: list[float], seed: int
 ) -> list[np.ndarray]:
-    with single_threaded_blas():
+    with one_blas_thread():
         features = BASELINES[name](Kernel("rbf", gamma), rows, rank, seed)
         phi, psi = features.transform(rows), features.transform(test)
         values, vectors = np.linalg.eigh(phi.T @ phi)

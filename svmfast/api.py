@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.cores import usable_cores
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.answer import Answer, answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.rows import FloatArray, Rows, as_rows
+from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import BoundReport
@@ -98,7 +98,7 @@ def predict(
         exact=None if exact is None else _original(given, exact),
         tolerance=tolerance,
         single_precision=precision == "auto",
-        threads=threads or usable_cores(),
+        threads=thread_count(threads),
     )
 
 
@@ -170,7 +170,7 @@ def compress(
         exact,
         None if data is None else _rows(data),
         targets,
-        Settings(threads=threads or usable_cores(), **settings),
+        Settings(threads=thread_count(threads), **settings),
     )
     found = search(
         compressor,
@@ -254,7 +254,7 @@ def cascade(
         targets=None if labels is None else _labels(data, labels),
         source=source,
         seed=seed,
-        threads=threads or usable_cores(),
+        threads=thread_count(threads),
     )
 
 
@@ -312,7 +312,7 @@ def compare(
         entrants,
         rows,
         targets,
-        threads=threads or usable_cores(),
+        threads=thread_count(threads),
         repeats=repeats,
         data_path=getattr(data, "path", None),
     )
@@ -395,9 +395,7 @@ def budget_train(
 
     source = MemorySource(_rows(data), _labels(data, labels))
     held = None if validate is None else (_rows(validate), _labels(validate, validate_labels))
-    return train_source(
-        source, options or BudgetTrainOptions(), validate=held, threads=threads or usable_cores()
-    )
+    return train_source(source, options or BudgetTrainOptions(), validate=held, threads=thread_count(threads))
 
 
 def dcpred(
@@ -434,7 +432,7 @@ def dcpred(
     from svmfast.methods import dcpred as method
     from svmfast.models.expansion import KernelExpansion
 
-    rows, cores = _rows(data), threads or usable_cores()
+    rows, cores = _rows(data), thread_count(threads)
     if exact is not None:
         original = _model(exact)
         gamma = 1.0 / max(1, rows.n_columns)

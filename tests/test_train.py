@@ -12,7 +12,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.train import TrainOptions, cross_validate, train
 from svmfast.rows import Rows
-from svmfast.solvers.pool import map_blocks
 
 DATA = ROOT / "data"
 # Trained in well under a second each; the others differ in nothing but size.
@@ -366,25 +364,6 @@ def test_compat_truncates_labels_as_svm_train_does(tmp_path: Path) -> None:
     assert b"\nlabel 1 -2\n" in (tmp_path / "ours").read_bytes()
 
 
-def test_an_interrupt_waits_for_no_pair_on_another_thread() -> None:
-    begun, over = threading.Event(), threading.Event()
-
-    def work(_item: int) -> bool:
-        begun.set()
-        return over.wait(60)
-
-    def interrupt() -> None:
-        begun.wait(60)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-    threading.Thread(target=interrupt).start()
-    start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        map_blocks(work, range(4), 2)
-    assert time.monotonic() - start < 20
-    over.set()
-
-
 def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     lines = [f"{rng.normal():.3f} 1:{rng.normal():.3f} 2:{rng.normal():.3f}" for _ in range(2000)]
@@ -411,7 +390,7 @@ def test_a_second_problem_does_not_make_the_first_one_print() -> None:
     code = """
 import numpy as np
 from svmfast.rows import Rows
-from svmfast.solvers.pool import map_blocks
+from svmfast.threads import map_in_threads
 from svmfast.solvers import libsvm
 rows, labels = Rows.from_dense(np.random.default_rng(0).normal(size=(60, 3))), np.repeat([1.0, -1.0], 30)
 parameters = dict(svm_type=0, kernel_type=2, gamma=1.0, C=1.0, eps=0.001, cache_size=10, shrinking=1)

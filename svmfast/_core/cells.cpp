@@ -76,7 +76,7 @@ class CellSums {
 
     // (values, in LIBSVM's arrangement: the rows where rounding could turn a sign)
     std::tuple<Out<double>, Out<std::int64_t>> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
-                                                      In1<std::int32_t> indices, In1<double> values, int threads) const {
+                                                      In1<std::int32_t> indices, In1<double> values, Threads threads) const {
         const std::size_t n = cell.shape(0), cells = e.cells.size();
         if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
         for (std::size_t i = 0; i < n; ++i)
@@ -88,7 +88,7 @@ class CellSums {
             nb::gil_scoped_release unlocked;
             const CellRows rows{indptr.data(), indices.data(), values.data()};
             // Many cells need many rows for full tiles.
-            const std::size_t even = n / (std::max(1, threads)) + 1;
+            const std::size_t even = n / threads + 1;
             const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
             parallel_for((n + block - 1) / block, threads, [&](std::size_t b, std::size_t) {
                 const std::size_t first = b * block, last = std::min(n, first + block);
@@ -248,7 +248,7 @@ class CellFit {
 
     // (loss, by vectors, by coefficients, by offsets, by gamma)
     Gradient evaluate(In2<double> vectors, In2<double> coef, In1<double> rho, double gamma, In2<std::int64_t> pairs,
-                      int threads) const {
+                      Threads threads) const {
         FitPoint s{};
         const std::size_t m = s.m = vectors.shape(0), q = s.pseudo = pairs.shape(0), d = rows.d, p = rows.functions;
         const std::size_t width = m + q;

@@ -50,7 +50,7 @@ class DecisionSums {
     }
 
     std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                                bool reference, int threads,
+                                                bool reference, Threads threads,
                                                 std::optional<In2<std::uint8_t>> wanted) {
         const std::size_t n = indptr.shape(0) - 1;
         if (wanted && (wanted->shape(0) != n || wanted->shape(1) != e.functions))
@@ -249,7 +249,7 @@ class DecisionSums {
 
     // A thread's share: large enough that a panel brought into the cache serves many rows, small enough that the rows
     // themselves (and their accumulators) stay there too, and that every thread gets a share.
-    std::size_t block_rows(std::size_t n, std::size_t nnz, int threads) const {
+    std::size_t block_rows(std::size_t n, std::size_t nnz, std::size_t threads) const {
         const std::size_t row_bytes = 64 + 12 * (nnz / std::max<std::size_t>(1, n)) + 64 * e.width +
                                       8 * e.groups * e.width;
         const std::size_t fits = std::clamp<std::size_t>((512 * 1024) / row_bytes, 64, 1024);

@@ -3,6 +3,7 @@
 
 namespace nb = nanobind;
 
+void register_interrupt(nb::module_ &m);  // interrupt.cpp: signals heeded by long loops
 void register_budget(nb::module_ &m);  // budget.cpp: budgeted SGD with merging
 void register_refit(nb::module_ &m);  // refit.cpp: coefficients for fixed vectors
 void register_decision(nb::module_ &m);  // decision.cpp: exact kernel decision values
@@ -17,6 +18,7 @@ void register_votes(nb::module_ &m);  // votes.cpp: votes while some signs are i
 
 NB_MODULE(_native, m) {
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
+    register_interrupt(m);
     register_budget(m);
     register_refit(m);
     register_decision(m);

@@ -58,7 +58,7 @@ double orderings(const std::vector<std::size_t> &prefix, std::size_t a, std::siz
 }
 
 // Coefficients of sum_m sum_i weights[m][i] (points_i . w)^m.
-Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, int threads) {
+Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Threads threads) {
     const std::size_t n = points.shape(0), d = points.shape(1);
     const int order = int(weights.shape(0)) - 1;
     if (weights.shape(1) != n) throw std::invalid_argument("one weight per point and degree is needed");

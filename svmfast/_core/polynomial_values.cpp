@@ -69,7 +69,7 @@ class PolynomialValues {
 
     // Decision values (n, p), squared distances from the centre (n), cells (n), and bounds (n, p) or None.
     nb::tuple values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
-                     int threads) const {
+                     Threads threads) const {
         if (bounds && !degrees_) throw std::invalid_argument("the polynomials have no bounds");
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<double[]> out(new double[n * p]), squared(new double[n]);
@@ -93,7 +93,7 @@ class PolynomialValues {
     }
 
     Out<std::int32_t> nearest(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                              int threads) const {
+                              Threads threads) const {
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
         {
@@ -169,8 +169,8 @@ class PolynomialValues {
 
     // Calls body(begin, end) for parts of at most `together` rows, as many for one thread as for another.
     template <class Body>
-    static void in_parts(std::size_t n, std::size_t together, int threads, Body &&body) {
-        const std::size_t workers = std::max(1, threads);
+    static void in_parts(std::size_t n, std::size_t together, Threads threads, Body &&body) {
+        const std::size_t workers = threads;
         const std::size_t parts = (n + together * workers - 1) / (together * workers) * workers;
         const std::size_t size = parts ? (n + parts - 1) / parts : 0;
         parallel_for(parts, threads, [&](std::size_t part, std::size_t) {

@@ -67,7 +67,7 @@ class ReducedSetObjective {
 
     std::tuple<double, Out<double>, Out<double>, Out<double>> evaluate(
         int kind, double gamma, double coef0, int degree, In2<double> vectors, In2<double> coef, In1<double> rho,
-        In1<std::int64_t> sizes, std::size_t shares, int threads) const {
+        In1<std::int64_t> sizes, std::size_t shares, Threads threads) const {
         const std::size_t m = vectors.shape(0), width = coef.shape(0), d = rows.d;
         std::unique_ptr<double[]> grad_vectors(new double[m * d]), grad_coef(new double[width * m]),
             grad_rho(new double[rho.shape(0)]());
@@ -110,7 +110,7 @@ class ReducedSetObjective {
     }
 
     Out<double> decisions(int kind, double gamma, double coef0, int degree, In2<double> vectors, In2<double> coef,
-                          In1<double> rho, In1<std::int64_t> sizes, int threads) const {
+                          In1<double> rho, In1<std::int64_t> sizes, Threads threads) const {
         std::unique_ptr<double[]> out(new double[rows.n * rows.width]);
         {
             nb::gil_scoped_release unlocked;

@@ -49,7 +49,7 @@ class Refit {
     std::tuple<double, std::int64_t, Out<double>, Out<double>> sums(In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                                                     In1<double> values, In1<double> norms,
                                                                     In1<double> targets, In1<std::int64_t> order,
-                                                                    In1<double> theta, bool hessian, int threads) {
+                                                                    In1<double> theta, bool hessian, Threads threads) {
         const std::size_t size = basis_.size(), stride = basis_.stride, count = order.shape(0);
         if (theta.shape(0) != size) throw std::invalid_argument("one coefficient for each vector is needed");
         std::unique_ptr<double[]> gradient(new double[std::max<std::size_t>(1, size)]());

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t BLOCK = 512;  // rows a thread takes at a time
 
 template <class Body>
-void in_blocks(std::size_t n, int threads, Body &&body) {
+void in_blocks(std::size_t n, Threads threads, Body &&body) {
     parallel_for((n + BLOCK - 1) / BLOCK, threads,
                  [&](std::size_t b, std::size_t) { body(b * BLOCK, std::min(n, (b + 1) * BLOCK)); });
 }
@@ -63,7 +63,7 @@ class Router {
     }
 
     Out<std::int32_t> route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                            int threads) const {
+                            Threads threads) const {
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
         {
@@ -150,7 +150,7 @@ class LaplacianSums {
                 p.coef[(i / p.lanes * p.width + w) * p.lanes + i % p.lanes] = sv_coef(w, i);
     }
 
-    Out<double> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, int threads) const {
+    Out<double> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, Threads threads) const {
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<double[]> out(new double[n * p.width]);
         {
@@ -188,7 +188,7 @@ class LaplacianSums {
     }
 };
 
-Out<double> laplacian_matrix(In2<double> x, In2<double> z, double gamma, int threads) {
+Out<double> laplacian_matrix(In2<double> x, In2<double> z, double gamma, Threads threads) {
     const std::size_t m = x.shape(0), n = z.shape(0);
     if (x.shape(1) != z.shape(1)) throw std::invalid_argument("vectors of different length");
     std::unique_ptr<double[]> out(new double[m * n]);

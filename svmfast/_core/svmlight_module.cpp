@@ -57,7 +57,7 @@ class Tokenizer {
 
     // Parses text[begin, end), whole lines; about `to_come` more bytes will follow before take(). Returns None, or the first fault as
     // (rule, why, line, text of the line, token or None, found, wanted).
-    nb::object feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, int threads, std::size_t to_come) {
+    nb::object feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads, std::size_t to_come) {
         const auto *data = reinterpret_cast<const char *>(text.data());
         if (begin > end || end + text::padding > text.shape(0)) throw nb::index_error("no padding behind the text");
         if (begin == end) return nb::none();
@@ -96,14 +96,13 @@ class Tokenizer {
     std::size_t rows() const { return whole_.labels.size(); }
 
   private:
-    void parse_pieces(const char *begin, const char *end, int threads, std::size_t to_come) {
+    void parse_pieces(const char *begin, const char *end, std::size_t threads, std::size_t to_come) {
         // Below this a thread costs more than it saves.
         constexpr std::ptrdiff_t least_piece = 1 << 18;
-        const auto most = static_cast<int>(std::min<std::ptrdiff_t>((end - begin) / least_piece, 1 << 10));
-        const int pieces = std::max(1, std::min(threads, most));
+        const std::size_t pieces = std::clamp<std::size_t>((end - begin) / least_piece, 1, threads);
         if (pieces == 1) return parse(begin, end, options_, whole_, to_come);
         std::vector<const char *> cuts{begin};
-        for (int i = 1; i < pieces && cuts.back() != end; ++i) {
+        for (std::size_t i = 1; i < pieces && cuts.back() != end; ++i) {
             const char *guess = std::max(cuts.back(), begin + (end - begin) / pieces * i);
             const void *line_end = std::memchr(guess, '\n', static_cast<std::size_t>(end - guess));
             cuts.push_back(static_cast<const char *>(line_end) + 1);

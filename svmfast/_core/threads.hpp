@@ -1,43 +1,120 @@
 // A plain fork-join loop. Threads are started per call and sleep nowhere in between, so an idle svmfast
 // never spins; work is handed out by an atomic counter, so a slow core only takes fewer items.
 #pragma once
+#include <nanobind/nanobind.h>
+
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "interrupt.hpp"
+
 namespace svmfast {
 
+// How many threads a caller allows: from Python any integer, of which 1 to MOST are meant.
+class Threads {
+   public:
+    static constexpr int MOST = 1024;
+    Threads(long long wanted = 1) : count_(static_cast<int>(std::clamp<long long>(wanted, 1, MOST))) {}
+    operator std::size_t() const { return static_cast<std::size_t>(count_); }
+
+   private:
+    int count_;
+};
+
 // Calls body(item, worker) for every item in [0, n_items). What an item computes must not depend on the worker,
-// which only names scratch space: then results are the same bytes for any number of threads.
+// which only names scratch space: then results are the same bytes for any number of threads. Where the system starts no
+// more threads, those that run do all the work. An interrupt is heeded between two items, and within them where the body
+// calls heed_interrupt().
 template <class Body>
-void parallel_for(std::size_t n_items, int n_threads, Body &&body) {
-    const std::size_t workers = std::min<std::size_t>(std::max(1, n_threads), std::max<std::size_t>(1, n_items));
-    if (workers == 1) {
-        for (std::size_t i = 0; i < n_items; ++i) body(i, std::size_t{0});
-        return;
-    }
+void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
     std::atomic<std::size_t> next{0};
+    std::atomic<bool> given_up{false};
     std::exception_ptr failure;
-    std::mutex failure_mutex;
+    std::mutex mutex;
+    std::condition_variable ended;
+    std::size_t running = 0;
     auto run = [&](std::size_t worker) {
+        WatchedLoop watched(given_up);
         try {
-            for (std::size_t i; (i = next.fetch_add(1)) < n_items;) body(i, worker);
+            for (std::size_t i; (i = next.fetch_add(1)) < n_items;) {
+                heed_interrupt();
+                body(i, worker);
+            }
         } catch (...) {
-            std::lock_guard<std::mutex> lock(failure_mutex);
+            std::lock_guard<std::mutex> lock(mutex);
             if (!failure) failure = std::current_exception();
-            next.store(n_items);
+            given_up.store(true);
         }
     };
-    std::vector<std::thread> threads;
-    threads.reserve(workers - 1);
-    for (std::size_t w = 1; w < workers; ++w) threads.emplace_back(run, w);
+    auto help = [&](std::size_t worker) {
+        run(worker);
+        std::lock_guard<std::mutex> lock(mutex);
+        --running;
+        ended.notify_one();
+    };
+    std::vector<std::thread> helpers;
+    const std::size_t workers = std::max<std::size_t>(1, std::min(n_threads, n_items));
+    helpers.reserve(workers - 1);
+    for (std::size_t w = 1; w < workers; ++w) {
+        std::unique_lock<std::mutex> lock(mutex);
+        ++running;
+        lock.unlock();
+        try {
+            helpers.emplace_back(help, w);
+        } catch (const std::exception &) {  // std::system_error: no more threads; std::bad_alloc: no memory for one
+            lock.lock();
+            --running;
+            break;
+        }
+    }
     run(0);
-    for (auto &t : threads) t.join();
+    // The others may have long items left; an interrupt must not wait for them.
+    for (std::unique_lock<std::mutex> lock(mutex); running;) {
+        ended.wait_for(lock, std::chrono::milliseconds(20));
+        if (given_up.load()) continue;
+        lock.unlock();
+        try {
+            heed_interrupt();
+        } catch (...) {
+            lock.lock();
+            if (!failure) failure = std::current_exception();
+            given_up.store(true);
+            continue;
+        }
+        lock.lock();
+    }
+    for (auto &helper : helpers) helper.join();
     if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace svmfast
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<svmfast::Threads> {
+    NB_TYPE_CASTER(svmfast::Threads, const_name("int"))
+
+    bool from_python(handle source, std::uint8_t, cleanup_list *) noexcept {
+        if (!PyIndex_Check(source.ptr())) return false;
+        PyObject *number = PyNumber_Index(source.ptr());
+        if (!number) {
+            PyErr_Clear();
+            return false;
+        }
+        int overflow = 0;
+        const long long wanted = PyLong_AsLongLongAndOverflow(number, &overflow);
+        Py_DECREF(number);
+        value = svmfast::Threads(overflow > 0 ? svmfast::Threads::MOST : overflow < 0 ? 1 : wanted);
+        return true;
+    }
+};
+
+}  // namespace nanobind::detail

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TypeVar
 
+from svmfast.threads import start_thread
+
 T = TypeVar("T")
 
 
@@ -28,7 +30,6 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
 
 def _threaded(items: Iterable[T], depth: int) -> Iterator[T]:
     from queue import Queue
-    from threading import Thread
 
     fetched: Queue[tuple[str, T | BaseException | None]] = Queue(depth)
 
@@ -41,7 +42,9 @@ def _threaded(items: Iterable[T], depth: int) -> Iterator[T]:
             fetched.put(("error", error))
 
     # A daemon: when the work ends early (closed pipe, error), the thread may be waiting for input for ever.
-    Thread(target=fetch, daemon=True, name="svmfast-read").start()
+    if start_thread(fetch, daemon=True, name="svmfast-read") is None:
+        yield from items
+        return
     while True:
         what, value = fetched.get()
         if what == "end":

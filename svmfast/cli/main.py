@@ -176,6 +176,9 @@ def console() -> NoReturn:
     """
     _prepare_standard_streams()
     signals.install()
+    # NumPy's BLAS would start a thread for each core when it is imported, and where one cannot start it sends
+    # this process an interrupt. Results come from one of its threads; timing asks for more.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # NumPy's: what it would remark and go on with is nothing to build an answer on.
     warnings.filterwarnings("error", _OUT_OF_RANGE, RuntimeWarning)
     status = run()

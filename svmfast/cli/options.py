@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import click
 
 from svmfast.cli.units import MOST_64, Whole
-from svmfast.cores import usable_cores
+from svmfast.threads import thread_count
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _jobs(_ctx: click.Context, _param: click.Parameter, value: int | None) -> int:
-    return usable_cores() if value is None else value
+    return thread_count(value)
 
 
 #: ``-j N``; the command receives `jobs`, always a positive number.
@@ -25,7 +25,8 @@ jobs = click.option(
     type=Whole(1),
     callback=_jobs,
     metavar="N",
-    help="Threads to use (default: the cores we may use). Results are the same for every N.",
+    help="Threads to use, at most four a core or 64 (default: the cores we may use). Results are the same "
+    "for every N.",
 )
 
 #: ``--json``; the command receives `as_json`.

@@ -13,8 +13,8 @@ from svmfast.cli.inputs import naming_lines
 from svmfast.cli.messages import lines, raw, remarks, warning
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.units import Real, Whole
-from svmfast.cores import usable_cores
 from svmfast.errors import OptionError
+from svmfast.threads import usable_cores
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

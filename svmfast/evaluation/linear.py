@@ -7,6 +7,7 @@ import numpy as np
 from svmfast.evaluation.timing import Timing, measure
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
+from svmfast.threads import blas_threads
 
 #: A dense copy of the rows is tried only below this size.
 DENSE_BYTES = 1 << 30
@@ -32,12 +33,10 @@ def linear_seconds(head: Head, rows: Rows, *, threads: int = 1, repeats: int = 5
     made beforehand, outside the time. The weights are arbitrary: their values do not change the cost. Columns
     that no row uses do not count.
     """
-    from threadpoolctl import threadpool_limits
-
     rows = _columns_in_use(rows)
     weights = np.random.default_rng(0).standard_normal((rows.n_columns, weight_vectors(head)))
     sparse = rows.to_scipy()
-    with threadpool_limits(threads):
+    with blas_threads(threads):
         best = measure(lambda: _decide(sparse @ weights), repeats=repeats, limit_seconds=5)[1]
         if len(rows) * rows.n_columns * 8 <= DENSE_BYTES:
             dense = rows.to_dense()

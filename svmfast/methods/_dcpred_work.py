@@ -17,7 +17,7 @@ from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.cell_fit import CellExpansion
 from svmfast.solvers.kmeans_tree import KMeansTree, kmeans_tree
-from svmfast.solvers.pool import map_blocks
+from svmfast.threads import map_in_threads
 
 IntArray = NDArray[np.int64]
 
@@ -127,7 +127,7 @@ def train_tree(
 
     # Few leaves: the threads help within them, with the same bytes.
     inner = 1 if leaves >= 2 * threads else threads
-    found = map_blocks(work, range(leaves), threads if inner == 1 else 1)
+    found = map_in_threads(work, range(leaves), threads if inner == 1 else 1)
     return _assembled(training.head, tree, found, rows.n_columns, functions)
 
 

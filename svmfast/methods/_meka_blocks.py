@@ -16,7 +16,7 @@ from svmfast.models.routed import RoutedModel
 from svmfast.routing import flat_tree
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import Partition
-from svmfast.solvers.pool import map_blocks
+from svmfast.threads import map_in_threads
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -49,7 +49,7 @@ def block_ridge(
             out.append(np.asarray(cho_solve((lower, True), y)).T)
         return out
 
-    solved = map_blocks(solve, range(len(parted.sizes)), threads)
+    solved = map_in_threads(solve, range(len(parted.sizes)), threads)
     cells = len(solved)
     return [
         RoutedModel(
@@ -80,7 +80,7 @@ def block_svc(
         order = np.argsort(which[own], kind="stable")
         return _local_svm(kernel, parted.cluster(s).take(order), which[own][order], k, cost)
 
-    cells = map_blocks(local, range(len(parted.sizes)), threads)
+    cells = map_in_threads(local, range(len(parted.sizes)), threads)
     return RoutedModel(
         head=head,
         kernel=kernel.kind,

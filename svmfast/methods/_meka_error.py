@@ -19,7 +19,7 @@ from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, load_kmea
 from svmfast.solvers.kernel_error import BlockOf, Sample, relative_error, sample_rows
 from svmfast.solvers.meka import Meka, approximate_kernel
 from svmfast.solvers.meka_systems import positive_spectrum, smallest_eigenvalue
-from svmfast.solvers.pool import single_threaded_blas
+from svmfast.threads import one_blas_thread
 
 FloatArray = NDArray[np.float64]
 
@@ -120,7 +120,7 @@ def kernel_error(
     settings.check_memory(planned)
     kernel = Kernel(settings.kernel, settings.gammas[0])
     load_kmeans()
-    with single_threaded_blas():
+    with one_blas_thread():
         begin = time.perf_counter()
         centers = kmeans_centers(rows, settings.clusters, seed=settings.seed)
         parted = partition(rows, centers, threads=threads)
@@ -238,7 +238,7 @@ def baseline_error(
 ) -> BaselineError:
     """Return the error of a baseline (named as in ``solvers.kernel_baselines.BASELINES``)."""
     chosen = sample_rows([rows], sample, seed)
-    with single_threaded_blas():
+    with one_blas_thread():
         begin = time.perf_counter()
         features = BASELINES[name](kernel, rows, rank, seed).transform(rows)
         seconds = time.perf_counter() - begin

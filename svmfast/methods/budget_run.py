@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +27,7 @@ from svmfast.solvers.budgeted_sgd import (
     random_order,
 )
 from svmfast.solvers.training_data import TrainingSource, WorkingSet, chosen, class_labels, expand
+from svmfast.threads import map_in_threads
 
 #: Rows visited between two looks at the clock, the checkpoint and the user's wish to stop.
 SEGMENT = 1 << 16
@@ -262,12 +262,7 @@ class BudgetRun:
     def for_pairs(self, work: Callable[[Pair], None], pairs: Sequence[Pair] | None = None) -> None:
         """Do something for every pair, or for those given, several at a time."""
         pairs = self.pairs if pairs is None else pairs
-        if self.threads == 1 or len(pairs) <= 1:
-            for pair in pairs:
-                work(pair)
-            return
-        with ThreadPoolExecutor(self.threads) as pool:
-            list(pool.map(work, pairs))
+        map_in_threads(work, pairs, self.threads)
 
     # -- passes --------------------------------------------------------------------------------------------
 

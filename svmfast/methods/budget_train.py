@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +24,7 @@ from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.budgeted_sgd import random_order
 from svmfast.solvers.training_data import MemorySource, TrainingSource
+from svmfast.threads import map_in_threads
 
 __all__ = ["BudgetTrainOptions", "BudgetTrainReport", "Checkpointing", "budget_train", "cross_validate"]
 
@@ -171,9 +171,8 @@ def cross_validate(
         return out, model.head.predict(model.decision_values(rows.take(out)))
 
     predictions = np.empty(n)
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        for out, values in pool.map(predict, range(folds)):
-            predictions[out] = values
+    for out, values in map_in_threads(predict, range(folds), threads):
+        predictions[out] = values
     return predictions
 
 

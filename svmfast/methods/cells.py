@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +22,7 @@ from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers
 from svmfast.solvers.residual import Tail, residual_tail
+from svmfast.threads import map_in_threads
 
 # Sizes that are tried when the number of cells is free.
 SIZES = (1, 5, 10, 20, 40, 80, 160, 320)
@@ -189,11 +189,7 @@ class Planner:
 
     def centres(self, size: int) -> FloatArray:
         """Return at most `size` centres of the judge's rows."""
-        from threadpoolctl import threadpool_limits
-
-        # k-means adds up in the order of its threads: one gives the same bytes everywhere.
-        with threadpool_limits(1):
-            return kmeans_centers(Rows.from_dense(self.judge.points), size, seed=self.seed)
+        return kmeans_centers(Rows.from_dense(self.judge.points), size, seed=self.seed)
 
     def cells(self, centres: FloatArray) -> tuple[Cell, ...]:
         """Return the cells about `centres`, without those that are nearest to no row."""
@@ -209,8 +205,9 @@ class Planner:
         top = max(last_degree(self.terms, self.gamma, reach, self.highest) for reach in reaches)
         done = 0
 
-        def tails(c: int, reach: float, threads: int) -> tuple[Tail, ...]:
+        def tails(cell: tuple[int, float], threads: int) -> tuple[Tail, ...]:
             nonlocal done
+            c, reach = cell
             found = tuple(
                 residual_tail(
                     self.terms.points_of(p),
@@ -231,10 +228,11 @@ class Planner:
             return found
 
         if len(filled) > 1 and self.threads > 1:
-            with ThreadPoolExecutor(self.threads) as pool:
-                all_tails = list(pool.map(tails, filled, reaches, [1] * len(filled)))
+            all_tails = map_in_threads(
+                lambda cell: tails(cell, 1), zip(filled, reaches, strict=True), self.threads
+            )
         else:
-            all_tails = [tails(c, reach, self.threads) for c, reach in zip(filled, reaches, strict=True)]
+            all_tails = [tails(cell, self.threads) for cell in zip(filled, reaches, strict=True)]
         return tuple(
             Cell(np.ascontiguousarray(centres[c]), rows, s, t)
             for c, rows, s, t in zip(filled, groups, squared, all_tails, strict=True)

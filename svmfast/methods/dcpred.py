@@ -42,7 +42,7 @@ from svmfast.models.routed import RoutedModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import load_kmeans
-from svmfast.solvers.pool import single_threaded_blas
+from svmfast.threads import one_blas_thread
 
 __all__ = [
     "DEFAULT_ITERATIONS",
@@ -235,7 +235,7 @@ def cross_validate_dcpred(
     training = _svc(rows, targets) if task == "svc" else _ridge(rows, targets)
     _check_folds(settings, len(rows))
     check_width(rows, settings)
-    with single_threaded_blas():
+    with one_blas_thread():
         return _cross_validate(training, settings, threads, progress)
 
 
@@ -310,7 +310,7 @@ def _fit(
     scores: tuple[CrossValidation, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     gamma, strength = settings.gammas[0], settings.strengths[0]
-    with single_threaded_blas():
+    with one_blas_thread():
         tree = None
         if settings.cost is not None:
             settings, tree, candidates = choose(

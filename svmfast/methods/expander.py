@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +24,7 @@ from svmfast.solvers.taylor import (
     shorten,
     symmetric_norms,
 )
+from svmfast.threads import map_in_threads
 
 # Support vectors on which the centres are compared: enough for a mean, and the exact values stay cheap.
 SAMPLE = 2000
@@ -287,8 +287,7 @@ class Expander:
             return parts, bounds
 
         if n > 1 and self.threads > 1:
-            with ThreadPoolExecutor(self.threads) as pool:
-                made = list(pool.map(lambda c: one(c, 1), range(n)))
+            made = map_in_threads(lambda c: one(c, 1), range(n), self.threads)
         else:
             made = [one(c, self.threads) for c in range(n)]
         model = self.assemble(centres, orders, about, [parts for parts, _ in made])

@@ -24,7 +24,7 @@ from svmfast.models.routed import RoutedModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans, partition
-from svmfast.solvers.pool import single_threaded_blas
+from svmfast.threads import one_blas_thread
 
 __all__ = [
     "BaselineError",
@@ -204,7 +204,7 @@ def _fit(
     scores: tuple[CrossValidation, ...] = ()
     held_out: Mapping[str, float] | None = None
     gamma, strength = settings.gammas[0], settings.strengths[0]
-    with single_threaded_blas():
+    with one_blas_thread():
         begin = time.perf_counter()
         if settings.folds:
             scores = cross_validate(task, rows, targets, head, settings, threads, progress)
@@ -276,7 +276,7 @@ def cross_validate_meka(
         head, columns = _svc_problem(targets, settings)
     _check_folds(settings, len(rows))
     settings.check_memory(plan_bytes(rows, settings, task, columns.shape[1], threads=threads))
-    with single_threaded_blas():
+    with one_blas_thread():
         return cross_validate(task, rows, columns, head, settings, threads, progress)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
 from svmfast.rows import Rows
-from svmfast.solvers.pool import map_blocks
+from svmfast.threads import map_in_threads
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -90,7 +90,7 @@ def relative_error(
         np.fill_diagonal(miss, 0)
         return np.array([np.vdot(exact, exact), on @ on, np.vdot(miss, miss), off @ off])
 
-    total = np.sum(map_blocks(sums, pairs, threads), axis=0)
+    total = np.sum(map_in_threads(sums, pairs, threads), axis=0)
     q, n = sum(len(rows) for rows in sample.rows), sample.total
     across = n * (n - 1) / (q * (q - 1)) if q > 1 else 0.0
     norm = across * total[0] + n / q * total[1]

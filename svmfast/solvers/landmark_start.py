@@ -19,7 +19,7 @@ from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.k_means import k_means
-from svmfast.solvers.reduced_set import one_blas_thread
+from svmfast.threads import one_blas_thread
 
 STARTS = ("kmeans", "lars", "greedy", "random")
 #: Selecting starts take support vectors as they are.

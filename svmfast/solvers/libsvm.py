@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.rows import FloatArray, Rows
+from svmfast.threads import available_threads, start_thread
 
 T = TypeVar("T")
 Log = Callable[[str], None]
@@ -147,10 +147,18 @@ class Problem:
         )
         return targets
 
-    def _one_thread(self) -> None:
-        """Keep OpenMP, if the library is built with it, to the calling thread."""
+    def _set_openmp_threads(self) -> None:
+        """Keep OpenMP, if the library is built with it, to the threads it should have.
+
+        Two threads that meet at every kernel column spin while they wait: on a machine with other work
+        pendigits took 50 s instead of 1 s. Who sets OMP_NUM_THREADS wants it; but where a thread cannot be
+        started OpenMP would end the process.
+        """
         with contextlib.suppress(AttributeError):
-            self._api.libsvm.omp_set_num_threads(1)
+            library, threads = self._api.libsvm, 1
+            if "OMP_NUM_THREADS" in os.environ and not self._order_matters:
+                threads = available_threads(library.omp_get_max_threads())
+            library.omp_set_num_threads(threads)
 
     def _mute(self) -> Any:
         """Return a function of a string that does nothing and is no Python.
@@ -185,10 +193,7 @@ class Problem:
 
         def work() -> None:
             try:
-                # Two threads that meet at every kernel column spin while they wait: on a machine with other
-                # work pendigits took 50 s instead of 1 s. Whoever sets OMP_NUM_THREADS wants it.
-                if self._order_matters or "OMP_NUM_THREADS" not in os.environ:
-                    self._one_thread()
+                self._set_openmp_threads()
                 results.append(call())
             except BaseException as failure:
                 failures.append(failure)
@@ -201,9 +206,11 @@ class Problem:
         with contextlib.suppress(TypeError, OSError, AttributeError):
             ctypes.CDLL(None).srand(1)
         try:
-            thread = threading.Thread(target=work, daemon=True, name="libsvm")
-            thread.start()
-            thread.join()
+            thread = start_thread(work, daemon=True, name="libsvm")
+            if thread is None:
+                work()  # an interrupt then waits for the end
+            else:
+                thread.join()
         except KeyboardInterrupt:
             library.svm_set_print_string_function(self._mute())
             raise

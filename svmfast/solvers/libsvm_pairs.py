@@ -12,7 +12,7 @@ import numpy as np
 
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.libsvm import Problem, Solution
-from svmfast.solvers.pool import map_blocks
+from svmfast.threads import map_in_threads
 
 
 def solve_pairs(
@@ -49,7 +49,7 @@ def solve_pairs(
         coef[found.sv_indices] = found.sv_coef[0]
         return coef, float(found.rho[0])
 
-    solved = map_blocks(solve, pairs, threads)
+    solved = map_in_threads(solve, pairs, threads)
     # [class][row of coefficients][its rows]
     dense = [np.zeros((k - 1, len(part))) for part in members]
     for (i, j), (coef, _) in zip(pairs, solved, strict=True):

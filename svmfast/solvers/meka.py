@@ -24,7 +24,7 @@ from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import Partition
 from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_features
-from svmfast.solvers.pool import map_blocks
+from svmfast.threads import map_in_threads
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -184,10 +184,12 @@ def approximate_kernel(
     """
     begin = time.perf_counter()
     c = len(partition.sizes)
-    samples = map_blocks(lambda s: _sample_block(kernel, partition, options, s), range(c), threads)
+    samples = map_in_threads(lambda s: _sample_block(kernel, partition, options, s), range(c), threads)
     ranks = _spread_ranks(partition.sizes, samples, options)
     progress(0, c, "blocks")
-    built = map_blocks(lambda s: _basis(kernel, partition, samples[s], int(ranks[s]), s), range(c), threads)
+    built = map_in_threads(
+        lambda s: _basis(kernel, partition, samples[s], int(ranks[s]), s), range(c), threads
+    )
     meka = Meka(
         kernel,
         partition,
@@ -201,9 +203,9 @@ def approximate_kernel(
     meka.seconds["blocks"] = time.perf_counter() - begin
     begin = time.perf_counter()
     if options.links and c > 1:
-        ends = map_blocks(lambda s: _LinkEnd.sample(partition, built[s], options, s), range(c), threads)
+        ends = map_in_threads(lambda s: _LinkEnd.sample(partition, built[s], options, s), range(c), threads)
         pairs = list(_linked_pairs(kernel, partition.centers, options.eps))
-        fit = map_blocks(lambda pair: _link(kernel, ends[pair[0]], ends[pair[1]]), pairs, threads)
+        fit = map_in_threads(lambda pair: _link(kernel, ends[pair[0]], ends[pair[1]]), pairs, threads)
         for (s, t), block in zip(pairs, fit, strict=True):
             if block is not None:
                 # From the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.

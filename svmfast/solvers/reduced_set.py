@@ -15,8 +15,6 @@ training saw no rows of other classes either.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +25,7 @@ from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.threads import map_in_threads, one_blas_thread
 
 _NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 #: Shares of the rows that are summed apart. Fixed, so that sums do not depend on the threads.
@@ -299,7 +298,7 @@ def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.in
         right[f] += weighted.T @ target.values[begin:end, q]
 
     number = {pair: f for f, pair in enumerate(pairs)}
-    with one_blas_thread(), ThreadPoolExecutor(target.threads) as pool:
+    with one_blas_thread():
         for g in range(groups):
             others = [h for h in range(groups) if h != g] or [0]
             for begin in range(int(start[g]), int(start[g + 1]), block):
@@ -307,8 +306,10 @@ def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.in
                 rows = target.rows[begin:end].to_dense(target.n_columns)
                 kernel = target.kernel.matrix(rows, vectors)
                 jobs = [(number[min(g, h), max(g, h)], g, h, kernel, begin, end) for h in others]
-                list(pool.map(lambda job: add(*job), jobs))
-        solved = list(pool.map(_solve, normal, right))
+                map_in_threads(lambda job: add(*job), jobs, target.threads)
+        solved = map_in_threads(
+            lambda system: _solve(*system), zip(normal, right, strict=True), target.threads
+        )
     coef = np.zeros((max(groups - 1, 1), m))
     rho = np.array([s[-1] for s in solved])
     if groups == 1:
@@ -337,13 +338,6 @@ def _solve(normal: FloatArray, right: FloatArray) -> FloatArray:
             continue
         solution: FloatArray = cho_solve(factor, right, check_finite=False)
         return solution
-
-
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Hold BLAS and OpenMP to one thread: with several, sums depend on how many there are."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1)  # type: ignore[no-any-return]
 
 
 def allocate(count: int, groups: NDArray[np.int64]) -> NDArray[np.int64]:

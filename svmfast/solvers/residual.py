@@ -16,16 +16,14 @@ degree j; that is never smaller, and never larger than the sum of the absolute v
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.rows import FloatArray
+from svmfast.threads import map_in_threads, one_blas_thread
 
 UNIT = 2.0**-53
 # What is not zero is never stored as less.
@@ -105,7 +103,7 @@ def residual_tail(
     threads : int
         The result does not depend on it.
     """
-    with ONE_BLAS_THREAD, np.errstate(over="ignore", invalid="ignore"):
+    with one_blas_thread(numpy_only=True), np.errstate(over="ignore", invalid="ignore"):
         return _tail(points, beta, gamma, centre, order, top, reach, negligible, by_row_norms, threads)
 
 
@@ -177,31 +175,6 @@ def _scaled(size: float, degree: int, scale: float, log_divisor: float) -> float
     return math.inf if logarithm > 700 else max(math.exp(logarithm) * (1 + 1e-9), SMALLEST)
 
 
-class _OneBlasThread:
-    """BLAS on one thread while anybody is inside: the limit is the whole process's."""
-
-    def __init__(self) -> None:
-        self._lock, self._inside = threading.Lock(), 0
-        self._limits: Any = None
-
-    def __enter__(self) -> None:
-        from threadpoolctl import threadpool_limits
-
-        with self._lock:
-            if not self._inside:
-                self._limits = threadpool_limits(1)
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._limits.restore_original_limits()
-
-
-ONE_BLAS_THREAD = _OneBlasThread()
-
-
 def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: float) -> NDArray[np.int64]:
     """Indices of the points whose kernel values at distance `reach` add up to at most `negligible`."""
     size = np.abs(beta) * np.exp(-(np.maximum(norms - reach, 0) ** 2) / 2)
@@ -256,13 +229,10 @@ def _moments(
 
     # Added in the order of the stripes: the same numbers for any number of threads.
     starts = range(0, n, STRIPE)
-    if threads > 1 and len(starts) > 1:
-        with ThreadPoolExecutor(threads) as pool:
-            # Rounds of a few stripes, so that no more than these wait in memory.
-            for at in range(0, len(starts), 4 * threads):
-                add(pool.map(stripe, starts[at : at + 4 * threads]))
-    else:
-        add(map(stripe, starts))
+    # Rounds of a few stripes, so that no more than these wait in memory.
+    together = 1 if threads <= 1 else 4 * threads
+    for at in range(0, len(starts), together):
+        add(map_in_threads(stripe, starts[at : at + together], threads))
     later = range(spectral.stop, top + 1)
     sums = {j: math.fsum(part[i] for part in terms) for i, j in enumerate(later)}
     return {j: (matrix + matrix.T) / 2 for j, matrix in matrices.items()}, sums

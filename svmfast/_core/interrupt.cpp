@@ -1,0 +1,38 @@
+#include "interrupt.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <chrono>
+
+namespace nb = nanobind;
+
+namespace svmfast {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto BETWEEN = std::chrono::milliseconds(20);
+
+unsigned long main_thread = 0;  // Python's; its handlers run there and nowhere else
+thread_local const std::atomic<bool> *watched = nullptr;
+thread_local Clock::time_point last_look;
+
+}  // namespace
+
+void heed_interrupt() {
+    if (watched && watched->load(std::memory_order_relaxed)) throw Abandoned{};
+    if (PyThread_get_thread_ident() != main_thread) return;
+    const Clock::time_point now = Clock::now();
+    if (now - last_look < BETWEEN) return;
+    last_look = now;
+    nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+WatchedLoop::WatchedLoop(const std::atomic<bool> &given_up) : outer_(watched) { watched = &given_up; }
+WatchedLoop::~WatchedLoop() { watched = outer_; }
+
+}  // namespace svmfast
+
+void register_interrupt(nanobind::module_ &) {
+    svmfast::main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+}

@@ -1,0 +1,193 @@
+"""Threads: any number gives the same bytes, and one that cannot start is no error."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg  # noqa: F401 (brings a BLAS of its own)
+from program import PROGRAM, data, model, svmfast
+from threadpoolctl import threadpool_info
+
+import svmfast as package
+from svmfast import _core, threads
+from svmfast.errors import OptionError
+from svmfast.threads import available_threads, map_in_threads, one_blas_thread, thread_count
+
+GIBIBYTE = 1 << 30
+IRIS, PHOTOS = str(data("iris.train")), str(model("photos_c_rbf"))
+SMALL = ["--clusters", "3", "--landmarks", "4"]
+
+#: Commands that share out work in every way there is: native loops, Python's threads, BLAS, OpenMP, readers.
+COMMANDS = {
+    "predict": ["predict", str(data("photos.test")), PHOTOS, "OUT"],
+    "compress": ["compress", PHOTOS, "--sv", "8", "--start", "kmeans", "--iterations", "3", "-o", "OUT"],
+    "dcpred": ["dcpred", IRIS, "OUT", "--task", "svc", *SMALL, "--tune", "4"],
+    "train": ["train", str(data("photos.train")), "OUT"],
+    "compare": [
+        *("compare", PHOTOS, PHOTOS, "--data", str(data("photos.test"))),
+        *("--repeats", "1", "--json"),
+    ],
+}
+
+
+def no_more_threads(stack: int, space: int) -> None:
+    """Leave room for `space` bytes in all, of which a thread's stack takes `stack`."""
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (space, space))
+
+
+def run(name: str, out: Path, stack: int = 0) -> bytes:
+    """Run a command, with `stack` bytes for each thread and 6 GB in all, and return what it writes."""
+    words = [str(out) if word == "OUT" else word for word in COMMANDS[name]]
+    if name != "train":
+        words += ["-j", "4"]
+    done = subprocess.run(
+        [PROGRAM, *words],
+        env={**os.environ, "OMP_NUM_THREADS": "4"},
+        preexec_fn=(lambda: no_more_threads(stack, 6 * GIBIBYTE)) if stack else None,
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"OpenBLAS" not in done.stderr
+    return out.read_bytes() if out.exists() else b""
+
+
+@pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_thread_that_cannot_start_is_no_error(name: str, tmp_path: Path) -> None:
+    expected = run(name, tmp_path / "plenty")
+    assert run(name, tmp_path / "none", stack=64 * GIBIBYTE) == expected
+    if name in ("predict", "dcpred"):
+        assert run(name, tmp_path / "few", stack=2 * GIBIBYTE) == expected
+
+
+@pytest.mark.parametrize("jobs", [2**10, 2**30, 2**31 - 1])
+def test_any_number_of_jobs_gives_the_same_predictions(jobs: int, tmp_path: Path) -> None:
+    done = svmfast(
+        "predict", "-q", "-j", str(jobs), data("iris.test"), model("iris_c_rbf_prob"), tmp_path / "many"
+    )
+    assert done.returncode == 0, done.stderr
+    svmfast("predict", "-q", "-j", "1", data("iris.test"), model("iris_c_rbf_prob"), tmp_path / "one")
+    assert (tmp_path / "many").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "-2147483648", "2147483648", "4294967297", "1" + "0" * 30])
+def test_jobs_that_no_machine_has_are_refused(jobs: str, tmp_path: Path) -> None:
+    done = svmfast("predict", "-j", jobs, data("iris.test"), model("iris_c_rbf_prob"), tmp_path / "out")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_python_takes_any_positive_number_of_threads() -> None:
+    exact = package.load_model(model("iris_c_rbf_prob"))
+    rows = package.read_svmlight(data("iris.test"))
+    expected = package.predict(exact, rows, threads=1)
+    for count in (2, 2**31 - 1, 2**31, 2**63, 2**64):
+        assert np.array_equal(package.predict(exact, rows, threads=count).decisions, expected.decisions)
+    for count in (0, -1, -(2**31), -(2**63) - 1):
+        with pytest.raises(OptionError, match=f"threads is {count}; it must be at least 1"):
+            package.predict(exact, rows, threads=count)
+
+
+@pytest.mark.parametrize("count", [-(2**70), -(2**31), -1, 0, 1, 2**30, 2**31, 2**63, 2**70])
+def test_the_native_core_takes_every_integer_for_a_number_of_threads(count: int) -> None:
+    exact = package.load_model(model("iris_c_rbf_prob"))
+    rows = package.read_svmlight(data("iris.test")).rows
+    assert np.array_equal(exact.decision_values(rows, threads=count), exact.decision_values(rows))
+    x = np.linspace(0, 1, 60).reshape(20, 3)
+    expected = _core.laplacian_matrix(x, x, 0.5, 1)
+    assert np.array_equal(_core.laplacian_matrix(x, x, 0.5, count), expected)
+
+
+def test_thread_counts_are_capped() -> None:
+    assert thread_count(None) == len(os.sched_getaffinity(0))
+    assert thread_count(7) == 7
+    assert thread_count(2**40) == max(64, 4 * len(os.sched_getaffinity(0)))
+    with pytest.raises(TypeError):
+        thread_count(2.5)  # type: ignore[arg-type]
+
+
+# --- work in Python's threads
+
+
+def test_results_keep_their_order() -> None:
+    def work(item: int) -> int:
+        time.sleep(0.001 * (item % 3))
+        return item * item
+
+    assert map_in_threads(work, range(40), 4) == [item * item for item in range(40)]
+    assert map_in_threads(work, [], 4) == []
+
+
+def test_the_first_item_that_fails_names_the_error() -> None:
+    def work(item: int) -> None:
+        if item >= 3:
+            time.sleep(0.05 if item == 3 else 0)
+            raise ValueError(f"item {item}")
+
+    for count in (1, 2, 8):
+        with pytest.raises(ValueError, match="item 3"):
+            map_in_threads(work, range(100), count)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_threads_that_run_do_the_work_of_those_that_cannot_start(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, begun = threading.Thread.start, []
+
+    def limited(thread: threading.Thread) -> None:
+        if len(begun) == most:
+            raise RuntimeError("can't start new thread")
+        begun.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    assert map_in_threads(lambda item: item + 1, range(20), 4) == list(range(1, 21))
+    begun.clear()
+    assert available_threads(4) == most + 1
+
+
+def test_an_interrupt_waits_for_no_item_on_another_thread() -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def work(_item: int) -> bool:
+        begun.set()
+        return over.wait(60)
+
+    def interrupt() -> None:
+        begun.wait(60)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        map_in_threads(work, range(4), 2)
+    assert time.monotonic() - start < 20
+    over.set()
+
+
+def blas() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_blas_gets_its_threads_back_when_the_last_one_leaves() -> None:
+    with threads.blas_threads(2):
+        assert blas() == {2}
+        with one_blas_thread():
+            assert blas() == {1}
+            inner = [one_blas_thread() for _ in range(3)]
+            map_in_threads(lambda one: one.__enter__(), inner, 3)
+            map_in_threads(lambda one: one.__exit__(None, None, None), inner, 3)
+            assert blas() == {1}
+        assert blas() == {2}
