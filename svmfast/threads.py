@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
+import time
 from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -80,6 +81,7 @@ def available_threads(wanted: int) -> int:
     from threading import Event
 
     end = Event()
+    before = _running()
     started: list[Thread] = []
     try:
         while len(started) < wanted - 1 and (thread := start_thread(end.wait)) is not None:
@@ -88,7 +90,20 @@ def available_threads(wanted: int) -> int:
         end.set()
     for thread in started:
         thread.join()
+    # Python's threads are joined a moment before the system has their memory and number back.
+    for _ in range(100):
+        if _running() <= before:
+            break
+        time.sleep(0.001)
     return 1 + len(started)
+
+
+def _running() -> int:
+    """Return how many threads this process has; 0 where the system does not tell."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 0
 
 
 def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -147,16 +148,16 @@ class Problem:
         )
         return targets
 
-    def _set_openmp_threads(self) -> None:
+    def _set_openmp_threads(self, alone: bool) -> None:
         """Keep OpenMP, if the library is built with it, to the threads it should have.
 
         Two threads that meet at every kernel column spin while they wait: on a machine with other work
         pendigits took 50 s instead of 1 s. Who sets OMP_NUM_THREADS wants it; but where a thread cannot be
-        started OpenMP would end the process.
+        started OpenMP would end the process. Not `alone`, other threads may be starting at this moment.
         """
         with contextlib.suppress(AttributeError):
             library, threads = self._api.libsvm, 1
-            if "OMP_NUM_THREADS" in os.environ and not self._order_matters:
+            if alone and "OMP_NUM_THREADS" in os.environ and not self._order_matters:
                 threads = available_threads(library.omp_get_max_threads())
             library.omp_set_num_threads(threads)
 
@@ -190,10 +191,11 @@ class Problem:
         # LIBSVM has one printer for all threads: without a log it must be one that outlives this call.
         printer = self._api.ctypes_print_null if log is None else self._api.PRINT_STRING_FUN(forward)
         kept = (self, printer, keep)
+        alone = threading.current_thread() is threading.main_thread()
 
         def work() -> None:
             try:
-                self._set_openmp_threads()
+                self._set_openmp_threads(alone)
                 results.append(call())
             except BaseException as failure:
                 failures.append(failure)
