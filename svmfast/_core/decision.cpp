@@ -81,7 +81,7 @@ class DecisionSums {
     // by decide(): by single precision where its bound proves it, else by double precision. Also how many rows single
     // precision answered, and how many LIBSVM's order of summation.
     std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                                   In1<double> values, bool single, int threads) {
+                                                                   In1<double> values, bool single, Threads threads) {
         const std::size_t n = indptr.shape(0) - 1;
         if (e.groups == 1 ? e.functions != 1 : e.groups < 2)
             throw std::invalid_argument("only pairs of classes and single functions have labels");
@@ -116,7 +116,7 @@ class DecisionSums {
 
     // Decision values in single precision and bounds on |value - LIBSVM's value|, infinity where there is none.
     std::tuple<Out<double>, Out<double>> single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                                                       In1<double> values, int threads) {
+                                                       In1<double> values, Threads threads) {
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<double[]> out(new double[n * e.functions]()), bounds(new double[n * e.functions]);
         std::fill_n(bounds.get(), n * e.functions, std::numeric_limits<double>::infinity());
