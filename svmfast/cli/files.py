@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 else:
     _ParamType = click.ParamType  # older click: not a generic class
 
-_STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-
-
-def is_stdout(path: str) -> bool:
-    """Tell whether an output is standard output, under any of its names."""
-    return path in _STANDARD_OUTPUT
-
 
 def in_this_folder(ending: str) -> Callable[[str], str]:
     """Return the rule ``folder/data`` -> ``data.ending`` for :class:`Output`."""
@@ -145,12 +138,12 @@ def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | 
     from_stdin = [file.name for file in inputs if file.path == "-"]
     if len(from_stdin) > 1:
         raise OptionError(f"standard input can be read only once: '-' is for {', '.join(from_stdin)}")
+    from svmfast.formats.target import check_writable, is_stdout
+
     to_stdout = [file.name for file, _ in outputs if is_stdout(file.path)]
     to_stdout += ["--json"] if given.get("as_json") or given.get("form") == "json" else []
     if len(to_stdout) > 1:
         raise OptionError(f"{' and '.join(to_stdout)} cannot both go to standard output")
-    from svmfast.formats.target import check_writable
-
     for number, (output, kind) in enumerate(outputs):
         earlier = [other for other, _ in outputs[:number]]
         for other in (*inputs, *earlier):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from svmfast.cli import options
-from svmfast.cli.files import Input, Output, is_stdout
+from svmfast.cli.files import Input, Output
 from svmfast.cli.messages import count, lines, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Real
@@ -116,6 +116,7 @@ def command(
     cascade falls back by itself too, where its fast half is not sure: a promise about most rows, no proof.
     """
     from svmfast.cli.inputs import open_model
+    from svmfast.formats.target import is_stdout
     from svmfast.models.answer import require
 
     opened = open_model(model, quiet)
@@ -208,7 +209,7 @@ def _run(
     from svmfast.cli.progress import progress_bar
     from svmfast.formats import predictions
     from svmfast.formats.svmlight import stream_svmlight
-    from svmfast.formats.target import write_atomic
+    from svmfast.formats.target import is_stdout, write_atomic
 
     # A bar would get between predictions on the same terminal.
     no_bar = quiet or (is_stdout(output) and sys.stdout.isatty())

@@ -67,20 +67,21 @@ class Output:
         self.stored += memoryview(data).nbytes
 
 
+def is_stdout(path: str) -> bool:
+    """Tell whether an output is standard output, under any of its names."""
+    return path == "-" or _descriptor(path) == 1
+
+
 class _Reporting(io.FileIO):
-    """A file whose write errors say which output failed. A closed pipe stays a BrokenPipeError."""
+    """A file whose write errors say which output failed."""
 
     def __init__(self, file: int | str, shown: str) -> None:
         super().__init__(file, "wb")
         self.shown = shown
 
     def write(self, data: Any, /) -> int:
-        try:
+        with _reported(self.shown):
             return super().write(data)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise WriteError(self.shown, error.strerror or str(error)) from error
 
 
 class _StandardOutput:
@@ -105,9 +106,9 @@ class _StandardOutput:
 def _reported(shown: str) -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:
-        raise
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and is_stdout(shown):
+            raise
         raise WriteError(shown, error.strerror or str(error)) from error
 
 
@@ -140,7 +141,7 @@ def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator
     OptionError
         There is no module to pack the file with (zstd).
     BrokenPipeError
-        The reader of a pipe has gone; passed on untouched, since it is not an error of the output.
+        The reader of standard output has gone; it has all it wanted. Of another pipe that is a WriteError.
     """
     shown = os.fspath(path)
     packing = packing_of(shown) if pack else None

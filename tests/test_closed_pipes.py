@@ -1,0 +1,91 @@
+"""A reader that goes away early: files are written all the same, and the exit status stays what it was."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+from every_command import RUNS, outputs, words
+from program import PATIENCE, PROGRAM, data, model, svmfast
+
+from svmfast.formats.detect import load_model
+
+
+@contextmanager
+def nobody() -> Iterator[BinaryIO]:
+    """A pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        yield pipe
+
+
+def run(arguments: Sequence[str | Path], *, stderr: bool = False) -> subprocess.CompletedProcess[bytes]:
+    """Run svmfast with a closed pipe for stdout, and if so wanted for stderr."""
+    with nobody() as pipe:
+        return subprocess.run(
+            [PROGRAM, *arguments],
+            stdout=pipe,
+            stderr=pipe if stderr else subprocess.PIPE,
+            timeout=60 * PATIENCE,
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if outputs(name)])
+def test_files_are_written_where_nobody_reads_what_is_printed(name: str, tmp_path: Path) -> None:
+    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+    arguments = words(name, {"OUT": out, "CHECKPOINT": checkpoint})
+    assert run(arguments, stderr=True).returncode == (1 if name == "frontier" else 0)
+    if name == "frontier":
+        assert (out / "report.json").stat().st_size
+    elif name == "predict":
+        assert out.read_bytes().count(b"\n") == data("iris.test").read_bytes().count(b"\n")
+    else:
+        load_model(out)
+    assert checkpoint.exists() == ("CHECKPOINT" in arguments or "--checkpoint" in arguments)
+
+
+@pytest.mark.parametrize("more", [[], ["-b", "1"]])
+def test_predict_prints_before_it_writes(more: list[str], tmp_path: Path) -> None:
+    """svm-predict's first line, on a model with probabilities, comes before the file is there."""
+    names = ("iris", "diabetes_eps") if more else ("iris",)
+    for name in names:
+        rows, exact = data(f"{name.split('_')[0]}.test"), model(f"{name}_c_rbf_prob".replace("eps_c", "eps"))
+        out = tmp_path / name
+        assert run(["predict", *more, rows, exact, out]).returncode == 0
+        assert out.read_bytes() == svmfast("predict", "-q", *more, rows, exact).stdout
+
+
+def test_the_verdict_stays() -> None:
+    assert run(["bound-check", data("iris.train"), "--model", model("iris_c_rbf_prob")]).returncode == 1
+    assert run(["info", model("iris_c_rbf_prob")]).returncode == 0
+    done = run(["info", "missing"], stderr=True)
+    assert done.returncode == 2
+
+
+def test_results_on_stdout_are_all_that_was_wanted() -> None:
+    for arguments in (
+        ["predict", "-q", data("iris.test"), model("iris_c_rbf_prob")],
+        ["train", "-q", data("iris.train"), "-"],
+        ["linear", "-q", data("iris.train"), "/dev/stdout"],
+    ):
+        done = run(arguments)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_another_pipe_that_nobody_reads_is_an_error() -> None:
+    """Only standard output may be cut short: what was to go elsewhere is missed there."""
+    with nobody() as pipe:
+        place = f"/dev/fd/{pipe.fileno()}"
+        done = subprocess.run(
+            [PROGRAM, "predict", "-q", data("iris.test"), model("iris_c_rbf_prob"), place],
+            pass_fds=[pipe.fileno()],
+            capture_output=True,
+        )
+    line = f"svmfast: {place}: cannot be written: Broken pipe\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", line)
