@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -147,3 +148,54 @@ def test_every_path_is_declared_as_read_or_written(name: str) -> None:
             assert param.name in WORDS, f"{param.name}: Input or Output of svmfast.cli.files; or a word?"
         elif isinstance(param.type, Input | Output) and isinstance(param, click.Option):
             assert used & set(param.opts), f"no run in every_command.py has {param.opts}"
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if not name.startswith("info")])
+def test_a_model_in_the_place_of_data_is_seen(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given: dict[str, Path] = copies(name, tmp_path)
+    old = tmp_path / "old"
+    shutil.copy(INPUTS["TRAIN"], old)
+    shutil.copy(INPUTS["EXACT"], tmp_path / "model")
+    first_data = next(word for word in RUNS[name] if word in ("TRAIN", "TEST"))
+    first_model = next((word for word in RUNS[name] if word in ("EXACT", "FAST", "OUT")), None)
+    assert first_model is not None or name == "meka's error"
+    paths = {"OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint", **given}
+    paths[first_data] = tmp_path / "model"
+    if name != "frontier":  # which leaves its training data to the commands that it starts
+        assert run(words(name, paths)) == 2
+        said = f"{tmp_path}/model:1: a model, not data ('svm_type'); expected label index:value ..."
+        assert capfd.readouterr().err.splitlines()[-1] == said
+    if first_model is None:
+        return
+    paths[first_model] = old
+    assert run(words(name, paths)) == 2
+    line = capfd.readouterr().err.splitlines()[-1]
+    assert re.match(
+        r"svmfast: [-A-Za-z]+ is a model \('.*/model'\) and [-A-Za-z]+ is not \('.*/old'\): ", line
+    )
+    assert f": swap them; usage: svmfast {COMMAND_OF[name]} " in line
+    assert old.read_bytes() == INPUTS["TRAIN"].read_bytes()
+
+
+def test_a_fast_and_an_exact_model_are_told_apart(capfd: pytest.CaptureFixture[str]) -> None:
+    fast, exact = str(INPUTS["FAST"]), str(INPUTS["EXACT"])
+    assert run(["cascade", exact, fast, "--data", str(INPUTS["TRAIN"]), "-o", "-"]) == 2
+    assert capfd.readouterr().err == (
+        f"svmfast: {fast} is a routed model; {exact} is a LIBSVM model: swap FAST and EXACT\n"
+    )
+
+
+def test_what_is_no_model_either_way_is_not_swapped(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out, rows, exact = tmp_path / "out", str(INPUTS["TRAIN"]), str(INPUTS["EXACT"])
+    out.write_text("older predictions")
+    for arguments, message in (
+        ([exact, exact, str(out)], f"{exact}:1: a model, not data"),
+        ([rows, rows, str(out)], f"{rows}:1: not a model"),
+        (["/dev/null", rows], f"{rows}:1: not a model"),
+    ):
+        assert run(["predict", *arguments]) == 2
+        assert capfd.readouterr().err.startswith(message)

@@ -36,7 +36,7 @@ def default_output(model: str) -> str:
 
 
 @click.command("approximate")
-@click.argument("model", type=Input())
+@click.argument("model", type=Input("model"))
 @click.option(
     "-o",
     "--output",
@@ -63,7 +63,7 @@ def default_output(model: str) -> str:
 @click.option(
     "--data",
     "data",
-    type=Input(),
+    type=Input("data"),
     multiple=True,
     metavar="FILE",
     help="Choose cells and orders for rows like these; labels play no part. Repeatable.",
@@ -96,7 +96,7 @@ def default_output(model: str) -> str:
 )
 @click.option(
     "--calibrate",
-    type=Input(),
+    type=Input("data"),
     metavar="DATA",
     help="Fit the terms of each degree to the exact values on DATA.",
 )

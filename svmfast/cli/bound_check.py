@@ -23,9 +23,12 @@ OUTSIDE = 1
 
 
 @click.command("bound-check")
-@click.argument("data", type=Input())
+@click.argument("data", type=Input("data"))
 @click.option(
-    "--model", type=Input(), metavar="MODEL", help="Are the rows of DATA inside the bound of this model?"
+    "--model",
+    type=Input("model"),
+    metavar="MODEL",
+    help="Are the rows of DATA inside the bound of this model?",
 )
 @click.option("--gamma", type=Real(0, above=True), help="Are they, for a kernel of this width?")
 @click.option(

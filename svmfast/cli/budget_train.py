@@ -85,7 +85,7 @@ def _number(letter: str, name: str, default: float | None, text: str, **more: An
     help="Cross-validate with N folds; prints the score and writes no model.",
 )  # fmt: skip
 @click.option(
-    "--validate", type=Input(), metavar="FILE",
+    "--validate", type=Input("data"), metavar="FILE",
     help="Held-out rows: choose what to return on them, and print their score after every pass.",
 )  # fmt: skip
 @click.option(
@@ -106,9 +106,9 @@ def _number(letter: str, name: str, default: float | None, text: str, **more: An
 @options.quiet
 @data_format
 @options.jobs
-@click.argument("data", type=Input())
+@click.argument("data", type=Input("data"))
 @click.argument(
-    "model", type=Output(after="data", named=in_this_folder("model"), unless="folds"), required=False
+    "model", type=Output("model", after="data", named=in_this_folder("model"), unless="folds"), required=False
 )
 def command(
     svm_type: str,

@@ -25,12 +25,12 @@ _NEGATIVE = 1
 
 
 @click.command("cascade")
-@click.argument("fast", type=Input())
-@click.argument("exact", type=Input())
+@click.argument("fast", type=Input("model"))
+@click.argument("exact", type=Input("model"))
 @click.option(
     "--data",
     "data",
-    type=Input(),
+    type=Input("data"),
     multiple=True,
     required=True,
     metavar="FILE",
@@ -114,7 +114,10 @@ def command(
 
     given, wanted = open_model(fast, quiet), open_model(exact, quiet)
     if not isinstance(wanted.model, KernelExpansion):
-        raise UnsupportedError(f"{exact} is a {wanted.model.kind} model", "give the LIBSVM model")
+        instead = "give the LIBSVM model"
+        if isinstance(given.model, KernelExpansion):
+            instead = f"{fast} is a LIBSVM model: swap FAST and EXACT"
+        raise UnsupportedError(f"{exact} is a {wanted.model.kind} model", instead)
     if given.sha256 == wanted.sha256:
         raise OptionError("FAST is EXACT itself: there is nothing to be gained")
     with progress_bar(quiet) as progress:

@@ -29,10 +29,16 @@ _LEAST_NAME = 8
 
 
 @click.command("compare")
-@click.argument("exact", type=Input(repeated=True))
-@click.argument("candidates", type=Input(repeated=True), metavar="CANDIDATE...", nargs=-1, required=True)
+@click.argument("exact", type=Input("model", repeated=True))
+@click.argument(
+    "candidates", type=Input("model", repeated=True), metavar="CANDIDATE...", nargs=-1, required=True
+)
 @click.option(
-    "--data", type=Input(), required=True, metavar="TEST", help="Data with labels, unseen by the models."
+    "--data",
+    type=Input("data"),
+    required=True,
+    metavar="TEST",
+    help="Data with labels, unseen by the models.",
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON, all digits.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV, all digits.")

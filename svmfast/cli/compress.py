@@ -33,7 +33,7 @@ def default_output(model: str) -> str:
 
 
 @click.command("compress")
-@click.argument("model", type=Input())
+@click.argument("model", type=Input("model"))
 @click.option(
     "-o",
     "--output",
@@ -54,7 +54,7 @@ def default_output(model: str) -> str:
 @click.option(
     "--data",
     "data",
-    type=Input(),
+    type=Input("data"),
     multiple=True,
     metavar="FILE",
     help="Rows to stay close on. Labels only serve probabilities: 0 will do where there are none. "

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 @click.command(
     short_help="Train or convert to a tree of small expansions.", context_settings={"show_default": True}
 )
-@click.argument("data", type=Input())
-@click.argument("model", type=Output(), required=False)
+@click.argument("data", type=Input("data"))
+@click.argument("model", type=Output("model"), required=False)
 @click.option(
     "--task", type=click.Choice(["svc", "ridge"]), help="Needed unless --from is given; ridge is regression."
 )
 @click.option(
     "--from",
     "source",
-    type=Input(),
+    type=Input("model"),
     metavar="EXACT",
     help="Convert this model (any svm_type) on the rows of DATA, whose labels do not count.",
 )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from svmfast.errors import OptionError
+from svmfast.errors import ModelAsDataError, NotAModelError, OptionError, SvmfastError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -31,6 +31,7 @@ def in_this_folder(ending: str) -> Callable[[str], str]:
 
 class _File(_ParamType):
     name = "file"
+    content: str | None = None
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -45,12 +46,14 @@ class Input(_File):
 
     Parameters
     ----------
+    content : {"model", "data"}, optional
+        What must be in it.
     repeated : bool
         The file is read more than once, which standard input cannot be.
     """
 
-    def __init__(self, *, repeated: bool = False) -> None:
-        self.repeated = repeated
+    def __init__(self, content: str | None = None, *, repeated: bool = False) -> None:
+        self.content, self.repeated = content, repeated
 
 
 class Output(_File):
@@ -58,6 +61,8 @@ class Output(_File):
 
     Parameters
     ----------
+    content : {"model"}, optional
+        What is written, where it stands behind the data like a model that is read.
     after : str, optional
         The parameter after which the output is named where it is not given.
     named : callable, optional
@@ -72,6 +77,7 @@ class Output(_File):
 
     def __init__(
         self,
+        content: str | None = None,
         *,
         after: str | None = None,
         named: Callable[[str], str] | None = None,
@@ -79,7 +85,7 @@ class Output(_File):
         folder: bool = False,
         packed: bool = True,
     ) -> None:
-        self.after, self.named, self.unless = after, named, unless
+        self.content, self.after, self.named, self.unless = content, after, named, unless
         self.folder, self.packed = folder, packed
 
 
@@ -99,7 +105,15 @@ class Guarded:
 
     def __call__(self, **given: Any) -> Any:
         """Name the outputs, check the files, run the command."""
-        return self.function(**{**given, **settle(click.get_current_context().command, given)})
+        context = click.get_current_context()
+        settled = {**given, **settle(context.command, given)}
+        try:
+            return self.function(**settled)
+        except (NotAModelError, ModelAsDataError) as error:
+            swapped = _swapped(context, settled)
+            if swapped is None:
+                raise
+            raise OptionError(swapped) from error
 
 
 def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | None]:
@@ -155,6 +169,46 @@ def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | 
         if not kind.folder:
             check_writable(output.path, pack=kind.packed)
     return settled
+
+
+def _swapped(context: click.Context, given: Mapping[str, Any]) -> str | None:
+    """Say which two files are in each other's places: a model where data belongs, and the other way round.
+
+    Asked only after one of them turned out to be the wrong thing. An output counts too: who swaps the words
+    of a training command names the data as the model to be written.
+    """
+    models, others = [], []
+    for param in context.command.params:
+        if not isinstance(param.type, _File) or param.type.content is None:
+            continue
+        value = given.get(str(param.name))
+        for path in value if isinstance(value, tuple) else (value,):
+            is_model = None if path is None else _is_a_model(path)
+            if param.type.content == "data" and is_model:
+                models.append(_Named(_called(param), path))
+            elif param.type.content == "model" and is_model is False:
+                others.append(_Named(_called(param), path))
+    if not models or not others:
+        return None
+    model, other = models[0], others[0]
+    usage = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
+    return (
+        f"{model.name} is a model ('{model.path}') and {other.name} is not ('{other.path}'): swap them; "
+        f"usage: {usage}"
+    )
+
+
+def _is_a_model(path: str) -> bool | None:
+    """Tell by its content what a file is; None where it cannot be looked at twice, or not at all."""
+    from svmfast.formats.detect import detect
+
+    status = _status(path, 0)
+    if path == "-" or status is None or not stat.S_ISREG(status.st_mode):
+        return None
+    try:
+        return detect(path) not in ("data", "empty")
+    except SvmfastError:
+        return None
 
 
 def _called(param: click.Parameter) -> str:

@@ -36,18 +36,18 @@ def _folder_after(exact: str) -> str:
 
 
 @click.command("frontier")
-@click.argument("exact", type=Input(repeated=True))
+@click.argument("exact", type=Input("model", repeated=True))
 @click.option(
     "--data",
     "train",
-    type=Input(repeated=True),
+    type=Input("data", repeated=True),
     required=True,
     metavar="TRAIN",
     help="What EXACT was trained on.",
 )
 @click.option(
     "--test",
-    type=Input(repeated=True),
+    type=Input("data", repeated=True),
     metavar="TEST",
     help="Rows to measure on (default: a part of TRAIN, held out).",
 )

@@ -17,8 +17,8 @@ from svmfast.errors import OptionError
 
 
 @click.command("linear", context_settings={"show_default": True})
-@click.argument("data", type=Input())
-@click.argument("model", type=Output(after="data", named=in_this_folder("linear")), required=False)
+@click.argument("data", type=Input("data"))
+@click.argument("model", type=Output("model", after="data", named=in_this_folder("linear")), required=False)
 @click.option("-c", "cost", type=Real(), default=1.0, metavar="NUMBER", help="Cost C.")
 @click.option("--task", type=click.Choice(["svc", "ridge"]), default="svc", help="ridge is regression.")
 @options.as_json

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @click.command("meka", context_settings={"show_default": True})
-@click.argument("data", type=Input())
-@click.argument("model", type=Output(), required=False)
+@click.argument("data", type=Input("data"))
+@click.argument("model", type=Output("model"), required=False)
 @click.option(
     "--task",
     type=click.Choice(["ridge", "svc", "error"]),
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--from",
     "source",
-    type=Input(),
+    type=Input("model"),
     metavar="EXACT",
     help="Fit the decision values of this model (any svm_type) on DATA, whose labels do not count.",
 )

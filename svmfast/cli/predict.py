@@ -28,8 +28,8 @@ CELLS = 1 << 20
 
 
 @click.command("predict")
-@click.argument("data", type=Input())
-@click.argument("model", type=Input())
+@click.argument("data", type=Input("data"))
+@click.argument("model", type=Input("model"))
 @click.argument("output", type=Output(), default="-")
 @click.option(
     "-b",
@@ -49,7 +49,7 @@ CELLS = 1 << 20
 )
 @click.option(
     "--exact",
-    type=Input(),
+    type=Input("model"),
     metavar="MODEL",
     help="Rows that are not certified are answered by this exact model, the one that was approximated.",
 )

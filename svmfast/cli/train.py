@@ -134,9 +134,9 @@ def _number(letter: str, name: str, default: float, text: str) -> Callable[[F], 
 @click.option("-q", "quiet", is_flag=True, help="Print nothing of the solver's work.")
 @click.option("--compat", is_flag=True, help="Cut class labels such as 1.5 to integers, as svm-train does.")
 @data_format
-@click.argument("data", type=Input())
+@click.argument("data", type=Input("data"))
 @click.argument(
-    "model", type=Output(after="data", named=in_this_folder("model"), unless="folds"), required=False
+    "model", type=Output("model", after="data", named=in_this_folder("model"), unless="folds"), required=False
 )
 def command(
     svm_type: int,
