@@ -1,12 +1,15 @@
-"""Join fast models with the exact one, and see whether what is promised holds on rows that took no part.
+"""Join fast models with the exact one: is the guarantee kept by the files written, and how fast are they?
 
-    python scripts/bench_cascade.py --data DIR --models DIR --page docs/cascade.md [--only letter]
+    python scripts/bench_cascade.py --data DIR --models DIR --page docs/cascade.md [--only NAME] [--no-speed]
 
-Half as many rows as there are test rows are drawn from them with replacement, many times: on these the error
-is chosen, on the rows not drawn it is counted how many labels differ from the exact model's; a promise is
-broken where the share of all test rows, from which was drawn, is larger. Then the speed on all test rows, the
-error chosen on all, beside the exact model and the fast one alone, taken in turn. `--page` puts the table
-between the markers ``<!-- cascade -->`` and ``<!-- /cascade -->``.
+The guarantee: rows are drawn from the test rows, independently and many times: half as many as there are, or,
+where joining is hardly faster, until so many are different. On each drawing it is decided whether to write a
+file, and the error is chosen; a file breaks the guarantee where a larger share of all test rows, from which
+was drawn, gets another label than the exact model's (of any one class, where every class has the limit).
+Beside it what would come of deciding on the rows that choose the error.
+
+The speed: on all test rows, the error chosen on them, beside the exact model and the fast one alone, taken in
+turn. `--page` puts the tables between the markers ``<!-- cascade -->`` and ``<!-- cascade-speed -->``.
 """
 
 from __future__ import annotations
@@ -16,48 +19,106 @@ import json
 import sys
 import tempfile
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from measuring import PROGRAM, in_turn, machine, place, plain_file, run, timed
 
-from svmfast.errors import OptionError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods._cascade_error import Asked, choose, least_rows, smallest_error
+from svmfast.methods.binomial import CONFIDENCE, largest_count
 from svmfast.methods.cascade import join
+from svmfast.methods.equal_rows import groups_of, row_keys
 from svmfast.models.answer import answer
+from svmfast.models.base import CountedModel
 from svmfast.models.certified import certainty
 from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import Rows
 from svmfast.threads import usable_cores
 
-BEGIN, END = "<!-- cascade -->\n", "<!-- /cascade -->\n"
-LIMITS = (0.005, 0.001)
+#: Half of the test rows, at 0.5 % and 0.1 %.
+USUAL: tuple[tuple[float, int | None], ...] = ((0.005, None), (0.001, None))
+#: As few different rows as will do at the limit, a fifth more to decide.
+FEW: tuple[tuple[float, int | None], ...] = ((0.005, 750), (0.001, 3000))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A fast model and its exact one; EXACT, TRAIN and OUT stand for paths."""
+    """A fast model and its exact one; EXACT, TRAIN and OUT stand for paths.
+
+    Limits, each with the number of different rows to draw; and limits for every class, of half the test rows.
+    """
 
     model: str
     train: str
     test: str
     command: str
+    limits: tuple[tuple[float, int | None], ...] = USUAL
+    per_class: tuple[float, ...] = ()
 
 
+A9A = ("a9a_g0.1.model", "a9a", "a9a.t")
+IJCNN1 = ("ijcnn1_c32_g2.model", "ijcnn1", "ijcnn1.t")
 CASES = [
     Case("letter_c16_g2.model", "letter.scale", "letter.scale.t", "dcpred TRAIN OUT --from EXACT --cost 12x"),
-    Case("ijcnn1_c32_g2.model", "ijcnn1", "ijcnn1.t", "dcpred TRAIN OUT --from EXACT --cost 20x"),
-    Case("ijcnn1_c32_g2.model", "ijcnn1", "ijcnn1.t", "compress EXACT --sv 125 --data TRAIN -o OUT"),
-    Case("a9a_g0.1.model", "a9a", "a9a.t", "dcpred TRAIN OUT --from EXACT --cost 12x"),
-    Case("a9a_g0.1.model", "a9a", "a9a.t", "compress EXACT --ratio 2% --data TRAIN -o OUT"),
+    Case(*IJCNN1, "dcpred TRAIN OUT --from EXACT --cost 20x"),
+    Case(*IJCNN1, "compress EXACT --sv 125 --data TRAIN -o OUT", per_class=(0.005,)),
+    Case(*A9A, "dcpred TRAIN OUT --from EXACT --cost 12x"),
+    Case(*A9A, "compress EXACT --ratio 2% --data TRAIN -o OUT", per_class=(0.005,)),
     Case("usps_c10.model", "usps", "usps.t", "dcpred TRAIN OUT --from EXACT --cost 14x"),
+    # Fast models so coarse that joining them is hardly faster, or not at all.
+    Case(*IJCNN1, "compress EXACT --sv 140 --data TRAIN --select-only --start random -o OUT", FEW),
+    Case(*IJCNN1, "compress EXACT --sv 500 --select-only --start kmeans -o OUT", FEW),
+    Case(*IJCNN1, "compress EXACT --sv 800 --select-only --start kmeans -o OUT", FEW),
 ]
 
 
-def measured(case: Case, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Make the fast model, split, join, count and time."""
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Both models, the test rows and all that is known of them."""
+
+    exact: KernelExpansion
+    fast: Any
+    rows: Rows
+    labels: np.ndarray
+    asked: Asked
+
+    def draw(self, rng: np.random.Generator, different: int | None) -> np.ndarray:
+        n = len(self.rows)
+        if different is None:
+            return rng.integers(0, n, n // 2)
+        drawn = rng.integers(0, n, 2 * different)
+        seen = np.zeros(len(drawn), dtype=bool)
+        seen[np.unique(self.asked.group[drawn], return_index=True)[1]] = True
+        return drawn[: int(np.searchsorted(np.cumsum(seen), different)) + 1]
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        return np.unique(self.labels, return_inverse=True)[1].astype(np.int64)
+
+    def broken(self, error: float, limit: float, per_class: bool) -> bool:
+        """The truth of this experiment is what all rows together have."""
+        left = (self.asked.sure > error) & self.asked.differing
+        if not per_class:
+            return bool(left.mean() > limit)
+        return any(left[self.classes == one].mean() > limit for one in np.unique(self.classes))
+
+    def part(self, drawn: np.ndarray, per_class: bool) -> Asked:
+        asked = self.asked
+        values = None
+        if asked.values is not None:
+            place = np.cumsum(asked.differing) - 1
+            values = asked.values[place[drawn[asked.differing[drawn]]]]
+        part = self.classes[drawn] if per_class else np.zeros(len(drawn), dtype=np.int64)
+        sure, differing, group = asked.sure[drawn], asked.differing[drawn], asked.group[drawn]
+        return Asked(asked.head, sure, differing, group, part, int(part.max()) + 1, values)
+
+
+def known(case: Case, options: argparse.Namespace, folder: Path) -> Known:
+    """Make the fast model and ask both of every test row."""
     train, test = (plain_file(options.data, name, folder) for name in (case.train, case.test))
     source = plain_file(options.models, case.model, folder)
     paths = {"TRAIN": train, "EXACT": source, "OUT": folder / "fast"}
@@ -68,83 +129,122 @@ def measured(case: Case, options: argparse.Namespace, folder: Path) -> dict[str,
     labels = answer(exact, rows, threads=threads).predicted
     decisions = fast.decision_values(rows, threads=threads)
     differing, sure = fast.head.predict(decisions) != labels, certainty(fast.head, decisions)
-    found: dict[str, Any] = {
-        "model": case.model.removesuffix(".model"),
-        "command": case.command,
-        "rows": len(rows),
-        "differing_fast": float(differing.mean()),
-        "limits": [],
-    }
-    for limit in LIMITS:
-        rng, wrong, shares, kept = np.random.default_rng(0), 0, [], []
-        for _ in range(options.splits):
-            # Independent rows: halves without replacement would vary less than rows to come do.
-            chosen = rng.integers(0, len(rows), len(rows) // 2)
-            others = np.setdiff1d(np.arange(len(rows)), chosen)
-            try:
-                _, report = join(
-                    fast, exact, rows.take(chosen), max_diff=limit, labels=labels[chosen], threads=threads
-                )
-            except OptionError as error:  # too few rows
-                found["limits"].append({"max_diff": limit, "refused": str(error)})
-                break
-            answered = sure[others] > report.error
-            shares.append(float((answered & differing[others]).mean()))
-            kept.append(float(answered.mean()))
-            # The truth of this experiment is what all rows together have.
-            wrong += bool(((sure > report.error) & differing).mean() > limit)
-        else:
-            found["limits"].append(timing(limit, fast, exact, rows, labels, options) | {
-                "splits": options.splits,
-                "differing_unseen": float(np.mean(shares)),
-                "answered_unseen": float(np.mean(kept)),
-                "broken": wrong,
-            })  # fmt: skip
-    return found
+    values = decisions[differing] if fast.head.one_vs_rest else None
+    group, _ = groups_of(row_keys(rows))
+    asked = Asked(fast.head, sure, differing, group, np.zeros(len(rows), dtype=np.int64), 1, values)
+    return Known(exact, fast, rows, labels, asked)
 
 
-def timing(
-    limit: float, fast: Any, exact: KernelExpansion, rows: Any, labels: Any, options: Any
+def drawings(
+    found: Known, limit: float, different: int | None, count: int, *, per_class: bool = False
 ) -> dict[str, Any]:
+    """Draw, choose and count."""
+    asked, rng = found.asked, np.random.default_rng(0)
+    assert isinstance(found.fast, CountedModel)
+    fast, exact = found.fast.multiply_adds(found.rows), found.exact.multiply_adds(found.rows)
+    cost = {"operations_fast": fast, "operations_exact": exact}
+    total = {"written": 0, "broken": 0, "slower": 0, "written_same_rows": 0, "broken_same_rows": 0}
+    shares, kept, sizes = [], [], []
+    for number in range(count):
+        drawn = found.draw(rng, different)
+        part = found.part(drawn, per_class)
+        sizes.append(len(drawn))
+        if len(np.unique(part.group)) < least_rows(limit, CONFIDENCE):
+            return {"refused": "too few rows", "per_class": per_class}
+        chosen = choose(part, limit, CONFIDENCE, seed=number, **cost)
+        answered = asked.sure > chosen.error
+        total["written"] += chosen.cheaper
+        total["broken"] += chosen.cheaper and found.broken(chosen.error, limit, per_class)
+        total["slower"] += chosen.cheaper and bool(fast >= answered.mean() * exact)
+        others = np.setdiff1d(np.arange(len(asked.sure)), drawn)
+        shares.append(float((answered & asked.differing)[others].mean()))
+        kept.append(float(answered[others].mean()))
+        if per_class:
+            continue
+        error = smallest_error(part.sure[part.differing], largest_count(len(drawn), limit, CONFIDENCE))
+        if fast < float((part.sure > error).mean()) * exact:
+            total["written_same_rows"] += 1
+            total["broken_same_rows"] += found.broken(error, limit, False)
+    means = {"rows": float(np.mean(sizes)), "differing_unseen": float(np.mean(shares))}
+    means["answered_unseen"] = float(np.mean(kept))
+    return {**total, **means, "drawings": count, "per_class": per_class}
+
+
+def timing(found: Known, limit: float, repeats: int) -> dict[str, Any]:
     """Join on all rows, and take the speeds in turn."""
-    threads = usable_cores()
-    joined, report = join(fast, exact, rows, max_diff=limit, labels=labels, threads=threads)
+    threads, exact, rows = usable_cores(), found.exact, found.rows
+    joined, report = join(found.fast, exact, rows, max_diff=limit, labels=found.labels, threads=threads)
     calls = {
         "exact": partial(answer, exact, rows, threads=threads),
-        "fast": partial(answer, fast, rows, threads=threads),
+        "fast": partial(answer, found.fast, rows, threads=threads),
         "joined": partial(answer, joined, rows, exact=exact, threads=threads),
     }
-    samples = in_turn({name: timed(call) for name, call in calls.items()}, options.repeats)
+    samples = in_turn({name: timed(call) for name, call in calls.items()}, repeats)
     seconds = {name: samples.median(name) for name in calls}
-    return {"max_diff": limit, "answered": report.answered / len(rows), "seconds": seconds}
+    return {"answered": report.answered / len(rows), "seconds": seconds}
 
 
-def table(records: list[dict[str, Any]]) -> list[str]:
-    """Return the Markdown table."""
+def guarantee_table(records: list[dict[str, Any]]) -> list[str]:
+    """Return the Markdown table of the drawings."""
     out = [
-        "| exact model | fast model | alone: differ, speed | promised | answered by the fast one "
-        "| differ, unseen rows | promise broken | speed over the exact model |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "| exact model | fast model, and how much differs | rows drawn | limit | answered by the fast one "
+        "| differ, unseen rows | written | broken | no faster | on the same rows: written | broken |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for r in records:
         for line in r["limits"]:
-            head = [r["model"], f"`{r['command']}`"]
+            limit = f"{line['max_diff']:.1%}" + ", every class" * line["per_class"]
+            cells = [r["model"], f"`{r['command']}`, {r['differing_fast']:.2%}"]
             if "refused" in line:
-                cells = [*head, f"{r['differing_fast']:.2%}", f"{line['max_diff']:.1%}", "too few rows"]
-                out.append(f"| {' | '.join(cells)} | | | |")
-                continue
-            s = line["seconds"]
-            cells = [
-                *head,
-                f"{r['differing_fast']:.2%}, {s['exact'] / s['fast']:.1f}x",
-                f"{line['max_diff']:.1%}",
-                f"{line['answered_unseen']:.1%}",
-                f"{line['differing_unseen']:.3%}",
-                f"{line['broken']} of {line['splits']}",
-                f"{s['exact'] / s['joined']:.1f}x",
-            ]
+                cells += ["", limit, line["refused"], *[""] * 6]
+            else:
+                cells += [
+                    f"{line['rows']:,.0f}",
+                    limit,
+                    f"{line['answered_unseen']:.1%}",
+                    f"{line['differing_unseen']:.3%}",
+                    f"{line['written']:,} of {line['drawings']:,}",
+                    of(line["broken"], line["written"]),
+                    f"{line['slower']:,}",
+                    "" if line["per_class"] else f"{line['written_same_rows']:,}",
+                    "" if line["per_class"] else of(line["broken_same_rows"], line["written_same_rows"]),
+                ]
             out.append(f"| {' | '.join(cells)} |")
     return out
+
+
+def of(count: int, total: int) -> str:
+    """A count, and its share."""
+    return f"{count:,} ({count / total:.1%})" if total else f"{count:,}"
+
+
+def speed_table(records: list[dict[str, Any]]) -> list[str]:
+    """Return the Markdown table of the speeds over the exact model."""
+    out = [
+        "| exact model | fast model | alone: differ, speed | limit | answered by the fast one | speed |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
+    ]
+    for r in records:
+        for line in r["limits"]:
+            if "seconds" in line:
+                s = line["seconds"]
+                cells = [
+                    r["model"],
+                    f"`{r['command']}`",
+                    f"{r['differing_fast']:.2%}, {s['exact'] / s['fast']:.1f}x",
+                    f"{line['max_diff']:.1%}",
+                    f"{line['answered']:.1%}",
+                    f"{s['exact'] / s['joined']:.1f}x",
+                ]
+                out.append(f"| {' | '.join(cells)} |")
+    return out
+
+
+def put(page: Path, name: str, lines: list[str]) -> None:
+    """Put lines between the markers of a page."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
+    before, rest = page.read_text().split(begin)
+    page.write_text(before + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1])
 
 
 def main() -> None:
@@ -154,10 +254,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of data sets, plain or .xz")
     parser.add_argument("--models", type=Path, help="folder of models; default: the same")
     parser.add_argument("--only", action="append", help="only models whose name starts so (repeatable)")
-    parser.add_argument("--splits", type=int, default=200)
+    parser.add_argument("--drawings", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--no-speed", action="store_true", help="draw only; time nothing")
     parser.add_argument("--json", type=Path, help="write the raw records")
-    parser.add_argument("--page", type=Path, help="put the table between the markers of this file")
+    parser.add_argument("--page", type=Path, help="put the tables between the markers of this file")
     options = parser.parse_args()
     options.models = options.models or options.data
     records = []
@@ -165,24 +266,35 @@ def main() -> None:
         for case in CASES:
             if options.only and not any(case.model.startswith(start) for start in options.only):
                 continue
-            records.append(measured(case, options, Path(folder)))
-            print(json.dumps(records[-1]), file=sys.stderr)
+            found = known(case, options, Path(folder))
+            record: dict[str, Any] = {
+                "model": case.model.removesuffix(".model"),
+                "command": case.command,
+                "rows": len(found.rows),
+                "differing_fast": float(found.asked.differing.mean()),
+                "limits": [],
+            }
+            for limit, different in case.limits:
+                line = {"max_diff": limit, **drawings(found, limit, different, options.drawings)}
+                if not options.no_speed and different is None and "refused" not in line:
+                    line |= timing(found, limit, options.repeats)
+                record["limits"].append(line)
+            for limit in case.per_class:
+                line = drawings(found, limit, None, options.drawings, per_class=True)
+                record["limits"].append({"max_diff": limit, **line})
+            records.append(record)
+            print(json.dumps(record), file=sys.stderr)
     heading = machine(usable_cores())
     if options.json:
         options.json.write_text(json.dumps({"machine": heading, "records": records}, indent=1) + "\n")
-    lines = [
-        f"Measured on {place(heading)}; {options.splits} drawings; speeds are medians of "
-        f"{options.repeats} predictions of all test rows, the error chosen on all, in turn.",
-        "",
-        f"    {heading['command']}",
-        "",
-        *table(records),
-    ]
-    print("\n".join(lines))
-    if options.page:
-        before, rest = options.page.read_text().split(BEGIN)
-        after = rest.split(END)[1]
-        options.page.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + after)
+    told = [f"Measured on {place(heading)}", "", f"    {heading['command']}", ""]
+    tables = {"cascade": guarantee_table(records)}
+    if not options.no_speed:
+        tables["cascade-speed"] = speed_table(records)
+    for name, table in tables.items():
+        print("\n".join(table))
+        if options.page:
+            put(options.page, name, told + table)
 
 
 if __name__ == "__main__":
