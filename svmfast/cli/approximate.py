@@ -169,11 +169,13 @@ def command(
     if embed_exact and certificate == "none":
         raise OptionError("--embed-exact needs the certificate, which says what the exact model must answer")
     from svmfast.cli.inputs import open_model
+    from svmfast.cli.probabilities import outcome
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import model_bytes, save_model
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import stored_size
     from svmfast.methods.approximate import TARGET, approximate
+    from svmfast.methods.refit_probabilities import probabilities_after
     from svmfast.models.expansion import KernelExpansion
 
     loaded = open_model(model, quiet)
@@ -206,6 +208,7 @@ def command(
             progress=progress,
         )
     size = save_model(made, output)
+    probabilities = probabilities_after(loaded.model.head, made.head)
     if as_json:
         from svmfast.evaluation.json_values import finite
 
@@ -215,10 +218,12 @@ def command(
             "bytes_before": loaded.n_bytes,
             "bytes": size,
             **asdict(report),
+            "probabilities": probabilities,
         }
         raw(json.dumps(finite(values), indent=2, allow_nan=False) + "\n")
     if not quiet:
         lines(_lines(report, model, output, loaded.n_bytes, size), err=True)
+        lines(outcome(probabilities), err=True)
         remarks(report.warnings)
         if size >= loaded.n_bytes:
             remark(f"the file grew from {loaded.n_bytes:,} to {size:,} bytes")

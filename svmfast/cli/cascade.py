@@ -107,6 +107,7 @@ def command(
     Exit status 1: the rows that decide say that EXACT alone costs no more, and nothing was written.
     """
     from svmfast.cli.inputs import open_model, read_sample
+    from svmfast.cli.probabilities import warn_of_cascade
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
     from svmfast.methods.cascade import join
@@ -120,6 +121,7 @@ def command(
         raise UnsupportedError(f"{exact} is a {wanted.model.kind} model", instead)
     if given.sha256 == wanted.sha256:
         raise OptionError("FAST is EXACT itself: there is nothing to be gained")
+    warn_of_cascade(fast, exact, given.model, wanted.model)
     with progress_bar(quiet) as progress:
         rows, targets = read_sample(data, max_rows, seed, how, jobs, quiet, progress)
         assert rows is not None, "--data is required"

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     "--fit",
     type=click.Choice(["auto", "values", "labels", "pairs"]),
     default="auto",
-    help="--from: fit EXACT's decision values, or its labels; auto: labels for three or more classes. "
+    help="--from: fit EXACT's decision values, or its labels, which drops probabilities (predict -b 1); "
+    "auto: labels for three or more classes. "
     "pairs, also for --task svc: train LIBSVM on all rows (or take EXACT) and fit the values of its pairs of "
     "classes, every landmark in those of its class; one cluster, closest to the exact model.",
 )
@@ -149,6 +150,11 @@ def command(
     from svmfast.formats.target import write_atomic
 
     exact = None if source is None else open_model(source, quiet)
+    if exact is not None and source is not None:
+        from svmfast.cli.probabilities import warn_of_labels
+        from svmfast.methods.dcpred import what_is_fitted
+
+        warn_of_labels(source, exact.model, what_is_fitted(exact.model.head, fit))
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
     settings = _settings(task, fit, dataset.rows, None if exact is None else exact.model, given)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from svmfast.cli.messages import line, lines, raw, rounded_up
+from svmfast.cli.probabilities import outcome
 from svmfast.display import shell_line
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def _lines(report: DcpredReport, model: str, size: int, cost: dict[str, float]) 
         if held.get("trained_on"):
             said.append("the exact model was trained on such rows: unseen ones agree less")
         lines.append(f"held out    {held['rows']:,.0f} rows: {'; '.join(said)}")
+    lines += outcome(report.probabilities, held)
     lines += [
         f"prediction  {cost['linear_cost']:.3g} times a linear model's time, "
         f"{cost['counted_cost']:.3g} times its multiply-adds",

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from svmfast.cli.messages import line, lines, raw
+from svmfast.cli.probabilities import outcome
 
 if TYPE_CHECKING:
     from svmfast.methods.meka import CrossValidation, ErrorReport, MekaReport
@@ -67,6 +68,7 @@ def _lines(report: MekaReport, model: str, size: int, cost: dict[str, float]) ->
         if "labels_differing" in h:
             line += f"; {h['labels_differing']:.0f} of {h['rows']:.0f} labels differ"
         lines.append(line)
+    lines += outcome(report.probabilities, report.held_out)
     lines += [
         f"prediction  {cost['linear_cost']:.3g} times a linear model's time, "
         f"{cost['counted_cost']:.3g} times its multiply-adds",

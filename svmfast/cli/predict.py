@@ -136,8 +136,7 @@ def command(
         )
     if tolerance is not None and not certify and wanted.exact is None:
         raise OptionError("--tolerance goes with --certify or --exact")
-    falls_back = wanted.exact is not None
-    require(loaded, probability=wanted.probability, bound=bound, certify=certify, fallback=falls_back)
+    require(loaded, probability=wanted.probability, bound=bound, certify=certify, exact=wanted.exact)
     tally = _Tally(loaded)
     _run(loaded, wanted, tally, data, output, how, quiet, jobs)
     if not quiet:

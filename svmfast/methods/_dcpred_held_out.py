@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from svmfast.methods._compress_statement import ErrorStatement
 from svmfast.methods.binomial import clopper_pearson
 from svmfast.methods.equal_rows import groups_of
+from svmfast.methods.refit_probabilities import probability_error
 from svmfast.models.base import Model
 from svmfast.models.certified import certainty
 from svmfast.rows import Rows
@@ -35,12 +36,14 @@ def held_out(
     -------
     dict
         ``rows``. Of |difference of decision values|, where they correspond: ``median``, ``quantile_99``,
-        ``quantile_999``, ``largest``. But for regression ``label_agreement`` with the ends of its
-        Clopper-Pearson interval at 95 %, ``agreement_low`` and ``agreement_high``, and ``fallback_error``.
-        That is an error for `predict --exact EXACT --assume-error`: where values were fitted, the 99.9 %
-        quantile of their difference; where labels were, the same quantile of what a row's values would have
-        to be wrong by for its label to be another than the exact one. ``trained_on`` 1, added by
-        :func:`svmfast.methods.dcpred.fit_exact`: `exact` was trained on these rows, others will agree less.
+        ``quantile_999``, ``largest``, and of |difference of probabilities| where there are any
+        ``probability_mean`` and ``probability_max``. But for regression ``label_agreement`` with the ends of
+        its Clopper-Pearson interval at 95 %, ``agreement_low`` and ``agreement_high``, and
+        ``fallback_error``. That is an error for `predict --exact EXACT --assume-error`: where values were
+        fitted, the 99.9 % quantile of their difference; where labels were, the same quantile of what a row's
+        values would have to be wrong by for its label to be another than the exact one. ``trained_on`` 1,
+        added by :func:`svmfast.methods.dcpred.fit_exact`: `exact` was trained on these rows, others
+        will agree less.
     """
     n = len(aside)
     if not n:
@@ -52,6 +55,7 @@ def held_out(
         median, q99, q999 = np.quantile(difference, [0.5, 0.99, 0.999], method="higher")
         found |= {"median": float(median), "quantile_99": float(q99), "quantile_999": float(q999)}
         found |= {"largest": float(difference.max())}
+        found |= probability_error(exact.head, ours, theirs)
     if not exact.head.is_regression:
         same = model.head.predict(ours) == exact.head.predict(theirs)
         low, high = clopper_pearson(int(np.count_nonzero(same)), n)

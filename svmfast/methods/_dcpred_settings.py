@@ -199,6 +199,9 @@ class DcpredReport:
     held_out : dict or None
         --from: the error on rows never looked at before, as :func:`_dcpred_held_out.held_out` gives it.
     seconds : dict of str to float
+    probabilities : str
+        What became of the exact model's: ``none`` to begin with, ``kept``, or ``dropped`` where labels were
+        fitted, one value a class, of which LIBSVM's probabilities of pairs are not defined.
     """
 
     task: str
@@ -220,3 +223,4 @@ class DcpredReport:
     candidates: tuple[Candidate, ...]
     held_out: Mapping[str, float] | None
     seconds: Mapping[str, float]
+    probabilities: str = "none"

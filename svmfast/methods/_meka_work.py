@@ -13,6 +13,7 @@ from svmfast.kernels import Kernel
 from svmfast.methods._meka_blocks import block_ridge, block_svc
 from svmfast.methods._meka_plan import MekaSettings, check_blocks, plan_bytes
 from svmfast.methods._meka_solve import assemble, meka_ridge, meka_svc
+from svmfast.methods.refit_probabilities import probability_error
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
 from svmfast.progress import Progress, silent
@@ -143,6 +144,7 @@ def choose_on_held_out(
     told = {f"q{q}": float(np.quantile(miss[best], q / 100)) for q in (50, 90, 99)}
     told["max"], told["mean"] = float(miss[best].max()), float(miss[best].mean())
     told["rows"] = float(len(outside))
+    told |= probability_error(head, values[best], targets[held])
     if not head.is_regression:
         told["labels_differing"] = float(
             np.count_nonzero(head.predict(values[best]) != head.predict(targets[held]))

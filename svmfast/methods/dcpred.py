@@ -34,6 +34,7 @@ from svmfast.methods._dcpred_settings import (
 from svmfast.methods._dcpred_work import Exact, Stopwatch, Training, build_tree, train_tree
 from svmfast.methods._meka_solve import svc_targets
 from svmfast.methods.equal_rows import row_keys
+from svmfast.methods.refit_probabilities import probabilities_after
 from svmfast.methods.train import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -58,6 +59,7 @@ __all__ = [
     "fit_exact",
     "fit_ridge",
     "fit_svc",
+    "what_is_fitted",
 ]
 
 IntArray = NDArray[np.int64]
@@ -153,10 +155,11 @@ def fit_exact(
     settings : DcpredSettings
         One gamma; `strengths` is the lambda of fitting decision values.
     fit : {"auto", "values", "labels", "pairs"}
-        Fit the exact decision values of all functions, keeping the exact head with its probabilities; or the
-        exact model's labels, one function a class. auto: labels for three or more classes, whose many pairs
-        would share each leaf's landmarks, values else. pairs: the values, with every landmark in the pairs
-        of its class alone; one cluster.
+        Fit the exact decision values of all functions, keeping the exact head with its probabilities
+        (LIBSVM's coupling of the pairs, with probA and probB as they are); or the exact model's labels, one
+        function a class, which have no probabilities. auto: labels for three or more classes, whose many
+        pairs would share each leaf's landmarks, values else. pairs: the values, with every landmark in the
+        pairs of its class alone; one cluster.
     cost : float
         C of fitting labels.
 
@@ -173,8 +176,7 @@ def fit_exact(
         raise UnsupportedError(
             "the model has a single class and no decision function", "it needs no conversion"
         )
-    if fit == "auto":
-        fit = "labels" if head.is_classifier and head.n_classes > 2 else "values"
+    fit = what_is_fitted(head, fit)
     if fit in ("labels", "pairs") and not head.is_classifier:
         raise OptionError(f"--fit {fit} is for classifiers; this is a {head.svm_type} model")
     if fit == "pairs":
@@ -185,7 +187,8 @@ def fit_exact(
             training, exact, settings, None, threads, provenance or {}, progress, Stopwatch()
         )
         told = None if statement is None else as_held_out(statement)
-        return model, replace(report, held_out=told)
+        after = probabilities_after(head, model.head)
+        return model, replace(report, held_out=told, probabilities=after)
     keys = row_keys(rows)
     chosen, kept = rows_aside(keys, settings.seed)
     aside, inside = rows.take(chosen), rows.take(np.flatnonzero(~kept))
@@ -210,7 +213,15 @@ def fit_exact(
     found = held_out(exact, model, aside, values_fitted=fit == "values", threads=threads)
     if found is not None and trained_on:
         found["trained_on"] = 1.0
-    return model, replace(report, held_out=found)
+    after = probabilities_after(head, model.head)
+    return model, replace(report, held_out=found, probabilities=after)
+
+
+def what_is_fitted(head: Head, fit: str) -> str:
+    """Return what `fit` stands for in converting a model with this head; only ``auto`` leaves it open."""
+    if fit != "auto":
+        return fit
+    return "labels" if head.is_classifier and head.n_classes > 2 else "values"
 
 
 def cross_validate_dcpred(

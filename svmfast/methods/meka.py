@@ -18,6 +18,7 @@ from svmfast.methods._meka_error import BaselineError, ErrorReport, baseline_err
 from svmfast.methods._meka_plan import MekaSettings, plan_bytes
 from svmfast.methods._meka_solve import svc_targets
 from svmfast.methods._meka_work import CrossValidation, Work, choose_on_held_out, cross_validate, score
+from svmfast.methods.refit_probabilities import probabilities_after
 from svmfast.models.base import Model
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
@@ -77,8 +78,11 @@ class MekaReport:
     cross_validation : tuple of CrossValidation
     folds : int or None
     held_out : dict or None
-        --from: quantiles of |difference of decision values| on held-out rows, and labels that differ there.
+        --from: quantiles of |difference of decision values| on held-out rows, labels that differ there, and
+        ``probability_mean`` and ``probability_max`` of |difference of probabilities| where there are any.
     seconds : dict of str to float
+    probabilities : str
+        What became of the exact model's: ``none`` to begin with, or ``kept``.
     """
 
     task: str
@@ -100,6 +104,7 @@ class MekaReport:
     folds: int | None
     held_out: Mapping[str, float] | None
     seconds: Mapping[str, float]
+    probabilities: str = "none"
 
 
 def fit_ridge(
@@ -248,6 +253,7 @@ def _fit(
         folds=settings.folds,
         held_out=held_out,
         seconds=seconds,
+        probabilities=probabilities_after(head, model.head) if task == "exact" else "none",
     )
     return model, report
 

@@ -1,4 +1,4 @@
-"""Probability parameters for a model whose decision values have changed a little."""
+"""Probability parameters for a model whose decision values changed a little, and what became of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,42 @@ import numpy as np
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
+
+
+def probabilities_after(exact: Head, made: Head) -> str:
+    """Tell what a conversion did to probabilities: ``none`` (there were none), kept, refitted or dropped."""
+    if not exact.has_probability:
+        return "none"
+    if not made.has_probability:
+        return "dropped"
+    pairs = zip(_parameters(exact), _parameters(made), strict=True)
+    return "kept" if all(np.array_equal(a, b) for a, b in pairs) else "refitted"
+
+
+def _parameters(head: Head) -> tuple[FloatArray, ...]:
+    given = (head.prob_a, head.prob_b, head.density_marks)
+    return tuple(np.zeros(0) if values is None else values for values in given)
+
+
+def probability_error(head: Head, ours: FloatArray, theirs: FloatArray) -> dict[str, float]:
+    """Return how far probabilities move with the decision values, where parameters are kept.
+
+    Parameters
+    ----------
+    head : Head
+        Of both models.
+    ours, theirs : (n, p) float64
+        Decision values of the converted model and of the exact one; n > 0.
+
+    Returns
+    -------
+    dict
+        ``probability_mean`` and ``probability_max`` of |difference|; empty where a row has no probabilities.
+    """
+    if head.is_regression or not head.has_probability:
+        return {}
+    difference = np.abs(head.probabilities(ours) - head.probabilities(theirs))
+    return {"probability_mean": float(difference.mean()), "probability_max": float(difference.max())}
 
 
 def refit_probabilities(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from svmfast.certificate import pairs_in_doubt
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import BoundedModel, Model, bounded
+from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certified_rows, certifies, fall_back
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -64,18 +65,17 @@ def require(
     probability: bool = False,
     bound: bool = False,
     certify: bool = False,
-    fallback: bool = False,
+    exact: KernelExpansion | None = None,
 ) -> None:
-    """Raise UnsupportedError unless `model` can give what is asked for."""
+    """Raise UnsupportedError unless `model`, with `exact` behind it if given, can give what is asked for."""
     if isinstance(model, KernelExpansion) and model.kernel.kind == "precomputed":
         raise UnsupportedError(
             "prediction with a precomputed kernel needs kernel values instead of features",
             "use svm-predict for such models",
         )
-    if probability and not model.head.has_probability:
-        raise UnsupportedError(
-            "the model does not support probability estimates", "train with -b 1, or predict without -b 1"
-        )
+    missing = missing_probability(model, exact) if probability else None
+    if missing is not None:
+        raise missing
     if bound and not isinstance(model, BoundedModel):
         raise UnsupportedError(
             "the model has no validity bound", "ask for that of a model which approximate made"
@@ -90,10 +90,55 @@ def require(
             "the model's errors are assumed, not proven: it has no certificate",
             "predict without asking for one",
         )
-    if (certify and not certifies(model)) or (fallback and not bounds_its_error(model)):
+    if (certify and not certifies(model)) or (exact is not None and not bounds_its_error(model)):
         raise UnsupportedError(
             "the model carries no certificate", "make it with approximate, without --no-certificate"
         )
+
+
+def missing_probability(model: Model, exact: KernelExpansion | None = None) -> UnsupportedError | None:
+    """Return why `model`, with `exact` behind it if given, has no probabilities; None where it has.
+
+    What a conversion does to them follows from the head and from what the file says of its origin: all keep
+    the exact model's but for those that fit its labels.
+    """
+    subject, inner = "the model", model
+    if isinstance(model, CascadeModel):
+        subject, inner = "the fast model of the two", model.fast
+    head, origin = inner.head, getattr(inner, "provenance", {})
+    if not head.has_probability:
+        if head.one_vs_rest:
+            return UnsupportedError(
+                f"{subject} has one decision value for each class, of which LIBSVM's probabilities of pairs "
+                "of classes are not defined",
+                "predict without -b 1, or convert with dcpred --fit values or pairs",
+            )
+        if origin.get("method") == "dcpred" and origin.get("parameters", "").startswith("task labels,"):
+            return UnsupportedError(
+                f"{subject} was fitted to labels, not to decision values: probabilities of the exact model "
+                "do not apply to it",
+                "predict without -b 1, or convert with dcpred --fit values",
+            )
+        if "source" in origin:
+            return UnsupportedError(
+                f"{subject} was converted from one without probabilities",
+                "train that one with -b 1, or predict without -b 1",
+            )
+        return UnsupportedError(
+            f"{subject} does not support probability estimates", "train with -b 1, or predict without -b 1"
+        )
+    if exact is not None and not exact.head.same_functions(head):
+        return UnsupportedError(
+            "the model and the exact one have values of other classes, or in another order, so probabilities "
+            "of the two cannot be mixed",
+            "predict without probabilities",
+        )
+    if exact is not None and not exact.head.has_probability:
+        return UnsupportedError(
+            "the exact model does not support probability estimates",
+            "give one trained with -b 1, or predict without -b 1",
+        )
+    return None
 
 
 def answer(
@@ -134,7 +179,7 @@ def answer(
     UnsupportedError
         The model has no probabilities, no bound or no certificate, or its kernel has no function of vectors.
     """
-    require(model, probability=probability, bound=bound, certify=certify, fallback=exact is not None)
+    require(model, probability=probability, bound=bound, certify=certify, exact=exact)
     certify = certify or exact is not None
     head = model.head
     if isinstance(model, KernelExpansion) and not (probability or certify or head.is_regression):
@@ -143,17 +188,6 @@ def answer(
     certified, error_bounds, proven = None, None, False
     # As one value a class here and one a pair there: the exact model can give its label only.
     other_values = exact is not None and not exact.head.same_functions(head)
-    if probability and other_values:
-        raise UnsupportedError(
-            "the model and the exact one have values of other classes, or in another order, so probabilities "
-            "of the two cannot be mixed",
-            "predict without probabilities",
-        )
-    if probability and exact is not None and not exact.head.has_probability:
-        raise UnsupportedError(
-            "the exact model does not support probability estimates",
-            "give one trained with -b 1, or predict without -b 1",
-        )
     if certify and bounds_its_error(model):
         proven = model.proven
         decisions, bounds = model.certified_values(rows, threads=threads)

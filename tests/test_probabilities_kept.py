@@ -1,0 +1,132 @@
+"""What conversions do to the probabilities of a `-b 1` model: kept, refitted, or dropped with a warning."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import data, model, svmfast
+
+from svmfast import dcpred, predict, read_svmlight
+from svmfast.errors import UnsupportedError
+from svmfast.formats.detect import load_model
+from svmfast.methods.dcpred import DcpredSettings
+
+IRIS, TRAIN, TEST = model("iris_c_rbf_prob"), data("iris.train"), data("iris.test")
+CANNOT = b"has one decision value for each class, of which LIBSVM's probabilities of pairs of classes are not"
+
+
+def probabilities(path: str | Path, test: Path = TEST) -> np.ndarray:
+    done = svmfast("predict", "-b", "1", "-q", test, path)
+    assert done.returncode == 0, done.stderr
+    found: np.ndarray = np.loadtxt(io.BytesIO(done.stdout), skiprows=1)[:, 1:]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("approximate", IRIS, "-o", "OUT", "--order", "4"), "kept"),
+        (("approximate", IRIS, "-o", "OUT", "--order", "2", "--cells", "4"), "kept"),
+        (("compress", IRIS, "-o", "OUT", "--sv", "12", "--iterations", "50"), "kept"),
+        (("compress", IRIS, "-o", "OUT", "--sv", "12", "--iterations", "50", "--data", TRAIN), "refitted"),
+        (("meka", TRAIN, "OUT", "--from", IRIS, "--clusters", "2"), "kept"),
+        (("dcpred", TRAIN, "OUT", "--from", IRIS, "--clusters", "2", "--fit", "values"), "kept"),
+        (("dcpred", TRAIN, "OUT", "--from", IRIS, "--landmarks", "15", "--fit", "pairs"), "kept"),
+    ],
+)
+def test_conversions_of_three_classes_have_probabilities(
+    words: tuple[str, ...], what: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    done = svmfast(*(out if word == "OUT" else word for word in words), "--json")
+    assert done.returncode == 0, done.stderr
+    assert b"warning" not in done.stderr
+    report = json.loads(done.stdout)
+    assert report["probabilities"] == what
+    difference = np.abs(probabilities(out) - probabilities(IRIS))
+    assert difference.mean() < 0.02
+    mine, theirs = load_model(out).head, load_model(IRIS).head
+    assert mine.prob_a is not None
+    assert theirs.prob_a is not None
+    assert np.array_equal(mine.prob_a, theirs.prob_a) == (what != "refitted")
+    if "--fit" in words and "values" in words:
+        assert 0 < report["held_out"]["probability_mean"] < report["held_out"]["probability_max"]
+        shown = f"{report['held_out']['probability_mean']:.3g} on average"
+        assert shown in done.stderr.decode()
+
+
+def test_dcpred_says_before_it_starts_that_labels_have_none(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    missing = svmfast("dcpred", tmp_path / "missing", out, "--from", IRIS, "-q")
+    assert missing.returncode == 2
+    first, last = missing.stderr.decode().splitlines()
+    assert first.startswith(f"svmfast: warning: the probabilities of {IRIS} will be dropped: --fit labels")
+    assert first.endswith("--fit values or --fit pairs keeps them")
+    assert "missing" in last
+    done = svmfast("dcpred", TRAIN, out, "--from", IRIS, "--clusters", "2", "--tune", "5", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["probabilities"] == "dropped"
+    assert b"probability dropped: predict -b 1 will refuse the model" in done.stderr
+    refused = svmfast("predict", "-b", "1", TEST, out)
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    assert b"the model " + CANNOT in refused.stderr
+    assert b"train with -b 1" not in refused.stderr
+    without = svmfast(
+        "dcpred", TRAIN, out, "--from", model("iris_c_sigmoid"), "-g", "0.5", "-q", "--tune", "0"
+    )
+    assert (without.returncode, without.stderr) == (0, b"")
+
+
+def test_predict_names_the_cause(tmp_path: Path) -> None:
+    rows, out = data("breast.test"), tmp_path / "out"
+    assert svmfast("approximate", model("breast_c_rbf"), "-o", out, "-q").returncode == 0
+    done = svmfast("predict", "-b", "1", rows, out)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"the model was converted from one without probabilities; train that one with -b 1" in done.stderr
+    train = read_svmlight(data("breast.train"))
+    exact = load_model(model("breast_c_rbf_prob"))
+    settings = DcpredSettings((0.1,), (0.001,), clusters=2, landmarks=4, iterations=0)
+    fitted, report = dcpred(train, exact=exact, fit="labels", settings=settings)
+    assert report.probabilities == "dropped"
+    with pytest.raises(UnsupportedError, match="was fitted to labels, not to decision values"):
+        predict(fitted, train, probability=True)
+    trained, report = dcpred(train, settings=settings)
+    assert report.probabilities == "none"
+    with pytest.raises(UnsupportedError, match="the model does not support probability estimates"):
+        predict(trained, train, probability=True)
+
+
+def test_a_cascade_says_whose_probabilities_are_missing(tmp_path: Path) -> None:
+    fast, both = tmp_path / "fast", tmp_path / "both"
+    words = (
+        "dcpred",
+        TRAIN,
+        fast,
+        "--from",
+        IRIS,
+        "--clusters",
+        "1",
+        "--landmarks",
+        "5",
+        "--tune",
+        "5",
+        "-q",
+    )
+    assert svmfast(*words).returncode == 0
+    done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q")
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.decode().splitlines()[0]
+    assert said.startswith(f"svmfast: warning: predict -b 1 will refuse the result, though {IRIS} has")
+    refused = svmfast("predict", "-b", "1", TEST, both)
+    assert refused.returncode == 2
+    assert b"the fast model of the two " + CANNOT in refused.stderr
+    # Where the fast model kept them there is nothing to say.
+    words = ("compress", IRIS, "--sv", "10", "--iterations", "5", "-o", fast, "-q")
+    assert svmfast(*words).returncode == 0
+    done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q")
+    assert (done.returncode, b"-b 1" in done.stderr) == (0, False)
+    assert probabilities(both).shape == (50, 3)
