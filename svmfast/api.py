@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.answer import Answer, answer
 from svmfast.models.cascade import CascadeModel
+from svmfast.models.memory import MEMORY, require_memory
 from svmfast.rows import FloatArray, Rows, as_rows
 from svmfast.threads import thread_count
 
@@ -42,6 +43,7 @@ def predict(
     tolerance: float | None = None,
     precision: Literal["auto", "double"] = "auto",
     threads: int | None = None,
+    memory: int = MEMORY,
 ) -> Answer:
     """Return what a model says of rows, by LIBSVM's rules.
 
@@ -70,6 +72,8 @@ def predict(
         never. The answer is the same.
     threads : int, optional
         Default: the cores this process may use. The answer is the same for every number.
+    memory : int
+        Most bytes that a model may take.
 
     Returns
     -------
@@ -83,10 +87,12 @@ def predict(
         the model it was made from.
     OptionError
         `exact` for regression without a tolerance, or a tolerance without `certify` or `exact`.
+    MemoryLimitError
+        A model would take more than `memory`.
     """
     if tolerance is not None and not certify and exact is None:
         raise OptionError("a tolerance goes with certify or exact")
-    given = _model(model)
+    given = _model(model, memory)
     if exact is None and isinstance(given, CascadeModel):
         exact = given.exact
     return answer(
@@ -95,22 +101,23 @@ def predict(
         probability=probability,
         bound=bound,
         certify=certify,
-        exact=None if exact is None else _original(given, exact),
+        exact=None if exact is None else _original(given, exact, memory),
         tolerance=tolerance,
         single_precision=precision == "auto",
         threads=thread_count(threads),
     )
 
 
-def _original(model: Model, exact: Model | str | os.PathLike[str]) -> KernelExpansion:
+def _original(model: Model, exact: Model | str | os.PathLike[str], memory: int) -> KernelExpansion:
     """Return `exact`; UnsupportedError where it cannot be the model that `model` was made from."""
     from svmfast.models.certified import check_exact
 
     if not isinstance(exact, str | os.PathLike):
+        require_memory(exact, memory)
         return check_exact(model, exact)
     from svmfast.formats.detect import open_model
 
-    opened = open_model(exact)
+    opened = open_model(exact, memory=memory)
     source = getattr(model, "provenance", {}).get("source")
     if source is not None and source != f"sha256:{opened.sha256}":
         raise UnsupportedError(
@@ -160,7 +167,7 @@ def compress(
     from svmfast.methods.compress_search import search
     from svmfast.models.expansion import KernelExpansion
 
-    exact = _model(model)
+    exact = _model(model, settings.get("memory", MEMORY))
     if not isinstance(exact, KernelExpansion):
         raise UnsupportedError(f"this is a {exact.kind} model", "give the LIBSVM model")
     if labels is None:
@@ -196,6 +203,7 @@ def cascade(
     per_class: bool = False,
     seed: int = 0,
     threads: int | None = None,
+    memory: int = MEMORY,
 ) -> tuple[CascadeModel, CascadeReport]:
     """Join a fast model and the exact one, with a statistical guarantee of how many labels differ.
 
@@ -218,6 +226,8 @@ def cascade(
         A fifth of the rows, drawn at random, decides whether joining is cheaper; the rest chooses the error.
     threads : int, optional
         Default: the cores this process may use. The result is the same for every number.
+    memory : int
+        Most bytes that a model may take.
 
     Returns
     -------
@@ -238,9 +248,9 @@ def cascade(
     from svmfast.methods.cascade import join
     from svmfast.models.certified import check_same_labels
 
-    quick, source = _model(fast), None
+    quick, source = _model(fast, memory), None
     if isinstance(exact, str | os.PathLike):
-        opened = open_model(exact)
+        opened = open_model(exact, memory=memory)
         exact, source = opened.model, f"sha256:{opened.sha256}"
     if labels is None:
         labels = getattr(data, "labels", None)
@@ -265,6 +275,7 @@ def compare(
     *,
     threads: int | None = None,
     repeats: int = 5,
+    memory: int = MEMORY,
 ) -> Comparison:
     """Compare models with the first one, the exact one, on the same rows.
 
@@ -279,6 +290,8 @@ def compare(
         Default: the cores this process may use.
     repeats : int
         Timed predictions of each model; the median counts.
+    memory : int
+        Most bytes that each model may take.
 
     Returns
     -------
@@ -302,7 +315,7 @@ def compare(
     entrants = []
     for name, given in named.items():
         start = time.perf_counter()
-        model = _model(given)
+        model = _model(given, memory)
         taken = time.perf_counter() - start
         if isinstance(given, str | os.PathLike):
             entrants.append(Entrant(name, model, os.path.getsize(given), taken))
@@ -325,6 +338,7 @@ def bound_check(
     gamma: float | None = None,
     order: int | None = None,
     tolerance: float | None = None,
+    memory: int = MEMORY,
 ) -> BoundReport:
     """Tell for which gamma RBF models on data can be approximated, or whether rows are inside the bound.
 
@@ -340,6 +354,8 @@ def bound_check(
     tolerance : float, optional
         With a certified model: count a row as certified only if its error bound is at most this; regression
         is not counted without.
+    memory : int
+        Most bytes that the model may take.
 
     Returns
     -------
@@ -353,7 +369,7 @@ def bound_check(
         raise OptionError("model and gamma exclude each other: a model has a gamma of its own")
     blocks: Iterable[Rows] = [_rows(data)]
     if model is not None:
-        return check_model(blocks, _model(model), order=order, tolerance=tolerance)
+        return check_model(blocks, _model(model, memory), order=order, tolerance=tolerance)
     if tolerance is not None:
         raise OptionError("a tolerance is for the certificate of a model; give the model too")
     return check_data(lambda: blocks, gamma, order=2 if order is None else order)
@@ -434,7 +450,7 @@ def dcpred(
 
     rows, cores = _rows(data), thread_count(threads)
     if exact is not None:
-        original = _model(exact)
+        original = _model(exact, settings.memory if settings else MEMORY)
         gamma = 1.0 / max(1, rows.n_columns)
         if isinstance(original, KernelExpansion) and original.kernel.gamma > 0:
             gamma = original.kernel.gamma
@@ -461,11 +477,12 @@ def _labels(data: Any, labels: ArrayLike | None) -> FloatArray:
     return values
 
 
-def _model(model: Model | str | os.PathLike[str]) -> Model:
+def _model(model: Model | str | os.PathLike[str], memory: int) -> Model:
     if isinstance(model, str | os.PathLike):
         from svmfast.formats.detect import load_model
 
-        return load_model(model)
+        return load_model(model, memory=memory)
+    require_memory(model, memory)
     return model
 
 

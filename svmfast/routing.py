@@ -11,6 +11,9 @@ from svmfast.rows import Rows
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+#: The children of a node are padded to a multiple of this (routed.hpp).
+ROUTER_WIDTH = 16
+
 
 class Router:
     """A tree of centres: a row goes from the root to the nearest child until it reaches a leaf, its cell.

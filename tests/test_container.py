@@ -40,6 +40,7 @@ class Sample:
 
     kind: ClassVar[str] = "sample"
     n_features: ClassVar[int] = 3
+    working_bytes: ClassVar[int] = 0
     schema: ClassVar[Schema] = Schema(
         scalars=(
             *base.HEAD_SCALARS,

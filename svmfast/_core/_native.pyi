@@ -113,6 +113,7 @@ class Router:
     @property
     def cells(self) -> int: ...
 
+def count_columns(start: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int64]: ...
 def group_rows(
     cell: NDArray[np.int32],
     cells: int,

@@ -114,6 +114,19 @@ std::tuple<Out<std::int64_t>, Out<std::int64_t>, Out<std::int64_t>, Out<std::int
             give(std::move(out_values), {nnz})};
 }
 
+// How many different columns the entries start[g] .. start[g + 1] have, for each g.
+Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices) {
+    const std::size_t groups = start.shape(0) - 1;
+    std::unique_ptr<std::int64_t[]> out(new std::int64_t[groups]);
+    for (std::size_t g = 0; g < groups; ++g) {
+        const std::int64_t first = start.data()[g], last = start.data()[g + 1];
+        if (first < 0 || last < first || static_cast<std::size_t>(last) > indices.shape(0))
+            throw std::invalid_argument("entries that do not exist");
+        out[g] = ActiveColumns::distinct(indices.data() + first, last - first).size();
+    }
+    return give(std::move(out), {groups});
+}
+
 L1Panels l1_panels(const double *x, std::size_t n, std::size_t columns, double gamma) {
     L1Panels p;
     p.n = n;
@@ -214,6 +227,7 @@ void register_routed(nanobind::module_ &m) {
         .def("route", &Router::route, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("threads"))
         .def_ro("cells", &Router::cells);
+    m.def("count_columns", &count_columns, nb::arg("start").noconvert(), nb::arg("indices").noconvert());
     m.def("group_rows", &group_rows, nb::arg("cell").noconvert(), nb::arg("cells"), nb::arg("indptr").noconvert(),
           nb::arg("indices").noconvert(), nb::arg("values").noconvert());
     nb::class_<LaplacianSums>(m, "LaplacianSums")

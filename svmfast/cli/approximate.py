@@ -120,7 +120,7 @@ def default_output(model: str) -> str:
     default="2G",
     show_default=True,
     metavar="SIZE",
-    help="Refuse what needs larger arrays.",
+    help="Refuse a model, or work, that needs more memory.",
 )
 @options.as_json
 @options.quiet
@@ -178,7 +178,7 @@ def command(
     from svmfast.methods.refit_probabilities import probabilities_after
     from svmfast.models.expansion import KernelExpansion
 
-    loaded = open_model(model, quiet)
+    loaded = open_model(model, memory, quiet)
     if not isinstance(loaded.model, KernelExpansion):
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model already", "give the LIBSVM model")
     if tolerance is not None and not loaded.model.head.is_regression:

@@ -18,6 +18,7 @@ from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import Bound, BoundReport
+    from svmfast.formats.detect import LoadedModel
 
 OUTSIDE = 1
 
@@ -59,6 +60,7 @@ OUTSIDE = 1
 )
 @options.as_json
 @options.quiet_but_report
+@options.model_memory
 @options.data_format
 @options.jobs
 def command(
@@ -71,6 +73,7 @@ def command(
     tolerance: float | None,
     as_json: bool,
     quiet: bool,
+    memory: int,
     how: DataFormat,
     jobs: int,
 ) -> int:
@@ -96,7 +99,10 @@ def command(
     if model is None:
         report = _check_data(data, gamma, 2 if order is None else order, how, quiet, jobs)
     else:
-        report = _check_model(data, model, asked, order, center is not None, how, quiet, jobs)
+        from svmfast.cli.inputs import open_model
+
+        opened = open_model(model, memory, quiet)
+        report = _check_model(data, opened, asked, order, center is not None, how, quiet, jobs)
     if as_json:
         raw(json.dumps(_as_dict(report, data, model, asked), indent=2, allow_nan=False) + "\n")
     else:
@@ -146,7 +152,7 @@ def _check_data(
 
 def _check_model(
     data: str,
-    path: str,
+    opened: LoadedModel,
     asked: _Asked,
     order: int | None,
     choose_center: bool,
@@ -154,14 +160,14 @@ def _check_model(
     quiet: bool,
     jobs: int,
 ) -> BoundReport:
-    from svmfast.cli.inputs import open_model, read_through
+    from svmfast.cli.inputs import read_through
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.bound_check import check_model
     from svmfast.models.base import BoundedModel, bounded
     from svmfast.models.certified import certifies
     from svmfast.models.expansion import KernelExpansion
 
-    model = open_model(path, quiet).model
+    model = opened.model
     for option, given in (("--center", choose_center), ("--order", order is not None)):
         if given and not isinstance(model, KernelExpansion):
             raise OptionError(f"{option} is for exact models: what was approximated already has its own")
@@ -177,7 +183,8 @@ def _check_model(
     if isinstance(model, BoundedModel) and not bounded(model) and asked.certified_percent is None:
         certified = "--require-certified judges by the certificate"
         raise UnsupportedError(
-            f"{path}: no validity bound is known of a model that was calibrated or shortened to fit a size",
+            f"{opened.path}: no validity bound is known of a model that was calibrated or shortened to fit "
+            "a size",
             certified if certifies(model) else "compare it with the exact model",
         )
     with progress_bar(quiet) as progress:

@@ -78,6 +78,7 @@ _NEGATIVE = 1
 @options.seed
 @options.as_json
 @options.quiet
+@options.model_memory
 @options.data_format
 @options.jobs
 def command(
@@ -92,6 +93,7 @@ def command(
     seed: int,
     as_json: bool,
     quiet: bool,
+    memory: int,
     how: DataFormat,
     jobs: int,
 ) -> int:
@@ -113,7 +115,7 @@ def command(
     from svmfast.methods.cascade import join
     from svmfast.models.expansion import KernelExpansion
 
-    given, wanted = open_model(fast, quiet), open_model(exact, quiet)
+    given, wanted = open_model(fast, memory, quiet), open_model(exact, memory, quiet)
     if not isinstance(wanted.model, KernelExpansion):
         instead = "give the LIBSVM model"
         if isinstance(given.model, KernelExpansion):

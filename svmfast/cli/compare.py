@@ -63,6 +63,7 @@ _LEAST_NAME = 8
     help="Timed predictions of each model; the median counts.",
 )
 @options.quiet_but_report
+@options.model_memory
 @options.data_format
 @options.jobs
 def command(
@@ -74,6 +75,7 @@ def command(
     max_diff: float | None,
     repeats: int,
     quiet: bool,
+    memory: int,
     how: DataFormat,
     jobs: int,
 ) -> int:
@@ -92,7 +94,7 @@ def command(
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.compare import compare
 
-    entrants = [_load(path, quiet) for path in (exact, *candidates)]
+    entrants = [_load(path, memory, quiet) for path in (exact, *candidates)]
     regression = entrants[0].model.head.is_regression
     if max_diff is not None and regression:
         raise OptionError("--max-diff counts labels, which regression models do not have")
@@ -118,15 +120,18 @@ def command(
     return 0 if max_diff is None else _judge(result, max_diff, quiet)
 
 
-def _load(path: str, quiet: bool) -> Entrant:
+def _load(path: str, memory: int, quiet: bool) -> Entrant:
     from svmfast.cli.inputs import open_model
     from svmfast.evaluation.compare import Entrant
     from svmfast.evaluation.timing import measure
     from svmfast.formats.detect import load_model
 
-    opened = open_model(path, quiet)  # warms up, and says what is to be remarked
+    opened = open_model(path, memory, quiet)  # warms up, and says what is to be remarked
     model, timing = measure(
-        lambda: load_model(path), repeats=READ_REPEATS, limit_seconds=READ_SECONDS, warm_up=False
+        lambda: load_model(path, memory=memory),
+        repeats=READ_REPEATS,
+        limit_seconds=READ_SECONDS,
+        warm_up=False,
     )
     size, source = os.path.getsize(path), opened.provenance.get("source")
     return Entrant(path, model, size, timing.seconds, opened.sha256, source)

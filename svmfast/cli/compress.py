@@ -98,7 +98,7 @@ def default_output(model: str) -> str:
     default="2G",
     show_default=True,
     metavar="SIZE",
-    help="Memory the matrices may take.",
+    help="Memory that the model may take, and the matrices.",
 )
 @options.seed
 @options.as_json
@@ -146,7 +146,7 @@ def command(
     from svmfast.models.expansion import KernelExpansion
 
     began = time.perf_counter()
-    loaded = open_model(model, quiet)
+    loaded = open_model(model, memory, quiet)
     if not isinstance(loaded.model, KernelExpansion):
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model", "give the LIBSVM model")
     settings = Settings(start, select_only, sparse_tolerance, iterations, seed, jobs, memory)

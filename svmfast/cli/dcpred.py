@@ -149,7 +149,7 @@ def command(
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import write_atomic
 
-    exact = None if source is None else open_model(source, quiet)
+    exact = None if source is None else open_model(source, given["memory"], quiet)
     if exact is not None and source is not None:
         from svmfast.cli.probabilities import warn_of_labels
         from svmfast.methods.dcpred import what_is_fitted

@@ -89,6 +89,7 @@ def _folder_after(exact: str) -> str:
 @options.seed
 @options.as_json
 @options.quiet
+@options.model_memory
 @options.data_format
 @options.jobs
 def command(
@@ -105,6 +106,7 @@ def command(
     seed: int,
     as_json: bool,
     quiet: bool,
+    memory: int,
     how: DataFormat,
     jobs: int,
 ) -> int:
@@ -127,13 +129,13 @@ def command(
     if (max_diff, max_bytes, max_cost) == (None, None, None):
         max_diff = DEFAULT_DIFFERENCE
     limits = Limits(max_diff, max_bytes, max_cost)
-    opened = open_model(exact, quiet)
+    opened = open_model(exact, memory, quiet)
     if not isinstance(opened.model, KernelExpansion):
         raise UnsupportedError(f"{exact} is a {opened.model.kind} model already", "give the LIBSVM model")
     if opened.model.kernel.kind == "precomputed":
         raise UnsupportedError("models with a precomputed kernel cannot be converted")
     folder.identity = _identity(opened.sha256, train, test, seed, jobs, how)
-    work = Work(folder, exact, opened.model, train, test, seed, jobs, how, quiet)
+    work = Work(folder, exact, opened.model, train, test, seed, jobs, how, quiet, memory)
     found = work.go(names, limits, deadline)
     return _show(found, work, as_json=as_json, quiet=quiet)
 

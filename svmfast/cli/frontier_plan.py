@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from svmfast.display import shell_line
 from svmfast.errors import OptionError
+from svmfast.models.memory import MEMORY
 
 if TYPE_CHECKING:
     from svmfast.evaluation.frontier_report import Missing
@@ -64,6 +65,12 @@ class Candidate:
     method: str
     level: int
     arguments: tuple[str, ...]
+
+    def in_memory(self, memory: int) -> Candidate:
+        """Return this command with a limit of memory, where it is not the usual one."""
+        if memory == MEMORY or self.method == "linear":
+            return self
+        return replace(self, arguments=(*self.arguments, "--memory", str(memory)))
 
     def filled(self, exact: str, train: str, out: str) -> list[str]:
         """Return the arguments with paths in their places."""

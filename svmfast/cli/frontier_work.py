@@ -68,10 +68,11 @@ class Work:
         jobs: int,
         how: DataFormat,
         quiet: bool,
+        memory: int,
     ) -> None:
         self.folder, self.exact, self.model = folder, exact, model
         self.train, self.test, self.seed, self.jobs = train, test, seed, jobs
-        self.how, self.quiet = how, quiet
+        self.how, self.quiet, self.memory = how, quiet, memory
         self._ground: Ground | None = None
         self._seconds: dict[str, float] = {}  # by point; known when all are made
         self._joiner: Joiner | None = None
@@ -90,6 +91,7 @@ class Work:
 
         rows, labels = self._data()
         candidates, missing = plan(self.model, methods, seed=self.seed, limits=limits, reading=self.reading)
+        candidates = [candidate.in_memory(self.memory) for candidate in candidates]
         self.folder.open()
         if self.test is None:
             self._write_split()
@@ -198,7 +200,7 @@ class Work:
             if _with_fallback(row) or row["labels_differing_percent"] == 0:
                 continue
             try:
-                joined = self._joiner.join(load_model(self.folder.model(candidate)))
+                joined = self._joiner.join(load_model(self.folder.model(candidate), memory=self.memory))
             except OptionError as error:
                 return [Missing(f"a candidate{FALLBACK}", JOINING, str(error))]
             except UnsupportedError as error:
@@ -218,7 +220,7 @@ class Work:
         calls = {"exact": partial(answer, self.model, rows, threads=self.jobs)}
         for candidate in candidates:
             joined = self._joined.get(candidate.name)
-            model = joined.model if joined else load_model(self.folder.model(candidate))
+            model = joined.model if joined else load_model(self.folder.model(candidate), memory=self.memory)
             calls[candidate.name] = partial(answer, model, rows, threads=self.jobs)
             if joined or _with_fallback(known[candidate.name]["row"]):
                 calls[candidate.name + FALLBACK] = partial(
@@ -269,7 +271,7 @@ class Work:
         from svmfast.evaluation.compare import Entrant
         from svmfast.formats.detect import open_model
 
-        opened = open_model(path)
+        opened = open_model(path, memory=self.memory)
         entrant = Entrant(
             path, opened.model, os.path.getsize(path), None, opened.sha256, opened.provenance.get("source")
         )
@@ -290,7 +292,7 @@ class Work:
             return (self.folder.models / name).read_bytes()
         if name in self._joined:
             return model_bytes(self._joined[name].model)
-        return with_exact(load_model(self.folder.models / name), self.model)
+        return with_exact(load_model(self.folder.models / name, memory=self.memory), self.model)
 
     def _points(self, candidate: Candidate, record: dict[str, Any]) -> list[Point]:
         """A candidate's point, and where it can fall back a second one: with the exact model for the rest."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,25 +13,32 @@ from svmfast.cli.files import Input
 from svmfast.cli.messages import lines, raw
 from svmfast.cli.options import DataFormat
 
+if TYPE_CHECKING:
+    from svmfast.formats.source import Source
+
 
 @click.command("info")
 @click.argument("file", type=Input())
 @options.as_json
 @options.quiet_but_report
+@options.model_memory
 @options.data_format
 @options.jobs
-def command(file: str, as_json: bool, quiet: bool, how: DataFormat, jobs: int) -> None:
+def command(file: str, as_json: bool, quiet: bool, memory: int, how: DataFormat, jobs: int) -> None:
     """Tell what FILE is: a LIBSVM model, a svmfast model, or LIBSVM data.
 
     The kind is found by content. For a model: type, kernel and parameters, labels, support vectors or arrays,
     size, where it comes from. For data: rows, features, density, labels, ranges, the largest norm.
     """
-    from svmfast.cli.inputs import Again
     from svmfast.formats.detect import detect
+    from svmfast.formats.source import open_source
 
-    with Again(file) as again:
-        kind = detect(again.source())
-        said = _data(again, how, quiet, jobs) if kind in ("data", "empty") else _model(again, kind, quiet)
+    with open_source(file) as source:
+        kind = detect(source)
+        if kind in ("data", "empty"):
+            said = _data(source, how, quiet, jobs)
+        else:
+            said = _model(source, kind, memory, quiet)
     said = {"path": file, **said}
     if as_json:
         raw(json.dumps(said, indent=2, allow_nan=False) + "\n")
@@ -39,11 +46,11 @@ def command(file: str, as_json: bool, quiet: bool, how: DataFormat, jobs: int) -
         lines(_lines(said))
 
 
-def _model(again: Any, kind: str, quiet: bool) -> dict[str, Any]:
+def _model(source: Source, kind: str, memory: int, quiet: bool) -> dict[str, Any]:
     from svmfast.cli.inputs import open_model
     from svmfast.evaluation.describe import describe_model
 
-    loaded = open_model(again.source(), quiet)
+    loaded = open_model(source, memory, quiet)
     return {
         "format": kind,
         **describe_model(loaded.model),
@@ -52,15 +59,14 @@ def _model(again: Any, kind: str, quiet: bool) -> dict[str, Any]:
     }
 
 
-def _data(again: Any, how: DataFormat, quiet: bool, jobs: int) -> dict[str, Any]:
+def _data(source: Source, how: DataFormat, quiet: bool, jobs: int) -> dict[str, Any]:
+    from svmfast.cli.inputs import read_through
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.describe import describe_data
 
     with progress_bar(quiet) as progress:
-        return {
-            "format": "data",
-            **describe_data((block.rows, block.labels) for block in again.datasets(how, jobs, progress)),
-        }
+        blocks = read_through(source, how, jobs, progress)
+        return {"format": "data", **describe_data((block.rows, block.labels) for block in blocks)}
 
 
 def _lines(said: dict[str, Any]) -> list[str]:

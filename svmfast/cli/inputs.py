@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
@@ -17,15 +17,19 @@ from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
+    from svmfast.formats.source import SourceLike
     from svmfast.formats.svmlight import Dataset, Notes
     from svmfast.rows import FloatArray, Rows
 
+#: Bytes of a pipe that are looked at before it is kept.
+_START = 1024
 
-def open_model(path: str, quiet: bool = False) -> LoadedModel:
-    """Read a model of any kind and print what its reader has to remark."""
+
+def open_model(source: SourceLike, memory: int, quiet: bool = False) -> LoadedModel:
+    """Read a model of any kind, in at most `memory` bytes, and print what its reader has to remark."""
     from svmfast.formats import detect
 
-    loaded = detect.open_model(path)
+    loaded = detect.open_model(source, memory=memory)
     remarks(loaded.warnings, quiet)
     return loaded
 
@@ -57,10 +61,13 @@ class Again:
 
         spool: IO[bytes] = self._stack.enter_context(TemporaryFile())  # noqa: SIM115 (closed by the stack)
         if self.path == "-":
-            shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
+            pipe: Any = sys.stdin.buffer
         else:
-            with open(self.path, "rb", buffering=0) as pipe:
-                shutil.copyfileobj(pipe, spool, 1 << 20)
+            pipe = self._stack.enter_context(open(self.path, "rb", buffering=0))  # noqa: SIM115
+        start = pipe.read(_START)
+        _refuse_binary(self.path, start)
+        spool.write(start)
+        shutil.copyfileobj(pipe, spool, 1 << 20)
         # Messages about the content must name the input, not a file the user never heard of.
         return _Named(spool, self.path)
 
@@ -111,6 +118,14 @@ def read_sample(
     if sample.seen > limit:
         remarks([f"{limit:,} of {sample.seen:,} rows of --data are used (--rows)"], quiet)
     return sample.result()
+
+
+def _refuse_binary(path: str, start: bytes) -> None:
+    """Refuse what cannot be text by its start: a device that never ends would fill the disk."""
+    from svmfast.formats.source import is_packed
+
+    if b"\0" in start and not is_packed(start):
+        raise DataFormatError(path, None, "not text: it begins with NUL bytes", None, "expected LIBSVM data")
 
 
 class _Named:

@@ -156,7 +156,7 @@ def command(
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import write_atomic
 
-    exact = None if source is None else open_model(source, quiet)
+    exact = None if source is None else open_model(source, sizes["memory"], quiet)
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
     job = "exact" if exact is not None else str(task)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from svmfast.cli.units import MOST_64, Whole
+from svmfast.cli.units import MOST_64, Bytes, Whole
 from svmfast.threads import thread_count
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,6 +48,17 @@ quiet = click.option("-q", "--quiet", is_flag=True, help="Print no summary and n
 #: ``-q`` of a command whose report is its answer; the command receives `quiet`.
 quiet_but_report = click.option(
     "-q", "--quiet", is_flag=True, help="Print no remarks and no progress, only the report."
+)
+
+
+#: ``--memory SIZE`` of a command that does nothing large but hold models; the command receives `memory`.
+model_memory = click.option(
+    "--memory",
+    type=Bytes(),
+    default="2G",
+    show_default=True,
+    metavar="SIZE",
+    help="Refuse a model that takes more memory.",
 )
 
 

@@ -79,6 +79,7 @@ CELLS = 1 << 20
     help="auto: labels come from single precision where its error bound proves them. double: never. The "
     "output is the same.",
 )
+@options.model_memory
 @options.data_format
 @options.jobs
 def command(
@@ -95,6 +96,7 @@ def command(
     tolerance: float | None,
     assume_error: float | None,
     precision: str,
+    memory: int,
     how: DataFormat,
     jobs: int,
 ) -> None:
@@ -119,11 +121,11 @@ def command(
     from svmfast.formats.target import is_stdout
     from svmfast.models.answer import require
 
-    opened = open_model(model, quiet)
+    opened = open_model(model, memory, quiet)
     loaded = opened.model
     wanted = _Wanted(probability == "1", decision_values, bound, certify, tolerance)
     wanted.single_precision = precision == "auto"
-    wanted.exact = _exact_model(opened, exact, fallback, quiet, proven=assume_error is None)
+    wanted.exact = _exact_model(opened, exact, fallback, memory, quiet, proven=assume_error is None)
     if assume_error is not None:
         loaded = _assume(loaded, wanted, assume_error)
     if wanted.exact is not None and loaded.head.is_regression and tolerance is None:
@@ -158,7 +160,7 @@ class _Wanted:
 
 
 def _exact_model(
-    opened: LoadedModel, path: str | None, fallback: bool | None, quiet: bool, *, proven: bool
+    opened: LoadedModel, path: str | None, fallback: bool | None, memory: int, quiet: bool, *, proven: bool
 ) -> KernelExpansion | None:
     from svmfast.cli.inputs import open_model
     from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels
@@ -168,7 +170,7 @@ def _exact_model(
     if path is not None:
         if fallback is False:
             raise OptionError("--exact and --no-fallback exclude each other")
-        exact = open_model(path, quiet)
+        exact = open_model(path, memory, quiet)
         given = (check_exact if proven else check_same_labels)(model, exact.model)
         # An assumed error is the user's word for any pair of models; a proof is of one file.
         if proven and opened.provenance.get("source") != f"sha256:{exact.sha256}":

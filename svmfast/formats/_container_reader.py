@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from svmfast import errors
 from svmfast.errors import ModelContentError
 from svmfast.formats._libsvm_reader import parse_libsvm_model
@@ -22,11 +24,13 @@ from svmfast.models.base import (
     ScalarField,
     model_class,
 )
+from svmfast.models.memory import MEMORY, Allowance
 
 MAGIC = "svmfast-model"
 MAJOR, MINOR = 1, 2
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
+_MOST_WORDS = 8
 _SIZE = re.compile(r"\d{1,18}", re.ASCII)
 
 
@@ -39,7 +43,7 @@ class Container:
     warnings: list[str] = field(default_factory=list)
 
 
-def parse_container(data: bytes, path: str) -> Container:
+def parse_container(data: bytes, path: str, allowance: Allowance | None = None) -> Container:
     """Read a container file.
 
     Parameters
@@ -48,18 +52,21 @@ def parse_container(data: bytes, path: str) -> Container:
         The whole file, decompressed.
     path : str
         What to call it in messages.
+    allowance : Allowance, optional
+        Memory for the arrays; that of `data` is counted already.
 
     Raises
     ------
     ModelFormatError
         One subclass for each way to fail, with line and token.
+    MemoryLimitError
     """
-    return _ContainerReader(data, path).read()
+    return _ContainerReader(data, path, allowance).read()
 
 
-def parse_model(data: bytes, path: str) -> tuple[Model, Container]:
+def parse_model(data: bytes, path: str, allowance: Allowance | None = None) -> tuple[Model, Container]:
     """Read a container file and make its model; parameters and errors as :func:`parse_container`."""
-    return _model_of(_ContainerReader(data, path), path)
+    return _model_of(_ContainerReader(data, path, allowance), path)
 
 
 def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
@@ -74,8 +81,11 @@ def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
 
 
 class _ContainerReader:
-    def __init__(self, data: bytes, path: str, *, inside: bool = False) -> None:
+    def __init__(
+        self, data: bytes, path: str, allowance: Allowance | None = None, *, inside: bool = False
+    ) -> None:
         self.data, self.path, self.pos, self.inside = data, path, 0, inside
+        self.allowance = allowance or Allowance(MEMORY, path)
         self.lines: dict[str, int] = {}
         self.warnings: list[str] = []
         self.values: dict[str, Any] = {}
@@ -160,7 +170,8 @@ class _ContainerReader:
             )
         self.pos = min(stop + 1, len(self.data))
         try:
-            words = text.decode("utf-8").split()
+            # What is more words than any line has stays one: no list as long as the file.
+            words = text.decode("utf-8").split(None, _MOST_WORDS)
         except UnicodeDecodeError:
             shown = text.decode("utf-8", "backslashreplace")
             raise self._fault(errors.ModelValueError, line, "not UTF-8 text", "text", shown) from None
@@ -261,6 +272,7 @@ class _ContainerReader:
                 "a smaller shape, or the file was cut short",
                 " ".join(sizes),
             )
+        self.allowance.take(count * np.dtype(declared.dtype).itemsize)
         numbers, n, stop = read_numbers(self.data, self.pos, count, declared.dtype)
         token, start, _ = token_at(self.data, stop)
         at = line_of(self.data, start)
@@ -290,6 +302,7 @@ class _ContainerReader:
                 errors.ModelValueError, line, "wrong heading", f"'embedded {name} bytes N'", shown
             )
         size = int(words[3])
+        self.allowance.take(min(size, len(self.data) - self.pos))
         text = self.data[self.pos : self.pos + size]
         if len(text) < size:
             what = f"the file ends after {len(text)} bytes of '{name}'"
@@ -301,10 +314,12 @@ class _ContainerReader:
         model: Model
         try:
             if own and text.startswith(MAGIC.encode()):
-                model, container = _model_of(_ContainerReader(text, self.path, inside=True), self.path)
+                model, container = _model_of(
+                    _ContainerReader(text, self.path, self.allowance, inside=True), self.path
+                )
                 warnings = container.warnings
             else:
-                model, warnings = parse_libsvm_model(text, self.path)
+                model, warnings = parse_libsvm_model(text, self.path, self.allowance)
         except errors.ModelFormatError as error:
             at = line + (error.line or 1)
             raise type(error)(self.path, at, error.what, error.token, error.expected) from None

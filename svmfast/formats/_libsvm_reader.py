@@ -16,10 +16,13 @@ from svmfast.formats._libsvm_header import KERNEL_PARAMETERS, LibsvmHeader
 from svmfast.formats._model_numbers import number_fault, token_at
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.memory import MEMORY, Allowance
 from svmfast.rows import Rows
 
 
-def parse_libsvm_model(data: bytes, path: str) -> tuple[KernelExpansion, list[str]]:
+def parse_libsvm_model(
+    data: bytes, path: str, allowance: Allowance | None = None
+) -> tuple[KernelExpansion, list[str]]:
     """Read a model from its text.
 
     Parameters
@@ -28,6 +31,8 @@ def parse_libsvm_model(data: bytes, path: str) -> tuple[KernelExpansion, list[st
         The whole file, decompressed.
     path : str
         What to call it in messages.
+    allowance : Allowance, optional
+        Memory for the arrays; that of `data` is counted already.
 
     Returns
     -------
@@ -39,6 +44,7 @@ def parse_libsvm_model(data: bytes, path: str) -> tuple[KernelExpansion, list[st
     ------
     ModelFormatError
         One subclass for each way to fail, with line and token.
+    MemoryLimitError
     """
     header = LibsvmHeader(data, path)
     values = header.values
@@ -51,9 +57,14 @@ def parse_libsvm_model(data: bytes, path: str) -> tuple[KernelExpansion, list[st
         what = f"total_sv cannot be true: {len(data) - begin} bytes follow the SV line"
         expected = "a smaller number, or the file was cut short"
         raise header.fault(errors.ModelSizeError, header.lines["total_sv"], what, expected, str(n_sv))
+    allowance = allowance or Allowance(MEMORY, path)
+    # No entry is shorter than four bytes; they are counted only where so many would not fit.
+    if not allowance.has_room(8 * n_sv * (n_coef + 1) + 3 * (len(data) - begin)):
+        allowance.check(8 * n_sv * (n_coef + 1) + 12 * data.count(b":", begin))
     fault, pos, coef, indptr, indices, sv_values, n_columns = read_sv_section(
         data, begin, n_sv, n_coef, kernel_type == "precomputed"
     )
+    allowance.take(coef.nbytes + indptr.nbytes + indices.nbytes + sv_values.nbytes)
     if fault:
         raise _sv_fault(header, SV_FAULTS[fault], pos, begin, n_coef)
     warnings = _check_last_line(header, begin)

@@ -1,27 +1,59 @@
-"""Whole inputs in memory: models are read at once, since every size in them is checked against the file."""
+"""Whole models in memory: read up to a limit, since every size in them is checked against the text."""
 
 from __future__ import annotations
 
-from svmfast.formats.source import Source, SourceLike, open_source
+from svmfast.errors import CompressedDataError
+from svmfast.formats.source import Source
+from svmfast.models.memory import Allowance
+
+#: What a file is shows in so many bytes.
+KILOBYTE = 1024
+_FIRST_BUFFER = 1 << 16
+#: A packed model unpacks to so many bytes, or to so many times its size: text never packs better.
+_UNPACKED_BYTES, _UNPACKED_RATIO = 64 << 20, 100
 
 
-def read_whole(source: SourceLike) -> tuple[bytes, str, int]:
-    """Return the unpacked content of an input, the name that messages call it by, and its stored bytes."""
-    with open_source(source) as opened:
-        return read_up_to(opened, None), opened.name, opened.consumed
+def first_words(opened: Source) -> bytes:
+    """Return the start of an input without taking it: up to the end of its first word, a kilobyte at most."""
+    seen = opened.peek(1)
+    while len(seen) < KILOBYTE and len((seen + b"x").split(None, 1)) < 2:
+        more = opened.peek(len(seen) + 1)
+        if len(more) == len(seen):
+            break
+        seen = more
+    return seen
 
 
-def read_up_to(opened: Source, limit: int | None) -> bytes:
-    """Return the next `limit` unpacked bytes, or all that are left; fewer at the end of the input."""
-    buffer = bytearray(max(1 << 16, (opened.size or 0) + 1) if limit is None else limit)
+def read_whole(opened: Source, allowance: Allowance) -> bytes:
+    """Return all that is left of an input, unpacked; its length is counted as held.
+
+    Raises
+    ------
+    MemoryLimitError
+        It does not fit, twice while it is being read.
+    CompressedDataError
+        It unpacks to more than a model could.
+    """
+    known = None if opened.packing else opened.size
+    if known is not None:
+        allowance.check(2 * known)
+    buffer = bytearray(_FIRST_BUFFER if known is None else known + 1)
     used = 0
-    while limit is None or used < limit:
+    while True:
         if used == len(buffer):
-            buffer.extend(bytes(len(buffer)))
+            # The text is there twice when it becomes bytes, and while the buffer grows.
+            most = (allowance.limit - allowance.held) // 2
+            allowance.check(2 * (used + 1))
+            buffer.extend(bytes(max(1, min(len(buffer), most - used))))
         with memoryview(buffer) as view:
             count = opened.readinto(view[used:])
         if not count:
             break
         used += count
+        if opened.packing and used > max(_UNPACKED_BYTES, _UNPACKED_RATIO * opened.consumed):
+            what = f"the {opened.packing} data unpacks to more than {_UNPACKED_RATIO} times its size"
+            raise CompressedDataError(opened.name, None, what, None, "unpack the file first")
     with memoryview(buffer) as view:
-        return bytes(view[:used])
+        text = bytes(view[:used])
+    allowance.take(used)
+    return text

@@ -8,17 +8,16 @@ from functools import cached_property
 from typing import Literal, cast
 
 from svmfast.errors import EmptyModelError, NotAModelError
-from svmfast.formats._whole import read_up_to, read_whole
+from svmfast.formats._whole import KILOBYTE, first_words, read_whole
 from svmfast.formats.container import MAGIC, container_bytes, parse_model
 from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
-from svmfast.formats.source import SourceLike, open_source
+from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.target import write_atomic
 from svmfast.models.base import Model, RecordModel
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.memory import MEMORY, Allowance
 
 FileKind = Literal["libsvm-model", "svmfast-model", "data", "empty"]
-
-_LOOK = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +57,10 @@ class LoadedModel:
 
 
 def file_kind(start: bytes) -> FileKind:
-    """Say what a file is from its first bytes (decompressed; a few hundred are enough)."""
+    """Say what a file is from its first bytes (decompressed), which hold its first word or are a kilobyte."""
     words = start.removeprefix(b"\xef\xbb\xbf").split(None, 1)
     if not words:
-        return "empty"
+        return "empty" if len(start) < KILOBYTE else "data"
     word = words[0].decode("utf-8", "replace")
     if word == MAGIC:
         return "svmfast-model"
@@ -73,50 +72,70 @@ def detect(source: SourceLike) -> FileKind:
 
     Parameters
     ----------
-    source : path, bytes or seekable binary file object
-        A file object is left where it stood.
+    source : path, bytes, seekable binary file object or opened Source
+        A file object is left where it stood, and nothing is taken from a Source.
     """
+    if isinstance(source, Source):
+        return file_kind(first_words(source))
     start = source.tell() if hasattr(source, "tell") and hasattr(source, "seek") else None
     with open_source(source) as opened:
-        kind = file_kind(read_up_to(opened, _LOOK))
+        kind = file_kind(first_words(opened))
     if start is not None:
         source.seek(start)
     return kind
 
 
-def open_model(source: SourceLike) -> LoadedModel:
+def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
     """Read a model of any kind and keep what its file tells beside it.
 
     Parameters
     ----------
-    source : path, ``-``, bytes or binary file object
-        Plain or compressed text.
+    source : path, ``-``, bytes, binary file object or opened Source
+        Plain or compressed text. What is no model by its first word is not read further.
+    memory : int
+        Most bytes that the model may take: its text while it is read, its arrays, and what predicting with
+        it takes beside them.
 
     Raises
     ------
     ModelFormatError, FileAccessError, CompressedDataError
         One subclass for each way to fail, with line and token.
+    MemoryLimitError
+        Before the memory is taken.
     """
-    data, name, stored = read_whole(source)
-    kind = file_kind(data[:_LOOK])
-    if kind == "empty":
-        raise EmptyModelError(name, None, "the file is empty", None, "expected a model")
-    if kind == "data":
-        token = data[:_LOOK].split(None, 1)[0].decode("utf-8", "backslashreplace")
-        raise NotAModelError(name, 1, "not a model", token, f"expected 'svm_type' or '{MAGIC}' to begin with")
+    with open_source(source) as opened:
+        name, kind = opened.name, _kind_of_model(opened)
+        allowance = Allowance(memory, name)
+        data = read_whole(opened, allowance)
+        stored = opened.consumed
     provenance: dict[str, str] = {}
     model: Model
     if kind == "libsvm-model":
-        model, warnings = parse_libsvm_model(data, name)
+        model, warnings = parse_libsvm_model(data, name, allowance)
     else:
-        model, container = parse_model(data, name)
+        model, container = parse_model(data, name, allowance)
         provenance, warnings = dict(container.record.provenance), container.warnings
+    allowance.check(model.working_bytes)
     return LoadedModel(model, name, kind, data, stored, provenance, tuple(warnings))
 
 
-def load_model(source: SourceLike) -> Model:
+def _kind_of_model(opened: Source) -> FileKind:
+    """Return the kind of a file that may be a model; an error for any other."""
+    start = first_words(opened)
+    kind = file_kind(start)
+    if kind == "empty":
+        raise EmptyModelError(opened.name, None, "the file is empty", None, "expected a model")
+    if kind == "data":
+        words = start.split(None, 1)
+        token = words[0].decode("utf-8", "backslashreplace") if words else None
+        expected = f"expected 'svm_type' or '{MAGIC}' to begin with"
+        raise NotAModelError(opened.name, 1, "not a model", token, expected)
+    return kind
+
+
+def load_model(source: SourceLike, *, memory: int = MEMORY) -> Model:
     """Read a model of any kind; see :func:`open_model`."""
-    return open_model(source).model
+    return open_model(source, memory=memory).model
 
 
 def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes:

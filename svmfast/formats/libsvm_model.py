@@ -17,9 +17,10 @@ from svmfast.errors import UnsupportedError
 from svmfast.formats._libsvm_header import KERNEL_PARAMETERS, is_model_key
 from svmfast.formats._libsvm_reader import parse_libsvm_model
 from svmfast.formats._whole import read_whole
-from svmfast.formats.source import SourceLike
+from svmfast.formats.source import SourceLike, open_source
 from svmfast.formats.target import write_atomic
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.memory import MEMORY, Allowance
 
 __all__ = [
     "is_model_key",
@@ -30,21 +31,25 @@ __all__ = [
 ]
 
 
-def read_libsvm_model(source: SourceLike) -> KernelExpansion:
+def read_libsvm_model(source: SourceLike, *, memory: int = MEMORY) -> KernelExpansion:
     """Read a LIBSVM model.
 
     Parameters
     ----------
     source : path, ``-``, bytes or binary file object
         Plain or packed (gzip, bzip2, xz) text, also ThunderSVM's variant of it.
+    memory : int
+        Most bytes that the model may take, its text while it is read included.
 
     Raises
     ------
     ModelFormatError, FileAccessError, CompressedDataError
         One subclass for each way to fail, with line and token.
+    MemoryLimitError
     """
-    data, name, _ = read_whole(source)
-    return parse_libsvm_model(data, name)[0]
+    with open_source(source) as opened:
+        allowance = Allowance(memory, opened.name)
+        return parse_libsvm_model(read_whole(opened, allowance), opened.name, allowance)[0]
 
 
 def write_libsvm_model(path: str | os.PathLike[str], model: KernelExpansion) -> int:

@@ -21,6 +21,8 @@ MAGIC = {
 #: The ending of a name, and how a file of that name is packed.
 ENDINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
+#: Memory that an xz file may ask for: its dictionary is as large as its header says (xz -9: 64 MiB).
+XZ_MEMORY = 136 << 20
 #: Bytes that :class:`Packer` packs at a time. What it writes must not depend on how the text came.
 _PIECE = 1 << 20
 #: Packed bytes handed to the module zstandard at a time: they unpack to 32 MiB at most.
@@ -124,7 +126,7 @@ def new_decoder(packing: str) -> Decoder | None:
         return decoder
     import lzma
 
-    return lzma.LZMADecompressor()
+    return lzma.LZMADecompressor(memlimit=XZ_MEMORY)
 
 
 def packing_of(name: str) -> str | None:

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from svmfast.errors import CompressedDataError, FileAccessError, OptionError, UnsupportedCompressionError
-from svmfast.formats.packing import MAGIC, Decoder, new_decoder
+from svmfast.formats.packing import MAGIC, XZ_MEMORY, Decoder, new_decoder
 from svmfast.formats.target import Writer, write_atomic
 
 __all__ = ["Source", "SourceLike", "Writer", "open_source", "write_atomic"]
@@ -121,6 +121,11 @@ def _widen_pipe(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
+def is_packed(start: bytes) -> bool:
+    """Tell whether an input is packed, in any way that is known here, by its first bytes."""
+    return start.startswith((*MAGIC.values(), *_FOREIGN_MAGIC.values()))
+
+
 class Source:
     """An opened input: unpacked bytes, in order, once. A context manager.
 
@@ -139,6 +144,7 @@ class Source:
         self._packing: str | None = None
         self._decoder: Decoder | None = None
         self._head: bytes | None = None  # not read yet: opening a pipe must not wait for what it brings
+        self._ahead = b""  # unpacked, looked at and not taken yet
 
     @property
     def consumed(self) -> int:
@@ -197,6 +203,10 @@ class Source:
         ------
         FileAccessError, CompressedDataError, UnsupportedCompressionError
         """
+        if self._ahead:
+            count = min(len(self._ahead), len(view))
+            view[:count], self._ahead = self._ahead[:count], self._ahead[count:]
+            return count
         head = self._start()
         if self._decoder is None:
             if head:
@@ -209,6 +219,22 @@ class Source:
             return None
         view[: len(data)] = data
         return len(data)
+
+    def peek(self, least: int) -> bytes:
+        """Return the next unpacked bytes without taking them: at least so many, fewer where the input ends.
+
+        Raises as :meth:`readinto`.
+        """
+        taken, self._ahead = bytearray(self._ahead), b""
+        room = bytearray(least)
+        while len(taken) < least:
+            with memoryview(room) as view:
+                count = self.readinto(view[: least - len(taken)])
+            if not count:
+                break
+            taken += room[:count]
+        self._ahead = bytes(taken)
+        return self._ahead
 
     def _packed(self, wait: bool) -> bytes | None:
         if self._head:
@@ -240,6 +266,14 @@ class Source:
             try:
                 out = self._decoder.decompress(data, room)
             except Exception as error:  # zlib.error, LZMAError, ZstdError, OSError of bz2: no common base
+                if self._packing == "xz" and "limit" in str(error):  # lzma has no other sign of it
+                    raise CompressedDataError(
+                        self.name,
+                        None,
+                        f"unpacking the xz data takes more than {XZ_MEMORY >> 20} MiB",
+                        None,
+                        "expected a dictionary of at most 128 MiB (xz -9 has 64)",
+                    ) from error
                 raise CompressedDataError(
                     self.name, None, f"the {self._packing} data is damaged", None, "expected a whole file"
                 ) from error

@@ -42,6 +42,10 @@ class Model(Protocol):
     def decision_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
         """Return the ``(n, head.n_functions)`` decision values in LIBSVM's pair order."""
 
+    @property
+    def working_bytes(self) -> int:
+        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+
 
 @runtime_checkable
 class CountedModel(Model, Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -88,6 +89,11 @@ class CascadeModel:
         """Return the fast model's decision values and, for each, the assumed error."""
         decisions = self.fast.decision_values(rows, threads=threads)
         return decisions, np.full(decisions.shape, self.error)
+
+    @cached_property
+    def working_bytes(self) -> int:
+        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        return self.fast.working_bytes + self.exact.working_bytes
 
     def to_record(self) -> Record:
         """Return everything needed to make the model again."""

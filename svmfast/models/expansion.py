@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.kernels import KERNELS, DecisionEngine, Kernel
+from svmfast.kernels import KERNELS, DecisionEngine, ExpansionSizes, Kernel, decision_bytes
 from svmfast.models.head import Head
 from svmfast.models.sizes import check_sizes
 from svmfast.rows import Rows
@@ -130,6 +130,15 @@ class KernelExpansion:
     def multiply_adds(self, rows: Rows) -> float:
         """Return the count of multiply-adds a dense row costs: distances to the support vectors, and sums."""
         return float(len(self.sv) * (self.n_features + len(self.sv_coef)))
+
+    @cached_property
+    def working_bytes(self) -> int:
+        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        if self.kernel.kind == "precomputed":
+            return 0
+        groups = np.array([len(self.sv)]) if self.nr_sv is None else self.nr_sv
+        sizes = ExpansionSizes.of(self.sv, groups[None])
+        return int(decision_bytes(self.kernel.kind, sizes, len(self.sv_coef), self.head.n_functions))
 
     @cached_property
     def _engine(self) -> DecisionEngine:

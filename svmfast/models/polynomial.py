@@ -293,6 +293,15 @@ class PolynomialModel:
         share = np.bincount(self.cells(rows), minlength=cells) / max(1, len(rows))
         return float(share @ terms) + (cells * d if cells > 1 else 0)
 
+    @cached_property
+    def working_bytes(self) -> int:
+        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        (cells, d), p = self.centres.shape, self.head.n_functions
+        # Places of tuples by degree, the search for the nearest centre, a block of rows in all variables.
+        needed: int = 8 * (self.order + 1) * (d + 1) + (d * (16 * cells + 128) if cells > 1 else 0) + 300 * d
+        needed += 100 * cells * p
+        return needed + (0 if self.embedded_exact is None else self.embedded_exact.working_bytes)
+
     def to_record(self) -> Record:
         """Return everything needed to make the model again."""
         scalars, arrays = head_fields(self.head)

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError
-from svmfast.kernels import LAPLACIAN, CellEngine, DecisionEngine, Kernel
+from svmfast.kernels import (
+    LAPLACIAN,
+    CellEngine,
+    DecisionEngine,
+    ExpansionSizes,
+    Kernel,
+    cell_bytes,
+    decision_bytes,
+)
 from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
@@ -26,7 +34,7 @@ from svmfast.models.base import (
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.sizes import check_sizes, check_starts, check_tree, check_width
-from svmfast.routing import Router
+from svmfast.routing import ROUTER_WIDTH, Router
 from svmfast.rows import Rows
 
 FloatArray = NDArray[np.float64]
@@ -218,12 +226,28 @@ class RoutedModel:
             return np.tile(-self.rho[cell], (len(rows), 1))
         return self._engine(cell).decision_values(rows, threads=threads)
 
+    @property
+    def _together(self) -> bool:
+        """Whether all cells are met in one native call, each row of a cell a lane of one dense product."""
+        if self.kernel != "rbf":
+            return False
+        return self.nr_sv is None or (self.head.n_classes >= 2 and self.landmarks.density >= _DENSE_SHARE)
+
+    @cached_property
+    def working_bytes(self) -> int:
+        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        p, d = self.head.n_functions, self.centers.shape[1]
+        siblings = np.ceil(self.children / ROUTER_WIDTH) * ROUTER_WIDTH
+        tree = 8.0 * float(siblings[self.children > 1].sum()) * (d + 1) + 64 * len(self.children)
+        sizes = ExpansionSizes.of(self.landmarks, self.sizes[:, None] if self.nr_sv is None else self.nr_sv)
+        if self._together:
+            pseudo = np.zeros_like(self.sizes) if self.pseudo is None else self.pseudo.sizes
+            return int(tree + cell_bytes(sizes, pseudo, p))
+        return int(tree + decision_bytes(self.kernel, sizes, len(self.coef), p))
+
     @cached_property
     def _cells(self) -> CellEngine | None:
-        """All cells in one native call, each row of a cell a lane of one dense product."""
-        if self.kernel != "rbf":
-            return None
-        if self.nr_sv is not None and (self.head.n_classes < 2 or self.landmarks.density < _DENSE_SHARE):
+        if not self._together:
             return None
         pseudo = self.pseudo or PseudoLandmarks.none(self.n_cells, self.head.n_functions)
         return CellEngine(

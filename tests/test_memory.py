@@ -1,0 +1,288 @@
+"""Memory is bounded: models state what they take and are refused above --memory; wrong and endless inputs are
+refused by their start; packed files cannot unpack to more than a model could."""
+
+from __future__ import annotations
+
+import ctypes
+import gzip
+import lzma
+import os
+import struct
+import subprocess
+import sys
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import FIXTURES, data, metered, model, started, svmfast
+from test_model_kinds import EXAMPLES, NAMES
+
+import svmfast as package
+from svmfast.errors import CompressedDataError, MemoryLimitError, NotAModelError
+from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.models.expansion import Kernel, KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+no_limits_here = pytest.mark.skipif(
+    "SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own"
+)
+IRIS, PROBABLE = data("iris.train"), model("iris_c_rbf_prob")
+#: Every command that holds a model.
+COMMANDS = [
+    ("predict", IRIS, PROBABLE),
+    ("predict", IRIS, FIXTURES / "frozen/1.2/cascade_of_expansions.model"),
+    ("compare", PROBABLE, PROBABLE, "--data", IRIS),
+    ("info", PROBABLE),
+    ("bound-check", IRIS, "--model", PROBABLE),
+    ("approximate", PROBABLE, "-o", "out"),
+    ("compress", PROBABLE, "--sv", "6", "-o", "out"),
+    ("cascade", PROBABLE, PROBABLE, "--data", IRIS, "-o", "out"),
+    ("meka", IRIS, "out", "--from", PROBABLE),
+    ("dcpred", IRIS, "out", "--from", PROBABLE),
+    ("frontier", PROBABLE, "--data", IRIS, "-o", "out"),
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_a_model_beyond_the_memory_is_refused_in_one_line(
+    words: tuple[str | Path, ...], tmp_path: Path
+) -> None:
+    done = svmfast(*words, "--memory", "10k", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("svmfast: the model ")
+    assert line.endswith(" bytes, the limit is 10,240; allow more memory")
+    assert not (tmp_path / "out").exists()
+
+
+def test_python_takes_a_limit_too() -> None:
+    with pytest.raises(MemoryLimitError, match=r"^the model .* needs [\d,]+ bytes, the limit is 10,240"):
+        package.load_model(PROBABLE, memory=10 << 10)
+    loaded, rows = package.load_model(PROBABLE), package.read_svmlight(IRIS)
+    for given in (PROBABLE, loaded):
+        with pytest.raises(MemoryLimitError):
+            package.predict(given, rows, memory=1000)
+        with pytest.raises(MemoryLimitError):
+            package.compare({"exact": given}, rows, memory=1000)
+        with pytest.raises(MemoryLimitError):
+            package.bound_check(rows, model=given, memory=1000)
+        with pytest.raises(MemoryLimitError):
+            package.compress(given, sv=6, memory=1000)
+        with pytest.raises(MemoryLimitError):
+            package.cascade(given, given, rows, memory=1000)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_least_memory_is_enough_and_less_is_not(name: str) -> None:
+    """A limit divides: nothing below what a model takes will do, and it is in proportion to the file."""
+    text = model_bytes(EXAMPLES[name]())
+    low, high = 0, 1 << 30
+    while low < high:
+        middle = (low + high) // 2
+        try:
+            open_model(text, memory=middle)
+            high = middle
+        except MemoryLimitError:
+            low = middle + 1
+    loaded = open_model(text, memory=low)
+    assert low >= max(2 * len(text), len(text) + loaded.model.working_bytes)
+    assert low < 100 * len(text)
+
+
+def test_expansions_take_no_more_than_they_state() -> None:
+    rng = np.random.default_rng(0)
+    tried = 0
+    for n, d, density, k in [
+        (3, 4, 1.0, 2), (500, 60, 1.0, 2), (500, 60, 0.1, 3), (800, 3000, 0.02, 2), (300, 5000, 0.005, 5),
+        (40, 7, 0.5, 20), (1000, 1, 1.0, 2),
+    ]:  # fmt: skip
+        for kernel in ("rbf", "linear", "polynomial"):
+            sv = Rows.from_dense(np.where(rng.random((n, d)) < density, rng.normal(size=(n, d)), 0))
+            sizes = np.diff([0, *sorted(rng.integers(0, n + 1, k - 1)), n])
+            p = k * (k - 1) // 2
+            coef, rho = rng.normal(size=(k - 1, n)), rng.normal(size=p)
+            head = Head("c_svc", np.arange(k))
+            made = KernelExpansion(head, Kernel(kernel, 0.5, 0.0, 3), sv, coef, rho, sizes)
+            made.decision_values(sv[:1])
+            made._engine.labels(sv[:1])
+            sums = made._engine._sums
+            assert sums is not None
+            tried += 1
+            assert sums.bytes <= made.working_bytes < 60 * sums.bytes + (1 << 20)
+    assert tried == 21
+
+
+LARGE = """
+import ctypes, sys
+import numpy as np
+from svmfast.models.head import Head
+from svmfast.models.routed import RoutedModel
+from svmfast.routing import flat_tree
+from svmfast.rows import Rows
+class Mallinfo(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in
+        "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+def in_use():
+    info = ctypes.CDLL(None).mallinfo2
+    info.restype = Mallinfo
+    return info().uordblks + info().hblkhd
+rng = np.random.default_rng(0)
+def routed(kernel, m, d, density, cells=4):
+    dense = np.where(rng.random((m, d)) < density, rng.integers(-9, 9, (m, d)), 0)
+    sizes = np.full(cells, m // cells)
+    return RoutedModel(Head("epsilon_svr"), kernel, np.full(cells, 0.1), flat_tree(cells), np.eye(cells, d),
+        Rows.from_dense(dense), sizes, np.ones((1, m)), np.zeros((cells, 1)))
+"""
+
+
+@no_limits_here
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="the C library cannot be asked")
+@pytest.mark.parametrize(
+    ("kernel", "m", "d", "density"),
+    [("rbf", 4000, 500, 1.0), ("rbf", 8000, 4000, 0.03), ("laplacian", 4000, 500, 1.0)],
+)
+def test_routed_models_take_no_more_than_they_state(
+    kernel: str, m: int, d: int, density: float, tmp_path: Path
+) -> None:
+    code = (
+        LARGE
+        + f"model = routed({kernel!r}, {m}, {d}, {density})\n"
+        + """
+rows = Rows.from_dense(20 * np.eye(4))  # one for each cell
+stated, before = model.working_bytes, in_use()
+model.decision_values(rows)
+print(in_use() - before, stated)
+"""
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    taken, stated = map(int, done.stdout.split())
+    assert (1 << 20) < taken <= stated < 12 * taken
+
+
+# --- what a file is shows at its start
+
+
+@no_limits_here
+def test_a_wrong_file_is_not_read_whole(tmp_path: Path) -> None:
+    huge = tmp_path / "huge"
+    with huge.open("wb") as file:
+        file.write(b"1 1:0.5\n")
+        file.truncate(10 << 30)
+    for words in (("predict", IRIS, huge), ("compare", huge, huge, "--data", IRIS), ("approximate", huge)):
+        done, peak = metered(tmp_path, *words)
+        assert done.returncode == 2
+        assert done.stderr.decode().startswith(f"{huge}:1: not a model ('1')")
+        assert peak < 60
+
+
+@no_limits_here
+def test_a_model_that_is_larger_than_the_memory_is_not_read(tmp_path: Path) -> None:
+    huge = tmp_path / "huge"
+    with huge.open("wb") as file:
+        file.write(b"svm_type c_svc\n")
+        file.truncate(10 << 30)
+    done, peak = metered(tmp_path, "info", huge)
+    assert done.returncode == 2
+    assert "needs 21,474,836,480 bytes, the limit is 2,147,483,648" in done.stderr.decode()
+    assert peak < 60
+
+
+@no_limits_here
+def test_devices_that_never_end(tmp_path: Path) -> None:
+    for words in (("info", "/dev/zero"), ("predict", IRIS, "/dev/zero"), ("bound-check", "/dev/zero")):
+        done, peak = metered(tmp_path, *words)
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"/dev/zero")
+        assert done.stderr.count(b"\n") == 1
+        assert peak < 80
+
+
+def endless(piece: bytes, *words: str | Path) -> tuple[int, bytes]:
+    """Run svmfast with `piece` on standard input again and again, and return how it ended."""
+    with started(*words) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        written = 0
+        with suppress(BrokenPipeError):
+            while written < 1 << 30:
+                written += process.stdin.write(piece)
+        assert written < 1 << 29  # the reader has gone
+        return process.wait(), process.stderr.read()
+
+
+def test_pipes_that_never_end() -> None:
+    status, said = endless(b"y\n" * 4096, "predict", IRIS, "-")
+    assert (status, said.splitlines()[0][:23]) == (2, b"-:1: not a model ('y');")
+    status, said = endless(b" \n" * 4096, "predict", IRIS, "-")
+    assert (status, said[:17]) == (2, b"-:1: not a model;")
+    status, said = endless(b"svm_type " * 4096, "predict", IRIS, "-", "--memory", "20M")
+    assert (status, said.count(b"\n")) == (2, 1)
+    assert said.endswith(b"bytes, the limit is 20,971,520; allow more memory\n")
+
+
+# --- packed files
+
+
+def xz_with_dictionary(text: bytes, code: int) -> bytes:
+    """Return an xz file whose header asks for the dictionary with this number (40: 4 GiB less a byte)."""
+    packed = bytearray(lzma.compress(text, preset=0))
+    size = (packed[12] + 1) * 4  # of the block's header, which follows 12 bytes of the stream's
+    assert packed[14:16] == b"\x21\x01"  # LZMA2, one byte of properties
+    packed[16] = code
+    packed[12 + size - 4 : 12 + size] = struct.pack("<I", zlib.crc32(packed[12 : 12 + size - 4]))
+    return bytes(packed)
+
+
+@no_limits_here
+def test_an_xz_file_cannot_ask_for_gigabytes(tmp_path: Path) -> None:
+    path = tmp_path / "model.xz"
+    text = PROBABLE.read_bytes()
+    path.write_bytes(xz_with_dictionary(text, 40))
+    done, peak = metered(tmp_path, "info", path)
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        f"{path}: unpacking the xz data takes more than 136 MiB; expected a dictionary of at most 128 MiB "
+        "(xz -9 has 64)\n"
+    )
+    assert peak < 100
+    path.write_bytes(xz_with_dictionary(text, 30))  # 128 MiB
+    assert open_model(path).text == text
+
+
+@no_limits_here
+def test_a_packed_model_cannot_fill_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "model.gz"
+    path.write_bytes(gzip.compress(b"svm_type c_svc\n" + bytes(200 << 20), compresslevel=1))
+    done, peak = metered(tmp_path, "info", path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == (
+        f"{path}: the gzip data unpacks to more than 100 times its size; unpack the file first\n"
+    )
+    assert peak < 250
+    with pytest.raises(CompressedDataError):
+        load_model(path)
+
+
+def test_the_first_word_decides_wherever_it_is_cut() -> None:
+    """A pipe may bring a model byte by byte."""
+    text = PROBABLE.read_bytes()
+    for piece in (1, 7, 1000):
+        assert open_model(Trickle(text, piece)).text == text
+        with pytest.raises(NotAModelError):
+            open_model(Trickle(b"words that are no model\n", piece))
+
+
+class Trickle:
+    """A file object that gives few bytes at a time."""
+
+    def __init__(self, rest: bytes, most: int) -> None:
+        self.rest, self.most = rest, most
+
+    def read(self, size: int) -> bytes:
+        size = min(size, self.most)
+        piece, self.rest = self.rest[:size], self.rest[size:]
+        return piece
