@@ -19,6 +19,7 @@ Names are imported when they are first used, so ``import svmfast`` costs next to
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from svmfast.api import approximate as approximate
     from svmfast.api import bound_check as bound_check
     from svmfast.api import budget_train as budget_train
     from svmfast.api import cascade as cascade
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import read_svmlight as read_svmlight
     from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
     from svmfast.formats.svmlight import write_svmlight as write_svmlight
-    from svmfast.methods.approximate import approximate as approximate
     from svmfast.methods.budget_options import BudgetTrainOptions as BudgetTrainOptions
     from svmfast.methods.dcpred import DcpredSettings as DcpredSettings
     from svmfast.methods.train import TrainOptions as TrainOptions
@@ -57,7 +57,7 @@ _PUBLIC = {
     "Rows": "svmfast.rows",
     "SvmfastError": "svmfast.errors",
     "TrainOptions": "svmfast.methods.train",
-    "approximate": "svmfast.methods.approximate",
+    "approximate": "svmfast.api",
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api",
     "budget_train": "svmfast.api",

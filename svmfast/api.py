@@ -23,12 +23,14 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import BoundReport
     from svmfast.evaluation.compare import Comparison
+    from svmfast.methods.approximate_report import ApproximationReport
     from svmfast.methods.budget_options import BudgetTrainOptions, BudgetTrainReport
     from svmfast.methods.cascade import CascadeReport
     from svmfast.methods.compress import CompressReport
     from svmfast.methods.dcpred import DcpredReport, DcpredSettings
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.polynomial import PolynomialModel
     from svmfast.models.routed import RoutedModel
 
 
@@ -110,21 +112,56 @@ def predict(
 
 def _original(model: Model, exact: Model | str | os.PathLike[str], memory: int) -> KernelExpansion:
     """Return `exact`; UnsupportedError where it cannot be the model that `model` was made from."""
-    from svmfast.models.certified import check_exact
+    from svmfast.formats.detect import identity_of, open_model
+    from svmfast.models.certified import check_exact, check_source
 
-    if not isinstance(exact, str | os.PathLike):
+    own: Model = model
+    loaded: Model
+    if isinstance(exact, str | os.PathLike):
+        opened = open_model(exact, memory=memory)
+        loaded, is_source = opened.model, opened.is_source
+    else:
         require_memory(exact, memory)
-        return check_exact(model, exact)
-    from svmfast.formats.detect import open_model
+        loaded, is_source = exact, lambda source: source == identity_of(exact)
+    given = check_exact(model, loaded)
+    # An assumed error is not of one pair of models alone; a proof is.
+    if getattr(own, "proven", False) and given is not getattr(own, "embedded_exact", None):
+        check_source(own, getattr(own, "provenance", {}).get("source"), is_source)
+    return given
 
-    opened = open_model(exact, memory=memory)
-    source = getattr(model, "provenance", {}).get("source")
-    if source is not None and source != f"sha256:{opened.sha256}":
-        raise UnsupportedError(
-            f"{os.fspath(exact)} is not the file that the model was converted from: its hash is another",
-            "the certificate speaks of that file only; give it, or convert this one",
-        )
-    return check_exact(model, opened.model)
+
+def approximate(
+    model: Model | str | os.PathLike[str], *, memory: int = MEMORY, **options: Any
+) -> tuple[PolynomialModel, ApproximationReport]:
+    """Replace the support vectors of a model by truncated expansions about one centre or many.
+
+    Parameters
+    ----------
+    model : KernelExpansion or path
+    memory : int
+        Most bytes that the model may take, and each array of the work.
+    **options
+        Those of :func:`svmfast.methods.approximate.approximate`: ``order``, ``cells``, ``center``, ``data``,
+        ``certificate``, ``seed`` and others.
+
+    Returns
+    -------
+    PolynomialModel, ApproximationReport
+        The model names the one it was made from: ``predict(fast, data, exact=model)`` takes that one only.
+
+    Raises
+    ------
+    UnsupportedError, OptionError, MemoryLimitError, DoesNotPayError
+    """
+    from svmfast.formats.detect import identity_of
+    from svmfast.methods.approximate import approximate as convert
+    from svmfast.models.expansion import KernelExpansion
+
+    exact = _model(model, memory)
+    if not isinstance(exact, KernelExpansion):
+        raise UnsupportedError(f"this is a {exact.kind} model", "give the LIBSVM model")
+    provenance = {"source": identity_of(exact), **options.pop("provenance", {})}
+    return convert(exact, provenance=provenance, memory_limit=options.pop("memory_limit", memory), **options)
 
 
 def compress(
@@ -248,10 +285,10 @@ def cascade(
     from svmfast.methods.cascade import join
     from svmfast.models.certified import check_same_labels
 
-    quick, source = _model(fast, memory), None
+    quick = _model(fast, memory)
     if isinstance(exact, str | os.PathLike):
         opened = open_model(exact, memory=memory)
-        exact, source = opened.model, f"sha256:{opened.sha256}"
+        exact, source = opened.model, opened.identity
     if labels is None:
         labels = getattr(data, "labels", None)
     return join(

@@ -204,7 +204,7 @@ def command(
             memory_limit=memory,
             seed=seed or 0,
             threads=jobs,
-            provenance={"source": f"sha256:{loaded.sha256}"},
+            provenance={"source": loaded.identity},
             progress=progress,
         )
     size = save_model(made, output)

@@ -135,7 +135,7 @@ def command(
             confidence=confidence,
             per_class=per_class,
             targets=targets,
-            source=f"sha256:{wanted.sha256}",
+            source=wanted.identity,
             seed=seed,
             threads=jobs,
             progress=progress,

@@ -134,7 +134,7 @@ def _load(path: str, memory: int, quiet: bool) -> Entrant:
         warm_up=False,
     )
     size, source = os.path.getsize(path), opened.provenance.get("source")
-    return Entrant(path, model, size, timing.seconds, opened.sha256, source)
+    return Entrant(path, model, size, timing.seconds, opened.identity.removeprefix("sha256:"), source)
 
 
 def _read(data: str, how: DataFormat, jobs: int) -> tuple[Dataset, Timing]:

@@ -175,7 +175,7 @@ def command(
     ):
         extra: dict[str, Any] = {"threads": jobs, "progress": progress}
         if exact is not None:
-            extra |= {"fit": fit, "provenance": {"source": f"sha256:{exact.sha256}"}}
+            extra |= {"fit": fit, "provenance": {"source": exact.identity}}
             if given["costs"]:
                 extra["cost"] = given["costs"][0]
             made, report = method.fit_exact(dataset.rows, exact.model, settings, **extra)

@@ -134,7 +134,7 @@ def command(
         raise UnsupportedError(f"{exact} is a {opened.model.kind} model already", "give the LIBSVM model")
     if opened.model.kernel.kind == "precomputed":
         raise UnsupportedError("models with a precomputed kernel cannot be converted")
-    folder.identity = _identity(opened.sha256, train, test, seed, jobs, how)
+    folder.identity = _identity(opened.identity.removeprefix("sha256:"), train, test, seed, jobs, how)
     work = Work(folder, exact, opened.model, train, test, seed, jobs, how, quiet, memory)
     found = work.go(names, limits, deadline)
     return _show(found, work, as_json=as_json, quiet=quiet)

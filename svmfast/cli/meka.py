@@ -191,7 +191,7 @@ def command(
         ):
             extra: dict[str, Any] = {"threads": jobs, "progress": progress}
             if exact is not None:
-                told = {"source": f"sha256:{exact.sha256}"}
+                told = {"source": exact.identity}
                 made, report = method.fit_exact(dataset.rows, exact.model, settings, provenance=told, **extra)
             else:
                 fit = method.fit_ridge if job == "ridge" else method.fit_svc

@@ -13,7 +13,7 @@ from svmfast.cli.files import Input, Output
 from svmfast.cli.messages import count, lines, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Real
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
@@ -163,7 +163,7 @@ def _exact_model(
     opened: LoadedModel, path: str | None, fallback: bool | None, memory: int, quiet: bool, *, proven: bool
 ) -> KernelExpansion | None:
     from svmfast.cli.inputs import open_model
-    from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels
+    from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
 
     model = opened.model
     embedded = model.embedded_exact if bounds_its_error(model) else None
@@ -173,11 +173,8 @@ def _exact_model(
         exact = open_model(path, memory, quiet)
         given = (check_exact if proven else check_same_labels)(model, exact.model)
         # An assumed error is the user's word for any pair of models; a proof is of one file.
-        if proven and opened.provenance.get("source") != f"sha256:{exact.sha256}":
-            raise UnsupportedError(
-                f"{path} is not the file that {opened.path} was converted from: its hash is another",
-                "the certificate speaks of that file only; give it, or convert this one",
-            )
+        if proven:
+            check_source(model, opened.provenance.get("source"), exact.is_source)
         return given
     if fallback and embedded is None:
         raise OptionError("--fallback: MODEL has no exact model embedded; name one with --exact")

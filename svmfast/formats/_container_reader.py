@@ -71,6 +71,7 @@ def parse_model(data: bytes, path: str, allowance: Allowance | None = None) -> t
 
 def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
     container = reader.read()
+    reader.check_source()
     try:
         return model_class(container.record.kind).from_record(container.record), container
     except ModelContentError as error:
@@ -89,6 +90,7 @@ class _ContainerReader:
         self.lines: dict[str, int] = {}
         self.warnings: list[str] = []
         self.values: dict[str, Any] = {}
+        self.source_hash: str | None = None
 
     def read(self) -> Container:
         self._read_version()
@@ -134,7 +136,12 @@ class _ContainerReader:
             if section == "array":
                 self.values[name] = self._read_array(arrays[name], words, line)
             elif section == "embedded":
+                begin = self.pos
                 self.values[name] = self._read_embedded(words, line, own=name in schema.own)
+                if name == schema.source:
+                    import hashlib  # not worth its import where nothing is embedded
+
+                    self.source_hash = hashlib.sha256(self.data[begin : self.pos]).hexdigest()
             elif name in scalars:
                 self.values[name] = self._read_scalar(scalars[name], words, line)
             else:
@@ -143,6 +150,15 @@ class _ContainerReader:
             kind, self._part(PROVENANCE), self._part(scalars), self._part(arrays), self._part(schema.embedded)
         )
         return Container(record, self.lines, self.warnings)
+
+    def check_source(self) -> None:
+        """Refuse an embedded model that is not the one named by `source`."""
+        source = self.values.get("source")
+        if self.source_hash is None or source is None or source == f"sha256:{self.source_hash}":
+            return
+        line = self.lines["exact"]
+        what = "the model inside is not the one that 'source' names: its hash is another"
+        raise self._fault(errors.ModelContradictionError, line, what, "the model that was converted")
 
     def _part(self, names: Any) -> dict[str, Any]:
         return {name: self.values[name] for name in names if name in self.values}

@@ -55,6 +55,26 @@ class LoadedModel:
 
         return hashlib.sha256(self.text).hexdigest()
 
+    @cached_property
+    def identity(self) -> str:
+        """What a conversion of this model names as its source, see :func:`identity_of`."""
+        return identity_of(self.model)
+
+    def is_source(self, source: str | None) -> bool:
+        """Tell whether `source` names this model: its content, or (older files) the text of its file."""
+        return source in (f"sha256:{self.sha256}", self.identity)
+
+
+def identity_of(model: Model) -> str:
+    """Return ``sha256:`` and the hash of the text that a model is written as.
+
+    The same for a path, a packed file, a loaded model and one embedded in another: however the numbers of a
+    LIBSVM model were spelled or its keys ordered, its text is written in one way.
+    """
+    import hashlib
+
+    return f"sha256:{hashlib.sha256(model_bytes(model)).hexdigest()}"
+
 
 def file_kind(start: bytes) -> FileKind:
     """Say what a file is from its first bytes (decompressed), which hold its first word or are a kilobyte."""

@@ -105,6 +105,8 @@ class Schema:
     arrays: tuple[ArrayField, ...] = ()
     embedded: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    #: The embedded model of which `source` in the provenance is the hash.
+    source: str | None = None
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,10 @@ class CascadeModel:
     has_certificate: ClassVar[bool] = True
     proven: ClassVar[bool] = False
     schema: ClassVar[Schema] = Schema(
-        scalars=(ScalarField("error", "float", since=2),), embedded=("fast", "exact"), own=("fast",)
+        scalars=(ScalarField("error", "float", since=2),),
+        embedded=("fast", "exact"),
+        own=("fast",),
+        source="exact",
     )
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ cannot exceed. Here these intervals become statements about labels: docs/certifi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -213,6 +214,28 @@ def check_same_labels(model: Model, exact: Model) -> KernelExpansion:
             "the exact model does not answer the same question", "give the LIBSVM model that was approximated"
         )
     return exact
+
+
+def check_source(model: Model, source: str | None, is_source: Callable[[str], bool]) -> None:
+    """Raise UnsupportedError unless the exact model that is given is the one that `source` names.
+
+    Parameters
+    ----------
+    model : Model
+    source : str or None
+        What `model` says it was made from.
+    is_source : callable
+        Tells whether a name is that of the exact model that is given.
+    """
+    if source is None:
+        raise UnsupportedError(
+            f"this {model.kind} model does not say which model it was made from", "convert that model again"
+        )
+    if not is_source(source):
+        raise UnsupportedError(
+            "the exact model is not the one that the model was converted from: its hash is another",
+            "the certificate speaks of that one only; give it, or convert this one",
+        )
 
 
 def check_exact(model: Model, exact: Model) -> KernelExpansion:

@@ -105,6 +105,7 @@ class PolynomialModel:
             ArrayField("bound_rest", "float64", 3, optional=True),
         ),
         embedded=("exact",),
+        source="exact",
     )
 
     def __post_init__(self) -> None:
@@ -135,6 +136,8 @@ class PolynomialModel:
             f"{needed}",
         )
 
+        if self.embedded_exact is not None:
+            self._check_embedded(self.embedded_exact)
         both = (self.bound_degrees is None) == (self.bound_rest is None)
         _expect("bound_degrees", both, "a certificate in half", "bound_degrees and bound_rest, or neither")
         if self.bound_degrees is not None and self.bound_rest is not None:
@@ -146,6 +149,18 @@ class PolynomialModel:
             for name in ("bound_degrees", "bound_rest"):
                 numbers = getattr(self, name)
                 _expect(name, bool((numbers >= 0).all()), "a negative number", "numbers of at least 0")
+
+    def _check_embedded(self, exact: KernelExpansion) -> None:
+        """Raise ModelContentError unless `exact` can be the model that this one was made from."""
+        own, other = self.head, exact.head
+        same = own.svm_type == other.svm_type
+        _expect("exact", same, f"a model of type {other.svm_type} inside", f"one of type {own.svm_type}")
+        # Functions go with the labels.
+        _expect("exact", own.same_functions(other), "a model of other labels inside", "the same labels")
+        width = exact.n_features
+        _expect(
+            "exact", width == self.n_features, f"a model of {width} features inside", f"{self.n_features}"
+        )
 
     @property
     def has_certificate(self) -> bool:
