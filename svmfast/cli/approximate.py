@@ -124,7 +124,7 @@ def default_output(model: str) -> str:
 )
 @options.as_json
 @options.quiet
-@options.data_format
+@options.rows_format
 @options.jobs
 def command(
     model: str,

@@ -17,8 +17,13 @@ from svmfast.cli.units import Real, Share, Whole
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from svmfast.evaluation.bound_check import Bound, BoundReport
     from svmfast.formats.detect import LoadedModel
+    from svmfast.formats.svmlight import Dataset
+    from svmfast.models.base import Model
+    from svmfast.rows import Rows
 
 OUTSIDE = 1
 
@@ -61,7 +66,7 @@ OUTSIDE = 1
 @options.as_json
 @options.quiet_but_report
 @options.model_memory
-@options.data_format
+@options.rows_format
 @options.jobs
 def command(
     data: str,
@@ -188,8 +193,17 @@ def _check_model(
             certified if certifies(model) else "compare it with the exact model",
         )
     with progress_bar(quiet) as progress:
-        blocks = (block.rows for block in read_through(data, how, jobs, progress))
+        blocks = _fitting(read_through(data, how, jobs, progress), how, data, model)
         return check_model(blocks, model, order=order, tolerance=asked.tolerance, threads=jobs)
+
+
+def _fitting(blocks: Iterable[Dataset], how: DataFormat, data: str, model: Model) -> Iterator[Rows]:
+    from svmfast.cli.inputs import check_width
+
+    for number, block in enumerate(blocks):
+        if number == 0:
+            check_width(how, data, model, block.rows)
+        yield block.rows
 
 
 def _as_dict(report: BoundReport, data: str, model: str | None, asked: _Asked) -> dict[str, object]:

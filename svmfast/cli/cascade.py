@@ -79,7 +79,7 @@ _NEGATIVE = 1
 @options.as_json
 @options.quiet
 @options.model_memory
-@options.data_format
+@options.rows_format
 @options.jobs
 def command(
     fast: str,

@@ -38,7 +38,7 @@ _LEAST_NAME = 8
     type=Input("data"),
     required=True,
     metavar="TEST",
-    help="Data with labels, unseen by the models.",
+    help="Data unseen by the models; without labels (--unlabelled) there is no accuracy.",
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON, all digits.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV, all digits.")
@@ -64,7 +64,7 @@ _LEAST_NAME = 8
 )
 @options.quiet_but_report
 @options.model_memory
-@options.data_format
+@options.rows_format
 @options.jobs
 def command(
     exact: str,
@@ -99,6 +99,10 @@ def command(
     if max_diff is not None and regression:
         raise OptionError("--max-diff counts labels, which regression models do not have")
     dataset, reading = _read(data, how, jobs)
+    from svmfast.cli.inputs import check_width
+
+    for entrant in entrants:
+        check_width(how, data, entrant.model, dataset.rows)
     with progress_bar(quiet) as progress:
         result = compare(
             entrants,

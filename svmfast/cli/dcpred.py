@@ -121,7 +121,7 @@ if TYPE_CHECKING:
 @options.seed
 @options.as_json
 @options.quiet
-@options.data_format
+@options.rows_format
 @options.jobs
 def command(
     data: str,
@@ -142,6 +142,8 @@ def command(
     (0.1,1,10 or 2^-4,2^-2) make a grid for -v. There is no certificate; --from tells the error on rows held
     out.
     """
+    if how.unlabelled and source is None:
+        raise OptionError("labels are needed for --task; rows without them (--unlabelled) go with --from")
     _check(model, task, source, fit, given)
     from svmfast.cli.dcpred_report import show_fit, show_scores
     from svmfast.cli.progress import progress_bar

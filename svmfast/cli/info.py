@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @options.as_json
 @options.quiet_but_report
 @options.model_memory
-@options.data_format
+@options.rows_format
 @options.jobs
 def command(file: str, as_json: bool, quiet: bool, memory: int, how: DataFormat, jobs: int) -> None:
     """Tell what FILE is: a LIBSVM model, a svmfast model, or LIBSVM data.

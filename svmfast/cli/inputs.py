@@ -10,15 +10,16 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
-from svmfast.cli.messages import remarks
+from svmfast.cli.messages import remarks, warning
 from svmfast.cli.options import DataFormat
-from svmfast.errors import DataFormatError, TrainingRowError
+from svmfast.errors import DataFormatError, RowWidthError, TrainingRowError
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
     from svmfast.formats.source import SourceLike
     from svmfast.formats.svmlight import Dataset, Notes
+    from svmfast.models.base import Model
     from svmfast.rows import FloatArray, Rows
 
 #: Bytes of a pipe that are looked at before it is kept.
@@ -117,7 +118,34 @@ def read_sample(
             sample.add(block.rows, block.labels)
     if sample.seen > limit:
         remarks([f"{limit:,} of {sample.seen:,} rows of --data are used (--rows)"], quiet)
-    return sample.result()
+    rows, labels = sample.result()
+    return rows, None if how.unlabelled else labels
+
+
+def check_width(how: DataFormat, path: str, model: Model, rows: Rows) -> None:
+    """Refuse a table that lacks features of a model, and warn of one with more (``--dense`` only).
+
+    A row of a table has a value for every feature, so with fewer values than the model has features it is not
+    a row of what the model was made from: a label may have been taken for a feature, or the other way round.
+
+    Raises
+    ------
+    DataFormatError
+        There are too few values.
+    """
+    if not how.dense or rows.n_columns == model.n_features:
+        return
+    found, wanted = rows.n_columns, model.n_features
+    place = "in a row" if how.unlabelled else "behind the label"
+    other = "; as many as features with --unlabelled" if not how.unlabelled and found + 1 == wanted else ""
+    if found < wanted:
+        expected = f"the model has {wanted} features{other}"
+        raise RowWidthError(path, None, f"{found} values {place}", None, expected)
+    also = "; as many as features behind a label, without --unlabelled" if how.unlabelled else ""
+    warning(
+        f"{path}: {found} values {place}, the model has {wanted} features"
+        + (also if found == wanted + 1 else "")
+    )
 
 
 def _refuse_binary(path: str, start: bytes) -> None:

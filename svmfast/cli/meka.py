@@ -123,7 +123,7 @@ if TYPE_CHECKING:
 @options.seed
 @options.as_json
 @options.quiet
-@options.data_format
+@options.rows_format
 @options.jobs
 def command(
     data: str,
@@ -150,6 +150,10 @@ def command(
     landmarks; predict, compare and info take it like any other. Several values of -g, --lambda or -c
     (0.1,1,10 or 2^-4,2^-2) make a grid for -v.
     """
+    if how.unlabelled and source is None and task != "error":
+        raise OptionError(
+            "labels are needed to train; rows without them (--unlabelled) go with --from or --task error"
+        )
     _check(model, task, source, lambdas, costs, folds, compare)
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import model_bytes

@@ -69,10 +69,16 @@ class DataFormat:
     zero_based: bool = False
     dense: bool = False
     lenient: bool = False
+    unlabelled: bool = False
 
     def reading(self) -> dict[str, bool]:
         """Return the keyword arguments of ``read_svmlight`` and ``stream_svmlight``."""
-        return {"zero_based": self.zero_based, "dense": self.dense, "lenient": self.lenient}
+        return {
+            "zero_based": self.zero_based,
+            "dense": self.dense,
+            "lenient": self.lenient,
+            "labelled": not self.unlabelled,
+        }
 
 
 def data_format(function: F) -> F:
@@ -83,8 +89,10 @@ def data_format(function: F) -> F:
     @click.option(
         "--lenient", is_flag=True, help="Skip blank lines and sort features; duplicates stay errors."
     )
-    def wrapped(*args: Any, zero_based: bool, dense: bool, lenient: bool, **kwargs: Any) -> Any:
-        return function(*args, how=DataFormat(zero_based, dense, lenient), **kwargs)
+    def wrapped(
+        *args: Any, zero_based: bool, dense: bool, lenient: bool, unlabelled: bool = False, **kwargs: Any
+    ) -> Any:
+        return function(*args, how=DataFormat(zero_based, dense, lenient, unlabelled), **kwargs)
 
     wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
     # Options of decorators applied earlier must not be lost with the function we replace.
@@ -92,3 +100,12 @@ def data_format(function: F) -> F:
     if earlier is not None:
         wrapped.__click_params__ = earlier + wrapped.__click_params__  # type: ignore[attr-defined]
     return wrapped  # type: ignore[return-value]
+
+
+def rows_format(function: F) -> F:
+    """Add the options of :func:`data_format` and ``--unlabelled``, where labels may not be needed."""
+    return click.option(
+        "--unlabelled",
+        is_flag=True,
+        help="Rows of DATA have no label: 'index:value ...', or with --dense values alone.",
+    )(data_format(function))

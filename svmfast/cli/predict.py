@@ -80,7 +80,7 @@ CELLS = 1 << 20
     "output is the same.",
 )
 @options.model_memory
-@options.data_format
+@options.rows_format
 @options.jobs
 def command(
     data: str,
@@ -103,8 +103,8 @@ def command(
     """Predict the rows of DATA with MODEL, of any kind, into OUTPUT (default: '-', standard output).
 
     Arguments, options, output and messages are those of svm-predict. The accuracy is printed on stdout when
-    the predictions go to a file, else on stderr. Rows are predicted while the input is still being read, in
-    bounded memory. A file appears complete or not at all.
+    the predictions go to a file, else on stderr; with --unlabelled there is none. Rows are predicted while
+    the input is still being read, in bounded memory. A file appears complete or not at all.
 
     With --decision-values, --bound or --certify the first line names the columns: 'label', then for each
     pair of labels, in the order of the model's labels (1,2), (1,3), .., (2,3), .., a name like '1/-1': a
@@ -139,7 +139,7 @@ def command(
     if tolerance is not None and not certify and wanted.exact is None:
         raise OptionError("--tolerance goes with --certify or --exact")
     require(loaded, probability=wanted.probability, bound=bound, certify=certify, exact=wanted.exact)
-    tally = _Tally(loaded)
+    tally = _Tally(loaded, data, how)
     _run(loaded, wanted, tally, data, output, how, quiet, jobs)
     if not quiet:
         # On stdout only where it cannot get between the predictions.
@@ -249,6 +249,7 @@ def _texts(
     cells_a_row = 1 + head.n_functions + (head.n_classes**2 if wanted.probability else 0)
     size = max(1, CELLS // cells_a_row)
     for block in blocks:
+        tally.check(block.rows)
         for start in range(0, len(block), size):
             rows, targets = block.rows[start : start + size], block.labels[start : start + size]
             said = answer(
@@ -291,11 +292,13 @@ def _preamble(model: Model, probability: bool) -> list[str]:
 class _Tally:
     """What is counted while blocks go by, and said of them at the end."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, path: str, how: DataFormat) -> None:
         from svmfast.evaluation.score import Score
 
         self.model = model
         self.score = Score()
+        self.rows = 0
+        self.path, self.how, self.unlabelled = path, how, how.unlabelled
         self.differing_from_vote = 0
         self.outside = 0
         self.certified: int | None = None
@@ -303,8 +306,17 @@ class _Tally:
         self.largest_column = -1
         self.notes: list[str] = []
 
+    def check(self, rows: Rows) -> None:
+        """Meet the first rows with the model's width; all rows of a table have the same."""
+        from svmfast.cli.inputs import check_width
+
+        if not self.rows:
+            check_width(self.how, self.path, self.model, rows)
+
     def add(self, rows: Rows, targets: FloatArray, said: Answer) -> None:
-        self.score.add(said.predicted, targets, regression=self.model.head.is_regression)
+        self.rows += len(rows)
+        if not self.unlabelled:
+            self.score.add(said.predicted, targets, regression=self.model.head.is_regression)
         self.differing_from_vote += said.differing_from_vote
         if said.inside is not None:
             self.outside += len(said) - int(said.inside.sum())
@@ -325,7 +337,9 @@ class _Tally:
         self.largest_column = max(self.largest_column, int(last.max()))
 
     def summary(self) -> list[str]:
-        """svm-predict's last lines."""
+        """svm-predict's last lines; none where there are no labels to judge by."""
+        if self.unlabelled:
+            return []
         score = self.score
         if self.model.head.is_regression:
             return [
@@ -340,7 +354,9 @@ class _Tally:
         from svmfast.models.cascade import CascadeModel
 
         yield from self.notes
-        rows = self.score.total
+        rows = self.rows
+        if self.unlabelled:
+            yield f"{count(rows, 'row')} predicted; without labels there is no score"
         if self.rows_with_unknown:
             yield (
                 f"{self.rows_with_unknown:,} of {count(rows, 'row')} have features the model does not know "

@@ -11,7 +11,7 @@ import click
 from svmfast.cli.files import Input, Output, in_this_folder
 from svmfast.cli.inputs import naming_lines
 from svmfast.cli.messages import lines, raw, remarks, warning
-from svmfast.cli.options import DataFormat, data_format
+from svmfast.cli.options import DataFormat, rows_format
 from svmfast.cli.units import Real, Whole
 from svmfast.errors import OptionError
 from svmfast.threads import usable_cores
@@ -133,7 +133,7 @@ def _number(letter: str, name: str, default: float, text: str) -> Callable[[F], 
 )  # fmt: skip
 @click.option("-q", "quiet", is_flag=True, help="Print nothing of the solver's work.")
 @click.option("--compat", is_flag=True, help="Cut class labels such as 1.5 to integers, as svm-train does.")
-@data_format
+@rows_format
 @click.argument("data", type=Input("data"))
 @click.argument(
     "model", type=Output("model", after="data", named=in_this_folder("model"), unless="folds"), required=False
@@ -156,6 +156,11 @@ def command(
     """
     if folds and model:
         raise OptionError(f"cross validation (-v) writes no model; leave out '{model}'")
+    if how.unlabelled and svm_type != 2:
+        raise OptionError("labels are needed: --unlabelled is for one-class training (-s 2)")
+    if how.unlabelled and folds:
+        raise OptionError("cross validation (-v) needs labels to compare with; leave out --unlabelled")
+
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import write_atomic

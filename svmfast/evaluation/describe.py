@@ -98,6 +98,8 @@ class DataSummary:
             self.features = max(self.features, int(rows.indices.max()) + 1)
             self.least_value = min(self.least_value, float(rows.values.min()))
             self.greatest_value = max(self.greatest_value, float(rows.values.max()))
+        if np.isnan(labels).all():
+            return  # rows without labels
         self.least_label = min(self.least_label, float(labels.min()))
         self.greatest_label = max(self.greatest_label, float(labels.max()))
         if self.labels is not None:
@@ -120,7 +122,7 @@ class DataSummary:
             "labels": None
             if self.labels is None
             else [{"label": label, "rows": count} for label, count in sorted(self.labels.items())],
-            "label_range": [self.least_label, self.greatest_label] if self.rows else None,
+            "label_range": [self.least_label, self.greatest_label] if self.labels != {} else None,
         }
 
 

@@ -142,7 +142,7 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def _is_regression(comparison: Comparison) -> bool:
-    return comparison.models[0].mse is not None
+    return comparison.models[0].values_differing_percent is not None
 
 
 def short_names(paths: Sequence[str]) -> list[str]:

@@ -125,9 +125,11 @@ def quality(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Q
     Parameters
     ----------
     predicted, target : (n,) float64
-        Labels, or values for regression; n > 0.
+        Labels, or values for regression; n > 0. Targets that are all nan are none: no figure has a meaning.
     regression : bool
     """
+    if np.isnan(target).all():
+        return Quality()
     score = Score(by_class=True)
     score.add(predicted, target, regression=regression)
     if regression:

@@ -206,6 +206,8 @@ def _checked(
         raise OptionError(f"{n} rows and labels of shape {y.shape}; expected one label a row")
     if n == 0:
         raise OptionError("no rows to train on")
+    if options.svm_type == "one_class" and np.isnan(y).all():
+        y = np.zeros(n)  # rows without labels: none are used
     _check_finite("label", y, np.arange(n + 1))
     _check_finite("value", rows.values, rows.indptr)
     if options.svm_type in ("c_svc", "nu_svc"):
