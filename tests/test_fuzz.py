@@ -11,7 +11,14 @@ import sys
 import pytest
 from program import ROOT
 
-INPUTS = {"tokenizer": 20_000, "support_vectors": 20_000, "container": 1_500, "libsvm": 1_500, "data": 1_500}
+INPUTS = {
+    "tokenizer": 20_000,
+    "support_vectors": 20_000,
+    "container": 1_500,
+    "schema": 3_000,
+    "libsvm": 1_500,
+    "data": 1_500,
+}
 
 
 @pytest.mark.parametrize("target", INPUTS)
