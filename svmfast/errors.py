@@ -208,6 +208,10 @@ class OptionError(SvmfastError):
     """Options that do not fit together, or a value out of range."""
 
 
+class NotFiniteError(SvmfastError):
+    """A computation left the range of floating point; says which one and with what numbers."""
+
+
 class DoesNotPayError(SvmfastError):
     """A clean no: what was asked for is possible, but the exact model is the better choice."""
 

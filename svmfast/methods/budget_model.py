@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.errors import NotFiniteError
 from svmfast.kernels import Kernel
 from svmfast.methods.budget_run import BudgetRun, Pair
 from svmfast.models.expansion import KernelExpansion
@@ -60,6 +61,16 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
 
     def collect(pair: Pair) -> None:
         taken = pair.best if keep == "best" and pair.best is not None else pair.machine.expansion()
+        for what, values in (
+            ("coefficients", taken.coef),
+            ("a bias", np.array(taken.bias)),
+            ("support vectors", taken.vectors),
+        ):
+            if not np.isfinite(values).all():
+                raise NotFiniteError(
+                    f"training ended with {what} out of the range of floating point; "
+                    f"lambda is {pair.machine.options.lambda_:g}, gamma {run.gamma:g}"
+                )
         iterates[id(pair)] = BudgetExpansion(as_written(taken.vectors), taken.coef, taken.bias)
 
     run.for_pairs(collect)

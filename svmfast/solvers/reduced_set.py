@@ -25,6 +25,7 @@ from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.ridge import solve_with_ridge
 from svmfast.threads import map_in_threads, one_blas_thread
 
 _NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
@@ -324,20 +325,15 @@ def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.in
 def _solve(normal: FloatArray, right: FloatArray) -> FloatArray:
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-    mean = float(np.trace(normal)) / len(normal)
-    if mean == 0:
-        return np.zeros_like(right)
-    ridge = _RIDGE
-    while True:
-        system = normal.copy()
-        system[np.diag_indices_from(system)] += ridge * mean
+    def cholesky(matrix: FloatArray, wanted: FloatArray) -> FloatArray | None:
         try:
-            factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+            factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
-            ridge *= 100
-            continue
-        solution: FloatArray = cho_solve(factor, right, check_finite=False)
+            return None
+        solution: FloatArray = cho_solve(factor, wanted, check_finite=False)
         return solution
+
+    return solve_with_ridge(normal, right, cholesky, ridge=_RIDGE)
 
 
 def allocate(count: int, groups: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 from svmfast import _core
 from svmfast.rows import FloatArray
 from svmfast.solvers.budgeted_sgd import LOSSES, BudgetExpansion, StepOptions, TrainingBlock
+from svmfast.solvers.ridge import solve_with_ridge
 
 #: Newton stops when the objective falls by less than this share of itself.
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 30
 _SHORTEST_STEP = 2.0**-12
-#: Added to the Hessian's diagonal, times its mean: nearly equal vectors make it singular.
-_RIDGE = 1e-12
 
 #: Yields the training rows block by block, each with the order in which to take them.
 Blocks = Callable[[], Iterable[tuple[TrainingBlock, NDArray[np.int64]]]]
@@ -135,7 +134,9 @@ class Refit:
         self._point = point
         self.done = self._converged or self._iterations == MAX_ITERATIONS
         if not self.done:
-            self._step, self._length = _newton_step(point.hessian, point.gradient), 1.0
+            # Nearly equal vectors make the Hessian singular. It is zero where no row is active and lambda
+            # vanishes, and then so is the gradient.
+            self._step, self._length = solve_with_ridge(point.hessian, -point.gradient, _cholesky), 1.0
 
     def _restart(self) -> None:
         self._loss = 0.0
@@ -201,13 +202,6 @@ def _product(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     return result
 
 
-def _newton_step(hessian: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Solve hessian step = -gradient with as little ridge as makes the Hessian positive definite."""
-    n = len(gradient)
-    mean = float(np.trace(hessian)) / n if n else 0.0
-    ridge = _RIDGE
-    while True:
-        step = _core.solve_symmetric(hessian + ridge * mean * np.eye(n), -gradient)
-        if len(step) == n:
-            return step
-        ridge *= 100
+def _cholesky(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+    found: FloatArray = _core.solve_symmetric(matrix, right)
+    return found if len(found) == len(right) else None
