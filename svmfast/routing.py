@@ -52,7 +52,7 @@ class Router:
         order, start, indptr, indices, values = _core.group_rows(
             cell, self.n_cells, rows.indptr, rows.indices, rows.values
         )
-        return order, start, Rows(indptr, indices, values, rows.n_columns)
+        return order, start, Rows.trusted(indptr, indices, values, rows.n_columns)
 
 
 def flat_tree(cells: int) -> IntArray:

@@ -6,6 +6,7 @@ megabyte, so this small class stands in for ``csr_array`` and converts from and 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +21,15 @@ IntArray = NDArray[np.int64]
 
 #: Rows squared at a time: squares of all entries would take as much memory as the entries.
 NORM_ROWS = 1 << 14
+#: Entries checked at a time, for the same reason.
+_CHECKED = 1 << 18
+#: LIBSVM's indices are C ints, so a column is at most 2^31 - 2.
+MOST_COLUMNS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """`n` sparse rows of float64.
+    """`n` sparse rows of float64, immutable.
 
     Attributes
     ----------
@@ -33,7 +38,18 @@ class Rows:
         Zero-based columns (LIBSVM's index minus one), strictly ascending within a row.
     values : (nnz,) float64
     n_columns : int
-        Width; every column is below it. Rows of different width may meet: missing columns are zeros.
+        Width; every column is below it, and it is at most 2^31 - 1. Rows of different width may meet: missing
+        columns are zeros.
+
+    Raises
+    ------
+    OptionError
+        The arrays do not describe rows.
+
+    Notes
+    -----
+    The arrays are read-only, since native code reads them without looking again at what was checked once.
+    Arrays that the caller could still change are copied.
     """
 
     indptr: NDArray[np.int64]
@@ -42,8 +58,43 @@ class Rows:
     n_columns: int
 
     def __post_init__(self) -> None:
-        if self.indptr.ndim != 1 or len(self.indptr) == 0 or self.indices.shape != self.values.shape:
-            raise OptionError("Rows: indptr, indices and values do not fit together")
+        # Owned before they are checked: nobody changes them in between.
+        indptr, indices = _owned(self.indptr, "iu", "indptr"), _owned(self.indices, "iu", "indices")
+        values = _owned(self.values, "iufb", "values")
+        n_columns = operator.index(self.n_columns)
+        _check(indptr, indices, values, n_columns)
+        for name, kept in (
+            ("indptr", _frozen(indptr.astype(np.int64, copy=False))),
+            ("indices", _frozen(indices.astype(np.int32, copy=False))),
+            ("values", _frozen(values.astype(np.float64, copy=False))),
+            ("n_columns", n_columns),
+        ):
+            object.__setattr__(self, name, kept)
+
+    @classmethod
+    def trusted(
+        cls,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        n_columns: int,
+    ) -> Rows:
+        """Return rows of arrays that are known to be right, and that nobody else will change.
+
+        They are neither checked nor copied, and become read-only.
+        """
+        rows = object.__new__(cls)
+        for name, array in (("indptr", indptr), ("indices", indices), ("values", values)):
+            object.__setattr__(rows, name, _frozen(array))
+        object.__setattr__(rows, "n_columns", n_columns)
+        return rows
+
+    def renumbered(self, indices: NDArray[np.int32], n_columns: int) -> Rows:
+        """Return the same values in other columns, which keep their order within a row."""
+        return Rows.trusted(self.indptr, indices, self.values, n_columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rows, (self.indptr, self.indices, self.values, self.n_columns)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -66,7 +117,7 @@ class Rows:
             raise OptionError("Rows: only contiguous slices; use take() for the rest")
         stop = max(start, stop)
         first, last = self.indptr[start], self.indptr[stop]
-        return Rows(
+        return Rows.trusted(
             self.indptr[start : stop + 1] - first,
             self.indices[first:last],
             self.values[first:last],
@@ -82,7 +133,7 @@ class Rows:
         indptr = np.zeros(len(index) + 1, dtype=np.int64)
         np.cumsum(lengths, out=indptr[1:])
         source = np.repeat(self.indptr[index] - indptr[:-1], lengths) + np.arange(indptr[-1], dtype=np.int64)
-        return Rows(indptr, self.indices[source], self.values[source], self.n_columns)
+        return Rows.trusted(indptr, self.indices[source], self.values[source], self.n_columns)
 
     def squared_norms(self) -> FloatArray:
         """Return ||x||^2 of every row."""
@@ -112,7 +163,7 @@ class Rows:
     @classmethod
     def empty(cls, n_columns: int = 0) -> Rows:
         """Return zero rows."""
-        return cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), n_columns)
+        return cls.trusted(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), n_columns)
 
     @classmethod
     def from_dense(cls, array: ArrayLike) -> Rows:
@@ -125,7 +176,9 @@ class Rows:
         mask = dense != 0
         indptr = np.zeros(len(dense) + 1, dtype=np.int64)
         np.cumsum(mask.sum(axis=1), out=indptr[1:])
-        return cls(indptr, np.nonzero(mask)[1].astype(np.int32), dense[mask], dense.shape[1])
+        if dense.shape[1] > MOST_COLUMNS:
+            raise OptionError(_too_wide(dense.shape[1]))
+        return cls.trusted(indptr, np.nonzero(mask)[1].astype(np.int32), dense[mask], dense.shape[1])
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Rows:
@@ -135,7 +188,8 @@ class Rows:
         values = csr.data.astype(np.float64, copy=False)
         if not np.isfinite(values).all():
             raise OptionError("the matrix holds nan or inf; every value must be finite")
-        return cls(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), values, csr.shape[1])
+        # A copy of our own already: not copied again.
+        return cls(_frozen(csr.indptr), _frozen(csr.indices), _frozen(values), csr.shape[1])
 
     @classmethod
     def concatenate(cls, parts: Sequence[Rows]) -> Rows:
@@ -147,12 +201,78 @@ class Rows:
         for part in parts:
             indptr.append(part.indptr[1:] - part.indptr[0] + offset)
             offset += part.nnz
-        return cls(
+        return cls.trusted(
             np.concatenate(indptr),
             np.concatenate([p.indices for p in parts]),
             np.concatenate([p.values for p in parts]),
             max(p.n_columns for p in parts),
         )
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array
+
+
+def _owned(given: ArrayLike, kinds: str, name: str) -> NDArray[Any]:
+    """Return a one-dimensional array that nobody else can change, copied if need be."""
+    array = np.asarray(given)
+    if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
+        what = "numbers" if "f" in kinds else "integers"
+        raise OptionError(
+            f"Rows: {name} has {array.ndim} dimensions of type {array.dtype}; expected one of {what}"
+        )
+    if array.flags.c_contiguous and array.dtype.isnative and _unchangeable(array):
+        return array
+    return _frozen(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
+
+
+def _unchangeable(array: NDArray[Any]) -> bool:
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return False
+        if owner.base is None:
+            return bool(owner.flags.owndata)
+        owner = owner.base
+    # Memory that the native core gave away.
+    return isinstance(owner, memoryview) and type(owner.obj).__name__ == "nb_ndarray"
+
+
+def _too_wide(n_columns: int) -> str:
+    return f"{n_columns:,} columns; at most {MOST_COLUMNS:,} are possible, as in LIBSVM"
+
+
+def _check(
+    indptr: NDArray[np.integer[Any]], indices: NDArray[np.integer[Any]], values: NDArray[Any], n_columns: int
+) -> None:
+    """Raise OptionError unless the arrays describe rows."""
+    if not 0 <= n_columns <= MOST_COLUMNS:
+        raise OptionError(f"Rows: {_too_wide(n_columns)}")
+    if len(indptr) == 0 or len(indices) != len(values):
+        raise OptionError(
+            f"Rows: indptr, indices and values do not fit together; they have {len(indptr)}, {len(indices)} "
+            f"and {len(values)} entries"
+        )
+    first, last = int(indptr[0]), int(indptr[-1])
+    if first < 0 or last > len(indices) or bool((indptr[1:] < indptr[:-1]).any()):
+        raise OptionError(
+            f"Rows: indptr does not ascend from 0 or more to {len(indices)} or less, the number of entries"
+        )
+    if len(indices):
+        for column in (int(indices.min()), int(indices.max())):
+            if not 0 <= column < n_columns:
+                raise OptionError(
+                    f"Rows: column {column} is not one of {n_columns:,} columns, counted from 0"
+                )
+    for begin in range(first + 1, last, _CHECKED):
+        end = min(last, begin + _CHECKED)
+        falls = indices[begin:end] <= indices[begin - 1 : end - 1]
+        at, stop = np.searchsorted(indptr, (begin, end))
+        falls[indptr[at:stop] - begin] = False  # a new row begins
+        if falls.any():
+            row = int(np.searchsorted(indptr, begin + int(falls.argmax()), side="right"))
+            raise OptionError(f"Rows: the columns of row {row} do not ascend")
 
 
 def as_rows(data: Any) -> Rows:

@@ -1,6 +1,10 @@
-"""Rows against scipy.sparse."""
+"""Rows against scipy.sparse; arrays that are no rows are refused, and rows do not change."""
 
 from __future__ import annotations
+
+import pickle
+import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from program import data as fixture
+from program import model
+from scipy.sparse import csr_array, csr_matrix
 
+import svmfast
 from svmfast.errors import OptionError
 from svmfast.rows import Rows, as_rows
 
@@ -64,3 +71,117 @@ def test_refusals() -> None:
         Rows.from_dense(np.ones((3, 1)))[::2]
     with pytest.raises(OptionError, match="do not fit together"):
         Rows(np.zeros(1, np.int64), np.zeros(2, np.int32), np.zeros(1), 1)
+
+
+BIG = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices", "values", "n_columns", "message"),
+    [
+        ([0, 10**9], [0], [1.0], 30, "indptr does not ascend from 0 or more to 1 or less"),
+        ([-1, 1], [0], [1.0], 30, "indptr does not ascend"),
+        ([0, 2, 1, 2], [0, 1], [1.0, 2.0], 30, "indptr does not ascend"),
+        ([0, 2**63 - 1, -(2**63), 1], [0], [1.0], 30, "indptr does not ascend"),
+        (np.array([0, 2**64 - 1], np.uint64), [0], [1.0], 30, "indptr does not ascend"),
+        ([], [], [], 30, "do not fit together; they have 0, 0 and 0 entries"),
+        ([0, 1], [0, 1], [1.0], 30, "do not fit together; they have 2, 2 and 1 entries"),
+        ([0, 1], [30], [1.0], 30, "column 30 is not one of 30 columns"),
+        ([0, 1], [-1], [1.0], 30, "column -1 is not one of 30 columns"),
+        ([0, 1], [2**32], [1.0], BIG, "column 4294967296 is not one of 2,147,483,647 columns"),
+        ([0, 1], [-(2**32)], [1.0], BIG, "column -4294967296 is not"),
+        (np.array([0, 1], np.uint64), np.array([2**63], np.uint64), [1.0], BIG, "column 9223372036854775808"),
+        ([0, 1], [0], [1.0], 2**31, "2,147,483,648 columns; at most 2,147,483,647"),
+        ([0, 1], [0], [1.0], -1, "-1 columns"),
+        ([0, 1, 3], [0, 4, 4], [1.0, 2.0, 3.0], 30, "the columns of row 2 do not ascend"),
+        ([0, 2], [4, 3], [1.0, 2.0], 30, "the columns of row 1 do not ascend"),
+        ([[0, 1]], [0], [1.0], 30, "indptr has 2 dimensions of type int64; expected one of integers"),
+        ([0.0, 1.0], [0], [1.0], 30, "indptr has 1 dimensions of type float64; expected one of integers"),
+        ([0, 1], [0.5], [1.0], 30, "indices has 1 dimensions of type float64"),
+        ([0, 1], [0], [1j], 30, "values has 1 dimensions of type complex128; expected one of numbers"),
+        ([0, 1], [0], ["1"], 30, "values has 1 dimensions of type <U1"),
+    ],
+)
+def test_what_is_no_rows_is_refused(
+    indptr: Any, indices: Any, values: Any, n_columns: int, message: str
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        Rows(indptr, indices, values, n_columns)
+
+
+def test_columns_are_checked_in_all_of_many_entries() -> None:
+    n = 300_000  # more than are checked at a time
+    indptr, columns = np.array([0, 5, n]), np.arange(n, dtype=np.int32)
+    assert Rows(indptr, columns, np.ones(n), n).nnz == n
+    for at in (6, n // 2, n - 1):
+        wrong = columns.copy()
+        wrong[at] = wrong[at - 1]
+        with pytest.raises(OptionError, match="the columns of row 2 do not ascend"):
+            Rows(indptr, wrong, np.ones(n), n)
+
+
+def test_arrays_of_any_kind_become_int64_int32_and_float64() -> None:
+    rows = Rows(
+        np.array([0, 2, 3], np.uint8),
+        np.array([1, 9, 2, 9, 0, 9], ">i8")[::2],
+        np.array([1, 2, 3], np.float32),
+        3,
+    )
+    assert (rows.indptr.dtype, rows.indices.dtype, rows.values.dtype) == (np.int64, np.int32, np.float64)
+    assert rows.to_dense().tolist() == [[0, 1, 2], [3, 0, 0]]
+
+
+def test_columns_beyond_32_bits_are_not_wrapped() -> None:
+    indices = np.array([0, 2**32], np.int64)
+    wide = csr_matrix((np.ones(2), indices, np.array([0, 2], np.int64)), shape=(1, 2**32 + 1))
+    with pytest.raises(OptionError, match="4,294,967,297 columns; at most 2,147,483,647"):
+        as_rows(wide)
+
+
+def test_rows_do_not_change_with_the_arrays_they_were_made_of() -> None:
+    indptr, indices, values = np.array([0, 2]), np.array([0, 1], np.int32), np.array([1.0, 2.0])
+    view = values[:]
+    view.flags.writeable = False  # what it shows can still change
+    for array in (values, view):
+        rows = Rows(indptr, indices, array, 2)
+        values[0], indices[1], indptr[1] = 7.0, 9, 10**9
+        assert rows.to_dense().tolist() == [[1, 2]]
+        values[0], indices[1], indptr[1] = 1.0, 1, 2
+    matrix = csr_array(np.array([[3.0, 4.0]]))
+    rows = as_rows(matrix)
+    matrix.data[0] = 8
+    assert rows.to_dense().tolist() == [[3, 4]]
+
+
+def test_arrays_of_rows_are_read_only_and_shared_as_they_are() -> None:
+    read = svmfast.read_svmlight(fixture("iris.test")).rows
+    many = [read, read[3:9], read.take([1, 2]), Rows.concatenate([read, read]), Rows.from_dense([[1.0]])]
+    many += [as_rows(read.to_scipy()), pickle.loads(pickle.dumps(read)), Rows.empty()]
+    for rows in many:
+        for array in (rows.indptr, rows.indices, rows.values):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+        again = Rows(rows.indptr, rows.indices, rows.values, rows.n_columns)
+        assert again.values is rows.values
+        assert again.indices is rows.indices
+
+
+def test_changing_the_arrays_while_predicting_changes_nothing() -> None:
+    exact = svmfast.load_model(model("photos_c_rbf"))
+    given = svmfast.read_svmlight(fixture("photos.test")).rows
+    arrays = [np.array(a) for a in (given.indptr, given.indices, given.values)]
+    rows = Rows(*arrays, given.n_columns)
+    expected, ended = exact.decision_values(rows), threading.Event()
+
+    def disturb() -> None:
+        while not ended.is_set():
+            for array in arrays:
+                array[...] = -(2**30)
+
+    other = threading.Thread(target=disturb)
+    other.start()
+    try:
+        assert np.array_equal(exact.decision_values(rows, threads=2), expected)
+    finally:
+        ended.set()
+        other.join()

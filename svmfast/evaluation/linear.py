@@ -48,7 +48,7 @@ def linear_seconds(head: Head, rows: Rows, *, threads: int = 1, repeats: int = 5
 def _columns_in_use(rows: Rows) -> Rows:
     """Return the rows with empty columns left out: an index of 2^31 - 1 must not make 2^31 - 1 weights."""
     columns, positions = np.unique(rows.indices, return_inverse=True)
-    return Rows(rows.indptr, positions.astype(np.int32), rows.values, len(columns))
+    return rows.renumbered(positions.astype(np.int32), len(columns))
 
 
 def _decide(scores: FloatArray) -> object:

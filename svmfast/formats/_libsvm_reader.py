@@ -75,7 +75,7 @@ def parse_libsvm_model(
     label, nr_sv = (None if v is None else v.astype(np.int64) for v in map(values.get, ("label", "nr_sv")))
     head = Head(svm_type, label, values.get("probA"), values.get("probB"), values.get("prob_density_marks"))
     kernel = Kernel(kernel_type, **{key: values[key] for key in KERNEL_PARAMETERS[kernel_type]})
-    rows = Rows(indptr, indices, sv_values, n_columns)
+    rows = Rows.trusted(indptr, indices, sv_values, n_columns)
     return KernelExpansion(head, kernel, rows, coef, values["rho"], nr_sv), warnings
 
 

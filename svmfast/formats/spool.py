@@ -179,7 +179,7 @@ class Spool:
             indptr[row + 1 : row + part.rows + 1] = pointers[1:] + entry
             numbers[rows] = np.arange(part.first, part.first + part.rows)
             row, entry = rows.stop, cells.stop
-        rows_read = Rows(indptr, indices, values, self.n_features)
+        rows_read = Rows.trusted(indptr, indices, values, self.n_features)
         return WorkingSet(compact(rows_read, self.columns), labels, numbers)
 
     def close(self) -> None:

@@ -213,7 +213,7 @@ class DataStream(Iterator[Dataset]):
         self._pending_mark = 0
         self.notes += notes
         self.rows_read += len(labels)
-        return Dataset(Rows(indptr, indices, values, width), labels, self.path, first_line, notes)
+        return Dataset(Rows.trusted(indptr, indices, values, width), labels, self.path, first_line, notes)
 
     def _finish(self) -> Dataset:
         if self._tokenizer.rows:

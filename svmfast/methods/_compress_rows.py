@@ -87,11 +87,8 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     n_sv = len(model.sv)
     everything = model.sv if data is None else Rows.concatenate([model.sv, data])
     columns = np.unique(everything.indices)
-    everything = Rows(
-        everything.indptr - everything.indptr[0],
-        np.searchsorted(columns, everything.indices).astype(np.int32),
-        everything.values,
-        len(columns),
+    everything = everything.renumbered(
+        np.searchsorted(columns, everything.indices).astype(np.int32), len(columns)
     )
     group, first = _distinct(everything)
     times = np.bincount(group[n_sv:] if data is not None else group, minlength=len(first)).astype(np.float64)
@@ -108,9 +105,7 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     def part(groups: NDArray[np.int64]) -> Part:
         groups = np.sort(groups)
         rows = everything.take(first[groups])
-        original = Rows(
-            rows.indptr, columns[rows.indices], rows.values, int(columns[-1]) + 1 if len(columns) else 0
-        )
+        original = rows.renumbered(columns[rows.indices], int(columns[-1]) + 1 if len(columns) else 0)
         exact = model.decision_values(original, threads=threads)
         winner = winners(model, exact)
         order = np.argsort(winner, kind="stable")

@@ -9,7 +9,6 @@ import numpy as np
 from svmfast.methods._compress_rows import Material
 from svmfast.methods.binomial import clopper_pearson
 from svmfast.models.expansion import KernelExpansion
-from svmfast.rows import Rows
 
 #: Below this many values the 99.9 % quantile is the largest of them.
 _VALUES_FOR_999 = 1000
@@ -52,11 +51,8 @@ def error_statement(
 ) -> ErrorStatement:
     """Compare the models on the stating rows of `material`."""
     part, columns = material.state, material.columns
-    rows = Rows(
-        part.rows.indptr,
-        columns[part.rows.indices].astype(np.int32),
-        part.rows.values,
-        int(columns[-1]) + 1 if len(columns) else 0,
+    rows = part.rows.renumbered(
+        columns[part.rows.indices].astype(np.int32), int(columns[-1]) + 1 if len(columns) else 0
     )
     decisions = compressed.decision_values(rows, threads=threads)
     source = "data" if material.from_data else "support vectors"

@@ -316,7 +316,7 @@ class Compressor:
         model, columns = self.model, self.material.columns
         rows = Rows.from_dense(reduced.vectors)
         width = max(model.sv.n_columns, int(columns[-1]) + 1 if len(columns) else 0)
-        sv = Rows(rows.indptr, columns[rows.indices].astype(np.int32), rows.values, width)
+        sv = rows.renumbered(columns[rows.indices].astype(np.int32), width)
         coef, rho = reduced.coef, reduced.rho
         if model.nr_sv is None:
             return KernelExpansion(model.head, model.kernel, sv, coef, rho)

@@ -195,14 +195,14 @@ def fit_exact(
     landmarks, trained_on = None, False
     if isinstance(exact, KernelExpansion) and exact.kernel.kind == "rbf":
         width = max(rows.n_columns, exact.sv.n_columns)
-        sv = Rows(exact.sv.indptr, exact.sv.indices, exact.sv.values, width)
+        sv = exact.sv.renumbered(exact.sv.indices, width)
         # Support vectors are often rows of the data: those held out take no part by that way either.
         seen, vectors = {keys[i] for i in chosen}, row_keys(sv)
         trained_on = 2 * len(set(vectors) & set(keys)) > len(vectors)
         new = np.array([i for i, key in enumerate(vectors) if key not in seen], dtype=np.int64)
         sv = sv.take(new)
         landmarks = Exact(sv, (exact.sv_coef[:, new] ** 2).sum(axis=0))
-        inside = Rows.concatenate([Rows(inside.indptr, inside.indices, inside.values, width), sv])
+        inside = Rows.concatenate([inside.renumbered(inside.indices, width), sv])
     values = exact.decision_values(inside, threads=threads)
     if fit == "values":
         training = Training(inside, values, head, "squares", landmarks)

@@ -25,7 +25,7 @@ def row_keys(rows: Rows) -> list[bytes]:
     stored = rows.values != 0
     if not stored.all():
         starts = np.concatenate([[0], np.cumsum(stored)])[rows.indptr]
-        rows = Rows(starts, rows.indices[stored], rows.values[stored], rows.n_columns)
+        rows = Rows.trusted(starts, rows.indices[stored], rows.values[stored], rows.n_columns)
     ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
     keys = []
     for a, b in ends:

@@ -102,7 +102,7 @@ def judge_of(
         outside = np.zeros(len(points))
         inside = Rows.from_dense(points)
         columns = terms.features[inside.indices].astype(np.int32)
-        rows = Rows(inside.indptr, columns, inside.values, model.n_features)
+        rows = inside.renumbered(columns, model.n_features)
     values = model.decision_values(rows, threads=threads)
     if tolerance is None and model.head.is_regression:
         tolerance = REGRESSION_SHARE * float(values.std()) if values.size else 0.0

@@ -111,7 +111,7 @@ def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int
 
 
 def _widened(rows: Rows, n_columns: int) -> Rows:
-    return Rows(rows.indptr, rows.indices, rows.values, n_columns)
+    return rows.renumbered(rows.indices, n_columns)
 
 
 def _pursuit(kernel: Kernel, sv: Rows, coef: FloatArray, count: int, n_columns: int) -> IntArray:

@@ -187,12 +187,12 @@ def compact(rows: Rows, columns: NDArray[np.int32]) -> Rows:
         given, indices = indices, np.empty(len(indices), dtype=np.int32)
         for k in range(0, len(given), COMPACT_ENTRIES):  # searchsorted answers in twice the bytes
             indices[k : k + COMPACT_ENTRIES] = np.searchsorted(columns, given[k : k + COMPACT_ENTRIES])
-    return Rows(indptr, indices, rows.values[used], len(columns))
+    return Rows.trusted(indptr, indices, rows.values[used], len(columns))
 
 
 def expand(rows: Rows, columns: NDArray[np.int32], n_features: int) -> Rows:
     """Give rows in compact columns their own columns back."""
-    return Rows(rows.indptr, columns[rows.indices], rows.values, n_features)
+    return rows.renumbered(columns[rows.indices], n_features)
 
 
 def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bool_]:
