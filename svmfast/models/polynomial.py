@@ -284,7 +284,7 @@ class PolynomialModel:
         if self.gamma == 0 or not self.head.n_functions:
             return np.ones(len(rows), dtype=np.bool_)
         cells = self.cells(rows)
-        mine = Rows(rows.indptr, self._variables(rows.indices), rows.values, self.centres.shape[1])
+        mine = rows.renumbered(self._variables(rows.indices), self.centres.shape[1] + 1)
         out = np.empty(len(rows), dtype=np.bool_)
         for cell in range(self.n_cells):
             which = np.flatnonzero(cells == cell)

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError
+from svmfast.rows import MOST_COLUMNS
 
 IntArray = NDArray[np.int64]
-
-#: Columns are 32-bit integers everywhere, as LIBSVM's are.
-MOST_COLUMNS = 2**31 - 1
 
 
 def total_of(counts: NDArray[Any]) -> int:
