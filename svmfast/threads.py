@@ -146,6 +146,34 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> 
     return results
 
 
+def interruptible(call: Callable[[], R]) -> R:
+    """Return ``call()``, and answer an interrupt at once: the call then goes on by itself, and nobody waits.
+
+    For libraries whose work nothing can stop. Python runs a signal's handler on the main thread, between two
+    of its own instructions; so there the call is made in another thread.
+    """
+    from threading import current_thread, main_thread
+
+    if current_thread() is not main_thread():
+        return call()
+    results: list[R] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = start_thread(run)
+    if thread is None:
+        return call()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
 class _OneBlasThread:
     """The limit on BLAS is the whole process's: it holds while anybody is inside, and is lifted once."""
 

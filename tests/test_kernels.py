@@ -6,6 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from blocks import blocks_of
 from libsvm import svm as libsvm
 from numpy.typing import NDArray
+from program import PATIENCE
 from scipy.spatial.distance import cdist
 
 from svmfast import _core
@@ -135,6 +137,30 @@ def test_a_row_does_not_know_its_neighbours_nor_the_threads() -> None:
     for size in (1, 7, 64):
         parts = [engine.decision_values(chunk) for chunk in blocks_of(test, size)]
         assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize(("classes", "each", "d"), [(2, 30, 5), (5, 4, 300), (20, 3, 40), (120, 2, 300)])
+def test_linear_models_of_few_and_of_many_classes(classes: int, each: int, d: int) -> None:
+    """Collapsed to a weight vector a function, or not where that would be more work, as with 120 classes."""
+    rng = np.random.default_rng(classes)
+    sv = Rows.from_dense(rng.normal(size=(classes * each, d)))
+    coef = rng.normal(size=(classes - 1, classes * each))
+    rho = rng.normal(size=classes * (classes - 1) // 2)
+    engine = DecisionEngine(Kernel("linear"), sv, coef, rho, np.full(classes, each))
+    rows = Rows.from_dense(rng.normal(size=(7, d)))
+    exact = engine.decision_values(rows, libsvm_order=True)
+    np.testing.assert_allclose(engine.decision_values(rows, threads=2), exact, rtol=0, atol=1e-11)
+    assert (engine.labels(rows)[0] == engine.labels(rows, single_precision=False)[0]).all()
+    assert np.array_equal(engine.decision_values(rows[2:3])[0], engine.decision_values(rows)[2])
+
+
+def test_linear_models_of_800_classes_are_packed_by_what_they_hold() -> None:
+    rng = np.random.default_rng(0)
+    sv, coef = Rows.from_dense(rng.normal(size=(3200, 50))), rng.normal(size=(799, 3200))
+    begin = time.process_time()
+    engine = DecisionEngine(Kernel("linear"), sv, coef, np.zeros(319_600), np.full(800, 4))
+    engine.decision_values(Rows.from_dense(rng.normal(size=(2, 50))))
+    assert time.process_time() - begin < 5 * PATIENCE  # 36 s, when every class met every pair
 
 
 def test_ties_are_exact() -> None:

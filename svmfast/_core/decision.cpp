@@ -23,6 +23,8 @@ namespace {
 // Below this share of stored values the model's columns are cheaper to walk than panels that hold its zeros (measured).
 constexpr double SCATTER_DENSITY = 0.04;
 constexpr double PANEL_BYTES_LIMIT = 1024.0 * 1024 * 1024;
+// Linear models are collapsed to so many weights in any case (8 MiB).
+constexpr std::size_t COLLAPSED_NUMBERS = std::size_t{1} << 20;
 constexpr double ONE_HOT_BYTES_LIMIT = 256.0 * 1024 * 1024;
 // Single precision is given up where it leaves open more than so many rows, and more than half.
 constexpr std::size_t TRIAL_ROWS = 1000;
@@ -159,7 +161,8 @@ class DecisionSums {
             else
                 pack_panels(indptr, indices, values);
             weigh(indptr, values, sv_coef);
-            if (e.kind == KernelKind::linear) collapse(indptr, indices, values, sv_coef);
+            e.collapsed = e.kind == KernelKind::linear && collapse_pays();
+            if (e.collapsed) collapse(indptr, indices, values, sv_coef);
         });
     }
 
@@ -345,22 +348,31 @@ class DecisionSums {
         }
     }
 
+    // Of many classes the functions are more than the support vectors: their weights would take more memory, and more
+    // time for a row, than the support vectors do.
+    bool collapse_pays() const {
+        const std::size_t d = e.active.size();
+        return d * e.functions <= std::max(COLLAPSED_NUMBERS, e.n * (d + e.width));
+    }
+
     // A linear expansion is one weight vector per decision function.
     void collapse(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values,
                   const In2<double> &sv_coef) {
         e.weights.assign(e.active.size() * e.functions, 0.0);
-        for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+        // A support vector meets the functions of its own class only, one for each coefficient.
+        std::vector<std::size_t> function(e.width);
+        for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
+            for (std::size_t row = 0; row < e.width; ++row) {
+                const std::size_t other = row < g ? row : row + 1, a = std::min(g, other), b = std::max(g, other);
+                function[row] = e.groups == 1 ? row : a * (2 * e.groups - a - 1) / 2 + b - a - 1;
+            }
             for (; i < e.group_end[g]; ++i)
                 for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k) {
                     double *w = e.weights.data() + e.position(indices.data()[k]) * e.functions;
-                    for (std::size_t p = 0; e.groups == 1 && p < e.functions; ++p)
-                        w[p] += sv_coef(p, i) * values.data()[k];
-                    for (std::size_t a = 0, p = 0; a < e.groups; ++a)
-                        for (std::size_t b = a + 1; b < e.groups; ++b, ++p) {
-                            if (a == g) w[p] += sv_coef(b - 1, i) * values.data()[k];
-                            if (b == g) w[p] += sv_coef(a, i) * values.data()[k];
-                        }
+                    for (std::size_t row = 0; row < e.width; ++row)
+                        w[function[row]] += sv_coef(row, i) * values.data()[k];
                 }
+        }
     }
 };
 

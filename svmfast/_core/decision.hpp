@@ -74,7 +74,9 @@ struct Expansion {
 
     std::unique_ptr<OneHot> one_hot;  // null unless the support vectors are of that kind
 
-    Aligned<double> weights;  // linear kernel: [active][functions], the collapsed model
+    // Linear kernel, where that is less work a row: one weight vector for each function, [active][functions].
+    bool collapsed = false;
+    Aligned<double> weights;
 
     std::size_t panels() const { return group_panels.back(); }
 

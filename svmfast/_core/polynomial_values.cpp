@@ -119,6 +119,7 @@ class PolynomialValues {
     // Sparse rows.
     std::vector<std::vector<std::size_t>> first;  // tuple_places
     std::vector<const std::size_t *> tables;
+    std::vector<std::size_t> terms;                         // of each cell, and its features
     std::vector<std::size_t> begin_of_degree, most_sparse;  // most_sparse: entries up to which a cell's rows stay sparse
     std::vector<double> centre_square;
 
@@ -146,6 +147,8 @@ class PolynomialValues {
     }
 
     void prepare_sparse() {
+        terms.assign(cells, d + 1);
+        for (std::size_t i = 0; i < cells * p; ++i) terms[i / p] += monomials_up_to(d, orders_.data()[i]);
         most_sparse.assign(cells, 0);
         if (!about_zero) return;
         int highest = 0;
@@ -212,9 +215,11 @@ class PolynomialValues {
         }
         const std::size_t together[2] = {4 * W, 64};
         const Run run{rows, begin, n, order.empty() ? nullptr : order.data(), out, squared, bound};
+        Pulse pulse;
         for (std::size_t b = 0; b < 2 * cells; ++b)
             for (std::size_t at = count[b]; at < count[b + 1]; at += together[b % 2]) {
                 const Task task{at, std::min(together[b % 2], count[b + 1] - at), std::int32_t(b / 2)};
+                pulse.spent(task.count * terms[task.cell]);
                 if (b % 2)
                     sparse_rows(run, task);
                 else

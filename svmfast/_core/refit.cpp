@@ -89,7 +89,9 @@ class Refit {
             std::vector<std::int32_t> columns;
             std::vector<double> values;
             Aligned<double> kernel(basis_.stride);
+            Pulse pulse;
             for (std::size_t i = 0; i < n; ++i) {
+                pulse.spent(basis_.columns * basis_.stride);
                 columns.clear();
                 values.clear();
                 for (std::size_t k = 0; k < basis_.columns; ++k) {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.rows import FloatArray
-from svmfast.threads import one_blas_thread, one_openmp_thread
+from svmfast.threads import interruptible, one_blas_thread, one_openmp_thread
 
 #: Values whose squares, summed and weighted, are far from the end of the range of doubles.
 _SAFE = 1e100
@@ -49,10 +49,15 @@ def k_means(
 
     # Fewer distinct points than centres are no fault. A filter for good: catch_warnings is not for threads.
     warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
-    # Here, not by the caller: a limit binds only the libraries that are loaded when it is set, and this one
-    # brings an OpenMP of its own. Sums of several threads would depend on their number.
-    with one_blas_thread(), one_openmp_thread():
-        means = KMeans(count, n_init=1, max_iter=max_iterations, random_state=seed)
-        centres = means.fit(points, sample_weight=weights).cluster_centers_
+
+    def fit() -> FloatArray:
+        # Here, not by the caller: a limit binds only the libraries that are loaded when it is set, and this
+        # one brings an OpenMP of its own. Sums of several threads would depend on their number.
+        with one_blas_thread(), one_openmp_thread():
+            means = KMeans(count, n_init=1, max_iter=max_iterations, random_state=seed)
+            found: FloatArray = means.fit(points, sample_weight=weights).cluster_centers_
+            return found
+
+    centres = interruptible(fit)
     found: FloatArray = np.ascontiguousarray(centres if scale == 1.0 else centres * scale, dtype=np.float64)
     return found

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
 from svmfast.rows import Rows
+from svmfast.solvers.eigen import symmetric_eigen
 
 FloatArray = NDArray[np.float64]
 
@@ -18,7 +19,7 @@ CHUNK_ROWS = 2048
 
 def eigen_descending(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the eigenvalues from large to small, and the eigenvectors as columns."""
-    values, vectors = np.linalg.eigh(symmetric)
+    values, vectors = symmetric_eigen(symmetric)
     return values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1])
 
 

@@ -26,7 +26,7 @@ from svmfast.kernels import Kernel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.ridge import solve_with_ridge
-from svmfast.threads import map_in_threads, one_blas_thread
+from svmfast.threads import interruptible, map_in_threads, one_blas_thread
 
 _NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 #: Shares of the rows that are summed apart. Fixed, so that sums do not depend on the threads.
@@ -333,7 +333,7 @@ def _solve(normal: FloatArray, right: FloatArray) -> FloatArray:
         solution: FloatArray = cho_solve(factor, wanted, check_finite=False)
         return solution
 
-    return solve_with_ridge(normal, right, cholesky, ridge=_RIDGE)
+    return interruptible(lambda: solve_with_ridge(normal, right, cholesky, ridge=_RIDGE))
 
 
 def allocate(count: int, groups: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.rows import FloatArray
+from svmfast.solvers.eigen import symmetric_eigen
 from svmfast.threads import map_in_threads, one_blas_thread
 
 UNIT = 2.0**-53
@@ -255,7 +256,7 @@ def largest_eigenvalue(matrix: FloatArray) -> float:
     symmetric = (matrix + matrix.T) / 2
     asymmetry = float(np.sqrt(((matrix - symmetric) ** 2).sum()))
     size = float(np.sqrt((symmetric * symmetric).sum())) * (1 + 2 * d * d * UNIT)
-    values, vectors = np.linalg.eigh(symmetric)
+    values, vectors = symmetric_eigen(symmetric)
     residual = vectors.T @ symmetric @ vectors
     residual[np.diag_indices(d)] -= values
     gram = vectors.T @ vectors

@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "interrupt.hpp"
 #include "simd/kernel_row.hpp"
 #include "simd/merge_partner.hpp"
 #include "ticks.hpp"
@@ -128,8 +129,10 @@ void make_inverse(BudgetState &s) {
         for (std::size_t j = 0; j < n; ++j) q[i * n + j] = s.coef[j] == 0.0 ? 0.0 : s.kernel[j];
         q[i * n + i] = 1.0 + RIDGE;
     }
+    Pulse pulse;
     for (std::size_t p = 0; p < n; ++p) {
         if (s.coef[p] == 0.0) continue;
+        pulse.spent(n * n);
         double *pivot_row = q + p * n;
         const double inverse = 1.0 / pivot_row[p];
         pivot_row[p] = 1.0;
@@ -218,6 +221,7 @@ double maintain(BudgetState &s, std::size_t fresh) {
 }  // namespace
 
 void budget_steps(BudgetState &s, const TrainingRows &rows, const std::int64_t *order, std::size_t count) {
+    Pulse pulse;
     for (std::size_t n = 0; n < count; ++n) {
         // Rows are met in random order; what the machine cannot foresee is fetched ahead.
         if (n + 16 < count) {
@@ -231,6 +235,7 @@ void budget_steps(BudgetState &s, const TrainingRows &rows, const std::int64_t *
         }
         const std::int64_t row = order[n], begin = rows.indptr[row];
         const std::size_t nnz = static_cast<std::size_t>(rows.indptr[row + 1] - begin);
+        pulse.spent((nnz + 16) * s.stride + (s.maintenance == Maintenance::project ? 2 * s.stride * s.stride : 0));
         ++s.steps;
         const double shrink = 1.0 / (s.lambda * static_cast<double>(s.steps));
         const double sum = kernel_row(s, rows.indices + begin, rows.values + begin, nnz, rows.norms[row]);

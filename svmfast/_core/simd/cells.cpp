@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "interrupt.hpp"
 #include "rounding.hpp"
 #include "simd/vec.hpp"
 
@@ -86,6 +87,7 @@ struct Tile {
     std::vector<std::int64_t> start, own_order;
     std::vector<std::int32_t> position;
     std::vector<double> value;
+    Pulse pulse;
     explicit Tile(const Cells &e)
         : across(e.columns * PREDICT_ROWS), features((e.widest + CELL_OCTET) * PREDICT_ROWS),
           sums((e.functions + e.groups * (e.groups ? e.groups - 1 : 0)) * PREDICT_ROWS), start(PREDICT_ROWS + 1),
@@ -249,6 +251,7 @@ void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::i
         const std::size_t here = std::min(PREDICT_ROWS, count - first);
         const std::size_t vectors = (here + W - 1) / W;
         const std::int64_t *which = order + first;
+        t.pulse.spent(PREDICT_ROWS * (cell.m + cell.pseudo + 1) * (e.columns + cell.active + 1));
         if (cell.active) {
             double norm[PREDICT_ROWS] = {}, squared_norm[PREDICT_ROWS];
             std::size_t entries = 0;
@@ -383,7 +386,9 @@ void cell_fit(const FitRows &rows, const FitPoint &s, std::size_t first, std::si
     Aligned<double> exponent(s.m * FIT_ROWS), x(width * FIT_ROWS), f(P * FIT_ROWS), back(width * FIT_ROWS),
         turned(FIT_ROWS * rows.padded_functions);
     const double per_gamma = 1 / (s.gamma * LOG2E);
+    Pulse pulse;
     for (std::size_t tile = first; tile < last; ++tile) {
+        pulse.spent(3 * FIT_ROWS * width * (rows.d + P + 1));
         const double *norm = rows.norm.data() + tile * FIT_ROWS;
         for (std::size_t j = 0; j < s.m; ++j)
             for (std::size_t v = 0; v < V; ++v)

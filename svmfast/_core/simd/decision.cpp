@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 
+#include "interrupt.hpp"
 #include "simd/panel.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -131,6 +132,7 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::si
         offset[i] = b.offset[row];
     }
     Aligned<vd> acc(ROWS * e.width);
+    Pulse pulse;
     const std::size_t block = std::max<std::size_t>(1, L2_BYTES / (d * LANES * 8 + 1));
     for (std::size_t g = first_group; g < last_group; ++g)
         for (std::size_t first = e.group_panels[g]; first < e.group_panels[g + 1]; first += block) {
@@ -160,6 +162,7 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::si
                     double *sums = b.row_sums(which[t * ROWS + r], g);
                     for (std::size_t j = 0; j < e.width; ++j) sums[j] += horizontal_sum(acc[r * e.width + j]);
                 }
+                pulse.spent((last - first) * LANES * ROWS * (d + e.width));
             }
         }
 }
@@ -202,6 +205,9 @@ void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which, std::s
     }
     Aligned<vd> acc(which.size() * e.width);
     Aligned<vd> partial(slices > 1 ? which.size() * NV : 0);
+    std::size_t entries = 0;
+    for (std::uint32_t row : which) entries += b.rows.nonzeros(row) + e.width;
+    Pulse pulse;
     for (std::size_t g = first_group; g < last_group; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
@@ -224,6 +230,7 @@ void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which, std::s
                     SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = transform<kind>(k[0][v], e.degree);
                     weigh<1>(e, panel, k, acc.data() + i * e.width);
                 }
+            pulse.spent(entries * LANES);
         }
         for (std::size_t i = 0; i < which.size(); ++i)
             for (std::size_t j = 0; j < e.width; ++j)
@@ -236,7 +243,9 @@ void scatter_rows(const Block &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     Aligned<double> k(e.panels() * LANES);
     Aligned<vd> acc(e.width);
+    Pulse pulse;
     for (std::uint32_t row : which) {
+        pulse.spent(k.size() * (e.width + 1));
         for (std::size_t i = 0; i < k.size(); ++i)
             k[i] = b.offset[row] + (kind == KernelKind::rbf ? e.init[i] : 0.0);
         for (std::size_t i = b.rows.start[row]; i < b.rows.start[row + 1]; ++i) {
@@ -311,7 +320,7 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
         std::vector<double> offset(rows.count);
         for (std::size_t r = 0; r < rows.count; ++r)
             offset[r] = e.kind == KernelKind::rbf ? -e.gamma * LOG2E * mapped.squared_norm[r] : e.coef0;
-        std::vector<double> sums(e.kind == KernelKind::linear ? 0 : rows.count * e.groups * e.width, 0.0);
+        std::vector<double> sums(e.collapsed ? 0 : rows.count * e.groups * e.width, 0.0);
         std::vector<std::uint8_t> needed(wanted ? rows.count * e.groups : 0, 0);
         for (std::size_t r = 0; wanted && r < rows.count; ++r)
             each_function(e, [&](std::size_t p, std::size_t i, std::size_t, std::size_t j, std::size_t) {
@@ -330,11 +339,14 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
             case KernelKind::rbf: kernel_sums<KernelKind::rbf>(block, rows); break;
             case KernelKind::polynomial: kernel_sums<KernelKind::polynomial>(block, rows); break;
             case KernelKind::sigmoid: kernel_sums<KernelKind::sigmoid>(block, rows); break;
-            case KernelKind::linear: break;
+            case KernelKind::linear:
+                if (!e.collapsed) kernel_sums<KernelKind::linear>(block, rows);
         }
+        Pulse pulse;
         for (std::size_t r = 0; r < rows.count; ++r) {
             double *row_out = out + r * e.functions;
-            if (e.kind == KernelKind::linear) {
+            pulse.spent(e.functions * (e.collapsed ? mapped.nonzeros(r) + 1 : 1));
+            if (e.collapsed) {
                 for (std::size_t p = 0; p < e.functions; ++p) row_out[p] = -e.rho[p];
                 for (std::size_t i = mapped.start[r]; i < mapped.start[r + 1]; ++i) {
                     const double *w = e.weights.data() + mapped.position[i] * e.functions;

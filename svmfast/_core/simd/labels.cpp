@@ -266,6 +266,7 @@ std::size_t dense_tiles(const Block &b, std::size_t from, SingleSums &sums, Judg
         if (s.head) head[i] = head_value(*s.head, z.data(), d);
     }
     Aligned<vf> acc(2 * R);
+    Pulse pulse;
     auto classes = [&](std::size_t first_tile, std::size_t last_tile) {
         const std::size_t block = std::clamp<std::size_t>(TILE_BYTES / (d * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
         for (std::size_t g = 0; g < s.e.groups; ++g)
@@ -274,6 +275,7 @@ std::size_t dense_tiles(const Block &b, std::size_t from, SingleSums &sums, Judg
                     dense_tile<Function, R>(s, sums, packed.data() + t * d * R, offset.data() + t * R, first,
                                             std::min(first + block, s.group_panels[g + 1]), acc.data());
                     for (std::size_t r = 0; r < R; ++r) sums.fold(b.dense[from + t * R + r], g, acc.data() + 2 * r);
+                    pulse.spent(std::min(block, s.group_panels[g + 1] - first) * SINGLE_LANES * R * (d + 1));
                 }
     };
     if (s.pairs) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "routed.hpp"
 #include "simd/panel.hpp"
 
@@ -94,7 +95,9 @@ std::size_t laplacian_lanes() { return LANES; }
 void laplacian_values(const L1Panels &p, const double *x, std::size_t first, std::size_t last, double *out) {
     double k[ROWS][LANES];
     const double none[ROWS] = {};
+    Pulse pulse;
     for (std::size_t row = first; row < last; row += ROWS) {
+        pulse.spent(ROWS * p.n * (p.columns + 10));
         const std::size_t count = std::min(ROWS, last - row);
         const double *at[ROWS];
         for (std::size_t r = 0; r < ROWS; ++r) at[r] = x + (row + (r < count ? r : 0)) * p.columns;
@@ -113,6 +116,7 @@ void laplacian_decisions(const L1Panels &p, const SparseRows &rows, std::size_t 
     std::vector<double> dense(p.listed ? 0 : ROWS * p.columns);
     ListedRow listed[ROWS] = {ListedRow(p), ListedRow(p), ListedRow(p), ListedRow(p)};
     Aligned<double> sums(ROWS * p.width * W);
+    Pulse pulse;
     for (std::size_t row = first; row < last; row += ROWS) {
         const std::size_t count = std::min(ROWS, last - row);
         std::fill(dense.begin(), dense.end(), 0.0);
@@ -148,6 +152,7 @@ void laplacian_decisions(const L1Panels &p, const SparseRows &rows, std::size_t 
                     for (std::size_t v = 0; v < NV; ++v) s = fma(load(coef + w * LANES + v * W), load(k[r] + v * W), s);
                     store(sum, s);
                 }
+            pulse.spent(ROWS * LANES * (p.listed ? 30 + listed[0].size.size() / W : p.columns + p.width));
         }
         for (std::size_t r = 0; r < count; ++r)
             for (std::size_t w = 0; w < p.width; ++w)

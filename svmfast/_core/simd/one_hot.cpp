@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "decision.hpp"
+#include "interrupt.hpp"
 #include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -53,13 +54,16 @@ void add_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::u
         start.push_back(position.size());
     }
     Aligned<vd> acc(2 * e.width * which.size());
+    Pulse pulse;
     for (std::size_t g = 0; g < e.groups; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
-        for (std::size_t panel = hot.group_panels[g]; panel < hot.group_panels[g + 1]; ++panel)
+        for (std::size_t panel = hot.group_panels[g]; panel < hot.group_panels[g + 1]; ++panel) {
             for (std::size_t i = 0; i < which.size(); ++i)
                 if (!needed || needed[which[i] * e.groups + g])
                     add_panel(table, hot.member.data() + panel * d * L, hot.coef.data() + panel * e.width * L, e.width,
                               position.data() + start[i], start[i + 1] - start[i], acc.data() + 2 * e.width * i);
+            pulse.spent(position.size() * L / 8 + which.size() * e.width * L);
+        }
         for (std::size_t i = 0; i < which.size(); ++i) {
             const double shrink = std::exp(-e.gamma * squared_norm[which[i]]);
             for (std::size_t j = 0; j < e.width; ++j) {

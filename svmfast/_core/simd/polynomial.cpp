@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "interrupt.hpp"
 #include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -240,7 +241,9 @@ void weighted_triangle(const double *u, const double *q, std::size_t n, std::siz
     const std::size_t width = (d - a0 + W - 1) / W * W;
     constexpr std::size_t kBlock = 64;
     double scaled[kBlock * 8];
+    Pulse pulse;
     for (std::size_t s0 = 0; s0 < n; s0 += kBlock) {
+        pulse.spent(kBlock * (a1 - a0) * width);
         const std::size_t m = std::min(kBlock, n - s0);
         const double *rows = u + s0 * stride;
         for (std::size_t a = a0; a < a1; a += TA) {

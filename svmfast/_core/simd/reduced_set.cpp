@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "interrupt.hpp"
 #include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -260,8 +261,11 @@ template <KernelKind kind>
 void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums *sums,
          double *out) {
     Scratch t(s, rows.tile_rows);
+    Pulse pulse;
     for (std::size_t i = first; i < last; ++i) {
         const ReducedTile &tile = rows.tiles[i];
+        const std::size_t entries = rows.dense ? tile.count * s.d : rows.start[tile.first + tile.count] - rows.start[tile.first];
+        pulse.spent(s.padded * (2 * entries + tile.count * s.width));
         if (rows.dense)
             dense_kernel<kind>(rows, s, i, t);
         else

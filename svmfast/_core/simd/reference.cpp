@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "decision.hpp"
+#include "interrupt.hpp"
 #include "simd/panel.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -27,6 +28,7 @@ class Reference {
         else
             panelled<false>(rows, which, count);
         for (double &value : k) value = kernel(value);
+        pulse.spent(k.size() * (8 + e.width));
         for (std::size_t b = 0; b < count; ++b)
             each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
                 const double *values = k.data() + b * stride;
@@ -48,6 +50,7 @@ class Reference {
     std::size_t stride;
     Aligned<double> k;  // [row of the batch][lane]: first the sums, then the kernel values
     std::vector<Step> walk[BATCH];
+    Pulse pulse;
 
     double kernel(double sum) const {
         switch (e.kind) {
@@ -105,11 +108,12 @@ class Reference {
                 }
                 double *to = k.data() + b * stride + panel * LANES;
                 SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + v * W, sum[v]);
+                pulse.spent(walk[b].size() * LANES);
             }
         }
     }
 
-    void merged(const RowBlock &rows, std::size_t row, double *sums) const {
+    void merged(const RowBlock &rows, std::size_t row, double *sums) {
         const std::int64_t first = rows.indptr[row], last = rows.indptr[row + 1];
         const std::int32_t end = std::numeric_limits<std::int32_t>::max();
         for (std::size_t g = 0, sv = 0; g < e.groups; ++g) {
@@ -126,6 +130,7 @@ class Reference {
                     i += ci <= ca;
                 }
                 *to++ = sum;
+                pulse.spent(static_cast<std::size_t>(e.sv_start[sv + 1] - e.sv_start[sv] + last - first));
             }
         }
     }

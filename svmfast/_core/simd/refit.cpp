@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "interrupt.hpp"
 #include "simd/kernel_row.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -73,11 +74,13 @@ void refit_rows(const RefitBasis &basis, const TrainingRows &rows, const std::in
     std::copy_n(theta, basis.size(), padded.begin());
     double weights[PANEL_ROWS];
     std::size_t filled = 0;
+    Pulse pulse;
     for (std::size_t n = 0; n < count; ++n) {
         const std::int64_t row = order[n], begin = rows.indptr[row];
         double *kernel = panel.data() + filled * stride;
-        refit_kernel_row(basis, rows.indices + begin, rows.values + begin,
-                         static_cast<std::size_t>(rows.indptr[row + 1] - begin), rows.norms[row], kernel);
+        const auto nnz = static_cast<std::size_t>(rows.indptr[row + 1] - begin);
+        pulse.spent((nnz + 10) * stride);
+        refit_kernel_row(basis, rows.indices + begin, rows.values + begin, nnz, rows.norms[row], kernel);
         const double f = dot_octets(kernel, padded.data(), stride), y = rows.targets[row];
         double slack, direction, weight = 1.0;
         if (basis.loss == Loss::hinge) {
@@ -97,6 +100,7 @@ void refit_rows(const RefitBasis &basis, const TrainingRows &rows, const std::in
         if (!second_order) continue;
         weights[filled] = weight;
         if (++filled == PANEL_ROWS) {
+            pulse.spent(filled * stride * stride / 2);
             add_panel(panel.data(), weights, filled, stride, sums.hessian.data());
             filled = 0;
         }
@@ -111,6 +115,7 @@ bool cholesky_solve(double *a, std::size_t size, std::size_t stride, double *b) 
         double *row = a + i * stride;
         std::fill(row + i + 1, row + stride, 0.0);
     }
+    Pulse pulse;
     for (std::size_t i = 0; i < size; ++i) {
         double *row = a + i * stride;
         for (std::size_t j = 0; j <= i; ++j) {
@@ -127,6 +132,7 @@ bool cholesky_solve(double *a, std::size_t size, std::size_t stride, double *b) 
                 row[i] = std::sqrt(pivot);
             }
         }
+        pulse.spent(i * i / 2 + 1);
     }
     for (std::size_t i = 0; i < size; ++i) {
         double sum = b[i];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "labels.hpp"
 #include "simd/vec.hpp"
 
@@ -103,7 +104,12 @@ inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<Spar
                          Aligned<vf> &acc, Aligned<vf> &partial) {
     const std::size_t d = s.e.active.size(), slices = std::max<std::size_t>(1, (d + SLICE - 1) / SLICE);
     std::vector<std::size_t> begin(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) begin[i] = rows[i].from;
+    std::size_t entries = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        begin[i] = rows[i].from;
+        entries += rows[i].end - rows[i].from;
+    }
+    Pulse pulse;
     const std::size_t end = s.group_panels[group + 1];
     for (std::size_t first = s.group_panels[group]; first < end; first += FOLD_PANELS) {
         std::fill(acc.begin(), acc.end(), vf{});
@@ -144,6 +150,7 @@ inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<Spar
                 }
         }
         for (std::size_t i = 0; i < rows.size(); ++i) sums.fold(rows[i].row, group, acc.data() + 2 * i);
+        pulse.spent((entries + rows.size()) * (std::min(first + FOLD_PANELS, end) - first) * SINGLE_LANES);
     }
 }
 

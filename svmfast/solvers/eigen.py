@@ -1,0 +1,21 @@
+"""Eigenvalues of symmetric matrices, without making an interrupt wait for those of large ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmfast.rows import FloatArray
+from svmfast.threads import interruptible
+
+#: From this size on LAPACK takes long enough for somebody to notice.
+_LARGE = 500
+
+
+def symmetric_eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues of a symmetric matrix, ascending, and the eigenvectors as columns."""
+
+    def solve() -> tuple[FloatArray, FloatArray]:
+        values, vectors = np.linalg.eigh(matrix)
+        return values, vectors
+
+    return solve() if len(matrix) < _LARGE else interruptible(solve)

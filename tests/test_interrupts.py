@@ -1,0 +1,177 @@
+"""Native work of seconds or minutes is interrupted within a moment, whatever it computes."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from program import PATIENCE
+
+from svmfast import _core
+from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.rows import Rows
+from svmfast.solvers.budgeted_sgd import BudgetedSgd, StepOptions, TrainingBlock
+from svmfast.threads import interruptible
+
+BEFORE, WITHIN = 0.15, 1.0 * PATIENCE
+
+
+class Stop(Exception):
+    """What the signal's handler raises."""
+
+
+@contextmanager
+def stopped_soon() -> Iterator[None]:
+    """Send a signal in a moment; what is inside must end with it soon after."""
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise Stop
+
+    sent: list[float] = []
+
+    def send() -> None:
+        sent.append(time.monotonic())
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    usual = signal.signal(signal.SIGUSR1, stop)
+    timer = threading.Timer(BEFORE, send)
+    timer.start()
+    try:
+        with pytest.raises(Stop):
+            yield
+        assert time.monotonic() - sent[0] < WITHIN
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGUSR1, usual)
+
+
+def dense(n: int, d: int, seed: int = 0) -> Rows:
+    return Rows.from_dense(np.random.default_rng(seed).normal(size=(n, d)))
+
+
+def sparse(n: int, d: int, each: int) -> Rows:
+    columns = np.tile(np.arange(0, d, d // each, dtype=np.int32)[:each], n)
+    return Rows(np.arange(n + 1) * each, columns, np.linspace(1, 2, n * each), d)
+
+
+def one_hot(n: int) -> Rows:
+    columns = np.arange(0, 100, 10, dtype=np.int32) + np.arange(n, dtype=np.int32)[:, None] % 10
+    return Rows(np.arange(n + 1) * 10, columns.ravel(), np.ones(10 * n), 100)
+
+
+def expansion(kind: str, sv: Rows) -> DecisionEngine:
+    kernel = Kernel(kind, 0.01, 0.0, 3)
+    coef = np.random.default_rng(1).normal(size=(1, len(sv)))
+    return DecisionEngine(kernel, sv, coef, np.zeros(1), None)
+
+
+def decisions(kind: str, sv: Rows, rows: Rows, **how: bool) -> Callable[[int], object]:
+    engine = expansion(kind, sv)
+    return lambda threads: engine.decision_values(rows, threads=threads, **how)
+
+
+def labels(sv: Rows, rows: Rows) -> Callable[[int], object]:
+    engine = expansion("rbf", sv)
+    return lambda threads: engine.labels(rows, threads=threads)
+
+
+def laplacian_matrix() -> Callable[[int], object]:
+    x = np.random.default_rng(0).normal(size=(6000, 300))
+    return lambda threads: _core.laplacian_matrix(x, x, 0.1, threads)
+
+
+def budget_steps() -> Callable[[int], object]:
+    rows = dense(3000, 200)
+    machine = BudgetedSgd(200, StepOptions(2000, 0.01, 1e-9))
+    block = TrainingBlock(rows, rows.squared_norms(), np.resize([1.0, -1.0], 3000))
+    order = np.tile(np.arange(3000), 40)
+    return lambda _: machine.steps(block, order)
+
+
+def refit_sums() -> Callable[[int], object]:
+    rows = dense(60_000, 20)
+    vectors = np.random.default_rng(1).normal(size=(1000, 20))
+    refit = _core.Refit(vectors, 0.01, 0, 0.1, 1.0, 1.0, True)
+    arrays = (*TrainingBlock(rows, rows.squared_norms(), np.resize([1.0, -1.0], 60_000)).arrays(),)
+    return lambda threads: refit.sums(*arrays, np.arange(60_000), np.zeros(1001), True, threads)
+
+
+def cholesky() -> Callable[[int], object]:
+    matrix = np.eye(5000) * 5000 + 1
+    return lambda _: _core.solve_symmetric(matrix, np.ones(5000))
+
+
+def cell_fit() -> Callable[[int], object]:
+    rng = np.random.default_rng(0)
+    problem = _core.CellFit(rng.normal(size=(20_000, 200)), rng.normal(size=(20_000, 1)), np.ones(20_000), 0)
+    vectors, coef = rng.normal(size=(1500, 200)), rng.normal(size=(1, 1500))
+    pairs = np.zeros((0, 2), np.int64)
+    return lambda threads: problem.evaluate(vectors, coef, np.zeros(1), 0.01, pairs, threads)
+
+
+def reduced_set() -> Callable[[int], object]:
+    rows = dense(20_000, 200)
+    objective = _core.ReducedSetObjective(
+        rows.indptr, rows.indices, rows.values, 200, np.zeros(20_000, np.int64), np.zeros((20_000, 1)),
+        np.ones((20_000, 1)),
+    )  # fmt: skip
+    vectors, coef = np.random.default_rng(1).normal(size=(1500, 200)), np.ones((1, 1500))
+    sizes = np.array([1500])
+    return lambda threads: objective.evaluate(2, 0.01, 0.0, 3, vectors, coef, np.zeros(1), sizes, 16, threads)
+
+
+def power_sums() -> Callable[[int], object]:
+    points, weights = np.random.default_rng(0).normal(size=(40_000, 500)), np.ones((3, 40_000))
+    return lambda threads: _core.power_sum_coefficients(points, weights, threads)
+
+
+WORK: dict[str, Callable[[], Callable[[int], object]]] = {
+    "dense rows": lambda: decisions("rbf", dense(20_000, 200), dense(20_000, 200)),
+    "sparse rows": lambda: decisions("rbf", dense(20_000, 400), sparse(60_000, 400, 40)),
+    "wide rows": lambda: decisions("rbf", sparse(40_000, 40_000, 50), sparse(30_000, 40_000, 50)),
+    "LIBSVM's order": lambda: decisions("sigmoid", dense(5000, 100), dense(20_000, 100), libsvm_order=True),
+    "labels of dense rows": lambda: labels(dense(20_000, 200), dense(40_000, 200)),
+    "labels of sparse rows": lambda: labels(dense(20_000, 400), sparse(100_000, 400, 40)),
+    "one-hot rows": lambda: decisions("rbf", one_hot(60_000), one_hot(60_000)),
+    "laplacian rows": lambda: decisions("laplacian", dense(10_000, 200), dense(20_000, 200)),
+    "laplacian matrix": laplacian_matrix,
+    "budgeted steps": budget_steps,
+    "refit": refit_sums,
+    "Cholesky": cholesky,
+    "cell fit": cell_fit,
+    "reduced set": reduced_set,
+    "power sums": power_sums,
+    "a library": lambda: lambda _: interruptible(lambda: np.linalg.eigvalsh(np.ones((3000, 3000)))),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_native_work_is_interrupted_within_a_moment(name: str) -> None:
+    work = WORK[name]()
+    with stopped_soon():
+        work(1)
+
+
+@pytest.mark.parametrize("name", ["dense rows", "cell fit"])
+def test_helping_threads_give_up_with_the_one_that_is_interrupted(name: str) -> None:
+    work, before = WORK[name](), threading.active_count()
+    with stopped_soon():
+        work(3)
+    assert threading.active_count() == before
+
+
+def test_another_thread_is_not_interrupted() -> None:
+    engine, rows = expansion("rbf", dense(2000, 50)), dense(4000, 50)
+    results: list[np.ndarray] = []
+    other = threading.Thread(target=lambda: results.append(engine.decision_values(rows)))
+    with stopped_soon():
+        other.start()
+        while True:
+            time.sleep(0.01)
+    other.join()
+    assert np.array_equal(results[0], engine.decision_values(rows))
