@@ -62,6 +62,22 @@ for packing in (zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA):  # a small file that wo
     with zipfile.ZipFile(file, "w", packing) as out:
         out.writestr("seconds.npy", bytes(1 << 24))
     go(file.getvalue(), False)
+names = [name for name in known if name.endswith("_best_coef")]
+assert names
+best = known[names[0]]
+for other in (best[:, None], np.array(1.0), np.full_like(best, np.inf), best[:1]):
+    go(packed({**known, names[0]: other}), False)
+go(packed({**known, "seconds": known["seconds"] * np.nan}), False)
+many = io.BytesIO()  # entries that point to the same bytes unpack to many times the file
+with zipfile.ZipFile(many, "w") as out:
+    out.writestr("seconds.npy", bytes(1 << 20))
+    first = out.filelist[0]
+    for i in range(200):
+        again = zipfile.ZipInfo(f"seconds{i}.npy")
+        for field in ("header_offset", "CRC", "compress_size", "file_size", "compress_type", "flag_bits"):
+            setattr(again, field, getattr(first, field))
+        out.filelist.append(again)
+go(many.getvalue(), False)
 file, header = io.BytesIO(), io.BytesIO()
 np.lib.format.write_array_header_1_0(header, dict(descr="<f8", fortran_order=False, shape=(10**12,)))
 with zipfile.ZipFile(file, "w") as out:

@@ -79,6 +79,9 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
         raise FileAccessError(shown, None, f"cannot be read: {reason}") from error
     try:
         with zipfile.ZipFile(packed) as content:
+            # Entries may point to the same bytes: all together they are no larger than the file.
+            if sum(entry.file_size for entry in content.infolist()) > len(packed.getbuffer()):
+                raise ValueError("entries larger than the file")
             arrays = {
                 entry.filename.removesuffix(".npy"): _array(content, entry) for entry in content.infolist()
             }

@@ -393,9 +393,16 @@ class BudgetRun:
                 names = ("vectors", "slots", "inverse", "counters")
                 pair.machine.restore({name: arrays[f"pair{number}_{name}"] for name in names})
                 if f"pair{number}_best_coef" in arrays:
-                    *coef, bias, loss = arrays[f"pair{number}_best_coef"].tolist()
+                    stored = arrays[f"pair{number}_best_coef"]
+                    if stored.ndim != 1 or not np.isfinite(stored).all():
+                        raise ValueError("coefficients that are no finite numbers in a row")
+                    *coef, bias, loss = stored.tolist()
                     vectors = np.ascontiguousarray(arrays[f"pair{number}_best_vectors"])
-                    if vectors.dtype != np.float64 or vectors.shape != (len(coef), len(self.source.columns)):
+                    if (
+                        not np.isfinite(vectors).all()
+                        or vectors.dtype != np.float64
+                        or vectors.shape != (len(coef), len(self.source.columns))
+                    ):
                         raise ValueError("vectors and coefficients do not fit together")
                     pair.best, pair.best_loss = BudgetExpansion(vectors, np.array(coef, float), bias), loss
             self._carried = np.asarray(arrays["seconds"], dtype=np.float64).reshape(len(self.pairs), 2)
@@ -403,5 +410,7 @@ class BudgetRun:
             self.number = _whole(meta["number"], self.source.n_sets - 1)
             self.offset, self.visited = _whole(meta["offset"], _MOST), _whole(meta["visited"], _MOST)
             self.seconds = float(meta["seconds"])
-        except (KeyError, TypeError, ValueError) as error:
+            if not (np.isfinite(self._carried).all() and np.isfinite(self.seconds)):
+                raise ValueError("times that are not finite")
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise OptionError("the saved state does not fit these options and data") from error
