@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.models.answer import Answer, answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.memory import MEMORY, require_memory
@@ -53,7 +53,7 @@ def predict(
     ----------
     model : Model or path
         Any kind.
-    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
         Column 0 is LIBSVM's index 1.
     probability : bool
         Give probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
@@ -131,18 +131,24 @@ def _original(model: Model, exact: Model | str | os.PathLike[str], memory: int) 
 
 
 def approximate(
-    model: Model | str | os.PathLike[str], *, memory: int = MEMORY, **options: Any
+    model: Model | str | os.PathLike[str],
+    *,
+    threads: int | None = None,
+    memory: int = MEMORY,
+    **options: Any,
 ) -> tuple[PolynomialModel, ApproximationReport]:
     """Replace the support vectors of a model by truncated expansions about one centre or many.
 
     Parameters
     ----------
     model : KernelExpansion or path
+    threads : int, optional
+        Default: the cores this process may use. The result is the same for every number.
     memory : int
         Most bytes that the model may take, and each array of the work.
     **options
         Those of :func:`svmfast.methods.approximate.approximate`: ``order``, ``cells``, ``center``, ``data``,
-        ``certificate``, ``seed`` and others.
+        ``calibrate``, ``certificate``, ``seed`` and others; the rows in any form that predict takes.
 
     Returns
     -------
@@ -161,6 +167,10 @@ def approximate(
     if not isinstance(exact, KernelExpansion):
         raise UnsupportedError(f"this is a {exact.kind} model", "give the LIBSVM model")
     provenance = {"source": identity_of(exact), **options.pop("provenance", {})}
+    for name in ("data", "calibrate"):
+        if options.get(name) is not None:
+            options[name] = _rows(options[name])
+    options["threads"] = thread_count(threads)
     return convert(exact, provenance=provenance, memory_limit=options.pop("memory_limit", memory), **options)
 
 
@@ -181,7 +191,7 @@ def compress(
     Parameters
     ----------
     model : KernelExpansion or path
-    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset, optional
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
         Rows like those to be predicted.
     labels : (n,) array_like, optional
         Only for refitting probabilities; a Dataset has its own.
@@ -207,6 +217,7 @@ def compress(
     exact = _model(model, settings.get("memory", MEMORY))
     if not isinstance(exact, KernelExpansion):
         raise UnsupportedError(f"this is a {exact.kind} model", "give the LIBSVM model")
+    data = _dataset(data)
     if labels is None:
         labels = getattr(data, "labels", None)
     targets = None if labels is None else np.asarray(labels, dtype=np.float64)
@@ -249,7 +260,7 @@ def cascade(
     fast : Model or path
         Of any kind.
     exact : KernelExpansion or path
-    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
         Rows like those to be predicted, on which neither model was trained, and no copies of each other.
     labels : (n,) array_like, optional
         True labels, for the recall of each class; a Dataset has its own.
@@ -289,6 +300,7 @@ def cascade(
     if isinstance(exact, str | os.PathLike):
         opened = open_model(exact, memory=memory)
         exact, source = opened.model, opened.identity
+    data = _dataset(data)
     if labels is None:
         labels = getattr(data, "labels", None)
     return join(
@@ -320,7 +332,7 @@ def compare(
     ----------
     models : mapping of name to Model or path, or sequence of paths
         The exact model first.
-    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
     labels : (n,) array_like, optional
         True labels or values; a Dataset has its own.
     threads : int, optional
@@ -341,6 +353,7 @@ def compare(
     named = models if isinstance(models, Mapping) else {os.fspath(path): path for path in models}
     if not named:
         raise OptionError("there is no model to compare")
+    data = _dataset(data)
     if labels is None:
         labels = getattr(data, "labels", None)
         if labels is None:
@@ -381,7 +394,7 @@ def bound_check(
 
     Parameters
     ----------
-    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
     model : Model or path, optional
         Check the rows against this model's bound.
     gamma : float, optional
@@ -425,7 +438,7 @@ def budget_train(
 
     Parameters
     ----------
-    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
     labels : (n,) array_like, optional
         Classes (integers) or values; a Dataset has its own.
     options : BudgetTrainOptions, optional
@@ -446,6 +459,7 @@ def budget_train(
     from svmfast.methods.budget_train import budget_train as train_source
     from svmfast.solvers.training_data import MemorySource
 
+    data, validate = _dataset(data), _dataset(validate)
     source = MemorySource(_rows(data), _labels(data, labels))
     held = None if validate is None else (_rows(validate), _labels(validate, validate_labels))
     return train_source(source, options or BudgetTrainOptions(), validate=held, threads=thread_count(threads))
@@ -465,7 +479,7 @@ def dcpred(
 
     Parameters
     ----------
-    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
     labels : (n,) array_like, optional
         Classes (integers) or, for ridge, values; a Dataset has its own; `exact` needs none.
     settings : DcpredSettings, optional
@@ -485,6 +499,7 @@ def dcpred(
     from svmfast.methods import dcpred as method
     from svmfast.models.expansion import KernelExpansion
 
+    data = _dataset(data)
     rows, cores = _rows(data), thread_count(threads)
     if exact is not None:
         original = _model(exact, settings.memory if settings else MEMORY)
@@ -519,9 +534,33 @@ def _model(model: Model | str | os.PathLike[str], memory: int) -> Model:
         from svmfast.formats.detect import load_model
 
         return load_model(model, memory=memory)
+    if not hasattr(model, "decision_values"):
+        raise WrongTypeError("the model", model, "a model, or the path of one")
     require_memory(model, memory)
     return model
 
 
+def _dataset(data: Any) -> Any:
+    """Read the file of a path; anything else as it is."""
+    if not isinstance(data, str | os.PathLike):
+        return data
+    from svmfast.formats.svmlight import read_svmlight
+
+    return read_svmlight(data, threads=thread_count(None))
+
+
 def _rows(data: Any) -> Rows:
-    return as_rows(getattr(data, "rows", data))
+    rows = getattr(_dataset(data), "rows", data)
+    if not (isinstance(rows, Rows) or hasattr(rows, "tocsr")):
+        try:
+            dense = np.asarray(rows, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise WrongTypeError("the data", data, _DATA) from error
+        if dense.ndim == 0:
+            raise WrongTypeError("the data", data, _DATA)
+        rows = dense
+    return as_rows(rows)
+
+
+#: What data may be.
+_DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, or the path of LIBSVM data"

@@ -212,6 +212,22 @@ class NotFiniteError(SvmfastError):
     """A computation left the range of floating point; says which one and with what numbers."""
 
 
+class WrongTypeError(OptionError, TypeError):
+    """An argument of a type that is not accepted; says which are.
+
+    Parameters
+    ----------
+    name : str
+        What the argument is.
+    value : object
+        What was given.
+    accepted : str
+    """
+
+    def __init__(self, name: str, value: object, accepted: str) -> None:
+        super().__init__(f"{name} is a {type(value).__name__}; expected {accepted}")
+
+
 class DoesNotPayError(SvmfastError):
     """A clean no: what was asked for is possible, but the exact model is the better choice."""
 

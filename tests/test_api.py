@@ -114,3 +114,48 @@ def test_bound_check_judges_by_the_order_that_is_asked_for() -> None:
     made, _ = package.approximate(package.load_model(model("breast_c_rbf")), order=1)
     with pytest.raises(OptionError, match="what was approximated already has its own"):
         package.bound_check(rows, model=made, order=1)
+
+
+def test_every_form_of_the_data_gives_the_same() -> None:
+    path, exact = data("iris.test"), model("iris_c_rbf_prob")
+    read = package.read_svmlight(path)
+    dense = read.rows.to_dense()
+    forms = [path, str(path), read, read.rows, dense, dense.tolist(), read.rows.to_scipy()]
+    expected = package.predict(exact, read).predicted
+    made = set()
+    for form in forms:
+        assert (package.predict(exact, form).predicted == expected).all()
+        fast, _ = package.approximate(exact, data=form, cells=2, threads=1)
+        made.add(fast.coefficients.tobytes())
+        assert package.bound_check(form, model=exact).rows == len(read)
+    assert len(made) == 1
+    assert "accuracy" in str(package.compare([exact, exact], path, repeats=1))
+    assert package.approximate(package.load_model(exact), threads=None)[0].n_cells == 1
+
+
+@pytest.mark.parametrize("wrong", [3, object(), None, "text in an array"])
+def test_a_wrong_type_is_named_with_those_that_are_right(wrong: object) -> None:
+    rows = [[1.0, 2.0]]
+    exact = model("iris_c_rbf_prob")
+    right = "expected a model, or the path of one"
+    if not isinstance(wrong, str):
+        for call in (
+            lambda: package.predict(wrong, rows),
+            lambda: package.approximate(wrong),
+            lambda: package.compress(wrong, sv=3),
+            lambda: package.cascade(wrong, exact, rows),
+            lambda: package.compare({"a": wrong}, rows, [1]),
+            lambda: package.dcpred(rows, exact=wrong) if wrong is not None else package.predict(wrong, rows),
+        ):
+            with pytest.raises(TypeError, match=right):
+                call()
+    strange = [wrong] if isinstance(wrong, str) else wrong
+    for call in (
+        lambda: package.predict(exact, strange),
+        lambda: package.bound_check(strange, model=exact),
+        lambda: package.dcpred(strange, exact=exact),
+        lambda: package.compare([exact], strange, [1]),
+        lambda: package.budget_train(strange, [1]),
+    ):
+        with pytest.raises(TypeError, match="expected an array of numbers, a SciPy sparse matrix, Rows, a"):
+            call()
