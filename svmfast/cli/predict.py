@@ -115,7 +115,7 @@ def command(
 
     With --exact (or an embedded exact model) every label is the exact model's: proven by the certificate, or
     its own answer. The values printed beside a certified label are the approximation's. A model made by
-    cascade falls back by itself too, where its fast half is not sure: a promise about most rows, no proof.
+    cascade falls back by itself too, where its fast half is not sure: a statistical guarantee, no proof.
     """
     from svmfast.cli.inputs import open_model
     from svmfast.formats.target import is_stdout
