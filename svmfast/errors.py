@@ -228,6 +228,12 @@ class WrongTypeError(OptionError, TypeError):
         super().__init__(f"{name} is a {type(value).__name__}; expected {accepted}")
 
 
+class NothingFitsError(UnsupportedError):
+    """A negative answer: no model of the kind is as small, or as cheap, as was asked for."""
+
+    exit_code = 1
+
+
 class DoesNotPayError(SvmfastError):
     """A clean no: what was asked for is possible, but the exact model is the better choice."""
 

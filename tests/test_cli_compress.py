@@ -153,7 +153,6 @@ def test_a_threshold_does_not_shrink_in_print() -> None:
         (("--sv", "3", "--json", "-o", "-"), "cannot both go to standard output"),
         (("--sv", "3", "--data", "-", "--data", "-"), "standard input can be read only once"),
         (("--sv", "3", "--select-only", "--sparse-tolerance", "0.1"), "--select-only moves none"),
-        (("--max-bytes", "300"), "dense support vector takes"),
     ],
 )
 def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
@@ -161,6 +160,14 @@ def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> Non
     done = svmfast("compress", model("breast_c_rbf"), "-o", tmp_path / "x", *quick, *args, timeout=300)
     assert done.returncode == 2
     assert message in done.stderr.decode()
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_size_that_nothing_fits_is_a_negative_answer(tmp_path: Path) -> None:
+    quick = ("--iterations", "5", "--start", "kmeans", "--max-bytes", "300")
+    done = svmfast("compress", model("breast_c_rbf"), "-o", tmp_path / "x", *quick, timeout=300)
+    assert done.returncode == 1
+    assert "dense support vector takes" in done.stderr.decode()
     assert not (tmp_path / "x").exists()
 
 

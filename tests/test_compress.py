@@ -14,7 +14,7 @@ from libsvm import svmutil
 from libsvm.svm import gen_svm_nodearray, libsvm
 from program import data, model, svmfast
 
-from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.errors import MemoryLimitError, NothingFitsError, OptionError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods._compress_rows import gather
@@ -251,7 +251,7 @@ def test_refusals() -> None:
         prepare(exact("iris_precomputed"))
     with pytest.raises(UnsupportedError, match="no support vectors"):
         prepare(exact("single_class"))
-    with pytest.raises(OptionError, match="2 support vectors are too few for 10 classes"):
+    with pytest.raises(NothingFitsError, match="2 support vectors are too few for 10 classes"):
         prepare(exact("digits_c_rbf_prob"), settings=QUICK).compress(2)
     with pytest.raises(OptionError, match="unknown start"):
         prepare(exact("breast_c_rbf"), settings=Settings(start="best"))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import NothingFitsError, OptionError
 from svmfast.methods._compress_statement import ErrorStatement
 from svmfast.methods._dcpred_search import linear_functions
 from svmfast.methods._dcpred_settings import DcpredSettings
@@ -53,7 +53,7 @@ def affordable(exact: Model, rows: Rows, settings: DcpredSettings) -> DcpredSett
     each = max(rows.n_columns, exact.n_features) + classes - 1
     count = int(settings.cost * rows.n_columns * linear_functions(exact.head) / each)
     if count < classes:
-        raise UnsupportedError(
+        raise NothingFitsError(
             f"--cost {settings.cost:g}x allows {count} landmarks for {classes} classes",
             "a prediction must cost more",
         )

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from svmfast.errors import UnsupportedError
+from svmfast.errors import NothingFitsError
 from svmfast.methods._dcpred_settings import Candidate, DcpredSettings
 from svmfast.methods._dcpred_work import Training, build_tree, train_tree
 from svmfast.models.head import Head
@@ -95,7 +95,7 @@ def choose(
         fitting = _fitting(training, tree, plan, share)
         if fitting is not None:
             return fitting, tree, tuple(c for _, _, c in tried)
-    raise UnsupportedError(
+    raise NothingFitsError(
         f"--cost {settings.cost:g}x allows not a single landmark", "a prediction must cost more"
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.errors import MemoryLimitError, NothingFitsError, OptionError, UnsupportedError
 from svmfast.methods._compress_rows import Material, gather, scale_of, target
 from svmfast.methods._compress_statement import ErrorStatement, caution, error_statement
 from svmfast.methods.refit_probabilities import refit_probabilities
@@ -117,7 +117,7 @@ class Compressor:
         settings, material = self.settings, self.material
         notes = list(self.notes)
         if count < self.smallest:
-            raise OptionError(
+            raise NothingFitsError(
                 f"{count} support vectors are too few for {self.smallest} classes, each needs one"
             )
         sizes = allocate(count, self._groups())

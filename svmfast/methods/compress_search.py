@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from svmfast.errors import OptionError, SvmfastError
+from svmfast.errors import NothingFitsError, OptionError
 from svmfast.methods.compress import Compressor, CompressReport
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
@@ -40,10 +40,6 @@ class Found:
     model: KernelExpansion | None
     report: CompressReport | None
     verdict: str = ""
-
-
-class NothingFitsError(SvmfastError):
-    """Even the smallest model is larger than asked for."""
 
 
 def measured(report: CompressReport) -> float:

@@ -1,0 +1,62 @@
+"""The same outcome has the same exit status for every command: the table of docs/command-line.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from program import data, model
+
+from svmfast.cli.main import run
+
+ROWS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
+#: Too small, or too cheap, for any model of the kind.
+UNREACHABLE = [
+    ["approximate", EXACT, "-o", "out", "--max-bytes", "10"],
+    ["compress", EXACT, "-o", "out", "--max-bytes", "10", "--data", ROWS],
+    ["compress", EXACT, "-o", "out", "--sv", "1"],
+    ["dcpred", ROWS, "out", "--from", EXACT, "--cost", "0.01x"],
+    ["dcpred", ROWS, "out", "--task", "svc", "--cost", "0.01x"],
+    ["dcpred", ROWS, "out", "--from", EXACT, "--fit", "pairs", "--cost", "0.1x"],
+]
+TOO_LARGE = [
+    ["compress", EXACT, "-o", "out", "--sv", "1000"],
+]
+OUT_OF_MEMORY = [
+    ["approximate", EXACT, "-o", "out", "--memory", "1k"],
+    ["compress", EXACT, "-o", "out", "--sv", "5", "--memory", "1k"],
+    ["meka", ROWS, "out", "--from", EXACT, "--memory", "1k"],
+    ["dcpred", ROWS, "out", "--from", EXACT, "--memory", "1k"],
+    ["predict", ROWS, EXACT, "out", "--memory", "1k"],
+]
+ONE_CLASS = {
+    0: [["train", "-q", "one", "out"], ["budget-train", "-q", "one", "out"]],
+    2: [
+        ["linear", "one", "out"],
+        ["dcpred", "one", "out", "--task", "svc"],
+        ["meka", "one", "out", "--task", "svc"],
+    ],
+}
+CASES = [
+    *((1, words) for words in UNREACHABLE + TOO_LARGE),
+    *((2, words) for words in OUT_OF_MEMORY),
+    *((status, words) for status, runs in ONE_CLASS.items() for words in runs),
+]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), CASES, ids=[f"{status} {Path(w[0]).name} {' '.join(w[-2:])}" for status, w in CASES]
+)
+def test_the_exit_status_is_that_of_the_outcome(
+    status: int,
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one").write_text("".join(f"1 1:{x} 2:{x % 3}\n" for x in range(1, 40)))
+    assert run(words) == status, capfd.readouterr().err
+    assert Path("out").exists() == (status == 0)
+    if status:
+        assert capfd.readouterr().err.splitlines()[-1]
