@@ -176,6 +176,18 @@ class DecisionEngine:
         decisions, _ = self._sums.decide(rows.indptr, rows.indices, rows.values, libsvm_order, threads, marks)
         return decisions
 
+    def bounded_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return decision values, and how far from each the one of LIBSVM's own arithmetic can lie.
+
+        Returns
+        -------
+        values, bounds : (n, p) float64
+            The bounds of a row are 0 where it was summed as LIBSVM sums it.
+        """
+        if self._sums is None:
+            raise UnsupportedError("LIBSVM does not have this kernel", "ask for the decision values")
+        return self._sums.double_values(rows.indptr, rows.indices, rows.values, threads)
+
     def labels(
         self, rows: Rows, *, threads: int = 1, single_precision: bool = True
     ) -> tuple[NDArray[np.int32], LabelCounts]:

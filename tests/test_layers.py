@@ -21,6 +21,7 @@ BELOW = {
     "kernels": {"_core", "rows", "errors"},
     "certificate": {"_core", "rows", "errors"},
     "routing": {"_core", "rows", "errors"},
+    "probability": {"_core", "rows"},
 }
 BELOW["models"] = {*BELOW}
 BELOW["solvers"] = {*BELOW} - {"models"}
@@ -32,7 +33,7 @@ BELOW["__init__"] = {*BELOW} - {"cli"}
 BELOW["__main__"] = {"cli"}
 
 #: only these touch the native core
-NATIVE = {"kernels.py", "certificate.py", "routing.py", "models/polynomial.py"}
+NATIVE = {"kernels.py", "certificate.py", "routing.py", "probability.py", "models/polynomial.py"}
 NATIVE_FOLDERS = {"solvers", "formats", "_core"}
 
 #: what only the command line knows

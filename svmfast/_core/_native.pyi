@@ -30,6 +30,13 @@ class DecisionSums:
         threads: int,
         wanted: NDArray[np.uint8] | None = None,
     ) -> tuple[NDArray[np.float64], int]: ...
+    def double_values(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def labels(
         self,
         indptr: NDArray[np.int64],
@@ -304,6 +311,17 @@ class ReducedSetObjective:
     @property
     def dense(self) -> bool: ...
 
+def pairwise_probabilities(
+    decisions: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], classes: int
+) -> NDArray[np.float64]: ...
+def probabilities(
+    decisions: NDArray[np.float64],
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    classes: int,
+    errors: NDArray[np.float64] | None,
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.uint8]]: ...
 def vote_counts(
     certain: NDArray[np.bool_], decisions: NDArray[np.float64], classes: int
 ) -> NDArray[np.int32]: ...

@@ -72,11 +72,31 @@ class DecisionSums {
                 counts[b] = SVMFAST_DISPATCH(
                     decision_block, e, rows, reference,
                     wanted ? wanted->data() + rows.first * e.functions : nullptr,
-                    out.get() + rows.first * e.functions);
+                    out.get() + rows.first * e.functions, static_cast<double *>(nullptr));
             });
             for (std::size_t c : counts) doubtful += c;
         }
         return {give(std::move(out), {n, e.functions}), doubtful};
+    }
+
+    // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was taken.
+    std::tuple<Out<double>, Out<double>> double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                                       In1<double> values, int threads) {
+        const std::size_t n = indptr.shape(0) - 1;
+        std::unique_ptr<double[]> out(new double[n * e.functions]), bounds(new double[n * e.functions]);
+        {
+            nb::gil_scoped_release unlocked;
+            pack();
+            pack_one_hot();
+            const std::size_t block = block_rows(n, indptr.data()[n], threads);
+            parallel_for((n + block - 1) / block, threads, [&](std::size_t b, std::size_t) {
+                const RowBlock rows{indptr.data(), indices.data(), values.data(), b * block,
+                                    std::min(block, n - b * block)};
+                SVMFAST_DISPATCH(decision_block, e, rows, false, static_cast<const std::uint8_t *>(nullptr),
+                                 out.get() + rows.first * e.functions, bounds.get() + rows.first * e.functions);
+            });
+        }
+        return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
     }
 
     // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
@@ -233,7 +253,8 @@ class DecisionSums {
         }
         std::vector<double> decisions(open * e.functions);
         const std::size_t doubtful =
-            SVMFAST_DISPATCH(decision_block, e, few, false, static_cast<const std::uint8_t *>(nullptr), decisions.data());
+            SVMFAST_DISPATCH(decision_block, e, few, false, static_cast<const std::uint8_t *>(nullptr), decisions.data(),
+                             static_cast<double *>(nullptr));
         std::vector<int> votes(e.groups);
         for (std::size_t i = 0; i < open; ++i)
             out[which.empty() ? i : which[i]] = vote(decisions.data() + i * e.functions, votes);
@@ -321,9 +342,15 @@ class DecisionSums {
 
     void add_magnitudes(const In2<double> &sv_coef) {
         std::vector<double> l1(e.groups * e.width, 0.0);
+        std::vector<std::uint8_t> signs(e.groups * e.width, 0);  // 1: one above 0, 2: one below, 3: both
         for (std::size_t g = 0, i = 0; g < e.groups; ++g)
             for (; i < e.group_end[g]; ++i)
-                for (std::size_t j = 0; j < e.width; ++j) l1[g * e.width + j] += std::fabs(sv_coef(j, i));
+                for (std::size_t j = 0; j < e.width; ++j) {
+                    const double c = sv_coef(j, i);
+                    l1[g * e.width + j] += std::fabs(c);
+                    signs[g * e.width + j] |= (c > 0) | (c < 0) << 1;
+                }
+        e.mixed = std::count(signs.begin(), signs.end(), 3) > 0;
         if (e.groups == 1) {
             e.coef_l1 = l1;
         } else {
@@ -391,6 +418,8 @@ void register_decision(nanobind::module_ &m) {
         .def("decide", &DecisionSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("reference"), nb::arg("threads"),
              nb::arg("wanted").noconvert() = nb::none())
+        .def("double_values", &DecisionSums::double_values, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("threads"))
         .def("labels", &DecisionSums::labels, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("single"), nb::arg("threads"))
         .def("single_values", &DecisionSums::single_values, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),

@@ -62,6 +62,7 @@ struct Expansion {
     std::vector<double> coef_l1;            // [functions]: sum of |coefficients|
     double max_norm;                        // max ||x_i||
     std::size_t max_entries;                // most entries of a support vector
+    bool mixed;                             // some class has coefficients of both signs for a function
 
     // Very wide, very sparse models: no panels but columns, and for the reference path the vectors themselves.
     bool scattered;
@@ -100,9 +101,9 @@ void each_function(const Expansion &e, Visit &&visit) {
 // Decision values of the rows of one block -> out[count][functions]. Where rounding could turn a label (or when
 // `reference` asks for it) a row is summed in LIBSVM's own order and gets LIBSVM's own bits. Returns how many were.
 // wanted[row of the block][function], or null for all: what is not wanted is not looked at, and classes that no wanted
-// function needs are not evaluated; its values mean nothing.
+// function needs are not evaluated; its values mean nothing. errors, or null: how far from each value LIBSVM's can lie.
 SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool reference,
-                                           const std::uint8_t *wanted, double *out))
+                                           const std::uint8_t *wanted, double *out, double *errors))
 // The same for the rows which[0 .. count) of the block, all in LIBSVM's order -> out[which][functions].
 SVMFAST_DECLARE(void reference_rows(const Expansion &, const RowBlock &, const std::uint32_t *which, std::size_t count,
                                     double *out))

@@ -20,19 +20,6 @@ constexpr std::size_t WIDEST_HEAD = 128;
 // The power of two at or below x.
 double power_of_two(double x) { return std::exp2(std::floor(std::log2(x))); }
 
-bool has_both_signs(const Expansion &e, const double *sv_coef) {
-    for (std::size_t j = 0; j < e.width; ++j)
-        for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
-            bool positive = false, negative = false;
-            for (; i < e.group_end[g]; ++i) {
-                positive |= sv_coef[j * e.n + i] > 0;
-                negative |= sv_coef[j * e.n + i] < 0;
-            }
-            if (positive && negative) return true;
-        }
-    return false;
-}
-
 // The share of one support vector, coefficient a, in the second-order polynomial.
 void add_to_head(Head &head, const std::vector<double> &x, double a, double gamma) {
     head.constant += a;
@@ -40,7 +27,7 @@ void add_to_head(Head &head, const std::vector<double> &x, double a, double gamm
     for (std::size_t f = 0, at = 0; f < x.size(); ++f) {
         head.linear[f] += 2 * gamma * a * x[f];
         for (std::size_t g = 0; g <= f; ++g, ++at)
-            head.quadratic[at] += (f == g ? 2 : 4) * gamma * gamma * a * x[f] * x[g];
+            head.quadratic[at] += (f == g ? 2 : 4) * (gamma * x[f]) * (gamma * x[g]) * a;
     }
 }
 
@@ -91,9 +78,11 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *
     s->value_scale = largest > 0 ? 1 / power_of_two(largest) : 1;
     s->coef_scale = power_of_two(most);
 
-    s->mixed = has_both_signs(e, sv_coef);
+    s->mixed = e.mixed;
     s->pairs = e.functions > 1;
-    if (!s->pairs && s->centred && d <= WIDEST_HEAD && 2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
+    // Its coefficients, of the size of a gamma^2 x^2, must not underflow beside what rounding makes of the constant.
+    const bool moderate = e.gamma > 1e-100 && e.gamma < 1e100 && most > 1e-100 && most < 1e100;
+    if (moderate && !s->pairs && s->centred && d <= WIDEST_HEAD && 2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
         s->head = std::make_unique<Head>(Head{0, std::vector<double>(d), std::vector<double>(d * (d + 1) / 2), 0});
 
     s->values.assign(panels * d * s->lanes, 0.0f);

@@ -14,6 +14,7 @@ void register_polynomial(nb::module_ &m);  // polynomial.cpp: truncated expansio
 void register_polynomial_values(nb::module_ &m);  // polynomial_values.cpp: rows through them
 void register_svmlight(nb::module_ &m);  // svmlight_module.cpp: LIBSVM data text
 void register_reduced_set(nb::module_ &m);  // reduced_set.cpp: compress's objective and gradient
+void register_probability(nb::module_ &m);  // probability.cpp: LIBSVM's probability estimates
 void register_votes(nb::module_ &m);  // votes.cpp: votes while some signs are in doubt
 
 NB_MODULE(_native, m) {
@@ -29,5 +30,6 @@ NB_MODULE(_native, m) {
     register_polynomial_values(m);
     register_svmlight(m);
     register_reduced_set(m);
+    register_probability(m);
     register_votes(m);
 }

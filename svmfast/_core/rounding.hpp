@@ -26,6 +26,11 @@ struct Rounding {
     double fixed;   // what underflow adds
 
     double of(double coef_l1, double offset) const { return sum * coef_l1 + rho * std::fabs(offset) + fixed; }
+    // The same for the rbf kernel, whose values have `kernel` for their relative error, from the computed sum of
+    // |coefficient| times kernel value.
+    double of_magnitude(double magnitude, double coef_l1, double offset) const {
+        return std::min(of(coef_l1, offset), of(magnitude * (1 + 1e-6) + 1e-280 * coef_l1, offset));
+    }
     // Badly scaled data cancel digits in our form of the rbf exponent, not in LIBSVM's sum of squares.
     bool small() const { return kernel < 1e-9; }
 };

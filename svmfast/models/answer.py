@@ -195,6 +195,8 @@ def answer(
         if not (head.is_regression and tolerance is None):
             certified = certified_rows(head, decisions, bounds, probability=probability, tolerance=tolerance)
         error_bounds = bounds.max(axis=1, initial=0.0)
+    elif probability and isinstance(model, KernelExpansion):
+        decisions = model.probability_values(rows, threads=threads)
     else:
         decisions = model.decision_values(rows, threads=threads)
     inside = model.inside_bound(rows) if bound and bounded(model) else None
@@ -206,7 +208,7 @@ def answer(
         raise OptionError("regression has no label to certify; give a tolerance for the values")
     unsure = np.flatnonzero(~certified)
     if probability or head.is_regression:
-        decisions = fall_back(decisions, certified, exact, rows, threads=threads)
+        decisions = fall_back(decisions, certified, exact, rows, probability=probability, threads=threads)
         predicted, probabilities, differing = _from_values(head, decisions, probability)
         if probabilities is not None:
             # Sigmoids are fitted to a model's own values: those of a cascade's two models differ.

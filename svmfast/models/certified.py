@@ -181,6 +181,7 @@ def fall_back(
     exact: KernelExpansion,
     rows: Rows,
     *,
+    probability: bool = False,
     threads: int = 1,
 ) -> FloatArray:
     """Return `decisions` with the exact model's values where a row is not certified.
@@ -191,13 +192,16 @@ def fall_back(
     certified : (n,) bool
     exact : KernelExpansion
     rows : Rows of n rows
+    probability : bool
+        Give values of which probabilities are made (:meth:`KernelExpansion.probability_values`).
     threads : int
     """
     open_rows = np.flatnonzero(~certified)
     if not len(open_rows):
         return decisions
     out: FloatArray = decisions.copy()
-    out[open_rows] = exact.decision_values(rows.take(open_rows), threads=threads)
+    values = exact.probability_values if probability else exact.decision_values
+    out[open_rows] = values(rows.take(open_rows), threads=threads)
     return out
 
 

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
+from svmfast.probability import in_doubt, pairwise_probabilities, probabilities
 
 FloatArray = NDArray[np.float64]
 
 SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 DENSITY_MARKS = 10
-# LIBSVM keeps pairwise probabilities this far from 0 and 1.
-MIN_PROBABILITY = 1e-7
+# Of more classes than this hardly a row's coupling is proven to print LIBSVM's digits (measured).
+MOST_COUPLED = 16
 # Votes of so many classes at most are counted by a matrix product.
 _MATRIX_CLASSES = 64
 
@@ -170,18 +171,37 @@ class Head:
         if self.density_marks is not None:
             normal = _density(decisions[:, 0], self.density_marks)
             return np.column_stack([normal, 1 - normal])
-        r = self.pairwise_probabilities(decisions)
         if self.n_classes == 1:
-            return np.ones((len(r), 1))
-        if self.n_classes == 2:
-            return np.column_stack([r[:, 0], 1 - r[:, 0]])
-        return _couple(r, self.n_classes)
+            return np.ones((len(decisions), 1))
+        return probabilities(decisions, *self._sigmoids, self.n_classes)
+
+    def probabilities_in_doubt(
+        self, decisions: FloatArray, errors: FloatArray, *, threads: int = 1
+    ) -> NDArray[np.bool_]:
+        """Tell for which rows another decision value within `errors` could change what ``-b 1`` prints.
+
+        Parameters
+        ----------
+        decisions, errors : (n, n_functions) float64
+            Of a model with probabilities; where all errors of a row are 0, it is not in doubt.
+        threads : int
+
+        Returns
+        -------
+        (n,) bool
+        """
+        self._check_shape(decisions)
+        if self.is_regression or self.n_classes == 1:
+            return np.zeros(len(decisions), dtype=np.bool_)
+        if self.density_marks is not None:
+            ends = [_density(decisions[:, 0] + sign * errors[:, 0], self.density_marks) for sign in (-1, 1)]
+            return np.asarray(ends[0] != ends[1])
+        moves: NDArray[np.bool_] = np.any(errors != 0, axis=1)
+        return moves & in_doubt(decisions, errors, *self._sigmoids, self.n_classes, threads=threads)
 
     def pairwise_probabilities(self, decisions: FloatArray) -> FloatArray:
         """Return for each pair the probability of its first class, ``(n, p)``, inside LIBSVM's limits."""
-        assert self.prob_a is not None
-        assert self.prob_b is not None
-        return _sigmoid(decisions, self.prob_a, self.prob_b)
+        return pairwise_probabilities(decisions, *self._sigmoids, self.n_classes)
 
     def predict_with_probabilities(self, decisions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``(answers, probabilities)`` as ``svm-predict -b 1`` gives them.
@@ -193,6 +213,12 @@ class Head:
         if self.labels is None:
             return self.predict(decisions), estimates
         return self.labels.astype(np.float64)[np.argmax(estimates, axis=1)], estimates
+
+    @property
+    def _sigmoids(self) -> tuple[FloatArray, FloatArray]:
+        assert self.prob_a is not None
+        assert self.prob_b is not None
+        return self.prob_a, self.prob_b
 
     def _check_shape(self, decisions: FloatArray) -> None:
         if decisions.ndim != 2 or decisions.shape[1] != self.n_functions:
@@ -223,16 +249,6 @@ def _pair_numbers(k: int) -> NDArray[np.intp]:
     return number
 
 
-def _sigmoid(decisions: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return 1 / (1 + exp(a f + b)), kept inside LIBSVM's limits; nan becomes the lower one, as in LIBSVM."""
-    t = np.multiply(decisions, a, order="C") + b
-    small = np.exp(-np.abs(t))
-    p: FloatArray = np.where(t >= 0, small, 1.0) / (1 + small)
-    p[~(p > MIN_PROBABILITY)] = MIN_PROBABILITY
-    p[p > 1 - MIN_PROBABILITY] = 1 - MIN_PROBABILITY
-    return p
-
-
 def _density(decisions: FloatArray, marks: FloatArray) -> FloatArray:
     """Return the probability of being normal: the bin of the decision value among the marks."""
     p = np.zeros(len(decisions))
@@ -241,60 +257,3 @@ def _density(decisions: FloatArray, marks: FloatArray) -> FloatArray:
     p[decisions > marks[-1]] = 0.999
     p[decisions < marks[0]] = 0.001
     return p
-
-
-def _couple(pairwise: FloatArray, k: int) -> FloatArray:
-    """Couple pairwise probabilities (n, k(k-1)/2) to class probabilities (n, k), k > 2.
-
-    LIBSVM's iteration, operation by operation and in its order; rows lie along the last axis, so no sum runs
-    over them, and each row is taken out at the iteration where LIBSVM would stop.
-    """
-    # A block's Q stays in the second-level cache.
-    block = max(16, 2**17 // (k * k))
-    out = np.empty((len(pairwise), k))
-    for start in range(0, len(pairwise), block):
-        rows = pairwise[start : start + block].T
-        r = np.zeros((k, k, rows.shape[1]))
-        i, j = np.triu_indices(k, 1)
-        r[i, j] = rows
-        r[j, i] = 1 - rows
-        out[start : start + block] = _couple_block(r).T
-    return out
-
-
-def _couple_block(r: FloatArray) -> FloatArray:
-    """Couple r (k, k, n), r[i, j] = P(i | i or j), to p (k, n)."""
-    k, _, n = r.shape
-    q = -r.transpose(1, 0, 2) * r
-    for t in range(k):
-        q[t, t] = 0
-        for j in range(k):
-            if j != t:
-                q[t, t] += r[j, t] * r[j, t]
-    p = np.full((k, n), 1.0 / k)
-    result = np.empty((k, n))
-    active = np.arange(n)
-    eps = 0.005 / k
-    for _ in range(max(100, k)):
-        qp = q[:, 0] * p[0]
-        for j in range(1, k):
-            qp += q[:, j] * p[j]
-        pqp = p[0] * qp[0]
-        for t in range(1, k):
-            pqp += p[t] * qp[t]
-        going = np.max(np.abs(qp - pqp), axis=0) >= eps
-        if not going.all():
-            result[:, active[~going]] = p[:, ~going]
-            active = active[going]
-            if len(active) == 0:
-                return result
-            q, p, qp, pqp = q[:, :, going], p[:, going], qp[:, going], pqp[going]
-        for t in range(k):
-            diff = (pqp - qp[t]) / q[t, t]
-            grown = 1 + diff
-            p[t] += diff
-            pqp = (pqp + diff * (diff * q[t, t] + 2 * qp[t])) / grown / grown
-            qp = (qp + diff * q[t]) / grown
-            p /= grown
-    result[:, active] = p
-    return result

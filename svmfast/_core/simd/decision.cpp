@@ -308,7 +308,8 @@ void kernel_sums(const Block &b, const RowBlock &rows) {
 std::size_t decision_lanes() { return LANES; }
 
 std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool reference, const std::uint8_t *wanted,
-                           double *out) {
+                           double *out, double *errors) {
+    if (errors && reference) std::fill_n(errors, rows.count * e.functions, 0.0);
     std::vector<std::uint32_t> doubtful;
     if (reference) {
         for (std::size_t r = 0; r < rows.count; ++r) doubtful.push_back(static_cast<std::uint32_t>(r));
@@ -367,6 +368,17 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
                 sure &= (wanted && !wanted[r * e.functions + p]) ||
                         std::fabs(row_out[p]) > error.of(e.coef_l1[p], e.rho[p]);
             if (!sure) doubtful.push_back(static_cast<std::uint32_t>(r));
+            if (!errors) continue;
+            each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
+                double bound = error.of(e.coef_l1[p], e.rho[p]);
+                if (e.kind == KernelKind::rbf && !e.mixed) {
+                    // Coefficients of one sign: their sum is the magnitude too.
+                    double magnitude = std::fabs(block.row_sums(r, i)[row_i]);
+                    if (j < e.groups) magnitude += std::fabs(block.row_sums(r, j)[row_j]);
+                    bound = error.of_magnitude(magnitude, e.coef_l1[p], e.rho[p]);
+                }
+                errors[r * e.functions + p] = sure ? bound : 0;
+            });
         }
     }
     reference_rows(e, rows, doubtful.data(), doubtful.size(), out);

@@ -17,7 +17,8 @@ class Reference {
    public:
     static constexpr std::size_t BATCH = 8;
 
-    explicit Reference(const Expansion &e) : e(e), stride(e.panels() * LANES), k(BATCH * stride) {}
+    explicit Reference(const Expansion &e)
+        : e(e), stride(e.panels() * LANES), k(BATCH * stride), across(BATCH * stride) {}
 
     // Rows which[0 .. count), count <= BATCH -> out[row][functions].
     void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
@@ -27,19 +28,24 @@ class Reference {
             panelled<true>(rows, which, count);
         else
             panelled<false>(rows, which, count);
-        for (double &value : k) value = kernel(value);
         pulse.spent(k.size() * (8 + e.width));
         for (std::size_t b = 0; b < count; ++b)
-            each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
-                const double *values = k.data() + b * stride;
-                double sum = 0;
-                add(values, i, row_i, sum);
-                if (j < e.groups) add(values, j, row_j, sum);
-                out[which[b] * e.functions + p] = sum - e.rho[p];
-            });
+            for (std::size_t i = 0; i < stride; ++i) across[i * BATCH + b] = kernel(k[b * stride + i]);
+        each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
+            Sums s{};
+            s = add(i, row_i, s);
+            if (j < e.groups) s = add(j, row_j, s);
+            double sum[BATCH];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v) store(sum + v * W, s.of[v]);
+            for (std::size_t b = 0; b < count; ++b) out[which[b] * e.functions + p] = sum[b] - e.rho[p];
+        });
     }
 
    private:
+    // One sum for each row of the batch.
+    struct Sums {
+        vd of[BATCH / W];
+    };
     struct Step {
         std::int64_t at;  // place in a panel, or ABSENT
         double z;
@@ -48,7 +54,8 @@ class Reference {
 
     const Expansion &e;
     std::size_t stride;
-    Aligned<double> k;  // [row of the batch][lane]: first the sums, then the kernel values
+    Aligned<double> k;       // [row of the batch][lane]: the kernel's arguments
+    Aligned<double> across;  // [lane][row of the batch]: kernel values
     std::vector<Step> walk[BATCH];
     Pulse pulse;
 
@@ -61,12 +68,19 @@ class Reference {
         }
     }
 
-    void add(const double *values, std::size_t group, std::size_t coef_row, double &sum) const {
+    // Adds a class's share to the sums of all rows of the batch: the rows' additions wait for their own sums only.
+    Sums add(std::size_t group, std::size_t coef_row, Sums s) const {
         for (std::size_t panel = e.group_panels[group]; panel < e.group_panels[group + 1]; ++panel) {
             const double *coef = e.coef.data() + (panel * e.width + coef_row) * LANES;
+            const double *values = across.data() + panel * LANES * BATCH;
             // A filler lane has coefficient 0 and a finite kernel value: adding its +-0 changes no bit of a sum.
-            for (std::size_t l = 0; l < LANES; ++l) sum += coef[l] * values[panel * LANES + l];
+            SVMFAST_UNROLL for (std::size_t l = 0; l < LANES; ++l) {
+                const vd c = broadcast(coef[l]);
+                SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v)
+                    s.of[v] = s.of[v] + c * load(values + l * BATCH + v * W);
+            }
         }
+        return s;
     }
 
     // A row's features in the order LIBSVM meets them. An rbf distance also meets the model's features that the row
