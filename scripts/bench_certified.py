@@ -171,6 +171,9 @@ def table(records: list[dict[str, Any]]) -> list[str]:
             cells = [r["model"], f"`{r['options']}`", r["test"], "does not pay", *[""] * (len(head) - 4)]
         else:
             report, line = r["report"], r["compare"]
+            # Records of earlier versions have other names.
+            report.setdefault("numbers_exact", report.get("numbers_before"))
+            report.setdefault("numbers", report.get("coefficients"))
             gain, inside = r.get("gain"), line["speedup_with_fallback"]
             cells = [
                 r["model"],
@@ -178,8 +181,8 @@ def table(records: list[dict[str, Any]]) -> list[str]:
                 r["test"],
                 f"{report['cells']:,}",
                 "/".join(sorted(report["orders"], key=int)),
-                f"{report['numbers_before']:,}",
-                f"{report['coefficients']:,}",
+                f"{report['numbers_exact']:,}",
+                f"{report['numbers']:,}",
                 f"{line['certified_percent']:.2f}%",
                 f"{line['violations']:,}",
                 f"{r.get('labels_differing_from_svm_predict', line['labels_differing_with_fallback']):,}",

@@ -280,11 +280,11 @@ def speed_part(folder: Path) -> list[dict[str, Any]]:
                 process.returncode = os.waitstatus_to_exitcode(status)
             seconds = time.perf_counter() - begin
             report = json.loads(text)
-            line = {"data": name, "rows": report["rows"], "seconds": report["seconds"]}
+            line = {"data": name, "rows": report["rows"], "seconds": report["build_seconds"]}
             line |= {"process_seconds": seconds, "peak_bytes": used.ru_maxrss * 1024}
             line |= {"processor_seconds": used.ru_utime + used.ru_stime, "error": report["relative_error"]}
-            line |= {"bytes": report["bytes"], "planned_bytes": report["planned_bytes"]}
-            out.append({**line, "stages": report["stages"]})
+            line |= {"bytes": report["kernel_bytes"], "planned_bytes": report["planned_bytes"]}
+            out.append({**line, "stages": report["phase_seconds"]})
             print(out[-1], file=sys.stderr, flush=True)
     return out
 

@@ -143,7 +143,7 @@ def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
                 run(args.svm_predict, test, path, folder / "svm-predict")
                 if method == "compress":
                     small[path] = len(points)
-                said = report["statement"]
+                said = report["held_out"]
                 points.append(
                     {
                         "method": method,
@@ -159,7 +159,9 @@ def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
                         "peak_bytes": made.peak_bytes,
                         "start": report["start"],
                         "iterations": report["iterations"],
-                        "stated_agreement": [100 * said[k] for k in ("agreement_low", "agreement_high")],
+                        "stated_agreement": [
+                            100 - said[f"labels_differing_percent_{k}"] for k in ("high", "low")
+                        ],
                     }
                 )
                 print(work.name, json.dumps(points[-1]), file=sys.stderr, flush=True)
@@ -177,7 +179,7 @@ def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
             "work": asdict(work),
             "where": place(machine(args.jobs, args.svm_predict), "svm-predict"),
             "test_rows": len(truth),
-            "vectors": report["source_support_vectors"],
+            "vectors": report["support_vectors_exact"],
             "bytes": exact.stat().st_size,
             "accuracy": 100 * float(np.mean(theirs == truth)),
             "svm_predict_seconds": exact_seconds,

@@ -225,7 +225,7 @@ def test_command_writes_beside_the_model_and_reports(tmp_path: Path) -> None:
     assert loaded.provenance["source"] == f"sha256:{open_model(source).sha256}"
     report = json.loads(ran.stdout)
     assert report["bytes"] == output.stat().st_size
-    assert report["output"] == str(output)
+    assert report["outputs"]["model"]["path"] == str(output)
     assert f"written     {output}" in ran.stderr
     assert "(paper)" in ran.stderr
 

@@ -326,7 +326,7 @@ def test_the_program(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert report["labels_differing_limit_percent"] <= 2
     assert report["bytes"] == (tmp_path / "fast.cascade").stat().st_size
-    assert report["output"] == "fast.cascade"
+    assert report["outputs"]["model"]["path"] == "fast.cascade"
     assert report["cheaper"]
 
     def labels(*more: str | Path) -> list[bytes]:
@@ -364,7 +364,7 @@ def test_the_program(tmp_path: Path) -> None:
     assert line["labels_differing"] == line["labels_differing_with_fallback"] == report["labels_differing"]
     assert line["labels_differing_without_fallback"] == report["labels_differing_without_fallback"]
     assert line["exact_percent"] == pytest.approx(100 * open_rows / report["rows"])
-    assert line["multiply_adds"] == pytest.approx(report["operations"])
+    assert line["multiply_adds"] == pytest.approx(report["multiply_adds"])
     assert (line["certified_percent"], line["violations"]) == (None, None)
     for limit, status in (("2%", 0), ("1%", 1)):
         words = ("compare", PHOTOS, "fast.cascade", "--data", ROWS, "--repeats", "1", "--max-diff", limit)
@@ -389,7 +389,7 @@ def test_the_program_says_no(tmp_path: Path) -> None:
     said = b"nothing written: the exact model alone costs no more, say the 800 rows that decide\n"
     assert done.stderr.endswith(said)
     report = json.loads(done.stdout)
-    assert (report["cheaper"], report["output"], report["bytes"]) == (False, None, None)
+    assert (report["cheaper"], report["outputs"], report["bytes"]) == (False, {"model": None}, None)
     assert [path.name for path in tmp_path.iterdir()] == ["fast"]
     few = svmfast("cascade", "fast", PHOTOS, "--data", data("iris.test"), cwd=tmp_path)
     assert few.returncode == 2
@@ -633,7 +633,7 @@ def test_a_file_that_turns_out_to_be_no_faster_says_so(tmp_path: Path) -> None:
     done = svmfast("cascade", "fast", PHOTOS, "--data", "few", "-q", "--json", cwd=tmp_path)
     report = json.loads(done.stdout)
     assert (done.returncode, report["rows_deciding"], report["cheaper"]) == (0, 0, True)
-    assert report["operations"] > report["operations_exact"]
+    assert report["multiply_adds"] > report["multiply_adds_exact"]
     assert (tmp_path / "fast.cascade").exists()
     cost = f"{report['operations']:,.0f} multiply-adds a row"
     said = f"svmfast: warning: with the error that the guarantee needs the two together cost {cost}"

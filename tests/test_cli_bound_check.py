@@ -52,7 +52,7 @@ def test_gamma_max_before_training() -> None:
     z = dense(PHOTOS)
     norms = (z**2).sum(axis=1)
     centred = ((z - z.mean(axis=0)) ** 2).sum(axis=1)
-    assert found["data"] == {"path": str(PHOTOS), "rows": 4000, "features": 15}
+    assert (found["inputs"]["data"], found["rows"], found["features"]) == ([str(PHOTOS)], 4000, 15)
     assert found["paper"]["gamma_max"] == pytest.approx(1 / (4 * norms.max()), rel=1e-14)
     assert found["centred"]["gamma_max"] == pytest.approx(1 / (4 * centred.max()), rel=1e-12)
     assert found["inside"] is None
@@ -93,7 +93,7 @@ def test_an_approximated_model_is_held_to_its_own_bound(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["breast_c_linear", "breast_c_poly2"])
 def test_models_that_convert_exactly_are_inside(name: str) -> None:
-    assert report(data("breast.test"), "--model", model(name))["exact"] is True
+    assert report(data("breast.test"), "--model", model(name))["exact_conversion"] is True
 
 
 def test_other_kernels_have_no_bound() -> None:
@@ -113,7 +113,9 @@ def test_pipes_and_packed_files_say_the_same(tmp_path: Path) -> None:
     ):
         done = svmfast("bound-check", "--json", "--gamma", "0.05", *args, stdin=text)
         found = json.loads(done.stdout)
-        found["data"]["path"] = str(PHOTOS)
+        assert found["inputs"]["data"] == [str(arg) for arg in args]
+        for key in ("inputs", "seconds"):
+            found[key] = expected[key]
         assert found == expected
 
 
@@ -307,4 +309,4 @@ def test_no_verdict_on_terms_that_are_not_the_expansions(options: tuple[Any, ...
 
 def test_polynomial_kernels_of_any_convertible_degree_are_exact() -> None:
     for name in ("breast_c_poly3_prob", "breast_c_poly1"):
-        assert report(data("breast.test"), "--model", model(name))["exact"] is True
+        assert report(data("breast.test"), "--model", model(name))["exact_conversion"] is True

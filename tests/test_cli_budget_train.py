@@ -239,7 +239,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         (("-v", "3", "DATA", "m"), "svmfast: cross validation (-v) writes no model; leave out 'm'"),
         (
             ("-v", "3", "--validate", "x", "DATA"),
-            "svmfast: cross validation (-v) prints its score; --validate, --checkpoint and --json do nothing",
+            "svmfast: cross validation (-v) prints its score; --validate and --checkpoint do nothing",
         ),
         (("-",), "svmfast: DATA is standard input, so the model needs a name; give MODEL"),
         (

@@ -49,7 +49,7 @@ def decisions(path: Path, test: Path) -> tuple[np.ndarray, np.ndarray]:
 def test_figures_are_those_of_the_predictions(approximated: Path) -> None:
     exact, test = model("photos_c_rbf"), data("photos.test")
     found = compare(exact, approximated, "--data", test)
-    assert found["data"] == {"path": str(test), "rows": 4000, "features": 15}
+    assert (found["inputs"]["data"], found["rows"], found["features"]) == ([str(test)], 4000, 15)
     first, second = found["models"]
     for line, path, kind in ((first, exact, "libsvm"), (second, approximated, "polynomial")):
         assert [key for key in line if key in KEYS] == KEYS

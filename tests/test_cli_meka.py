@@ -106,9 +106,11 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call(capsys, *words, "--json", "-q")
     report = json.loads(out)
     assert status == 0
-    assert {"relative_error", "seconds", "bytes"} <= set(report)
+    assert {"relative_error", "build_seconds", "kernel_bytes"} <= set(report)
     assert len(report["baselines"]) == 6
-    assert all({"name", "relative_error", "seconds", "bytes"} <= set(b) for b in report["baselines"])
+    assert all(
+        {"name", "relative_error", "build_seconds", "kernel_bytes"} <= set(b) for b in report["baselines"]
+    )
     status, out, _ = call(capsys, *words, "--kernel", "laplacian", "--sample", 200, "--strategy", "eigen")
     assert status == 0
     assert "fastfood" not in out

@@ -255,7 +255,7 @@ def test_without_a_test_file_rows_are_held_out(tmp_path: Path) -> None:
     done = frontier(tmp_path, *BREAST, "--methods", "linear", "--max-diff", "50%")
     assert done.returncode == 0, done.stderr
     found = report(tmp_path)
-    assert found["held_out"]
+    assert found["test_held_out"]
     assert "flatters" in (tmp_path / "dir" / "report.md").read_text()
     parts = [(tmp_path / "dir" / name).read_text().splitlines() for name in ("train.part", "test.part")]
     whole = data("breast.train").read_text().splitlines()

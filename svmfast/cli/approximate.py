@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -11,7 +10,8 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
-from svmfast.cli.messages import lines, raw, remark, remarks
+from svmfast.cli.json_report import show
+from svmfast.cli.messages import lines, remark, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import MOST_64, Bytes, Real, Share, Whole, WholeOrAuto
 from svmfast.errors import OptionError, UnsupportedError
@@ -36,11 +36,11 @@ def default_output(model: str) -> str:
 
 
 @click.command("approximate")
-@click.argument("model", type=Input("model"))
+@click.argument("model", type=Input("model", role="exact"))
 @click.option(
     "-o",
     "--output",
-    type=Output(after="model", named=default_output),
+    type=Output(role="model", after="model", named=default_output),
     metavar="OUT",
     help="Where to write (default: model.approx.txt for model.txt, beside MODEL).",
 )
@@ -210,23 +210,27 @@ def command(
     size = save_model(made, output)
     probabilities = probabilities_after(loaded.model.head, made.head)
     if as_json:
-        from svmfast.evaluation.json_values import finite
-
+        values = asdict(report)
+        del values["seconds"], values["warnings"]  # of the head
         values = {
-            "model": model,
-            "output": output,
-            "bytes_before": loaded.n_bytes,
             "bytes": size,
-            **asdict(report),
+            "bytes_exact": loaded.n_bytes,
+            "support_vectors_exact": values.pop("n_sv"),
+            "numbers": values.pop("coefficients"),
+            "numbers_exact": values.pop("numbers_before"),
+            "multiply_adds": values.pop("operations"),
+            "multiply_adds_exact": values.pop("operations_before"),
+            "exact_conversion": values.pop("exact"),
+            **values,
             "probabilities": probabilities,
         }
-        raw(json.dumps(finite(values), indent=2, allow_nan=False) + "\n")
+        show(values)
     if not quiet:
         lines(_lines(report, model, output, loaded.n_bytes, size), err=True)
         lines(outcome(probabilities), err=True)
-        remarks(report.warnings)
-        if size >= loaded.n_bytes:
-            remark(f"the file grew from {loaded.n_bytes:,} to {size:,} bytes")
+    remarks(report.warnings, quiet)
+    if size >= loaded.n_bytes:
+        remark(f"the file grew from {loaded.n_bytes:,} to {size:,} bytes", quiet)
 
 
 def _foreseen(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +10,8 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input
-from svmfast.cli.messages import lines, raw
+from svmfast.cli.json_report import show
+from svmfast.cli.messages import lines
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Real, Share, Whole
 from svmfast.errors import OptionError, UnsupportedError
@@ -109,7 +109,7 @@ def command(
         opened = open_model(model, memory, quiet)
         report = _check_model(data, opened, asked, order, center is not None, how, quiet, jobs)
     if as_json:
-        raw(json.dumps(_as_dict(report, data, model, asked), indent=2, allow_nan=False) + "\n")
+        show(_as_dict(report, asked))
     else:
         lines(_lines(report, data, model, asked))
     return OUTSIDE if asked.verdict(report) is False else 0
@@ -206,14 +206,14 @@ def _fitting(blocks: Iterable[Dataset], how: DataFormat, data: str, model: Model
         yield block.rows
 
 
-def _as_dict(report: BoundReport, data: str, model: str | None, asked: _Asked) -> dict[str, object]:
+def _as_dict(report: BoundReport, asked: _Asked) -> dict[str, object]:
     required = asked.certified_percent
     return {
-        "data": {"path": data, "rows": report.rows, "features": report.features},
-        "model": model,
+        "rows": report.rows,
+        "features": report.features,
         "gamma": report.gamma,
         "orders": list(report.orders),
-        "exact": report.exact,
+        "exact_conversion": report.exact,
         "inside": report.inside(asked.center),
         "certified": report.certified,
         "certified_percent": report.certified_percent,

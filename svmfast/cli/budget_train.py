@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
@@ -17,13 +16,15 @@ from svmfast.cli.budget_checkpoint import checkpointing
 from svmfast.cli.budget_report import report_lines, status_line
 from svmfast.cli.files import Input, Output, in_this_folder
 from svmfast.cli.inputs import naming_lines
-from svmfast.cli.messages import line, lines, raw, remark, remarks
+from svmfast.cli.json_report import show
+from svmfast.cli.messages import line, lines, remark, remarks
 from svmfast.cli.options import DataFormat, data_format
-from svmfast.cli.train import ClassWeight, SvmTrainCommand, warn_of_weights
+from svmfast.cli.train import ClassWeight, SvmTrainCommand, show_cross_validation, warn_of_weights
 from svmfast.cli.units import MOST_64, Bytes, Real, Whole
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
+    from svmfast.evaluation.score import Score
     from svmfast.formats.spool import Spool
     from svmfast.formats.svmlight import Notes
     from svmfast.methods.budget_options import BudgetTrainOptions, PassStatus
@@ -135,7 +136,7 @@ def command(
     support vectors, two are merged. Several classes are trained one against one. MODEL defaults to DATA's
     file name with .model added, in the current folder; '-' is standard output. The report goes to stderr.
     """
-    _check_files(model, validate, folds, checkpoint, resume, as_json)
+    _check_files(model, validate, folds, checkpoint, resume)
 
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.svmlight import read_svmlight
@@ -158,7 +159,8 @@ def command(
         with naming_lines(data, notes, first_line):
             if model is None:
                 assert folds is not None, "without it the model has a name"
-                lines(_cross_validate(spool, folds, given, jobs))
+                score = _cross_validate(spool, folds, given, jobs)
+                show_cross_validation(score, folds, regression=not given.is_classifier, as_json=as_json)
                 return
             held = None if validate is None else read_svmlight(validate, threads=jobs, **how.reading())
             validation = None if held is None else (held.rows, held.labels)
@@ -180,13 +182,16 @@ def command(
                 out.write(libsvm_model_bytes(trained))
         streamed = 0 if spool.in_memory else spool.n_sets
     if as_json:
-        values = {"model": model, "bytes": out.stored, "working_sets": streamed, **asdict(report)}
+        values = {"bytes": out.stored, "working_sets": streamed, **asdict(report)}
+        del values["total_seconds"]  # of the head
+        values["n_classes"] = values.pop("classes")
+        values["rows_held_out"] = values.pop("held_out")
         values["merge_frequency"] = report.merge_frequency
-        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
+        show(values)
     if not quiet:
         lines(report_lines(report, given, model, out.stored, streamed), err=True)
-        if given.is_classifier and report.classes == 1:
-            remark("all rows have one label: the model will always answer that")
+    if given.is_classifier and report.classes == 1:
+        remark("all rows have one label: the model will always answer that", quiet)
 
 
 def _check_files(
@@ -195,15 +200,12 @@ def _check_files(
     folds: int | None,
     checkpoint: str | None,
     resume: bool,
-    as_json: bool,
 ) -> None:
     """Refuse combinations that would lose something or cannot work."""
     if folds and model:
         raise OptionError(f"cross validation (-v) writes no model; leave out '{model}'")
-    if folds and (validate or checkpoint or as_json):
-        raise OptionError(
-            "cross validation (-v) prints its score; --validate, --checkpoint and --json do nothing"
-        )
+    if folds and (validate or checkpoint):
+        raise OptionError("cross validation (-v) prints its score; --validate and --checkpoint do nothing")
     if checkpoint == "-":
         raise OptionError("--checkpoint needs a file: it is replaced as a whole again and again")
     if resume and not checkpoint:
@@ -231,8 +233,7 @@ def _read(
         yield spool.finish(), notes, first_line
 
 
-def _cross_validate(spool: Spool, folds: int, given: BudgetTrainOptions, jobs: int) -> list[str]:
-    """svm-train's last lines; -q does not silence them."""
+def _cross_validate(spool: Spool, folds: int, given: BudgetTrainOptions, jobs: int) -> Score:
     from svmfast.evaluation.score import Score
     from svmfast.methods.budget_train import cross_validate
     from svmfast.solvers.training_data import expand
@@ -246,12 +247,7 @@ def _cross_validate(spool: Spool, folds: int, given: BudgetTrainOptions, jobs: i
     predictions = cross_validate(rows, whole.labels, folds, given, threads=jobs)
     score = Score()
     score.add(predictions, whole.labels, regression=not given.is_classifier)
-    if not given.is_classifier:
-        return [
-            f"Cross Validation Mean squared error = {score.mean_squared_error:g}",
-            f"Cross Validation Squared correlation coefficient = {score.squared_correlation:g}",
-        ]
-    return [f"Cross Validation Accuracy = {100.0 * score.correct / score.total:g}%"]
+    return score
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +9,8 @@ import click
 from svmfast.class_scores import shown_label
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
-from svmfast.cli.messages import count, line, lines, raw, remark, warning
+from svmfast.cli.json_report import show
+from svmfast.cli.messages import count, line, lines, remark, warning
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Share, Whole
 from svmfast.errors import OptionError, UnsupportedError
@@ -40,7 +40,7 @@ _NEGATIVE = 1
 @click.option(
     "-o",
     "--output",
-    type=Output(after="fast", named="{}.cascade".format),
+    type=Output(role="model", after="fast", named="{}.cascade".format),
     metavar="OUT",
     help="Where to write (default: FAST.cascade).",
 )
@@ -142,8 +142,10 @@ def command(
         )
     size = save_model(made, output) if report.cheaper else None
     if as_json:
-        values = {"fast": fast, "exact": exact, "output": None if size is None else output, "bytes": size}
-        raw(json.dumps({**values, **report.as_dict()}, indent=2, allow_nan=False) + "\n")
+        values = report.as_dict()
+        for key in ("operations", "operations_exact", "operations_fast"):
+            values[key.replace("operations", "multiply_adds")] = values.pop(key)
+        show({"bytes": size, **values}, written=size is not None)
     if not quiet:
         lines(_lines(report), err=True)
         if size is not None:

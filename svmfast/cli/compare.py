@@ -10,6 +10,7 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input
+from svmfast.cli.json_report import show
 from svmfast.cli.messages import count, line, lines, raw, remark, warning
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Share, Whole
@@ -159,7 +160,9 @@ def _show(result: Comparison, form: str | None, wide: bool) -> None:
     from svmfast.evaluation import report
 
     if form == "json":
-        raw(report.as_json(result))
+        values = report.as_dict(result)
+        of_data = values.pop("data")  # its path is in the head
+        show({"rows": of_data["rows"], "features": of_data["features"], **values})
     elif form == "csv":
         raw(report.as_csv(result))
     elif form == "markdown":

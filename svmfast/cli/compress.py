@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from dataclasses import asdict, replace
@@ -12,7 +11,8 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
-from svmfast.cli.messages import line, lines, raw, remark, remarks, rounded_up
+from svmfast.cli.json_report import held_out, show
+from svmfast.cli.messages import line, lines, remark, remarks, rounded_up
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, Real, Share, Whole
 from svmfast.display import shell_line
@@ -33,11 +33,11 @@ def default_output(model: str) -> str:
 
 
 @click.command("compress")
-@click.argument("model", type=Input("model"))
+@click.argument("model", type=Input("model", role="exact"))
 @click.option(
     "-o",
     "--output",
-    type=Output(after="model", named=default_output),
+    type=Output(role="model", after="model", named=default_output),
     metavar="OUT",
     help="Where to write (default: name.compressed.model, beside MODEL).",
 )
@@ -167,18 +167,12 @@ def command(
     if report is not None:
         report = replace(report, bytes=written, source_bytes=loaded.n_bytes)
     if as_json:
-        values = {
-            "model": model,
-            "output": None if written is None else output,
-            "verdict": found.verdict or "compressed",
-            "seconds": time.perf_counter() - began,
-            **({} if report is None else asdict(report)),
-        }
-        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
+        show(_values(report, found.verdict), written=written is not None)
+    if report is not None:
+        remarks(report.notes, quiet)
     if not quiet:
         if report is not None:
             lines(_lines(report), err=True)
-            remarks(report.notes)
         if written is not None:
             if report is not None and report.statement.label_agreement is not None:
                 error = rounded_up(report.statement.quantile_999)
@@ -189,6 +183,21 @@ def command(
         remark(found.verdict)
         return _NEGATIVE
     return 0
+
+
+def _values(report: CompressReport | None, verdict: str) -> dict[str, object]:
+    """Return the figures of the JSON report; none but the verdict where nothing was made."""
+    if report is None:
+        return {"verdict": verdict}
+    values = asdict(report)
+    del values["notes"]  # of the head
+    return {
+        "verdict": verdict or "compressed",
+        "bytes_exact": values.pop("source_bytes"),
+        "support_vectors_exact": values.pop("source_support_vectors"),
+        "held_out": held_out(values.pop("statement")),
+        **values,
+    }
 
 
 def _lines(report: CompressReport) -> list[str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--from",
     "source",
-    type=Input("model"),
+    type=Input("model", role="exact"),
     metavar="EXACT",
     help="Convert this model (any svm_type) on the rows of DATA, whose labels do not count.",
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from svmfast.cli.messages import line, lines, raw, rounded_up
+from svmfast.cli.json_report import held_out, show
+from svmfast.cli.messages import line, lines, rounded_up
 from svmfast.cli.probabilities import outcome
 from svmfast.display import shell_line
 
@@ -49,8 +49,10 @@ def show_fit(
         "rows": len(rows),
     }
     if as_json:
-        values = {"model": model, "model_bytes": size, **asdict(report), "prediction": cost}
-        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
+        values = asdict(report)
+        values["phase_seconds"] = values.pop("seconds")
+        values["held_out"] = held_out(report.held_out)
+        show({"bytes": size, **values, "prediction": cost})
     if not quiet:
         lines(_lines(report, model, size, cost), err=True)
         if source is not None:
@@ -132,7 +134,7 @@ def show_scores(task: str, scores: tuple[CrossValidation, ...], folds: int, as_j
             "cross_validation": [asdict(s) for s in scores],
             "best": asdict(best),
         }
-        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
+        show(values)
         return
     lines(_score_lines(task, scores))
     name = "RMSE" if task == "ridge" else "Accuracy"

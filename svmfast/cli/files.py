@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,12 +49,16 @@ class Input(_File):
     ----------
     content : {"model", "data"}, optional
         What must be in it.
+    role : str, optional
+        The file's key in JSON reports; by default the parameter's name.
     repeated : bool
         The file is read more than once, which standard input cannot be.
     """
 
-    def __init__(self, content: str | None = None, *, repeated: bool = False) -> None:
-        self.content, self.repeated = content, repeated
+    def __init__(
+        self, content: str | None = None, *, role: str | None = None, repeated: bool = False
+    ) -> None:
+        self.content, self.role, self.repeated = content, role, repeated
 
 
 class Output(_File):
@@ -63,6 +68,8 @@ class Output(_File):
     ----------
     content : {"model"}, optional
         What is written, where it stands behind the data like a model that is read.
+    role : str, optional
+        The file's key in JSON reports; by default the parameter's name.
     after : str, optional
         The parameter after which the output is named where it is not given.
     named : callable, optional
@@ -79,14 +86,33 @@ class Output(_File):
         self,
         content: str | None = None,
         *,
+        role: str | None = None,
         after: str | None = None,
         named: Callable[[str], str] | None = None,
         unless: str | None = None,
         folder: bool = False,
         packed: bool = True,
     ) -> None:
-        self.content, self.after, self.named, self.unless = content, after, named, unless
+        self.content, self.role = content, role
+        self.after, self.named, self.unless = after, named, unless
         self.folder, self.packed = folder, packed
+
+
+#: Where a command's context keeps its :class:`Run`.
+RUN = "svmfast.run"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A command that runs: the values of its parameters, and when it began (``time.perf_counter``)."""
+
+    given: Mapping[str, Any]
+    began: float
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it runs."""
+        return time.perf_counter() - self.began
 
 
 @dataclass(frozen=True)
@@ -104,16 +130,24 @@ class Guarded:
     function: Callable[..., Any]
 
     def __call__(self, **given: Any) -> Any:
-        """Name the outputs, check the files, run the command."""
+        """Name the outputs, check the files, run the command; print its JSON report when it has ended."""
+        from svmfast.cli import messages
+        from svmfast.cli.json_report import print_shown
+
+        messages.WARNINGS.clear()
+        messages.REMARKS.clear()
         context = click.get_current_context()
         settled = {**given, **settle(context.command, given)}
+        context.meta[RUN] = Run(settled, time.perf_counter())
         try:
-            return self.function(**settled)
+            status = self.function(**settled)
         except (NotAModelError, ModelAsDataError) as error:
             swapped = _swapped(context, settled)
             if swapped is None:
                 raise
             raise OptionError(swapped) from error
+        print_shown(context)
+        return status
 
 
 def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | None]:

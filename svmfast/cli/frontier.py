@@ -16,7 +16,8 @@ from svmfast.cli.files import Input, Output
 from svmfast.cli.frontier_plan import METHODS, chosen_methods
 from svmfast.cli.frontier_run import Folder, file_hash
 from svmfast.cli.frontier_work import RACE_SECONDS, Work
-from svmfast.cli.messages import line, lines, raw, remark
+from svmfast.cli.json_report import document, show
+from svmfast.cli.messages import line, lines, remark
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, Duration, Multiple, Share
 from svmfast.errors import OptionError, UnsupportedError
@@ -40,7 +41,7 @@ def _folder_after(exact: str) -> str:
 @click.option(
     "--data",
     "train",
-    type=Input("data", repeated=True),
+    type=Input("data", role="data", repeated=True),
     required=True,
     metavar="TRAIN",
     help="What EXACT was trained on.",
@@ -77,7 +78,7 @@ def _folder_after(exact: str) -> str:
 @click.option(
     "-o",
     "--output",
-    type=Output(after="exact", named=_folder_after, folder=True),
+    type=Output(role="folder", after="exact", named=_folder_after, folder=True),
     metavar="DIR",
     help="Where models and reports go (default: name.frontier).",
 )
@@ -172,14 +173,13 @@ def _copy_recommended(found: Frontier, work: Work) -> None:
 
 def _show(found: Frontier, work: Work, *, as_json: bool, quiet: bool) -> int:
     """Write the reports, print the table and what to do; return the exit status."""
-    import json
-
     from svmfast.evaluation import frontier_report as report
-    from svmfast.evaluation.json_values import finite
 
     folder = work.folder
-    values = finite(report.as_dict(found))
-    folder.write("report.json", values)
+    values = report.as_dict(found)
+    del values["version"]  # of the head
+    values["test_held_out"] = values.pop("held_out")
+    folder.write("report.json", document(values))
     figure = importlib.util.find_spec("matplotlib") is not None
     if not figure:
         if not quiet:
@@ -192,11 +192,11 @@ def _show(found: Frontier, work: Work, *, as_json: bool, quiet: bool) -> int:
     _copy_recommended(found, work)
     folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
     if as_json:
-        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
+        show(values)
     else:
         line(report.title(found))
         lines(report.as_text(found).splitlines())
         lines(report.verdict(found))
     if not quiet:
-        remark(f"report, figure and models in {folder.path}")
+        line(f"svmfast: report, figure and models in {folder.path}", err=True)
     return 0 if found.recommended is not None else NOTHING_MEETS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,8 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input
-from svmfast.cli.messages import lines, raw
+from svmfast.cli.json_report import show
+from svmfast.cli.messages import lines
 from svmfast.cli.options import DataFormat
 
 if TYPE_CHECKING:
@@ -41,7 +41,13 @@ def command(file: str, as_json: bool, quiet: bool, memory: int, how: DataFormat,
             said = _model(source, kind, memory, quiet)
     said = {"path": file, **said}
     if as_json:
-        raw(json.dumps(said, indent=2, allow_nan=False) + "\n")
+        # Of models `labels` are a list of numbers.
+        show(
+            {
+                "label_rows" if key == "labels" and said["format"] == "data" else key: value
+                for key, value in said.items()
+            }
+        )
     else:
         lines(_lines(said))
 
@@ -70,6 +76,8 @@ def _data(source: Source, how: DataFormat, quiet: bool, jobs: int) -> dict[str, 
 
 
 def _lines(said: dict[str, Any]) -> list[str]:
+    said = {**said, **said.get("scalars", {})}
+    said.pop("scalars", None)
     width = max(map(len, said)) + 2
     return [f"{name.replace('_', ' '):<{width}}{_value(value)}" for name, value in said.items()]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 import click
@@ -10,7 +9,8 @@ import click
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output, in_this_folder
 from svmfast.cli.inputs import naming_lines
-from svmfast.cli.messages import count, raw, remark, remarks
+from svmfast.cli.json_report import show
+from svmfast.cli.messages import count, line, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Real
 from svmfast.errors import OptionError
@@ -53,11 +53,13 @@ def command(
         made, report = linear(dataset.rows, dataset.labels, cost=cost, regression=task == "ridge")
     size = save_model(made, model)
     if as_json:
-        values = {"data": data, "output": model, "bytes": size, **asdict(report)}
-        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
+        values = asdict(report)
+        del values["seconds"]  # of the head
+        show({"bytes": size, **values})
     if not quiet:
-        remark(
-            f"{count(report.rows, 'row')}, {count(report.features, 'feature')}, "
+        line(
+            f"svmfast: {count(report.rows, 'row')}, {count(report.features, 'feature')}, "
             f"{count(report.functions, 'weight vector')}; {report.seconds:.2f} s; "
-            f"{size:,} bytes written to {model}"
+            f"{size:,} bytes written to {model}",
+            err=True,
         )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--from",
     "source",
-    type=Input("model"),
+    type=Input("model", role="exact"),
     metavar="EXACT",
     help="Fit the decision values of this model (any svm_type) on DATA, whose labels do not count.",
 )
@@ -172,8 +172,7 @@ def command(
     planned = method.plan_bytes(
         dataset.rows, settings, job, functions, threads=jobs, sample=sample, compare=compare
     )
-    if not quiet:
-        remark(f"memory: at most {planned / 2**20:,.0f} MiB; limit {settings.memory / 2**20:,.0f} MiB")
+    remark(f"memory: at most {planned / 2**20:,.0f} MiB; limit {settings.memory / 2**20:,.0f} MiB", quiet)
     if job == "error":
         with progress_bar(quiet) as progress:
             error = method.kernel_error(

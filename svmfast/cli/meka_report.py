@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from svmfast.cli.messages import line, lines, raw
+from svmfast.cli.json_report import held_out, show
+from svmfast.cli.messages import line, lines
 from svmfast.cli.probabilities import outcome
 
 if TYPE_CHECKING:
@@ -44,8 +44,11 @@ def show_fit(
         "rows": len(rows),
     }
     if as_json:
-        values = {"model": model, "model_bytes": size, **asdict(report), "prediction": cost}
-        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
+        values = asdict(report)
+        values["phase_seconds"] = values.pop("seconds")
+        values["held_out"] = held_out(report.held_out)
+        values["kernel_bytes"] = values.pop("bytes")
+        show({"bytes": size, **values, "prediction": cost})
     if not quiet:
         lines(_lines(report, model, size, cost), err=True)
 
@@ -96,7 +99,7 @@ def show_scores(task: str, scores: tuple[CrossValidation, ...], folds: int, as_j
             "cross_validation": [asdict(s) for s in scores],
             "best": asdict(best),
         }
-        raw(json.dumps(values, indent=2, allow_nan=False) + "\n")
+        show(values)
         return
     lines(_score_lines(task, scores))
     name = "Accuracy" if task == "svc" else "RMSE"
@@ -106,7 +109,12 @@ def show_scores(task: str, scores: tuple[CrossValidation, ...], folds: int, as_j
 def show_error(report: ErrorReport, as_json: bool) -> None:
     """Print kernel errors on stdout."""
     if as_json:
-        raw(json.dumps(asdict(report), indent=2, allow_nan=False) + "\n")
+        values = asdict(report)
+        blocks = values["exact_blocks"]
+        for one in (values, *values["baselines"], *([] if blocks is None else [blocks])):
+            one["build_seconds"], one["kernel_bytes"] = one.pop("seconds"), one.pop("bytes")
+        values["phase_seconds"] = values.pop("stages")
+        show({"task": "error", **values})
         return
     rows = f"{report.rows:,} rows, compared on {report.sampled_rows:,}"
     line(f"{report.kernel} kernel, gamma {report.gamma:.6g}; {rows}; {report.clusters} clusters")

@@ -45,20 +45,27 @@ def discard(descriptor: int) -> None:
     os.close(null)
 
 
-def remark(text: str) -> None:
-    """Print one remark on stderr."""
-    line(f"svmfast: {text}", err=True)
+#: What was remarked and warned of since the command began, printed or not; JSON reports have it.
+REMARKS: list[str] = []
+WARNINGS: list[str] = []
+
+
+def remark(text: str, quiet: bool = False) -> None:
+    """Print one remark on stderr unless `quiet`."""
+    REMARKS.append(text)
+    if not quiet:
+        line(f"svmfast: {text}", err=True)
 
 
 def remarks(texts: Iterable[str], quiet: bool = False) -> None:
     """Print remarks unless `quiet`."""
-    if not quiet:
-        for text in texts:
-            remark(text)
+    for text in texts:
+        remark(text, quiet)
 
 
 def warning(text: str) -> None:
     """Print one warning on stderr, with -q too."""
+    WARNINGS.append(text)
     line(f"svmfast: warning: {text}", err=True)
 
 

@@ -10,6 +10,7 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
+from svmfast.cli.json_report import show
 from svmfast.cli.messages import count, lines, remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Real
@@ -30,7 +31,7 @@ CELLS = 1 << 20
 @click.command("predict")
 @click.argument("data", type=Input("data"))
 @click.argument("model", type=Input("model"))
-@click.argument("output", type=Output(), default="-")
+@click.argument("output", type=Output(role="predictions"), default="-")
 @click.option(
     "-b",
     "probability",
@@ -80,6 +81,7 @@ CELLS = 1 << 20
     "output is the same.",
 )
 @options.model_memory
+@options.as_json
 @options.rows_format
 @options.jobs
 def command(
@@ -97,14 +99,16 @@ def command(
     assume_error: float | None,
     precision: str,
     memory: int,
+    as_json: bool,
     how: DataFormat,
     jobs: int,
 ) -> None:
     """Predict the rows of DATA with MODEL, of any kind, into OUTPUT (default: '-', standard output).
 
     Arguments, options, output and messages are those of svm-predict. The accuracy is printed on stdout when
-    the predictions go to a file, else on stderr; with --unlabelled there is none. Rows are predicted while
-    the input is still being read, in bounded memory. A file appears complete or not at all.
+    the predictions go to a file, else on stderr; with --unlabelled there is none, with --json a report takes
+    its place. Rows are predicted while the input is still being read, in bounded memory. A file appears
+    complete or not at all.
 
     With --decision-values, --bound or --certify the first line names the columns: 'label', then for each
     pair of labels, in the order of the model's labels (1,2), (1,3), .., (2,3), .., a name like '1/-1': a
@@ -140,11 +144,13 @@ def command(
         raise OptionError("--tolerance goes with --certify or --exact")
     require(loaded, probability=wanted.probability, bound=bound, certify=certify, exact=wanted.exact)
     tally = _Tally(loaded, data, how)
-    _run(loaded, wanted, tally, data, output, how, quiet, jobs)
-    if not quiet:
+    _run(loaded, wanted, tally, data, output, how, quiet, jobs, as_json)
+    if as_json:
+        show(tally.values(wanted))
+    elif not quiet:
         # On stdout only where it cannot get between the predictions.
         lines(tally.summary(), err=is_stdout(output))
-        remarks(tally.remarks(wanted))
+    remarks(tally.remarks(wanted), quiet)
 
 
 class _Wanted:
@@ -202,6 +208,7 @@ def _run(
     how: DataFormat,
     quiet: bool,
     jobs: int,
+    as_json: bool,
 ) -> None:
     from svmfast.cli.ahead import ahead
     from svmfast.cli.progress import progress_bar
@@ -216,7 +223,7 @@ def _run(
         # The first block is read and answered before the output is touched.
         first = next(texts, b"")
         if not quiet:
-            lines(_preamble(model, wanted.probability), err=is_stdout(output))
+            lines(_preamble(model, wanted.probability), err=as_json or is_stdout(output))
         with write_atomic(output) as out:
             out.write(
                 predictions.header(
@@ -347,6 +354,30 @@ class _Tally:
                 f"Squared correlation coefficient = {score.squared_correlation:g} (regression)",
             ]
         return [f"Accuracy = {score.accuracy:g}% ({score.correct}/{score.total}) (classification)"]
+
+    def values(self, wanted: _Wanted) -> dict[str, object]:
+        """Return the figures of the JSON report."""
+        from svmfast.evaluation.score import percent
+
+        score, model = self.score, self.model
+        found: dict[str, object] = {"rows": self.rows, "kind": model.kind, "svm_type": model.head.svm_type}
+        if self.unlabelled:
+            pass  # no labels to judge by
+        elif model.head.is_regression:
+            found |= {"mse": score.mean_squared_error, "scc": score.squared_correlation}
+        else:
+            found |= {"correct": score.correct, "accuracy": score.accuracy}
+        outside = self.outside if wanted.bound else None
+        certified = self.certified
+        share = None if certified is None or not self.rows else percent(certified, self.rows)
+        return {
+            **found,
+            "certified": certified,
+            "certified_percent": share,
+            "outside_bound": outside,
+            "rows_with_unknown_features": self.rows_with_unknown,
+            "differing_from_vote": self.differing_from_vote,
+        }
 
     def remarks(self, wanted: _Wanted) -> Iterator[str]:
         """What svm-predict does not say."""

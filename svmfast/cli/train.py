@@ -10,8 +10,9 @@ import click
 
 from svmfast.cli.files import Input, Output, in_this_folder
 from svmfast.cli.inputs import naming_lines
+from svmfast.cli.json_report import show
 from svmfast.cli.messages import lines, raw, remarks, warning
-from svmfast.cli.options import DataFormat, rows_format
+from svmfast.cli.options import DataFormat, as_json, rows_format
 from svmfast.cli.units import Real, Whole
 from svmfast.errors import OptionError
 from svmfast.threads import usable_cores
@@ -19,9 +20,10 @@ from svmfast.threads import usable_cores
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from svmfast.evaluation.score import Score
     from svmfast.formats.svmlight import Dataset
     from svmfast.methods.train import TrainOptions
-    from svmfast.rows import FloatArray
+    from svmfast.models.expansion import KernelExpansion
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -133,6 +135,7 @@ def _number(letter: str, name: str, default: float, text: str) -> Callable[[F], 
 )  # fmt: skip
 @click.option("-q", "quiet", is_flag=True, help="Print nothing of the solver's work.")
 @click.option("--compat", is_flag=True, help="Cut class labels such as 1.5 to integers, as svm-train does.")
+@as_json
 @rows_format
 @click.argument("data", type=Input("data"))
 @click.argument(
@@ -145,6 +148,7 @@ def command(
     folds: int | None,
     quiet: bool,
     compat: bool,
+    as_json: bool,
     how: DataFormat,
     data: str,
     model: str | None,
@@ -160,7 +164,7 @@ def command(
         raise OptionError("labels are needed: --unlabelled is for one-class training (-s 2)")
     if how.unlabelled and folds:
         raise OptionError("cross validation (-v) needs labels to compare with; leave out --unlabelled")
-
+    from svmfast.evaluation.score import Score
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import write_atomic
@@ -178,7 +182,7 @@ def command(
     warn_of_weights(options.weights, dataset.labels, dataset.path)
 
     def log(message: str) -> None:
-        raw(message, err=model == "-")
+        raw(message, err=as_json or model == "-")
 
     said = None if quiet else log
     with naming_lines(dataset.path, dataset.notes, dataset.first_line):
@@ -187,7 +191,9 @@ def command(
             targets = cross_validate(
                 dataset.rows, dataset.labels, folds, options, truncate_labels=compat, log=said
             )
-            lines(_score(options, targets, dataset))
+            score, regression = Score(), options.svm_type in ("epsilon_svr", "nu_svr")
+            score.add(targets, dataset.labels, regression=regression)
+            show_cross_validation(score, folds, regression=regression, as_json=as_json)
         else:
             # Opened first: a place that cannot be written must not cost a training run.
             with write_atomic(model) as out:
@@ -196,18 +202,44 @@ def command(
             if trained.head.labels is not None and len(trained.head.labels) == 1:
                 only = f"all rows have label {trained.head.labels[0]}: the model will always answer that"
                 remarks([f"{dataset.path}: {only}"], quiet)
+            if as_json:
+                show(_values(trained, options, dataset, out.stored))
 
 
-def _score(options: TrainOptions, targets: FloatArray, dataset: Dataset) -> list[str]:
-    """svm-train's last lines; -q does not silence them."""
-    from svmfast.evaluation.score import Score
+def _values(
+    trained: KernelExpansion, options: TrainOptions, dataset: Dataset, n_bytes: int
+) -> dict[str, object]:
+    """Return the figures of the JSON report."""
+    head, kernel = trained.head, trained.kernel
+    return {
+        "bytes": n_bytes,
+        "rows": len(dataset.rows),
+        "features": dataset.rows.n_columns,
+        "svm_type": options.svm_type,
+        "kernel": kernel.kind,
+        "gamma": kernel.gamma if kernel.kind in ("rbf", "polynomial", "sigmoid") else None,
+        "labels": None if head.labels is None else [int(label) for label in head.labels],
+        "functions": head.n_functions,
+        "support_vectors": len(trained.sv),
+    }
 
-    score, regression = Score(), options.svm_type in ("epsilon_svr", "nu_svr")
-    score.add(targets, dataset.labels, regression=regression)
-    if regression:
-        return [
-            f"Cross Validation Mean squared error = {score.mean_squared_error:g}",
-            f"Cross Validation Squared correlation coefficient = {score.squared_correlation:g}",
-        ]
-    # In svm-train's order of operations, which differs from svm-predict's.
-    return [f"Cross Validation Accuracy = {100.0 * score.correct / score.total:g}%"]
+
+def show_cross_validation(score: Score, folds: int, *, regression: bool, as_json: bool) -> None:
+    """Print svm-train's last lines, which -q does not silence, or their figures as JSON."""
+    if as_json:
+        figures = (
+            {"mse": score.mean_squared_error, "scc": score.squared_correlation}
+            if regression
+            else {"accuracy": score.accuracy}
+        )
+        show({"rows": score.total, "folds": folds, **figures})
+    elif regression:
+        lines(
+            [
+                f"Cross Validation Mean squared error = {score.mean_squared_error:g}",
+                f"Cross Validation Squared correlation coefficient = {score.squared_correlation:g}",
+            ]
+        )
+    else:
+        # In svm-train's order of operations, which differs from svm-predict's.
+        lines([f"Cross Validation Accuracy = {100.0 * score.correct / score.total:g}%"])

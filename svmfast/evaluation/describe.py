@@ -63,7 +63,7 @@ def describe_model(model: Model) -> dict[str, Any]:
             if embedded is None
             else {"kernel": embedded.kernel.kind, "support_vectors": len(embedded.sv)}
         )
-        said |= {name: value for name, value in record.scalars.items() if name not in said}
+        said["scalars"] = {name: value for name, value in record.scalars.items() if name not in said}
         if isinstance(model, CascadeModel):
             said["fast"] = describe_model(model.fast)
         said["arrays"] = {name: list(array.shape) for name, array in record.arrays.items()}

@@ -1,0 +1,121 @@
+"""The JSON report of every command: one head for all, and the command's own figures behind it.
+
+docs/json.md explains the keys; docs/report.schema.json is their schema.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from svmfast import __version__
+from svmfast.cli import messages
+from svmfast.cli.files import RUN, Input, Output, Run
+
+#: Version of the schema: it grows when a key changes its name or meaning, not when one is added.
+VERSION = 1
+#: Parameters that change what is printed, not what is done.
+_OF_PRINTING = {"as_json", "form", "wide", "quiet", "verbose", "debug"}
+_SHOWN = "svmfast.json"
+
+
+def show(values: Mapping[str, Any], *, written: bool = True) -> None:
+    """Print the report when the command has ended; `written`: its outputs were made."""
+    click.get_current_context().meta[_SHOWN] = (values, written)
+
+
+def print_shown(context: click.Context) -> None:
+    """Print what :func:`show` was given, with all that was remarked by now."""
+    if _SHOWN in context.meta:
+        values, written = context.meta[_SHOWN]
+        text = json.dumps(document(values, written=written), indent=2, allow_nan=False)
+        messages.raw(text + "\n")
+
+
+def document(values: Mapping[str, Any], *, written: bool = True) -> dict[str, Any]:
+    """Return the report as JSON's plain types: the head, then `values`, none of which may be named alike."""
+    from svmfast.evaluation.json_values import finite
+
+    head = _head(click.get_current_context(), written)
+    alike = head.keys() & values.keys()
+    assert not alike, f"keys of the head: {alike}"
+    report: dict[str, Any] = finite({**head, **values})
+    return report
+
+
+#: Names that methods have for figures of rows held out, and those of reports, which are compare's.
+_HELD_OUT = {
+    **{"median": "median_abs_error", "q50": "median_abs_error", "q90": "abs_error_90"},
+    **{"quantile_99": "abs_error_99", "q99": "abs_error_99", "quantile_999": "abs_error_999"},
+    **{"largest": "max_abs_error", "max": "max_abs_error", "mean": "mean_abs_error"},
+}
+#: Shares of equal labels, and the percentages of differing ones that they are.
+_AGREEMENT = {
+    "label_agreement": "labels_differing_percent",
+    "agreement_high": "labels_differing_percent_low",
+    "agreement_low": "labels_differing_percent_high",
+}
+
+
+def held_out(figures: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what was measured on rows held out, under the names that all reports have for it."""
+    if figures is None:
+        return None
+    found = {_HELD_OUT.get(key, key): value for key, value in figures.items() if key not in _AGREEMENT}
+    for key, name in _AGREEMENT.items():
+        if key in figures:
+            found[name] = None if figures[key] is None else round(100 * (1 - figures[key]), 10)
+    if "labels_differing" in found:
+        found["labels_differing_percent"] = 100 * found["labels_differing"] / found["rows"]
+    return found
+
+
+def _head(context: click.Context, written: bool) -> dict[str, Any]:
+    run: Run = context.meta[RUN]
+    inputs: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    for param in context.command.params:
+        value = run.given.get(param.name or "")
+        if isinstance(param.type, Input):
+            if value is not None:
+                role = param.type.role or str(param.name)
+                # Commands take one file of data or several; their reports have a list.
+                inputs[role] = [value] if role == "data" and isinstance(value, str) else value
+        elif isinstance(param.type, Output):
+            if value is not None:
+                outputs[param.type.role or str(param.name)] = _written(value) if written else None
+        elif param.name not in _OF_PRINTING and param.name in run.given:
+            options[_key(param)] = value
+    return {
+        "svmfast_report": VERSION,
+        "command": context.info_name,
+        "version": __version__,
+        "inputs": inputs,
+        "outputs": outputs,
+        "options": options,
+        "seconds": run.seconds,
+        "warnings": list(messages.WARNINGS),
+        "notes": list(messages.REMARKS),
+    }
+
+
+def _key(param: click.Parameter) -> str:
+    """Return an option's longest name, as on the command line: ``max_diff`` for ``--max-diff``, ``c``."""
+    if param.name == "jobs":
+        return "threads"  # as reports call it that measure
+    return max(param.opts, key=len).lstrip("-").replace("-", "_")
+
+
+def _written(path: str) -> dict[str, Any]:
+    """Return an output's path and, of a regular file, its size."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return {"path": path, "bytes": None}
+    return {"path": path, "bytes": status.st_size if stat.S_ISREG(status.st_mode) else None}

@@ -1,0 +1,138 @@
+"""Every command's JSON report keeps to docs/report.schema.json, and to what docs/json.md says of it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from every_command import COMMAND_OF, INPUTS, RUNS, outputs, words
+from json_schema import faults
+from program import PROGRAM, ROOT, data, model, svmfast
+
+from svmfast.cli.main import COMMANDS, run
+
+SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "report.schema.json").read_text())
+PAGE = (ROOT / "docs" / "json.md").read_text()
+
+IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
+#: What the quick runs do not show: scores, other models, other data.
+MORE: dict[str, list[str]] = {
+    "train -v": ["train", "-v", "3", IRIS],
+    "train -v, regression": ["train", "-v", "3", "-s", "3", str(data("diabetes.train"))],
+    "budget-train -v": ["budget-train", "-v", "3", IRIS],
+    "meka -v": ["meka", "-v", "3", IRIS, "--task", "ridge", "--clusters", "3", "--rank", "2", "-g", "0.1,1"],
+    "dcpred -v": ["dcpred", "-v", "3", IRIS, "--task", "svc", "-c", "1,10", "--clusters", "2", "--tune", "2"],
+    "bound-check of data": ["bound-check", IRIS],
+    "info of a model of ours": ["info", str(INPUTS["FAST"])],
+    "info of a polynomial": ["info", str(ROOT / "fixtures/frozen/1.1/polynomial_one_class.model")],
+    "predict, regression": ["predict", str(data("diabetes.test")), str(model("diabetes_eps_rbf")), "OUT"],
+    "compare, regression": [
+        *("compare", str(model("diabetes_eps_rbf")), str(model("diabetes_eps_linear")), "--repeats", "1"),
+        *("--data", str(data("diabetes.test"))),
+    ],
+    "approximate, without a certificate": ["approximate", EXACT, "-o", "OUT", "--certificate", "none"],
+}
+
+
+def check(text: str | bytes, command: str) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(text)
+    assert faults(SCHEMA, report) == []
+    assert report["command"] == command
+    assert report["version"] == importlib.metadata.version("svmfast")
+    assert report["seconds"] > 0
+    return report
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_report_of_every_command(name: str, tmp_path: Path) -> None:
+    paths = {"OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint"}
+    done = svmfast(*words(name, paths), "--json")
+    assert done.returncode in (0, 1), done.stderr
+    report = check(done.stdout, COMMAND_OF[name])
+    written = {paths[word]: report["outputs"] for word in outputs(name)}
+    for path in written:
+        found = [one for one in report["outputs"].values() if one["path"] == os.fspath(path)]
+        assert [one["bytes"] for one in found] == [path.stat().st_size if path.is_file() else None]
+    if "bytes" in report and written:
+        assert report["bytes"] == report["outputs"]["model"]["bytes"]
+    if COMMAND_OF[name] == "frontier":
+        check((tmp_path / "out" / "report.json").read_bytes(), "frontier")
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_other_reports(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(tmp_path / "out") if word == "OUT" else word for word in MORE[name]]
+    assert run([*arguments, "--json"]) in (0, 1)
+    check(capfd.readouterr().out, arguments[0])
+
+
+def test_names_are_kept_whole(tmp_path: Path) -> None:
+    rows = tmp_path / ("a\x1b[31m\n\u202e" + os.fsdecode(b"\xff"))
+    shutil.copy(IRIS, rows)
+    done = svmfast("info", rows, "--json")
+    assert done.stdout.isascii()
+    assert check(done.stdout, "info")["inputs"]["file"] == os.fspath(rows)
+
+
+def test_nothing_written_is_null(tmp_path: Path) -> None:
+    """A negative verdict, where an older file stays as it is."""
+    out = tmp_path / "out"
+    out.write_bytes(b"old")
+    arguments = ["compress", model("breast_c_rbf"), "--max-diff", "0.0001%", "--iterations", "2", "-o", out]
+    done = svmfast(*arguments, "--data", data("breast.train"), "--start", "random", "--json")
+    if done.returncode == 1:
+        assert check(done.stdout, "compress")["outputs"] == {"model": None}
+        assert out.read_bytes() == b"old"
+
+
+def test_warnings_and_remarks_are_in_the_report_with_quiet_too(tmp_path: Path) -> None:
+    loud = ["approximate", EXACT, "--order", "6", "-o", tmp_path / "out", "--json"]
+    for arguments in (loud, [*loud, "-q"]):
+        done = svmfast(*arguments)
+        notes = check(done.stdout, "approximate")["notes"]
+        assert any(note.startswith("the file grew from ") for note in notes)
+        assert (b"the file grew" in done.stderr) == ("-q" not in arguments)
+
+
+def test_predict_prints_its_report_in_the_place_of_the_accuracy(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = svmfast("predict", data("iris.test"), EXACT, out, "--json")
+    report = check(done.stdout, "predict")
+    plain = svmfast("predict", data("iris.test"), EXACT, tmp_path / "again").stdout.decode()
+    assert f"Accuracy = {report['accuracy']:g}% ({report['correct']}/{report['rows']})" in plain
+    assert b"Accuracy" not in done.stderr
+    assert b"Model supports probability estimates" in done.stderr
+    assert out.read_bytes() == (tmp_path / "again").read_bytes()
+    both = svmfast("predict", data("iris.test"), EXACT, "--json")
+    line = b"svmfast: OUTPUT and --json cannot both go to standard output\n"
+    assert (both.returncode, both.stdout, both.stderr) == (2, b"", line)
+
+
+def test_train_keeps_standard_output_for_the_report(tmp_path: Path) -> None:
+    done = svmfast("train", IRIS, tmp_path / "m", "--json")
+    assert check(done.stdout, "train")["support_vectors"] > 0
+    assert b"optimization finished" in done.stderr
+
+
+def test_the_schema_finds_what_is_wrong() -> None:
+    text = subprocess.run([PROGRAM, "info", IRIS, "--json"], capture_output=True, check=True).stdout
+    for key, value in (("rows", "many"), ("svmfast_report", 2), ("surprise", 1), ("accuracy", 1.0)):
+        assert faults(SCHEMA, {**json.loads(text), key: value}), key
+    for key in ("svmfast_report", "warnings", "format"):
+        report = json.loads(text)
+        del report[key]
+        assert faults(SCHEMA, report), key
+
+
+def test_every_key_is_described() -> None:
+    assert set(SCHEMA["properties"]["command"]["enum"]) == set(COMMANDS)
+    for key, rule in SCHEMA["properties"].items():
+        assert rule["description"].endswith("."), key
+    for key in SCHEMA["required"]:
+        assert f"`{key}`" in PAGE, key
