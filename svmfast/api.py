@@ -296,7 +296,7 @@ def cascade(
     from svmfast.methods.cascade import join
     from svmfast.models.certified import check_same_labels
 
-    quick = _model(fast, memory)
+    quick, source = _model(fast, memory), None
     if isinstance(exact, str | os.PathLike):
         opened = open_model(exact, memory=memory)
         exact, source = opened.model, opened.identity

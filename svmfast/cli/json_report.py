@@ -5,7 +5,6 @@ docs/json.md explains the keys; docs/report.schema.json is their schema.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Mapping
@@ -32,6 +31,8 @@ def show(values: Mapping[str, Any], *, written: bool = True) -> None:
 def print_shown(context: click.Context) -> None:
     """Print what :func:`show` was given, with all that was remarked by now."""
     if _SHOWN in context.meta:
+        import json  # predict does without where nobody asks for a report
+
         values, written = context.meta[_SHOWN]
         text = json.dumps(document(values, written=written), indent=2, allow_nan=False)
         messages.raw(text + "\n")
