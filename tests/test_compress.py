@@ -264,3 +264,12 @@ def test_refusals() -> None:
 
 
 # --- the command ---
+
+
+def test_every_phase_is_named() -> None:
+    """Starts and the statement take as long as the moving itself on large data."""
+    said: list[str] = []
+    compressor = prepare(exact("breast_c_rbf"), *rows("breast.train"), Settings(iterations=2))
+    compressor.compress(6, progress=lambda _done, _total, what: said.append(what))
+    for phase in ("kmeans start", "lars start", "from kmeans", "error on held-out rows"):
+        assert phase in said

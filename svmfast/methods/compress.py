@@ -129,7 +129,10 @@ class Compressor:
             stopped, method = "exact", "collapse"
         else:
             self._check_memory(count, sizes)
-            tried = [self._start(name, sizes, notes) for name in self._start_names(count)]
+            tried = []
+            for name in self._start_names(count):
+                progress(0, None, f"{name} start")
+                tried.append(self._start(name, sizes, notes))
             starts = tuple(self._report_start(name, reduced) for name, reduced in tried)
             method, iterations, evaluations, stopped = "selection", 0, 0, "not moved"
             if settings.select_only:
@@ -139,6 +142,7 @@ class Compressor:
                 best, reduced, iterations, evaluations, stopped = self._move(tried, progress)
         reduced = self._finish(reduced, moved=method == "reduced set", notes=notes, progress=progress)
         compressed = self._expansion(reduced)
+        progress(0, None, "error on held-out rows")
         head, probabilities = refit_probabilities(
             self.model, compressed, self.labelled, threads=settings.threads, notes=notes
         )
