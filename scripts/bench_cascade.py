@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 from measuring import PROGRAM, in_turn, machine, place, plain_file, run, timed
+from svmfast.methods.binomial import CONFIDENCE, largest_count
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods._cascade_error import Asked, choose, least_rows, smallest_error
-from svmfast.methods.binomial import CONFIDENCE, largest_count
 from svmfast.methods.cascade import join
 from svmfast.methods.equal_rows import groups_of, row_keys
 from svmfast.models.answer import answer

@@ -27,7 +27,6 @@ from svmfast.errors import (
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods._cascade_error import Asked, _beyond_rounding, choose, smallest_error
-from svmfast.methods.binomial import largest_count, trials_needed, upper_limit
 from svmfast.methods.cascade import join
 from svmfast.methods.equal_rows import copied, groups_of, row_keys
 from svmfast.models.answer import answer
@@ -36,6 +35,7 @@ from svmfast.models.certified import certainty, certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
+from svmfast.solvers.binomial import largest_count, trials_needed, upper_limit
 
 PHOTOS, ROWS = model("photos_c_rbf"), data("photos.test")
 

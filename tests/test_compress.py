@@ -18,12 +18,12 @@ from svmfast.errors import MemoryLimitError, NothingFitsError, OptionError, Unsu
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods._compress_rows import gather
-from svmfast.methods.binomial import clopper_pearson
 from svmfast.methods.compress import Settings, prepare
 from svmfast.methods.refit_probabilities import fit_sigmoid
 from svmfast.methods.row_sample import RowSample
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.binomial import clopper_pearson
 from svmfast.solvers.reduced_set import allocate
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmfast.methods._compress_rows import Material
-from svmfast.methods.binomial import clopper_pearson
 from svmfast.models.expansion import KernelExpansion
+from svmfast.solvers.binomial import clopper_pearson
 
 #: Below this many values the 99.9 % quantile is the largest of them.
 _VALUES_FOR_999 = 1000

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.methods._compress_statement import ErrorStatement
-from svmfast.methods.binomial import clopper_pearson
 from svmfast.methods.equal_rows import groups_of
 from svmfast.methods.refit_probabilities import probability_error
 from svmfast.models.base import Model
 from svmfast.models.certified import certainty
 from svmfast.rows import Rows
+from svmfast.solvers.binomial import clopper_pearson
 
 IntArray = NDArray[np.int64]
 

@@ -21,7 +21,6 @@ import numpy as np
 from svmfast.class_scores import balanced_accuracy, class_scores, shown_label
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods._cascade_error import Asked, Chosen, choose, least_rows
-from svmfast.methods.binomial import CONFIDENCE
 from svmfast.methods.equal_rows import copied, groups_of, row_keys
 from svmfast.models.base import CountedModel, Model
 from svmfast.models.cascade import CascadeModel
@@ -30,6 +29,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.binomial import CONFIDENCE
 
 #: Decision values that are held at once.
 _CELLS = 1 << 22

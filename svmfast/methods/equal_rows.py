@@ -11,8 +11,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.methods.binomial import poisson_limits
 from svmfast.rows import Rows
+from svmfast.solvers.binomial import poisson_limits
 
 IntArray = NDArray[np.int64]
 

@@ -1,11 +1,12 @@
 """What k successes in n trials say of a share, and a count of a mean: exact limits.
 
-Clopper and Pearson, Biometrika 26, 1934; Garwood, Biometrika 28, 1936.
+Clopper and Pearson, Biometrika 26, 1934; Garwood, Biometrika 28, 1936. Sums of shares: :func:`sum_interval`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 CONFIDENCE = 0.95
 
@@ -47,3 +48,32 @@ def poisson_limits(count: int, tail: float) -> tuple[float, float]:
 
     low = float(gammaincinv(count, tail)) if count else 0.0
     return low, float(gammaincinv(count + 1, 1 - tail))
+
+
+def sum_interval(
+    terms: Iterable[tuple[float, int, int]], confidence: float = CONFIDENCE
+) -> tuple[float, float, float]:
+    """Return an estimate of a sum of weighted shares, and the ends of its confidence interval.
+
+    The distances from each share to the ends of its own interval (:func:`clopper_pearson`) are added as
+    squares: Zou, Huang and Zhang, "A note on confidence interval estimation for a linear function of binomial
+    proportions", Computational Statistics and Data Analysis 53 (2009), whose intervals of single shares are
+    narrower. Shares of the same trials that exclude each other count as independent: for small ones that
+    changes next to nothing.
+
+    Parameters
+    ----------
+    terms : iterable of (weight, successes, trials)
+    confidence : float
+    """
+    total = below = above = 0.0
+    for weight, successes, trials in terms:
+        share = successes / trials
+        low, high = clopper_pearson(successes, trials, confidence)
+        down, up = weight * (share - low), weight * (high - share)
+        if weight < 0:
+            down, up = -up, -down
+        total += weight * share
+        below += down * down
+        above += up * up
+    return total, total - math.sqrt(below), total + math.sqrt(above)
