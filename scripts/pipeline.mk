@@ -10,7 +10,7 @@
 
 SVMFAST   ?= svmfast
 TRAIN     ?= $(error say TRAIN=FILE, the labelled rows to train on)
-TEST      ?= $(error say TEST=FILE, labelled rows to choose the model on)
+TEST      ?= $(error say TEST=FILE, labelled rows to choose the model by and confirm it)
 FILES     ?=
 OUT       ?= out
 # svm-train's options.

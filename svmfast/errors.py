@@ -172,6 +172,10 @@ class CheckpointError(InputError):
     """A checkpoint file is damaged, or was written by another run."""
 
 
+class FrontierRecordError(InputError):
+    """A file in the folder of ``svmfast frontier`` is not what svmfast writes there."""
+
+
 class CompressedDataError(InputError):
     """A compressed file is damaged or cut short."""
 

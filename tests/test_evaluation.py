@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -52,21 +52,62 @@ def test_a_slow_call_is_its_own_warm_up(monkeypatch: pytest.MonkeyPatch) -> None
     assert measure(call, repeats=5, limit_seconds=100)[1] == Timing((30.0, 30.0, 30.0))
 
 
-def test_a_race_is_run_in_rounds_and_the_fastest_of_each_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+class Runner:
+    """A call that takes seconds of the test's clock, times whatever else the machine does at that moment."""
+
+    def __init__(self, clock: Clock, seconds: float, slowed: Callable[[float], float]) -> None:
+        self.clock, self.seconds, self.slowed, self.calls = clock, seconds, slowed, 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        self.clock.now += self.seconds * self.slowed(self.clock.now)
+
+
+def test_a_race_of_even_calls_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    durations = {"a": iter([1.0, 5.0, 2.0, 3.0]), "b": iter([4.0, 1.0, 7.0, 9.0])}
-    order = []
+    exact, fast = (Runner(clock, seconds, lambda now: 1.0) for seconds in (0.1, 0.002))
+    seconds, speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=1000)
+    assert seconds == pytest.approx(0.1)
+    assert speeds["exact"].ratio == 1
+    assert (speeds["fast"].ratio, speeds["fast"].samples) == (pytest.approx(50), 6)
+    assert speeds["fast"].narrow
+    # Samples of both last equally long; two calls warm up.
+    assert (exact.calls, fast.calls) == (8, 302)
 
-    def call(name: str) -> None:
-        order.append(name)
-        clock.now += next(durations[name])
 
-    calls = {name: functools.partial(call, name) for name in "ab"}
-    assert timing.race(calls, rounds=3, limit_seconds=100) == {"a": 2.0, "b": 1.0}
-    assert order == ["a", "b"] * 4
-    # The first to warm up, then one however long it takes.
-    durations.update(a=iter([9.0, 8.0]), b=iter([9.0, 7.0]))
-    assert timing.race(calls, rounds=3, limit_seconds=10) == {"a": 8.0, "b": 7.0}
+def test_a_noisy_second_changes_no_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One second of three takes all calls four times as long."""
+    clock = Clock(monkeypatch)
+    load = lambda now: 4.0 if now % 3 < 1 else 1.0  # noqa: E731
+    exact, fast = (Runner(clock, seconds, load) for seconds in (0.4, 0.1))
+    _, speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=1000)
+    assert speeds["fast"].low <= 4 <= speeds["fast"].high
+    assert speeds["fast"].ratio == pytest.approx(4, rel=0.3)
+
+
+def test_a_race_says_that_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    rng = np.random.default_rng(0)
+    exact, fast = (Runner(clock, seconds, lambda now: float(rng.uniform(1, 9))) for seconds in (1.0, 1.0))
+    _, speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=300)
+    assert not speeds["fast"].narrow
+    assert speeds["fast"].low < 1 < speeds["fast"].high
+    # However little time there is, each is timed once.
+    _, speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=0)
+    assert speeds["fast"].samples == 1
+    assert (speeds["fast"].low, speeds["fast"].high) == (0, math.inf)
+
+
+@pytest.mark.parametrize("n", [1, 5, 6, 9, 20, 41])
+def test_the_interval_of_a_median_covers_as_often_as_is_said(n: int) -> None:
+    rng = np.random.default_rng(n)
+    drawn = np.exp(rng.normal(size=(4000, n)))  # their median is 1
+    found = [timing.median_ratio(ratios.tolist()) for ratios in drawn]
+    covered = np.mean([speed.low <= 1 <= speed.high for speed in found])
+    assert covered >= 0.94
+    if n >= 6:
+        assert covered < 1
+        assert all(math.isfinite(speed.high) for speed in found)
 
 
 @pytest.mark.parametrize("size", [1, 13, 4000])

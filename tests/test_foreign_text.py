@@ -92,8 +92,7 @@ def test_words_of_files_cannot_act(
             status = run(words(name, {word: broken, "OUT": out, "CHECKPOINT": tmp_path / "checkpoint"}))
             said = capfdbinary.readouterr()
             told = [*check(said.out, word), *check(said.err, word)]
-            # frontier leaves reading TRAIN to the commands it starts; where those fail, EXACT is kept.
-            assert status == (1 if (name, word) == ("frontier", "TRAIN") else 2)
+            assert status == 2
             assert any(f"{broken}:" in line for line in told), told
 
 

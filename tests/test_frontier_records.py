@@ -1,21 +1,36 @@
-"""``svmfast frontier`` on a folder with damaged records: one line, or the figures measured again."""
+"""``svmfast frontier`` on a folder with damaged or forged records: one line, or made again."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from program import data, model, svmfast
 
+from svmfast.cli.frontier_folder import Folder, Record
+from svmfast.cli.frontier_plan import Candidate
 from svmfast.cli.main import run
+from svmfast.errors import FrontierRecordError
 
 ARGUMENTS = [
     *(str(model("breast_c_rbf")), "--data", str(data("breast.train")), "--test", str(data("breast.test"))),
-    *("--methods", "linear", "-q", "-o"),
+    *("--methods", "linear", "-q", "--time-limit", "10s", "-o"),
 ]
+LINEAR = Candidate("linear", "linear", 0, ("linear", "{train}", "{out}"))
+
+
+def seal(record: dict[str, Any]) -> bytes:
+    """Forge: the seal is a hash that anybody can compute."""
+    content = {name: value for name, value in record.items() if name != "seal"}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return json.dumps({**content, "seal": digest}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -26,29 +41,155 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Folder:
+    """A copy of it, opened as its run does."""
+    shutil.copytree(finished, tmp_path / "dir")
+    identity = json.loads((tmp_path / "dir" / "inputs.json").read_text())
+    del identity["layout"]
+    return Folder(tmp_path / "dir", identity)
+
+
+def place(folder: Folder) -> Path:
+    return folder.path / "records" / "linear.json"
+
+
 @pytest.mark.parametrize(
     "damage",
     [
         lambda record: b"{}",
-        lambda record: json.dumps({**record, "row": {}}).encode(),
-        lambda record: json.dumps({**record, "row": {**record["row"], "accuracy": 100.0}}).encode(),
-        lambda record: b"x",
-        lambda record: b"[" * 200_000,
+        lambda record: json.dumps({**record, "build_seconds": 1.5}).encode(),
+        lambda record: json.dumps({**record, "seal": 7}).encode(),
+        lambda record: seal({**record, "run": "another"}),
+        lambda record: seal({**record, "arguments": ["info"]}),
+        lambda record: seal({**record, "sha256": "0" * 64}),
     ],
-    ids=["empty", "no figures", "another figure", "no JSON", "too deep"],
+    ids=["empty", "another figure", "no seal", "another run", "another command", "another model"],
 )
-@pytest.mark.parametrize("name", ["exact", "linear"])
-def test_a_damaged_record_is_refused_or_made_again(
-    name: str, damage: Any, finished: Path, tmp_path: Path
+def test_a_record_of_something_else_is_made_again(damage: Any, copied: Folder) -> None:
+    whole = json.loads(place(copied).read_text())
+    assert copied.record(LINEAR) == Record(whole["sha256"], whole["build_seconds"])
+    place(copied).write_bytes(damage(whole))
+    assert copied.record(LINEAR) is None
+
+
+FORGED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "no hash": lambda r: {**r, "sha256": None},
+    "a number for a hash": lambda r: {**r, "sha256": int("1" * 64)},
+    "no time": lambda r: {name: value for name, value in r.items() if name != "build_seconds"},
+    "a text for a time": lambda r: {**r, "build_seconds": "1"},
+    "a truth for a time": lambda r: {**r, "build_seconds": True},
+    "a negative time": lambda r: {**r, "build_seconds": -1},
+    "a time beyond floating point": lambda r: {**r, "build_seconds": 10**400},
+    "a number for a truth": lambda r: {**r, "rejected": 1},
+    "a model and a reason": lambda r: {**r, "reason": "because"},
+    "a list for a reason": lambda r: {**_failure(r), "reason": ["because"]},
+    "an empty reason": lambda r: {**_failure(r), "reason": ""},
+    "an endless reason": lambda r: {**_failure(r), "reason": "x" * 100_000},
+    "a figure that is not there": lambda r: {**r, "accuracy": 100.0},
+}
+
+
+def _failure(record: dict[str, Any]) -> dict[str, Any]:
+    known = {name: value for name, value in record.items() if name not in ("sha256", "build_seconds")}
+    return {**known, "reason": "because"}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_forged_record_is_bad_input(what: str, copied: Folder) -> None:
+    place(copied).write_bytes(seal(FORGED[what](json.loads(place(copied).read_text()))))
+    with pytest.raises(FrontierRecordError, match="remove it, or give another folder") as error:
+        copied.record(LINEAR)
+    assert str(error.value).startswith(f"{place(copied)}: ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_forged_reason_is_shown_as_text(copied: Folder, capfd: pytest.CaptureFixture[str]) -> None:
+    record = json.loads(place(copied).read_text())
+    place(copied).write_bytes(seal({**_failure(record), "reason": "\x1b[2J\nINJECTED \udcff"}))
+    words = [word for word in ARGUMENTS if word != "-q"]
+    assert run(["frontier", *words, str(copied.path)]) == 1
+    assert "\nlinear: \\x1b[2J\\nINJECTED \\xff\n" in capfd.readouterr().out
+    assert "\x1b" not in (copied.path / "report.md").read_text()
+
+
+DAMAGE = {
+    "no JSON": b"x",
+    "a list": b"[]",
+    "a number": b"7",
+    "too deep": b"[" * 200_000,
+    "nan": b'{"a": NaN}',
+    "too long": b"{" + b" " * (1 << 21) + b"}",
+    "a long number": b"1" * 5000,
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+@pytest.mark.parametrize("name", ["inputs.json", "records/linear.json"])
+def test_a_damaged_file_is_one_line(
+    name: str, what: str, copied: Folder, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(finished, tmp_path / "dir")
-    place = tmp_path / "dir" / "records" / f"{name}.json"
-    whole = json.loads(place.read_text())
-    place.write_bytes(damage(whole))
-    arguments = [*ARGUMENTS, str(tmp_path / "dir")]
-    status = run(["frontier", *arguments])
-    if place.read_bytes().startswith((b"x", b"[")):
-        assert status == 2
-    else:
-        assert status in (0, 1)
-        assert json.loads(place.read_text())["row"]["accuracy"] == whole["row"]["accuracy"]
+    (copied.path / name).write_bytes(DAMAGE[what])
+    assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
+    said = capfd.readouterr().err
+    assert said.startswith(f"{copied.path}/{name}: ")
+    assert said.endswith("; remove it, or give another folder with -o\n")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("depth", range(100, 1000, 100))
+def test_no_depth_is_an_internal_error(depth: int, copied: Folder) -> None:
+    """What can just be read may be too deep to be written again."""
+    place(copied).write_bytes(b'{"a":' * depth + b"1" + b"}" * depth)
+    with suppress(FrontierRecordError):
+        assert copied.record(LINEAR) is None
+
+
+@pytest.mark.parametrize("name", ["inputs.json", "records/linear.json", "models/linear"])
+def test_a_pipe_in_the_place_of_a_file_hangs_nothing(
+    name: str, copied: Folder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (copied.path / name).unlink()
+    os.mkfifo(copied.path / name)
+    assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert "not a regular file" in said
+
+
+def test_a_model_that_answers_another_question_is_bad_input(
+    copied: Folder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Forged together with its record."""
+    for name in ("iris_c_linear", "diabetes_eps_rbf"):
+        content = model(name).read_bytes()
+        (copied.path / "models" / "linear").write_bytes(content)
+        record = json.loads(place(copied).read_text())
+        place(copied).write_bytes(seal({**record, "sha256": hashlib.sha256(content).hexdigest()}))
+        assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
+        said = capfd.readouterr().err
+        assert said.startswith(f"svmfast: {copied.path}/models/linear ")
+        assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("model", "0" * 64, "on another exact model"),
+        ("train", "0" * 64, "on other training data"),
+        ("test", None, "on other test data"),
+        ("seed", 7, "with seed 7, this one has 0"),
+        ("seed", "\x1b[2J", "with seed another number, this one has 0"),
+        ("reading", {}, "with other options for reading the data"),
+        ("version", "0.0.1", "made by another version of svmfast"),
+        ("layout", 1, "made by another version of svmfast"),
+    ],
+)
+def test_what_another_run_differs_in_is_said_in_words(
+    name: str, value: object, line: str, copied: Folder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    known = json.loads((copied.path / "inputs.json").read_text())
+    (copied.path / "inputs.json").write_text(json.dumps({**known, name: value}))
+    assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
+    rest = "give another folder with -o, or --anew to begin again in this one"
+    assert capfd.readouterr().err == f"svmfast: {copied.path} holds a run {line}; {rest}\n"

@@ -3,20 +3,57 @@
 from __future__ import annotations
 
 import itertools
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from svmfast.evaluation.pareto import Limits, Point, pareto, recommend
+from svmfast.evaluation.loss import NOTHING, Estimate, Loss
+from svmfast.evaluation.pareto import Limits, Point, fastest, nearest, pareto, recommend
+from svmfast.evaluation.score import Quality
+from svmfast.evaluation.timing import Speed
+
+
+def loss(differing: float, lost: float = 0.0, balanced: float = 0.0) -> Loss:
+    quality = Quality(accuracy=90.0 - lost, balanced_accuracy=80.0 - balanced)
+    estimates = (Estimate(x, x - 0.1, x + 0.1) for x in (differing, lost, balanced))
+    return Loss(1000, quality, round(10 * differing), *estimates)
 
 
 def point(
-    name: str, differing: float, speedup: float, n_bytes: int, cost: float = 1.0, counted: float | None = None
+    name: str,
+    differing: float,
+    speedup: float,
+    n_bytes: int,
+    cost: float = 1.0,
+    counted: float | None = None,
+    *,
+    spread: float = 1.01,
+    confirming: Loss | None = None,
+    choosing: Loss | None = None,
+    skilled: bool = True,
 ) -> Point:
-    return Point(name, "compress", differing, 90.0, None, n_bytes, speedup * 100, speedup, cost, counted)
+    return Point(
+        name=name,
+        method="compress",
+        choosing=choosing or loss(differing),
+        confirming=confirming or loss(differing),
+        n_bytes=n_bytes,
+        speed=Speed(speedup, speedup / spread, speedup * spread, 20),
+        rows_per_second=100 * speedup,
+        linear_cost=cost,
+        linear_cost_counted=counted,
+        skilled=skilled,
+    )
 
 
 EXACT = point("exact", 0.0, 1.0, 1000, 500.0)
+
+
+def chosen(points: list[Point], limits: Limits) -> str | None:
+    best = recommend([EXACT, *points], limits)
+    return best and best.name
 
 
 def test_points_that_no_other_beats_against_the_definition() -> None:
@@ -25,72 +62,143 @@ def test_points_that_no_other_beats_against_the_definition() -> None:
         point(str(i), float(d), float(s), int(b)) for i, (d, s, b) in enumerate(rng.integers(1, 6, (60, 3)))
     ]
     marked = pareto(points)
-    for a, front in zip(points, marked, strict=True):
-        beaten = False
-        for b in points:
-            good = b.differing_percent <= a.differing_percent and b.speedup >= a.speedup
-            good = good and b.n_bytes <= a.n_bytes
-            same = (b.differing_percent, b.speedup, b.n_bytes) == (
-                a.differing_percent,
-                a.speedup,
-                a.n_bytes,
-            )
-            beaten = beaten or (good and not same)
+    figures = [(p.confirming.differing.value, -p.speed.ratio, p.n_bytes) for p in points]
+    for own, front in zip(figures, marked, strict=True):
+        beaten = any(other != own and all(np.array(other) <= own) for other in figures)
         assert front == (not beaten)
     assert 0 < sum(marked) < len(points)
 
 
-def test_the_fastest_within_the_limits_is_recommended() -> None:
-    points = [EXACT, point("a", 0.4, 10, 100), point("b", 0.6, 50, 50), point("c", 0.1, 5, 10)]
+def test_under_a_limit_on_answers_the_fastest_is_recommended() -> None:
+    points = [point("a", 0.4, 10, 100), point("b", 0.6, 50, 50), point("c", 0.1, 5, 10)]
     named = [
         (Limits(0.5), "a"),
         (Limits(0.6), "b"),
         (Limits(0.3), "c"),
         (Limits(0.05), None),
-        (Limits(None, 60), "b"),
-        (Limits(0.5, 60), "c"),
+        (Limits(0.5, max_bytes=60), "c"),
+        (Limits(0.6, max_bytes=60), "b"),
         (Limits(), "b"),
     ]
     for limits, name in named:
-        best = recommend(points, limits)
-        assert (best and best.name) == name, limits
-    for order in itertools.permutations(points[1:]):
-        best = recommend([EXACT, *order], Limits(0.5))
-        assert best is not None
-        assert best.name == "a"
+        for order in itertools.permutations(points):
+            assert chosen(list(order), limits) == name, limits
+
+
+def test_under_a_limit_of_size_or_cost_alone_the_closest_is_recommended() -> None:
+    """The fastest that fits may be next to worthless."""
+    points = [
+        point("worst", 84.6, 200, 30, counted=1.0),
+        point("close", 19.7, 12, 60, counted=12.0),
+        point("large", 0.2, 5, 900, counted=50.0),
+    ]
+    assert chosen(points, Limits(max_bytes=60)) == "close"
+    assert chosen(points, Limits(max_cost=12)) == "close"
+    assert chosen(points, Limits(max_bytes=50)) == "worst"
+    assert chosen(points, Limits(max_bytes=20)) is None
+    # A limit on the answers comes first where there is one.
+    assert chosen(points, Limits(20.0, max_bytes=60)) == "close"
+    assert chosen(points, Limits(90.0, max_bytes=60)) == "worst"
+
+
+def test_limits_on_what_is_lost() -> None:
+    points = [
+        point("a", 5.0, 30, 100, choosing=loss(5.0, 0.2, 3.0)),
+        point("b", 5.0, 10, 100, choosing=loss(5.0, 0.4, 0.3)),
+    ]
+    assert chosen(points, Limits(max_loss=0.5)) == "a"
+    assert chosen(points, Limits(max_loss=0.5, balanced=True)) == "b"
+    assert chosen(points, Limits(max_loss=0.1)) is None
+    assert chosen(points, Limits(1.0, max_loss=0.5)) is None
+
+
+def test_the_confirming_rows_do_not_choose() -> None:
+    bad = loss(3.0)
+    assert chosen([point("a", 0.1, 10, 100, confirming=bad)], Limits(0.5)) == "a"
+    assert chosen([point("a", 3.0, 10, 100, confirming=loss(0.1))], Limits(0.5)) is None
+    limits = Limits(0.5)
+    assert limits.refuted_by(bad)
+    assert not limits.refuted_by(loss(0.55))
+    assert not limits.shown_by(loss(0.45))
+    assert limits.shown_by(loss(0.3))
+
+
+def test_that_no_label_differs_must_be_proven() -> None:
+    proven = replace(loss(0.0), differing=NOTHING)
+    points = [
+        point("lucky", 0.0, 30, 100),
+        point("proven", 0.0, 10, 2000, choosing=proven, confirming=proven),
+    ]
+    assert chosen(points, Limits(0.0)) == "proven"
+    assert chosen(points[:1], Limits(0.0)) is None
+    assert chosen(points, Limits(0.1)) == "lucky"
 
 
 def test_of_equally_fast_models_the_closest_is_recommended() -> None:
-    points = [EXACT, point("fastest", 0.4, 10, 100), point("close", 0.1, 9.1, 900), point("exact", 0, 8.9, 9)]
-    best = recommend(points, Limits(0.5))
-    assert best is not None
-    assert best.name == "close"
+    points = [point("fastest", 0.4, 10, 100), point("close", 0.1, 9.1, 900), point("exact", 0, 8.9, 9)]
+    assert chosen(points, Limits(0.5)) == "close"
+
+
+def test_counted_work_tells_apart_what_timing_cannot() -> None:
+    noisy = point("noisy", 0.1, 18.8, 100, counted=60.0, spread=4.5)  # 4.2 to 85
+    quiet = point("quiet", 0.2, 8.0, 100, counted=20.0)
+    assert fastest([noisy, quiet]).name == "quiet"
+    assert chosen([noisy, quiet], Limits(0.5)) == "quiet"
+    # Within a tenth of its work, or surely within a tenth of its speed, it is as fast, and closer.
+    assert chosen([point("noisy", 0.1, 18.8, 9, counted=22.0, spread=4.5), quiet], Limits(0.5)) == "noisy"
+    assert chosen([point("other", 0.1, 8.0, 9, counted=60.0), quiet], Limits(0.5)) == "other"
+    # Where one is not counted, or the intervals are apart, timing decides.
+    unknown = point("noisy", 0.1, 18.8, 100, spread=4.5)
+    assert fastest([unknown, quiet]).name == "noisy"
+    assert fastest([point("fast", 0.1, 18.8, 100, counted=60.0), quiet]).name == "fast"
 
 
 def test_what_gains_nothing_is_not_recommended() -> None:
     slow = point("slow", 0.0, 0.8, 1200)
-    assert recommend([EXACT, slow], Limits(1.0)) is None
+    assert chosen([slow], Limits(1.0)) is None
     small = [point("smaller", 0.0, 0.8, 900), point("smallest", 0.0, 0.7, 500)]
-    best = recommend([EXACT, slow, *small], Limits(1.0))
-    assert best is not None
-    assert best.name == "smallest"
+    assert chosen([slow, *small], Limits(1.0)) == "smallest"
+    # Perhaps faster, perhaps slower: the interval must be on one side.
+    assert chosen([point("unsure", 0.0, 2.0, 1200, spread=3.0)], Limits(1.0)) is None
+    assert chosen([point("unknown", 0.0, 2.0, 1200, spread=math.inf)], Limits(1.0)) is None
+
+
+def test_what_knows_nothing_is_not_recommended() -> None:
+    useless = point("useless", 40.0, 100, 10, skilled=False)
+    assert chosen([useless], Limits(max_bytes=100)) is None
+    assert nearest([EXACT, useless], Limits(max_bytes=100)) is None
 
 
 def test_the_cost_limit_counts_where_it_can() -> None:
     counted, timed = point("counted", 0, 2, 9, 50.0, 10.0), point("timed", 0, 3, 9, 50.0)
-    best = recommend([EXACT, counted, timed], Limits(max_cost=12))
-    assert best is not None
-    assert best.name == "counted"
+    assert chosen([counted, timed], Limits(max_cost=12)) == "counted"
+
+
+def test_the_nearest_miss() -> None:
+    points = [EXACT, point("a", 3.0, 10, 100), point("b", 2.0, 5, 200), point("slow", 1.0, 0.5, 2000)]
+    near = nearest(points, Limits(0.5))
+    assert near is not None
+    assert near.name == "b"
+    near = nearest(points, Limits(max_bytes=50))
+    assert near is not None
+    assert near.name == "a"
 
 
 @pytest.mark.parametrize(
     ("limits", "text"),
     [
         (Limits(), "no limits"),
-        (Limits(0.5), "at most 0.5% differing"),
+        (Limits(0.5), "at most 0.5% of the labels differing"),
+        (Limits(0.0), "at most 0% of the labels differing, proven"),
         (
-            Limits(0.5, 2048, 20),
-            "at most 0.5% differing, at most 2,048 bytes, at most 20x a linear model",
+            Limits(0.5, max_bytes=2048, max_cost=20),
+            "at most 0.5% of the labels differing, at most 2,048 bytes, at most 20x a linear model",
+        ),
+        (Limits(max_loss=1.0), "at most 1 points of accuracy lost"),
+        (Limits(max_loss=1.0, balanced=True), "at most 1 points of balanced accuracy lost"),
+        (
+            Limits(2.0, max_loss=1.0, regression=True),
+            "at most 2% of the values' spread, at most 1% more error",
         ),
     ],
 )

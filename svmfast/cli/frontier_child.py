@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from svmfast.cli.import_path import without_current_folder
 
@@ -17,6 +17,8 @@ from svmfast.cli.import_path import without_current_folder
 REFUSALS = (1, 2)
 #: Seconds between asking a command to end and ending it.
 GRACE = 5.0
+#: Seconds between two looks at a command that runs.
+TICK = 0.25
 
 
 class OutOfTime(Exception):
@@ -30,11 +32,13 @@ class Failed(Exception):
     ----------
     final : bool
         The command said no, or refused its input: it would again. Not so where it was killed or broke down.
+    negative : bool
+        The command did its work, and its verdict on the model is negative.
     """
 
-    def __init__(self, said: str, *, final: bool) -> None:
+    def __init__(self, said: str, *, final: bool, negative: bool = False) -> None:
         super().__init__(said)
-        self.final = final
+        self.final, self.negative = final, negative
 
 
 def child_command(arguments: Sequence[str]) -> list[str]:
@@ -66,8 +70,23 @@ def _environment(given: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def make(arguments: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None) -> float:
+def make(
+    arguments: Sequence[str],
+    seconds: float,
+    environment: Mapping[str, str] | None = None,
+    tick: Callable[[float], None] = lambda share: None,
+) -> float:
     """Run ``svmfast ARGUMENTS`` as the process it would be in a shell; return the seconds it took.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+    seconds : float
+        It is ended after that.
+    environment : mapping of str to str, optional
+        This program's by default.
+    tick : callable
+        Called again and again with the share of `seconds` that is over.
 
     Raises
     ------
@@ -84,9 +103,7 @@ def make(arguments: Sequence[str], seconds: float, environment: Mapping[str, str
             env=_environment(os.environ if environment is None else environment),
         )
         try:
-            status = process.wait(timeout=max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            raise OutOfTime from None
+            status = _wait(process, seconds, tick)
         finally:
             _end(process)
         said.seek(0)
@@ -94,8 +111,20 @@ def make(arguments: Sequence[str], seconds: float, environment: Mapping[str, str
     if status:
         words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
         said_last = lines[-1].removeprefix("svmfast: ") if lines else words
-        raise Failed(said_last, final=status in REFUSALS)
+        raise Failed(said_last, final=status in REFUSALS, negative=status == 1)
     return time.perf_counter() - begin
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float, tick: Callable[[float], None]) -> int:
+    begin = time.monotonic()
+    while True:
+        left = seconds - (time.monotonic() - begin)
+        tick(1 - left / seconds if left > 0 else 1.0)
+        try:
+            return process.wait(timeout=min(TICK, max(0.0, left)))
+        except subprocess.TimeoutExpired:
+            if left <= TICK:
+                raise OutOfTime from None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svmfast.cli.cascade import MOST_ROWS
@@ -11,26 +10,14 @@ from svmfast.cli.units import Share
 from svmfast.display import shell_line
 
 if TYPE_CHECKING:
-    from svmfast.methods.cascade import CascadeReport
     from svmfast.models.base import Model
     from svmfast.models.cascade import CascadeModel
     from svmfast.models.expansion import KernelExpansion
     from svmfast.rows import FloatArray, Rows
 
 
-@dataclass(frozen=True)
-class Joined:
-    """A candidate and the exact model in one; percents are of the rows on which all are measured."""
-
-    model: CascadeModel
-    report: CascadeReport
-    accuracy: float
-    differing_percent: float
-    n_bytes: int
-
-
 class Joiner:
-    """Joins candidates with the exact model under one promise.
+    """Joins candidates with the exact model under one limit.
 
     Parameters
     ----------
@@ -38,12 +25,12 @@ class Joiner:
     sha256 : str
         Of its file.
     rows : Rows of n rows
-        On which all are measured.
-    labels : (n,) float64
-        True ones.
+        The choosing rows.
+    exact_labels : (n,) float64
+        The exact model's labels of `rows`.
     max_percent : float
         Rows that may differ.
-    threads : int
+    seed, threads : int
     """
 
     def __init__(
@@ -51,17 +38,16 @@ class Joiner:
         exact: KernelExpansion,
         sha256: str,
         rows: Rows,
-        labels: FloatArray,
+        exact_labels: FloatArray,
         max_percent: float,
+        *,
+        seed: int,
         threads: int,
     ) -> None:
-        from svmfast.models.answer import answer
+        self._exact, self._source, self._rows, self._labels = exact, f"sha256:{sha256}", rows, exact_labels
+        self._limit, self._seed, self._threads = f"{max_percent:.15g}%", seed, threads
 
-        self._exact, self._source, self._rows, self._labels = exact, f"sha256:{sha256}", rows, labels
-        self._promise, self._threads = f"{max_percent:.15g}%", threads
-        self._exact_labels = answer(exact, rows, threads=threads).predicted
-
-    def join(self, fast: Model) -> Joined | None:
+    def join(self, fast: Model) -> CascadeModel | None:
         """Return `fast` with the exact model behind it; None where that gains nothing.
 
         Raises
@@ -71,37 +57,24 @@ class Joiner:
         UnsupportedError
             The models do not answer the same question.
         """
-        import numpy as np
-
-        from svmfast.evaluation.score import percent
-        from svmfast.formats.detect import model_bytes
         from svmfast.methods.cascade import join
-        from svmfast.models.answer import answer
 
-        rows, n = self._rows, len(self._rows)
         model, report = join(
             fast,
             self._exact,
-            rows,
-            max_diff=Share().convert(self._promise, None, None),  # what the command line makes of it
-            labels=self._exact_labels,
+            self._rows,
+            max_diff=Share().convert(self._limit, None, None),  # what the command line makes of it
+            labels=self._labels,
             source=self._source,
+            seed=self._seed,
             threads=self._threads,
         )
-        if not report.cheaper or not report.error:
-            return None
-        said = answer(model, rows, exact=self._exact, threads=self._threads).predicted
-        return Joined(
-            model,
-            report,
-            percent(int(np.count_nonzero(said == self._labels)), n),
-            percent(int(np.count_nonzero(said != self._exact_labels)), n),
-            len(model_bytes(model)),
-        )
+        return model if report.cheaper and report.error else None
 
-    def command(self, fast: str, exact: str, test: str, reading: Sequence[str], out: str) -> str:
+    def command(self, fast: str, exact: str, choosing: str, out: str) -> str:
         """Return the line that joins the files."""
-        words = ["svmfast", "cascade", fast, exact, "--data", test, *reading, "--max-diff", self._promise]
+        words: Sequence[str] = ("svmfast", "cascade", fast, exact, "--data", choosing)
+        words = (*words, "--max-diff", self._limit, "--seed", str(self._seed))
         if len(self._rows) > MOST_ROWS:
-            words += ["--rows", str(len(self._rows))]
+            words = (*words, "--rows", str(len(self._rows)))
         return shell_line([*words, "-o", out])

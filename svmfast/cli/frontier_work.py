@@ -1,57 +1,87 @@
-"""One run of ``svmfast frontier``: its data, its candidates made and measured, its points."""
+"""One run of ``svmfast frontier``: candidates made, measured, timed, one of them chosen and confirmed."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from svmfast.cli.frontier_child import Failed, OutOfTime, make
-from svmfast.cli.frontier_join import Joined, Joiner
+from svmfast.cli.frontier_folder import Folder, Record, file_hash
+from svmfast.cli.frontier_join import Joiner
 from svmfast.cli.frontier_plan import JOINING, Candidate, plan
-from svmfast.cli.frontier_run import Folder, file_hash, run_all
-from svmfast.cli.messages import remarks
-from svmfast.cli.options import DataFormat
+from svmfast.cli.frontier_rows import CHOOSE_PART, RowSets
+from svmfast.cli.frontier_run import run_all
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, SvmfastError, UnsupportedError
+from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.compare import Ground
-    from svmfast.evaluation.frontier_report import Frontier, Missing
+    from svmfast.evaluation.frontier_measure import Losses, Measuring
+    from svmfast.evaluation.frontier_report import Frontier, Missing, Origin
     from svmfast.evaluation.pareto import Limits, Point
-    from svmfast.formats.svmlight import Dataset
+    from svmfast.evaluation.timing import Speed
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
-    from svmfast.rows import FloatArray, Rows
+    from svmfast.models.polynomial import PolynomialModel
+    from svmfast.rows import Rows
 
-#: Without --test so large a part of the rows is held out, and at most so many.
-HELD_OUT, MOST_HELD_OUT = 0.2, 20_000
-#: Seconds after which no further round of timing begins.
-RACE_SECONDS = 20.0
-#: Percent of the rows below which a certificate with the exact model for the rest is left out.
+#: Speeds are taken on so many rows that the exact model takes so many seconds for them, and on no fewer.
+SAMPLE_SECONDS, LEAST_SAMPLE = 0.01, 1_000
+#: Seconds after which no further round of timing begins, however much time is left, and however little.
+MOST_RACE, LEAST_RACE = 20.0, 3.0
+#: Rounds in which all models take part.
+FEW_ROUNDS = 6
+#: Percent of the choosing rows below which a certificate with the exact model for the rest is left out.
 LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
 EMBED = "--embed-exact"
 
 
-def _with_fallback(row: dict[str, Any]) -> bool:
-    """Whether the exact model can answer what is not certified, at a gain.
+@dataclass(frozen=True)
+class Request:
+    """What was asked for.
 
-    A certificate that covers next to nothing makes no such point: that would be the exact model again.
+    Attributes
+    ----------
+    exact : str
+        Path.
+    model : KernelExpansion
+    sha256 : str
+        Of its file.
+    methods : tuple of str
+    limits : Limits
+    deadline, end : float
+        By ``time.monotonic``: no candidate is made after the first, no round of timing begins after `end`.
+    seed, jobs, memory : int
     """
-    return row["predict_seconds_with_fallback"] is not None and row["certified_percent"] >= LEAST_CERTIFIED
+
+    exact: str
+    model: KernelExpansion
+    sha256: str
+    methods: tuple[str, ...]
+    limits: Limits
+    deadline: float
+    end: float
+    seed: int
+    jobs: int
+    memory: int
 
 
-def with_exact(model: Model, exact: KernelExpansion) -> bytes:
-    """Return a certified model's file with the exact one inside, as ``--embed-exact`` makes it."""
-    from svmfast.formats.detect import model_bytes
-    from svmfast.models.polynomial import PolynomialModel
+@dataclass
+class _Entry:
+    """A way to answer that has been measured: a candidate's file, or that with the exact model behind it."""
 
-    assert isinstance(model, PolynomialModel)
-    return model_bytes(replace(model, embedded_exact=exact))
+    name: str
+    candidate: Candidate
+    model: Model
+    losses: Losses
+    n_bytes: int
+    build_seconds: float | None
+    backed: bool = False
 
 
 class Work:
@@ -59,308 +89,294 @@ class Work:
 
     def __init__(
         self,
+        request: Request,
         folder: Folder,
-        exact: str,
-        model: KernelExpansion,
-        train: str,
-        test: str | None,
-        seed: int,
-        jobs: int,
-        how: DataFormat,
-        quiet: bool,
-        memory: int,
+        sets: RowSets,
+        measuring: Measuring,
+        origin: Origin,
+        progress: Progress = silent,
     ) -> None:
-        self.folder, self.exact, self.model = folder, exact, model
-        self.train, self.test, self.seed, self.jobs = train, test, seed, jobs
-        self.how, self.quiet, self.memory = how, quiet, memory
-        self._ground: Ground | None = None
-        self._seconds: dict[str, float] = {}  # by point; known when all are made
+        self.request, self.folder, self.sets, self.measuring = request, folder, sets, measuring
+        self._origin, self._progress = origin, progress
+        self._entries: dict[str, list[_Entry]] = {}  # by candidate
         self._joiner: Joiner | None = None
-        self._joined: dict[str, Joined] = {}  # by candidate
-        self._linear_seconds = math.nan
-        self.used_train, self.used_test = train, test or ""
-        self.reading: tuple[str, ...] = tuple(
-            f"--{name.replace('_', '-')}" for name, given in asdict(how).items() if given
+
+    def go(self) -> Frontier:
+        """Make, measure, choose and confirm."""
+        from svmfast.evaluation.frontier_report import Missing
+        from svmfast.evaluation.pareto import recommend
+
+        asked = self.request
+        candidates, missing = plan(
+            asked.model, asked.methods, seed=asked.seed, limits=asked.limits, reading=self.sets.reading
         )
-
-    def go(self, methods: tuple[str, ...], limits: Limits, deadline: float) -> Frontier:
-        """Make, measure and judge everything."""
-        from svmfast.cli.progress import progress_bar
-        from svmfast.evaluation.frontier_report import Frontier, Missing
-        from svmfast.evaluation.pareto import pareto, recommend
-
-        rows, labels = self._data()
-        candidates, missing = plan(self.model, methods, seed=self.seed, limits=limits, reading=self.reading)
-        candidates = [candidate.in_memory(self.memory) for candidate in candidates]
+        candidates = [candidate.in_memory(asked.memory) for candidate in candidates]
         self.folder.open()
-        if self.test is None:
-            self._write_split()
-        known = {c.name: record for c in candidates if (record := self.folder.record(c)) is not None}
-        ground = self._exact_record(rows, labels)
-        with progress_bar(self.quiet) as progress:
-
-            def attempt(candidate: Candidate, seconds: float) -> None:
-                progress(len(known), len(candidates), "models")
-                known[candidate.name] = self._attempt(candidate, seconds, rows, labels)
-
-            waiting = [candidate for candidate in candidates if candidate.name not in known]
-            late = run_all(waiting, attempt, deadline)
-        measured = [c for c in candidates if "row" in known.get(c.name, {})]
-        labelled = not self.model.head.is_regression
-        percent = limits.max_differing_percent
-        # That none differ is not to be shown on any number of rows, and all may differ without a promise.
-        if JOINING in methods and labelled and percent is not None and 0 < percent < 100:
-            model, sha256 = self.model, self.folder.identity["model"]
-            self._joiner = Joiner(model, sha256, rows, labels, percent, self.jobs)
-            missing += self._join(measured, known)
-        self._race(measured, known, rows)
-        points = [self._point("exact", "exact", ground["row"], ground["rows"])]
+        self.sets.write(self.folder.path)
+        records, late = self._make_all(candidates)
+        missing += self._join_all()
+        self._show_step(candidates, len(candidates), "timing")
+        points = self._points()
+        best = recommend(points, asked.limits)
+        self._show_step(candidates, len(candidates) + 1, "confirming")
+        speed = None if best is None else self._confirm_speed(best)
         for candidate in candidates:
-            record = known.get(candidate.name, {})
-            points += self._points(candidate, record)
-            reason = late.get(candidate.name) or record.get("reason")
+            record = records.get(candidate.name)
+            reason = late.get(candidate.name) or (record.reason if record else None)
             if reason:
-                missing.append(Missing(candidate.name, candidate.method, reason, self._command(candidate)))
-        from svmfast import __version__
+                rejected = "rejected: " if record and record.rejected else ""
+                command = self._command(candidate)
+                missing.append(Missing(candidate.name, candidate.method, rejected + reason, command))
+        return self._found(points, missing, best, speed, complete=not late)
 
+    def _found(
+        self,
+        points: list[Point],
+        missing: list[Missing],
+        best: Point | None,
+        speed: Speed | None,
+        *,
+        complete: bool,
+    ) -> Frontier:
+        from svmfast import __version__
+        from svmfast.evaluation.frontier_report import Frontier
+        from svmfast.evaluation.pareto import pareto
+
+        asked, measuring = self.request, self.measuring
         return Frontier(
-            exact=self.exact,
-            train=self.train,
-            test=self.used_test,
-            held_out=self.test is None,
-            rows=len(rows),
-            features=rows.n_columns,
-            threads=self.jobs,
-            seed=self.seed,
-            regression=self.model.head.is_regression,
+            exact=asked.exact,
+            origin=self._origin,
+            features=max(measuring.choosing.rows.n_columns, measuring.confirming.rows.n_columns),
+            threads=asked.jobs,
+            seed=asked.seed,
             points=points,
             on_front=pareto(points),
             missing=missing,
-            limits=limits,
-            recommended=recommend(points, limits),
-            complete=not late,
+            limits=asked.limits,
+            chosen=best,
+            confirmed_speed=speed,
+            complete=complete,
             version=__version__,
         )
 
-    def _data(self) -> tuple[Rows, FloatArray]:
-        """Return the rows to measure on; without --test, say which files the two parts become."""
-        dataset = self._read(self.test or self.train)
-        if self.test is not None:
-            return dataset.rows, dataset.labels
-        import numpy as np
+    def _show_step(self, candidates: Sequence[Candidate], done: float, what: str) -> None:
+        self._progress(done, len(candidates) + 2, what)
 
-        n = len(dataset.rows)
-        held = min(MOST_HELD_OUT, int(n * HELD_OUT))
-        if not held:
-            raise UnsupportedError(f"{self.train} has {n} rows, too few to hold some out", "give --test")
-        order = np.random.default_rng(self.seed).permutation(n)
-        # In the order of the file: labels keep their order of first occurrence.
-        out, rest = np.sort(order[:held]), np.sort(order[held:])
-        self._split = [
-            ("test.part", dataset.rows.take(out), dataset.labels[out]),
-            ("train.part", dataset.rows.take(rest), dataset.labels[rest]),
-        ]
-        self.reading = ()
-        self.used_test, self.used_train = (os.fspath(self.folder.path / name) for name, *_ in self._split)
-        return self._split[0][1:]
-
-    def _read(self, path: str) -> Dataset:
-        from svmfast.formats.svmlight import read_svmlight
-
-        dataset = read_svmlight(path, threads=self.jobs, **self.how.reading())
-        remarks((f"{path}: {note}" for note in dataset.notes.messages()), self.quiet)
-        return dataset
-
-    def _write_split(self) -> None:
-        from svmfast.formats.svmlight import write_svmlight
-
-        for name, rows, labels in self._split:
-            place = self.folder.path / name
-            if not place.exists():
-                write_svmlight(place, rows, labels)
-
-    def _exact_record(self, rows: Rows, labels: FloatArray) -> dict[str, Any]:
-        """The exact model, measured once for a folder."""
-        record = self.folder.record(_EXACT)
-        if record is None:
-            ground = self._measuring(rows, labels)
-            record = {"row": asdict(ground.row(ground.exact)), "rows": len(rows)}
-            self.folder.keep(_EXACT, record)
-        return record
-
-    def _join(self, candidates: Sequence[Candidate], known: dict[str, dict[str, Any]]) -> list[Missing]:
-        """Put the exact model behind those whose certificate does not; return what is missing for that."""
-        from svmfast.evaluation.frontier_report import Missing
-        from svmfast.formats.detect import load_model
-
-        assert self._joiner is not None
-        missing = []
+    def _make_all(self, candidates: Sequence[Candidate]) -> tuple[dict[str, Record], dict[str, str]]:
+        """Return what is known of each candidate, and the reasons of those that had no time."""
+        records: dict[str, Record] = {}
         for candidate in candidates:
-            row = known[candidate.name]["row"]
-            if _with_fallback(row) or row["labels_differing_percent"] == 0:
-                continue
-            try:
-                joined = self._joiner.join(load_model(self.folder.model(candidate), memory=self.memory))
-            except OptionError as error:
-                return [Missing(f"a candidate{FALLBACK}", JOINING, str(error))]
-            except UnsupportedError as error:
-                missing.append(Missing(candidate.name + FALLBACK, JOINING, str(error)))
-                continue
-            if joined is not None:
-                self._joined[candidate.name] = joined
-        return missing
+            if (record := self.folder.record(candidate)) is not None:
+                self._show_step(candidates, len(records), f"measuring {candidate.name}")
+                if record.sha256 is not None:
+                    self._measure(candidate, record)
+                records[candidate.name] = record
 
-    def _race(self, candidates: Sequence[Candidate], known: dict[str, dict[str, Any]], rows: Rows) -> None:
-        """Time all models in turn, now that nothing else of ours runs."""
-        from svmfast.evaluation.linear import linear_seconds
-        from svmfast.evaluation.timing import race
-        from svmfast.formats.detect import load_model
-        from svmfast.models.answer import answer
+        def attempt(candidate: Candidate, seconds: float) -> None:
+            def tick(share: float) -> None:
+                # Never full: what is left is to measure it.
+                self._show_step(candidates, len(records) + 0.95 * share, f"making {candidate.name}")
 
-        calls = {"exact": partial(answer, self.model, rows, threads=self.jobs)}
-        for candidate in candidates:
-            joined = self._joined.get(candidate.name)
-            model = joined.model if joined else load_model(self.folder.model(candidate), memory=self.memory)
-            calls[candidate.name] = partial(answer, model, rows, threads=self.jobs)
-            if joined or _with_fallback(known[candidate.name]["row"]):
-                calls[candidate.name + FALLBACK] = partial(
-                    answer, model, rows, exact=self.model, threads=self.jobs
-                )
-        self._seconds = race(calls, limit_seconds=RACE_SECONDS)
-        self._linear_seconds = linear_seconds(self.model.head, rows, threads=self.jobs).fastest
+            records[candidate.name] = self._attempt(candidate, seconds, tick)
 
-    def _measuring(self, rows: Rows, labels: FloatArray) -> Ground:
-        """The exact model's answers, needed only when there is something new to measure."""
-        if self._ground is None:
-            from svmfast.evaluation.compare import Entrant, Ground
+        waiting = [candidate for candidate in candidates if candidate.name not in records]
+        return records, run_all(waiting, attempt, self.request.deadline)
 
-            identity = self.folder.identity
-            entrant = Entrant(self.exact, self.model, os.path.getsize(self.exact), None, identity["model"])
-            self._ground = Ground(
-                entrant,
-                rows,
-                labels,
-                threads=self.jobs,
-                repeats=1,
-            )
-        return self._ground
-
-    def _command(self, candidate: Candidate) -> str:
-        return candidate.command(self.exact, self.used_train, self.folder.model(candidate))
-
-    def _attempt(
-        self, candidate: Candidate, seconds: float, rows: Rows, labels: FloatArray
-    ) -> dict[str, Any]:
+    def _attempt(self, candidate: Candidate, seconds: float, tick: Callable[[float], None]) -> Record:
         """Make and measure a candidate, and put on record what came of it, or why nothing did."""
-        path = self.folder.model(candidate)
-        arguments = candidate.filled(self.exact, self.used_train, path)
+        path, jobs = self.folder.model(candidate), str(self.request.jobs)
+        arguments = candidate.filled(self.request.exact, self.sets.train, path)
         try:
-            built = make([*arguments, "-q", "-j", str(self.jobs)], seconds)
-            record = self._measure(path, rows, labels)
-            record["build_seconds"] = built
+            built = make([*arguments, "-q", "-j", jobs], seconds, tick=tick)
+            record = Record(file_hash(path), built)
+            self._measure(candidate, record)
         except OutOfTime:
             raise
-        except (Failed, SvmfastError) as error:
-            record = {"reason": str(error)}
-            if isinstance(error, Failed) and not error.final:
+        except Failed as error:
+            record = Record(reason=str(error), rejected=error.negative)
+            if not error.final:
                 return record  # a full disk or a kill: the next run tries again
+        except SvmfastError as error:
+            record = Record(reason=str(error))
         self.folder.keep(candidate, record)
         return record
 
-    def _measure(self, path: str, rows: Rows, labels: FloatArray) -> dict[str, Any]:
-        from svmfast.evaluation.compare import Entrant
-        from svmfast.formats.detect import open_model
+    def _measure(self, candidate: Candidate, record: Record) -> None:
+        """Measure a candidate's file, and where its certificate allows it the two models together."""
+        from svmfast.evaluation.ground import Entrant, check_same_question
+        from svmfast.formats.detect import load_model
+        from svmfast.models.polynomial import PolynomialModel
 
-        opened = open_model(path, memory=self.memory)
-        entrant = Entrant(
-            path, opened.model, os.path.getsize(path), None, opened.sha256, opened.provenance.get("source")
+        path = self.folder.model(candidate)
+        model = load_model(path, memory=self.request.memory)
+        check_same_question(Entrant(self.request.exact, self.request.model), Entrant(path, model))
+        losses, built = self.measuring.alone(model), record.build_seconds
+        found = [_Entry(candidate.name, candidate, model, losses, os.path.getsize(path), built)]
+        covered = (losses.certified_percent or 0.0) >= LEAST_CERTIFIED
+        if covered and isinstance(model, PolynomialModel):
+            together, name = self.measuring.backed(model), candidate.name + FALLBACK
+            size = len(with_exact(model, self.request.model))
+            found.append(_Entry(name, candidate, model, together, size, built, backed=True))
+        self._entries[candidate.name] = found
+
+    def _join_all(self) -> list[Missing]:
+        """Put the exact model behind those whose certificate does not; return what is missing for that."""
+        from svmfast.evaluation.frontier_report import Missing
+        from svmfast.formats.detect import model_bytes
+
+        asked = self.request
+        percent = asked.limits.max_diff
+        if percent is None and not asked.limits.balanced:
+            percent = asked.limits.max_loss  # no more accuracy is lost than labels differ
+        # That none differ is not to be shown on any number of rows, and all may differ without a cascade.
+        if JOINING not in asked.methods or asked.model.head.is_regression or not percent or percent >= 100:
+            return []
+        self._joiner = Joiner(
+            asked.model,
+            asked.sha256,
+            self.measuring.choosing.rows,
+            self.measuring.choosing_labels,
+            percent,
+            seed=asked.seed,
+            threads=asked.jobs,
         )
-        ground = self._measuring(rows, labels)
-        ground.check(entrant)
-        row = asdict(ground.row(entrant))
-        found = {"sha256": file_hash(path), "row": row, "rows": len(rows)}
-        if _with_fallback(row):
-            found["bytes_with_exact"] = len(with_exact(opened.model, self.model))
-        return found
+        missing = []
+        for found in list(self._entries.values()):
+            plain = found[0]
+            if len(found) > 1 or not plain.losses.choosing.labels_differing:
+                continue
+            name = plain.name + FALLBACK
+            try:
+                model = self._joiner.join(plain.model)
+            except OptionError as error:
+                return [Missing(f"a candidate{FALLBACK}", JOINING, str(error))]
+            except UnsupportedError as error:
+                missing.append(Missing(name, JOINING, str(error)))
+                continue
+            if model is not None:
+                losses, size = self.measuring.backed(model), len(model_bytes(model))
+                found.append(_Entry(name, plain.candidate, model, losses, size, plain.build_seconds, True))
+        return missing
+
+    def _points(self) -> list[Point]:
+        """Time all that was measured in turn, now that nothing else of ours runs, and return the points."""
+        from svmfast.evaluation.linear import linear_seconds
+        from svmfast.evaluation.pareto import Point
+        from svmfast.evaluation.timing import race
+
+        asked, entries = self.request, [entry for found in self._entries.values() for entry in found]
+        rows = self._timing_rows(self.measuring.choosing.rows)
+        left = asked.end - time.monotonic()
+        calls = {"exact": self._call(None, rows), **{e.name: self._call(e, rows) for e in entries}}
+        seconds, speeds = race(calls, limit_seconds=_bounded(0.25 * left), rounds=FEW_ROUNDS)
+        # Those that may be recommended are to be told apart; of the others a rough figure will do.
+        good = {e.name for e in entries if asked.limits.kept_by(e.losses.choosing) and e.losses.skilled}
+        calls = {name: call for name, call in calls.items() if name == "exact" or name in good}
+        if len(calls) > 1:
+            speeds |= race(calls, limit_seconds=_bounded(0.5 * left))[1]
+        unit = linear_seconds(asked.model.head, rows, threads=asked.jobs).seconds
+        of_exact = self.measuring.of_exact()
+
+        def point(entry: _Entry | None) -> Point:
+            name = entry.name if entry else "exact"
+            losses, speed = entry.losses if entry else of_exact, speeds[name]
+            return Point(
+                name=name,
+                method=entry.candidate.method if entry else "exact",
+                choosing=losses.choosing,
+                confirming=losses.confirming,
+                n_bytes=entry.n_bytes if entry else os.path.getsize(asked.exact),
+                speed=speed,
+                rows_per_second=len(rows) / seconds * speed.ratio,
+                linear_cost=seconds / speed.ratio / unit,
+                linear_cost_counted=losses.linear_cost_counted,
+                certified_percent=losses.certified_percent,
+                skilled=losses.skilled,
+                build_seconds=entry.build_seconds if entry else None,
+                command=self._made_by(entry) if entry else None,
+                use=self._used_by(entry) if entry else None,
+            )
+
+        return [point(None), *map(point, entries)]
+
+    def _confirm_speed(self, best: Point) -> Speed:
+        """Time the chosen model and the exact one once more, on rows and at a time that did not choose it."""
+        from svmfast.evaluation.timing import race
+
+        entry = next(e for found in self._entries.values() for e in found if e.name == best.name)
+        rows = self._timing_rows(self.measuring.confirming.rows)
+        left = self.request.end - time.monotonic()
+        calls = {"exact": self._call(None, rows), best.name: self._call(entry, rows)}
+        return race(calls, limit_seconds=_bounded(left))[1][best.name]
+
+    def _timing_rows(self, rows: Rows) -> Rows:
+        """Return as many rows as tell speeds apart in a time that allows for many rounds."""
+        import numpy as np
+
+        rate = len(self.measuring.choosing) / max(self.measuring.exact_seconds, 1e-9)
+        n = max(LEAST_SAMPLE, min(len(rows), int(rate * SAMPLE_SECONDS)))
+        order = np.random.default_rng(self.request.seed).permutation(len(rows))
+        return rows.take(np.sort(np.resize(order, n)))  # again and again where there are fewer
+
+    def _call(self, entry: _Entry | None, rows: Rows) -> Callable[[], object]:
+        from svmfast.models.answer import answer
+
+        model = self.request.model if entry is None else entry.model
+        threads = self.request.jobs
+        if entry is None or not entry.backed:
+            return partial(answer, model, rows, threads=threads)
+        return partial(answer, model, rows, exact=self.request.model, threads=threads)
+
+    def _command(self, candidate: Candidate) -> str:
+        return candidate.command(self.request.exact, self.sets.train, self.folder.model(candidate))
+
+    def _made_by(self, entry: _Entry) -> str:
+        path = self.folder.model(entry.candidate)
+        if not entry.backed:
+            return self._command(entry.candidate)
+        if _is_cascade(entry.model):
+            assert self._joiner is not None
+            choosing = os.fspath(self.folder.path / CHOOSE_PART)
+            join = self._joiner.command(path, self.request.exact, choosing, path + "+exact")
+            return f"{self._command(entry.candidate)} && {join}"
+        # Named so, the model holds the exact one: it falls back by itself, and so does the recommended copy.
+        words = entry.candidate.filled(self.request.exact, self.sets.train, path + "+exact")
+        return shell_line(["svmfast", *words, EMBED])
+
+    def _used_by(self, entry: _Entry) -> str:
+        path = self.folder.model(entry.candidate)
+        if entry.backed and _is_cascade(entry.model):
+            path += "+exact"
+        words = ["svmfast", "predict", "DATA", path, "OUT"]
+        if entry.backed and not _is_cascade(entry.model):
+            words += ["--exact", self.request.exact]
+        return shell_line(words)
 
     def content(self, point: Point) -> bytes:
         """Return the file of a point; where the exact model stands behind it, a file that has it inside."""
-        from svmfast.formats.detect import load_model, model_bytes
+        from svmfast.formats.detect import model_bytes
+        from svmfast.models.polynomial import PolynomialModel
 
-        name = point.name.removesuffix(FALLBACK)
-        if name == point.name:
-            return (self.folder.models / name).read_bytes()
-        if name in self._joined:
-            return model_bytes(self._joined[name].model)
-        return with_exact(load_model(self.folder.models / name, memory=self.memory), self.model)
-
-    def _points(self, candidate: Candidate, record: dict[str, Any]) -> list[Point]:
-        """A candidate's point, and where it can fall back a second one: with the exact model for the rest."""
-        if "row" not in record:
-            return []
-        row, n, built = record["row"], record["rows"], record["build_seconds"]
-        path, made = self.folder.model(candidate), self._command(candidate)
-        use = shell_line(["svmfast", "predict", "DATA", path, "OUT"])
-        plain = self._point(candidate.name, candidate.method, row, n, built, made, use)
-        from svmfast.evaluation.score import percent
-
-        name, whole = candidate.name + FALLBACK, f"{path}+exact"
-        joined = self._joined.get(candidate.name)
-        if joined is not None and self._joiner is not None:
-            both = {
-                **row,
-                "labels_differing_percent": joined.differing_percent,
-                "linear_cost_counted": None,
-                "n_bytes": joined.n_bytes,
-                "accuracy": joined.accuracy,
-            }
-            join = self._joiner.command(path, self.exact, self.used_test, self.reading, whole)
-            made, use = f"{made} && {join}", shell_line(["svmfast", "predict", "DATA", whole, "OUT"])
-            return [plain, self._point(name, candidate.method, both, n, built, made, use)]
-        if not _with_fallback(row):
-            return [plain]
-        both = {
-            **row,
-            "labels_differing_percent": percent(row["labels_differing_with_fallback"], n),
-            "linear_cost_counted": None,
-            "n_bytes": record["bytes_with_exact"],
-            "accuracy": row["accuracy_with_fallback"],
-        }
-        # Named so, the model holds the exact one: it falls back by itself, and so does the recommended copy.
-        made = shell_line(["svmfast", *candidate.filled(self.exact, self.used_train, whole), EMBED])
-        use = shell_line([*("svmfast", "predict", "DATA", path, "OUT"), "--exact", self.exact])
-        return [plain, self._point(name, candidate.method, both, n, built, made, use)]
-
-    def _point(
-        self,
-        name: str,
-        method: str,
-        row: dict[str, Any],
-        n: int,
-        built: float | None = None,
-        made: str | None = None,
-        use: str | None = None,
-    ) -> Point:
-        from svmfast.evaluation.pareto import Point
-
-        differing = row["labels_differing_percent"]
-        return Point(
-            name=name,
-            method=method,
-            differing_percent=row["values_differing_percent"] if differing is None else differing,
-            accuracy=row["accuracy"],
-            mse=row["mse"],
-            n_bytes=row["n_bytes"],
-            rows_per_second=n / self._seconds[name],
-            speedup=self._seconds["exact"] / self._seconds[name],
-            linear_cost=self._seconds[name] / self._linear_seconds,
-            linear_cost_counted=row["linear_cost_counted"],
-            certified_percent=row["certified_percent"],
-            build_seconds=built,
-            command=made,
-            use=use,
-        )
+        entry = next(e for found in self._entries.values() for e in found if e.name == point.name)
+        if not entry.backed:
+            return (self.folder.models / point.name).read_bytes()
+        if isinstance(entry.model, PolynomialModel):
+            return with_exact(entry.model, self.request.model)
+        return model_bytes(entry.model)
 
 
-#: The exact model's place among the records.
-_EXACT = Candidate("exact", "exact", 0, ())
+def _bounded(seconds: float) -> float:
+    return min(MOST_RACE, max(LEAST_RACE, seconds))
+
+
+def _is_cascade(model: Model) -> bool:
+    from svmfast.models.cascade import CascadeModel
+
+    return isinstance(model, CascadeModel)
+
+
+def with_exact(model: PolynomialModel, exact: KernelExpansion) -> bytes:
+    """Return a certified model's file with the exact one inside, as ``--embed-exact`` makes it."""
+    from svmfast.formats.detect import model_bytes
+
+    return model_bytes(replace(model, embedded_exact=exact))

@@ -20,6 +20,8 @@ STYLES = {
     "dcpred": ("#E69F00", "P"),
     "linear": ("#555555", "X"),
 }
+#: Of a method that has none of its own.
+_PLAIN = ("#000000", "v")
 #: What thick and thin edges say, shown in grey.
 _MEANING: dict[str, dict[str, Any]] = {
     "+ exact": {"marker": "o", "markersize": 9, "markeredgewidth": 2.2},
@@ -49,7 +51,9 @@ def draw(found: Frontier) -> dict[str, bytes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(rules):
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # no matplotlibrc, of the user or beside the model, has a say in the figure
+        matplotlib.rcParams.update(rules)
         figure = Figure(figsize=(9.5, 8), layout="constrained")
         FigureCanvasAgg(figure)
         upper, lower = figure.subplots(2, 1, sharex=True)
@@ -70,12 +74,15 @@ def draw(found: Frontier) -> dict[str, bytes]:
 
 
 def _title(found: Frontier) -> str:
-    name = shown(found.exact.replace("\\", "/").rsplit("/", 1)[-1])
-    where = "rows held out" if found.held_out else f"rows of {shown(found.test.rsplit('/', 1)[-1])}"
-    text = f"{name}: {found.rows:,} {where}, {found.threads} thread{'s' * (found.threads != 1)}"
-    best = found.recommended
-    if best is not None:
-        text += f"\nrecommended: {best.name}, {best.speedup:.3g} times as fast ({found.limits})"
+    name, source = (
+        shown(path.replace("\\", "/").rsplit("/", 1)[-1]) for path in (found.exact, found.origin.source)
+    )
+    where = "of" if found.origin.test else "held out of"
+    threads = f"{found.threads} thread{'s' * (found.threads != 1)}"
+    text = f"{name}: {found.origin.confirming:,} confirming rows {where} {source}, {threads}"
+    best, speed = found.recommended, found.confirmed_speed
+    if best is not None and speed is not None:
+        text += f"\nrecommended: {best.name}, {speed.ratio:.3g} times as fast ({found.limits})"
     return text
 
 
@@ -85,14 +92,16 @@ def _others(found: Frontier) -> list[Point]:
 
 def _scatter(axes: Any, found: Frontier, height: Any) -> None:
     """Every point; full where no other beats it, hollow else; thick with the exact model behind it."""
-    for method, (colour, marker) in STYLES.items():
+    used = {point.method for point in found.points} - {"exact"}
+    for method in [*(known for known in STYLES if known in used), *sorted(used - set(STYLES))]:
+        colour, marker = STYLES.get(method, _PLAIN)
         first = True
         for point, front in zip(found.points, found.on_front, strict=True):
             if point.method != method:
                 continue
             fallback = point.name.endswith("+ exact")
             axes.plot(
-                point.speedup,
+                point.speed.ratio,
                 height(point),
                 linestyle="none",
                 marker=marker,
@@ -111,7 +120,7 @@ def _scatter(axes: Any, found: Frontier, height: Any) -> None:
     best = found.recommended
     if best is not None:
         axes.plot(
-            best.speedup,
+            best.speed.ratio,
             height(best),
             linestyle="none",
             marker="o",
@@ -129,7 +138,8 @@ def _quality(axes: Any, found: Frontier) -> None:
     """Accuracy, or mean squared error, better on top."""
 
     def value(point: Point) -> float:
-        known = point.mse if found.regression else point.accuracy
+        worth = point.confirming.quality
+        known = worth.mse if found.regression else worth.accuracy
         return math.nan if known is None else known
 
     sign = -1.0 if found.regression else 1.0
@@ -179,15 +189,17 @@ def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
 
     Returns the height of a point.
     """
-    shares = [point.differing_percent for point in _others(found) if point.differing_percent > 0]
+    shares = [
+        point.confirming.differing.value for point in _others(found) if point.confirming.differing.value > 0
+    ]
     lowest = max(_LOWEST_SHARE, min(shares, default=1.0))
-    limit = found.limits.max_differing_percent
+    limit = found.limits.max_diff
     if limit:
         lowest = min(lowest, limit)
     none = 10 ** (math.floor(math.log10(lowest)) - 0.6)
 
     def height(point: Point) -> float:
-        return max(point.differing_percent, none)
+        return max(point.confirming.differing.value, none)
 
     _scatter(axes, found, height)
     axes.set_yscale("log")
@@ -218,14 +230,16 @@ def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
 def _name_points(axes: Any, found: Frontier, height: Callable[[Point], float]) -> None:
     """Name the points that no other beats, closest to the exact model first, where there is room for it."""
     axes.figure.canvas.draw()
-    where = {point.name: axes.transData.transform((point.speedup, height(point))) for point in _others(found)}
+    where = {
+        point.name: axes.transData.transform((point.speed.ratio, height(point))) for point in _others(found)
+    }
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in where.values()]
     best = found.recommended
     if best is not None:
         x, y = where[best.name]
         axes.annotate(
             best.name,
-            (best.speedup, height(best)),
+            (best.speed.ratio, height(best)),
             xytext=(0, 14),
             textcoords="offset points",
             ha="center",
@@ -234,7 +248,9 @@ def _name_points(axes: Any, found: Frontier, height: Callable[[Point], float]) -
         )
         taken.append((x - 4 * len(best.name), y - 12, x + 4 * len(best.name), y + 34))
     pairs = zip(found.points, found.on_front, strict=True)
-    for point in sorted((p for p, front in pairs if front), key=lambda p: (p.differing_percent, -p.speedup)):
+    for point in sorted(
+        (p for p, front in pairs if front), key=lambda p: (p.confirming.differing.value, -p.speed.ratio)
+    ):
         if point.name not in where or point == best:
             continue
         text = point.name.removeprefix(f"{point.method}-") if point.name != point.method else ""
@@ -243,8 +259,8 @@ def _name_points(axes: Any, found: Frontier, height: Callable[[Point], float]) -
         if any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3] for t in taken):
             continue
         taken.append(box)
-        colour = STYLES[point.method][0]
-        place = (point.speedup, height(point))
+        colour = STYLES.get(point.method, _PLAIN)[0]
+        place = (point.speed.ratio, height(point))
         axes.annotate(text, place, (6, 4), textcoords="offset points", fontsize=7.5, color=colour)
 
 
@@ -255,8 +271,8 @@ def _speeds(axes: Any, found: Frontier) -> None:
     )
     exact = found.points[0]
     # A bare linear product, without labels or a model around it.
-    linear = exact.linear_cost / exact.speedup
-    speeds = [point.speedup for point in found.points] + [linear]
+    linear = exact.linear_cost / exact.speed.ratio
+    speeds = [point.speed.ratio for point in found.points] + [linear]
     low, high = min(speeds) / 1.5, max(speeds) * 1.5
     axes.set_xlim(low, high)
     decades = [10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]

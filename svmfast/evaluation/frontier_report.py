@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from svmfast.evaluation.pareto import Limits, Point
-from svmfast.evaluation.report import markdown, percent, times
+from svmfast.display import shown
+from svmfast.evaluation.frontier_words import gain, losses, nearest_miss, rule, timing, unstated
+from svmfast.evaluation.loss import Estimate
+from svmfast.evaluation.pareto import Limits, Point, nearest
+from svmfast.evaluation.report import WIDTH, aligned, markdown, percent, times
+from svmfast.evaluation.skill import Skill
+from svmfast.evaluation.timing import Speed
 
 
 @dataclass(frozen=True)
@@ -21,98 +26,222 @@ class Missing:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where the three sets of rows come from.
+
+    Attributes
+    ----------
+    train : str
+        What EXACT was trained on.
+    test : str or None
+        What the choosing and the confirming rows are halves of; None: parts of `train`.
+    trained_rows : int
+        In `train`.
+    trained_skill, unseen_skill : Skill
+        EXACT's, on some rows of `train`, and on the choosing and confirming rows together.
+    choosing, confirming : int
+        Rows.
+    """
+
+    train: str
+    test: str | None
+    trained_rows: int
+    trained_skill: Skill
+    unseen_skill: Skill
+    choosing: int
+    confirming: int
+
+    @property
+    def source(self) -> str:
+        """The file of the choosing and confirming rows."""
+        return self.test or self.train
+
+
+@dataclass(frozen=True)
 class Frontier:
     """All that ``svmfast frontier`` found.
 
     Attributes
     ----------
-    exact, train, test : str
-        Paths as they were given; `test` is the held-out part where none was.
-    held_out : bool
-    rows, features, threads, seed : int
-    regression : bool
+    exact : str
+        Path as it was given.
+    origin : Origin
+    features, threads, seed : int
     points : sequence of Point
         The exact model first.
     on_front : sequence of bool
         For each point: does no other beat it.
     missing : sequence of Missing
     limits : Limits
-    recommended : Point or None
+    chosen : Point or None
+        The one to take by the choosing rows; None: none is better than the exact model.
+    confirmed_speed : Speed or None
+        Of the chosen one, timed once more.
     complete : bool
         Every candidate had its turn within the time limit.
     version : str
     """
 
     exact: str
-    train: str
-    test: str
-    held_out: bool
-    rows: int
+    origin: Origin
     features: int
     threads: int
     seed: int
-    regression: bool
     points: Sequence[Point]
     on_front: Sequence[bool]
     missing: Sequence[Missing]
     limits: Limits
-    recommended: Point | None
+    chosen: Point | None
+    confirmed_speed: Speed | None
     complete: bool
     version: str
 
+    @property
+    def regression(self) -> bool:
+        """Whether the exact model gives values, not labels."""
+        return self.limits.regression
+
+    @property
+    def refuted(self) -> str | None:
+        """Why the chosen model is not to be taken after all: ``limits``, ``speed``, or None.
+
+        The confirming rows show that it breaks a limit, or timed once more it is neither faster nor smaller.
+        """
+        if self.chosen is None or self.confirmed_speed is None:
+            return None
+        if self.limits.refuted_by(self.chosen.confirming):
+            return "limits"
+        slower = self.confirmed_speed.ratio <= 1 and self.chosen.n_bytes >= self.points[0].n_bytes
+        return "speed" if slower else None
+
+    @property
+    def recommended(self) -> Point | None:
+        """The model to take; None: the exact one."""
+        return None if self.refuted else self.chosen
+
 
 def as_dict(found: Frontier) -> dict[str, Any]:
-    """Return plain values for JSON."""
-    values = asdict(found)
-    values["points"] = [
-        {**asdict(point), "pareto": front} for point, front in zip(found.points, found.on_front, strict=True)
-    ]
-    del values["on_front"]
-    return values
+    """Return plain values for JSON; docs/frontier.md says what every key means."""
+    origin = found.origin
+    task = "regression" if found.regression else "classification"
+
+    def model(point: Point, front: bool | None = None) -> dict[str, Any]:
+        values = {
+            "name": point.name,
+            "method": point.method,
+            "bytes": point.n_bytes,
+            "speedup": point.speed.ratio,
+            "speedup_interval": [point.speed.low, point.speed.high],
+            "rows_per_second": point.rows_per_second,
+            "linear_cost": point.linear_cost,
+            "linear_cost_counted": point.linear_cost_counted,
+            "certified_percent": point.certified_percent,
+            "choosing": point.choosing.as_dict(),
+            "confirming": point.confirming.as_dict(),
+            "build_seconds": point.build_seconds,
+            "command": point.command,
+            "use": point.use,
+        }
+        return values if front is None else {**values, "pareto": front}
+
+    chosen: dict[str, Any] = {}
+    if found.chosen is not None and found.confirmed_speed is not None:
+        speed = found.confirmed_speed
+        chosen = {
+            **model(found.chosen),
+            "confirmed_speedup": speed.ratio,
+            "confirmed_speedup_interval": [speed.low, speed.high],
+            "limits_shown": found.limits.shown_by(found.chosen.confirming)
+            if found.limits.of_quality
+            else None,
+        }
+    return {
+        "exact": found.exact,
+        "task": task,
+        "row_sets": {
+            "trained": {
+                "path": origin.train,
+                "rows": origin.trained_rows,
+                **_of_exact(origin.trained_skill, task),
+            },
+            "choosing": {"path": origin.source, "rows": origin.choosing},
+            "confirming": {"path": origin.source, "rows": origin.confirming},
+            "held_out_of_training": origin.test is None,
+        },
+        "features": found.features,
+        "threads": found.threads,
+        "seed": found.seed,
+        "limits": {
+            "max_diff_percent": found.limits.max_diff,
+            "max_loss_percent": found.limits.max_loss,
+            "metric": "mse"
+            if found.regression
+            else "balanced-accuracy"
+            if found.limits.balanced
+            else "accuracy",
+            "max_bytes": found.limits.max_bytes,
+            "max_cost": found.limits.max_cost,
+        },
+        "rule": rule(found.limits),
+        "models": [model(*pair) for pair in zip(found.points, found.on_front, strict=True)],
+        "missing": [asdict(one) for one in found.missing],
+        "recommended": chosen if found.recommended else None,
+        "refuted": {**chosen, "by": found.refuted} if found.refuted else None,
+        "complete": found.complete,
+    }
 
 
-def cells(found: Frontier) -> tuple[list[str], list[list[str]]]:
+def _of_exact(known: Skill, task: str) -> dict[str, Any]:
+    return {"sampled": known.rows, "mse" if task == "regression" else "accuracy": known.found}
+
+
+#: Head, cell, and whether only the report in the folder has it.
+_COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
+    ("", lambda point: "", False),  # a star
+    ("accuracy", lambda point: percent(point.confirming.quality.accuracy, 2), False),
+    ("balanced", lambda point: percent(point.confirming.quality.balanced_accuracy, 2), True),
+    ("MSE", lambda point: _number(point.confirming.quality.mse), False),
+    ("differ", lambda point: percent(point.confirming.differing.value, 3), False),
+    ("interval", lambda point: _interval(point.confirming.differing), True),
+    ("choosing", lambda point: percent(point.choosing.differing.value, 3), False),
+    ("bytes", lambda point: f"{point.n_bytes:,}", False),
+    ("speed-up", lambda point: ("" if point.speed.narrow else "~") + times(point.speed.ratio), False),
+    ("rows/s", lambda point: f"{float(f'{point.rows_per_second:.3g}'):,.0f}", True),
+    ("cost", lambda point: times(point.linear_cost), True),
+    ("counted", lambda point: times(point.linear_cost_counted), False),
+    ("certified", lambda point: percent(point.certified_percent, 2), False),
+    ("built in", lambda point: "-" if point.build_seconds is None else f"{point.build_seconds:.1f} s", True),
+)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _interval(known: Estimate) -> str:
+    return f"{known.low:.3g}% to {known.high:.3g}%"
+
+
+def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:
     """Return the heads and lines of the table; a star marks the points that no other beats."""
-    heads = [
-        "model",
-        "",
-        "MSE" if found.regression else "accuracy",
-        "difference" if found.regression else "differ",
-        "bytes",
-        "rows/s",
-        "speed-up",
-        "cost",
-        "counted",
-        "certified",
-        "built in",
-    ]
-    lines = []
-    for point, front in zip(found.points, found.on_front, strict=True):
-        built = "-" if point.build_seconds is None else f"{point.build_seconds:.1f} s"
-        quality = f"{point.mse:.4g}" if found.regression else percent(point.accuracy, 2)
-        lines.append(
-            [
-                point.name,
-                "*" if front else "",
-                quality,
-                percent(point.differing_percent, 3),
-                f"{point.n_bytes:,}",
-                f"{float(f'{point.rows_per_second:.3g}'):,.0f}",
-                times(point.speedup),
-                times(point.linear_cost),
-                times(point.linear_cost_counted),
-                percent(point.certified_percent, 2),
-                built,
-            ]
+    columns = [["model", *(point.name for point in found.points)]]
+    for head, get, detail in _COLUMNS:
+        column = (
+            ["*" if front else "" for front in found.on_front] if not head else list(map(get, found.points))
         )
-    return heads, lines
+        if set(column) != {"-"} and (wide or not detail):
+            columns.append([head, *column])
+    heads, *lines = zip(*columns, strict=True)
+    return list(heads), [list(line) for line in lines]
 
 
 _LEGEND = (
-    "* no other model is at once as close to the exact one, as fast and as small. differ: {what}. "
-    "cost: time over a linear model's; counted: multiply-adds over a linear model's. + exact: the exact "
-    "model answers what is not certified, or by a promise of cascade what the model is not sure of; made and "
-    "chosen on these very rows, so look at the winner once more on others."
+    "All figures but one are of the confirming rows, which chose nothing. differ: {what}; interval: with "
+    "95 % confidence; choosing: the same figure on the choosing rows, by which the recommendation is "
+    "made. speed-up: over the exact model, ~ where its 95 % interval is wider than a tenth. cost: time "
+    "over a linear model's; counted: multiply-adds over a linear model's. * no other model is at once as "
+    "close to the exact one, as fast and as small. + exact: the exact model answers what is not "
+    "certified, or what a cascade is not sure of; how sure it must be is chosen on the choosing rows."
 )
 
 
@@ -127,26 +256,65 @@ def legend(found: Frontier) -> str:
 
 
 def title(found: Frontier) -> str:
-    """Say on what was measured."""
+    """Say what was approximated, and how."""
     threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
-    rows = f"{found.rows:,} rows, {found.features:,} features; {threads}"
-    where = f"{found.rows:,} rows held out of {found.train}" if found.held_out else found.test
-    return f"{found.exact} on {where}: {rows}"
+    exact = found.points[0]
+    rate = float(f"{exact.rows_per_second:.3g}")
+    size = f"{exact.n_bytes:,} bytes, {found.features:,} features"
+    return f"{found.exact}: {size}, {rate:,.0f} rows a second; {threads}"
+
+
+def origins(found: Frontier) -> list[str]:
+    """Name the three sets of rows."""
+    origin = found.origin
+    known = origin.trained_skill
+    how = f"MSE {known.found:.4g}" if found.regression else f"{known.found:.2f}%"
+    where = f"of {origin.source}" if origin.test else f"held out of {origin.train}"
+    seen = how if known.rows == origin.trained_rows else f"{how} (on {known.rows:,} of them)"
+    lines = [
+        f"trained on  {origin.trained_rows:,} rows of {origin.train}; the exact model there: {seen}",
+        f"choosing    {origin.choosing:,} rows {where}: which model, and how sure a cascade must be",
+        f"confirming  {origin.confirming:,} other rows {where}: the figures below",
+    ]
+    if origin.test is None:
+        lines.append(
+            "note        the exact model was trained on all these rows and answers them better than others; "
+            "give --test for rows that it has not seen"
+        )
+    return lines
 
 
 def verdict(found: Frontier) -> list[str]:
-    """Return the lines that say what to do: the model, and the command that makes it."""
-    best = found.recommended
+    """Return the lines that say what to do: the model, what it loses, and the command that makes it."""
+    exact, best, limits = found.points[0], found.chosen, found.limits
     if best is None:
-        said = f"nothing faster or smaller than the exact model keeps to the limits: {found.limits}"
-        return [said if found.complete else f"{said}; not everything was tried, run again to go on"]
-    shrink = found.points[0].n_bytes / best.n_bytes
-    size = f"{shrink:.3g} times smaller" if shrink >= 1 else f"{1 / shrink:.3g} times LARGER"
+        why = f"nothing tried keeps to the limits ({limits}) and is faster or smaller"
+        lines = [f"recommended: the exact model as it is; {why}"]
+        if (near := nearest(found.points, limits)) is not None:
+            lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
+        if not found.complete:
+            lines.append("not everything was tried; run again to go on")
+        return lines
+    assert found.confirmed_speed is not None
+    speed, (first, second) = found.confirmed_speed, losses(best, exact, limits)
+    if found.refuted == "limits":
+        why = f"{best.name} keeps to the limits ({limits}) on the choosing rows alone"
+        return [f"recommended: the exact model as it is; {why}", f"refuted: {first}", f"quality: {second}"]
+    if found.refuted:
+        why = f"{best.name} was the fastest when it was chosen, and timed once more it was"
+        return [f"recommended: the exact model as it is; {why} {gain(speed, best, exact)}"]
+    state = "measured"
+    if limits.of_quality:
+        kept = limits.kept_by(best.confirming)
+        state = "confirmed" if limits.shown_by(best.confirming) else "measured" if kept else "not confirmed"
     lines = [
-        f"recommended: {best.name} ({found.limits}): {best.speedup:.3g} times as fast, {size}, "
-        f"{best.differing_percent:.3g}% differ",
-        f"made by: {best.command}",
+        f"recommended: {best.name}, {gain(speed, best, exact)}",
+        f"{state}: {first}",
+        f"quality: {second}",
     ]
+    notes = (("timing", timing(speed)), ("too few rows", unstated(best, limits)))
+    lines += [f"{name}: {text}" for name, text in notes if text is not None]
+    lines += [f"rule: {rule(limits)}", f"made by: {best.command}"]
     if best.use is not None and "--exact" in best.use:
         lines.append(f"used by: {best.use}")
     return lines
@@ -155,38 +323,30 @@ def verdict(found: Frontier) -> list[str]:
 def as_text(found: Frontier) -> str:
     """Return the table in aligned plain text, then what is missing."""
     heads, lines = cells(found)
-    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-    out = []
-    for line in (heads, *lines):
-        aligned = [
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        out.append("  ".join(aligned).rstrip() + "\n")
-    out += [f"{one.name}: {one.reason}\n" for one in found.missing]
-    return "".join(out)
+    table = aligned(heads, lines, WIDTH)
+    return table + "".join(f"{one.name}: {shown(one.reason)}\n" for one in found.missing)
 
 
 def as_markdown(found: Frontier, *, figure: bool = True) -> str:
     """Return the whole report in Markdown, `figure` with the picture beside it."""
-    heads, lines = cells(found)
-    rules = ["---", "---"] + ["---:"] * (len(heads) - 2)
     out = [f"# {markdown(title(found))}", ""]
-    if found.held_out:
-        out += [
-            "The exact model was trained on these rows too, so its accuracy here flatters it; labels that "
-            "differ do not suffer from that. Give --test for rows that nobody saw.",
-            "",
-        ]
-    first, *rest = verdict(found)
-    out += [markdown(first[0].upper() + first[1:] + "."), ""]
-    for line in rest:
-        out += [f"    {line.split(': ', 1)[1]}", ""]
+    for line in origins(found):
+        name, text = line[:12].strip(), line[12:]
+        out.append(f"- {name}: {markdown(text)}")
+    out.append("")
+    for line in verdict(found):
+        name, _, text = line.partition(": ")
+        if name in ("made by", "used by"):
+            out += [f"{name[0].upper()}{name[1:]}:", "", f"    {text}", ""]
+        else:
+            out += [f"**{name[0].upper()}{name[1:]}**: {markdown(text)}." if text else markdown(line), ""]
     if figure:
         out += ["![accuracy and agreement against speed](figure.svg)", ""]
+    heads, lines = cells(found, wide=True)
+    rules = ["---", "---"] + ["---:"] * (len(heads) - 2)
     table = [heads, rules, *lines]
     out += [f"| {' | '.join(map(markdown, line))} |" for line in table]
-    out += ["", legend(found), ""]
+    out += ["", markdown(legend(found)), ""]
     made = [point for point in found.points if point.command and " + " not in point.name]
     if made:
         out += ["## Commands", ""]

@@ -165,7 +165,7 @@ class Ground:
 
     def check(self, other: Entrant) -> None:
         """Raise UnsupportedError where `other` does not answer the exact model's question."""
-        _same_question(self.exact, other)
+        check_same_question(self.exact, other)
 
     def _time_linear(self) -> float:
         head = self.exact.model.head
@@ -185,7 +185,8 @@ class Ground:
         regression = head.is_regression
         seconds, differing = main.timing.seconds, self._differing(main)
         mean_error, max_error = self._errors(model, self._values(model, inside, main))
-        counted = self._counted(model, inside, main.said)
+        open_share = None if inside is None else _open_share(main.said)
+        counted = counted_work(model, self._rows, inside, open_share)
         return Row(
             path=entrant.path,
             kind=model.kind,
@@ -205,7 +206,7 @@ class Ground:
             linear_cost=seconds / self.linear_seconds,
             multiply_adds=counted,
             linear_cost_counted=None if counted is None or not self._unit else counted / self._unit,
-            exact_percent=None if inside is None else 100 * _open_share(main.said),
+            exact_percent=None if open_share is None else 100 * open_share,
             **self._certificate(entrant),
             **self._halves(model, alone, backed),
         )
@@ -253,18 +254,6 @@ class Ground:
         difference = np.abs(decisions - self._reference.decisions)
         return float(difference.mean()), float(difference.max())
 
-    def _counted(self, model: Model, inside: KernelExpansion | None, said: Answer) -> float | None:
-        """Multiply-adds of a row; with an exact model inside those of the rows that it answers as well."""
-        part = model.fast if isinstance(model, CascadeModel) else model
-        if not isinstance(part, CountedModel):
-            return None
-        count = part.multiply_adds(self._rows)
-        if inside is None:
-            return count
-        if model.head.n_functions > 1 and not isinstance(model, CascadeModel):
-            return None  # only the pairs in doubt are evaluated
-        return count + _open_share(said) * inside.multiply_adds(self._rows)
-
     def _certificate(self, entrant: Entrant) -> dict[str, Any]:
         """Return the certificate's figures; it says nothing of another exact model than its own."""
         model = entrant.model
@@ -310,6 +299,31 @@ def inside_exact(model: Model) -> KernelExpansion | None:
     return model.embedded_exact
 
 
+def counted_work(
+    model: Model, rows: Rows, exact: KernelExpansion | None = None, open_share: float | None = None
+) -> float | None:
+    """Return the multiply-adds of a row, if they can be counted.
+
+    Parameters
+    ----------
+    model : Model
+    rows : Rows
+    exact : KernelExpansion, optional
+        Answers what `model` leaves open; its work counts too.
+    open_share : float, optional
+        The share of rows that `exact` answers.
+    """
+    part = model.fast if isinstance(model, CascadeModel) else model
+    if not isinstance(part, CountedModel):
+        return None
+    count = part.multiply_adds(rows)
+    if exact is None or open_share is None:
+        return count
+    if model.head.n_functions > 1 and not isinstance(model, CascadeModel):
+        return None  # only the pairs in doubt are evaluated
+    return count + open_share * exact.multiply_adds(rows)
+
+
 def _open_share(said: Answer) -> float:
     """The share of rows that the exact model answered."""
     assert said.certified is not None
@@ -328,7 +342,8 @@ def _inside_percent(model: Model, rows: Rows) -> float | None:
     return percent(int(np.count_nonzero(model.inside_bound(rows))), len(rows))
 
 
-def _same_question(exact: Entrant, other: Entrant) -> None:
+def check_same_question(exact: Entrant, other: Entrant) -> None:
+    """Raise UnsupportedError where `other` does not answer the question of `exact`."""
     a, b = exact.model.head, other.model.head
     kinds = [_question(head.is_classifier, head.is_regression) for head in (a, b)]
     if kinds[0] != kinds[1]:

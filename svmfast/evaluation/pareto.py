@@ -1,13 +1,18 @@
-"""Which of many models to take: those that no other beats, and the fastest within given limits."""
+"""Which of many models to take: those that no other beats, and the one to recommend within given limits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-#: Less than so many times the exact model's speed is no gain that a busy machine could show twice.
+from svmfast.evaluation.loss import Estimate, Loss
+from svmfast.evaluation.timing import Speed
+
+#: Less than so many times the exact model's speed is no gain worth another model.
 GAIN = 1.5
-#: Speeds of at least this share of the fastest one are taken for equal: two runs differ by as much.
+#: Speeds of at least this share of the fastest one are taken for equal, and the closest model wins.
 AS_FAST = 0.9
 
 
@@ -18,26 +23,24 @@ class Point:
     Attributes
     ----------
     name : str
-        ``compress-125``; with a certificate's fallback to the exact model ``approximate-3 + exact``.
+        ``compress-125``; with the exact model for the rows that it leaves open ``approximate-3 + exact``.
     method : str
         ``exact``, ``linear`` or a conversion.
-    differing_percent : float
-        Classification: rows whose label is not the exact model's. Regression: root mean square difference
-        from its values over their standard deviation.
-    accuracy : float or None
-        Percent; None for regression.
-    mse : float or None
-        None unless regression.
+    choosing, confirming : Loss
+        On the rows by which one is chosen, and on those that confirm it.
     n_bytes : int
         All files that a prediction needs.
-    rows_per_second, speedup : float
-        From parsed rows to labels; over the exact model.
+    speed : Speed
+        Over the exact model's, from parsed rows to labels.
+    rows_per_second : float
     linear_cost : float
         Time over that of a linear model.
     linear_cost_counted : float or None
         Multiply-adds over a linear model's; None where a kind does not count them.
     certified_percent : float or None
-        Rows whose label is provably the exact model's.
+        Confirming rows whose label is provably the exact model's.
+    skilled : bool
+        Better than chance on the choosing rows.
     build_seconds : float or None
     command, use : str or None
         What makes the file, and what predicts with it; None for the exact model.
@@ -45,15 +48,15 @@ class Point:
 
     name: str
     method: str
-    differing_percent: float
-    accuracy: float | None
-    mse: float | None
+    choosing: Loss
+    confirming: Loss
     n_bytes: int
+    speed: Speed
     rows_per_second: float
-    speedup: float
     linear_cost: float
     linear_cost_counted: float | None
     certified_percent: float | None = None
+    skilled: bool = True
     build_seconds: float | None = None
     command: str | None = None
     use: str | None = None
@@ -66,25 +69,69 @@ class Point:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a recommended model must keep to; None: no limit."""
+    """What a recommended model must keep to; None: no limit.
 
-    max_differing_percent: float | None = None
+    Attributes
+    ----------
+    max_diff : float or None
+        Percent of the labels that may differ from the exact model's; regression: root mean square difference
+        over the spread of the exact model's values.
+    max_loss : float or None
+        Percentage points of accuracy that may be lost; regression: percent by which the mean squared error
+        may grow.
+    max_bytes, max_cost : int or None, float or None
+    balanced : bool
+        `max_loss` is of balanced accuracy.
+    regression : bool
+    """
+
+    max_diff: float | None = None
+    max_loss: float | None = None
     max_bytes: int | None = None
     max_cost: float | None = None
+    balanced: bool = False
+    regression: bool = False
 
-    def met_by(self, point: Point) -> bool:
-        """Whether `point` is within all limits."""
-        pairs = (
-            (point.differing_percent, self.max_differing_percent),
-            (point.n_bytes, self.max_bytes),
-            (point.cost, self.max_cost),
-        )
+    @property
+    def of_quality(self) -> bool:
+        """Whether the answers are limited, not only size and cost."""
+        return self.max_diff is not None or self.max_loss is not None
+
+    def lost(self, loss: Loss) -> Estimate:
+        """Return the figure that `max_loss` limits."""
+        return loss.balanced_lost if self.balanced and loss.balanced_lost is not None else loss.lost
+
+    def fits(self, point: Point) -> bool:
+        """Whether `point` is small and cheap enough."""
+        pairs = ((point.n_bytes, self.max_bytes), (point.cost, self.max_cost))
         return all(limit is None or value <= limit for value, limit in pairs)
+
+    def kept_by(self, loss: Loss) -> bool:
+        """Whether the answers are good enough on these rows; that no label differs must be proven."""
+        unproven = self.max_diff == 0 and loss.differing.high > 0
+        return not unproven and not self._beyond(loss, lambda known: known.value)
+
+    def refuted_by(self, loss: Loss) -> bool:
+        """Whether these rows show that a limit is broken: all of the interval lies beyond it."""
+        return self._beyond(loss, lambda known: known.low)
+
+    def shown_by(self, loss: Loss) -> bool:
+        """Whether these rows show that the limits are kept: all of the interval lies within them."""
+        return not self._beyond(loss, lambda known: known.high)
+
+    def _beyond(self, loss: Loss, end: Callable[[Estimate], float]) -> bool:
+        pairs = ((loss.differing, self.max_diff), (self.lost(loss), self.max_loss))
+        return any(limit is not None and not end(known) <= limit for known, limit in pairs)
 
     def __str__(self) -> str:
         parts = []
-        if self.max_differing_percent is not None:
-            parts.append(f"at most {self.max_differing_percent:g}% differing")
+        if self.max_diff is not None:
+            what = "of the values' spread" if self.regression else "of the labels differing"
+            parts.append(f"at most {self.max_diff:g}% {what}{', proven' * (self.max_diff == 0)}")
+        if self.max_loss is not None:
+            what = "balanced accuracy" if self.balanced else "accuracy"
+            more, lost = f"{self.max_loss:g}% more error", f"{self.max_loss:g} points of {what} lost"
+            parts.append(f"at most {more if self.regression else lost}")
         if self.max_bytes is not None:
             parts.append(f"at most {self.max_bytes:,} bytes")
         if self.max_cost is not None:
@@ -95,9 +142,10 @@ class Limits:
 def pareto(points: Sequence[Point]) -> list[bool]:
     """Tell which points no other beats in agreement with the exact model, speed and size together.
 
-    A point is beaten by one that is at least as good in all three and better in one.
+    A point is beaten by one that is at least as good in all three and better in one; agreement is that on the
+    confirming rows.
     """
-    figures = [(p.differing_percent, -p.speedup, float(p.n_bytes)) for p in points]
+    figures = [(p.confirming.differing.value, -p.speed.ratio, float(p.n_bytes)) for p in points]
 
     def beats(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
         return a != b and all(x <= y for x, y in zip(a, b, strict=True))
@@ -106,18 +154,64 @@ def pareto(points: Sequence[Point]) -> list[bool]:
 
 
 def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
-    """Return the fastest point within the limits that gains something over the exact model.
+    """Return the point to take, by the choosing rows alone; None: the exact model, the first of `points`.
 
-    It gains when it is clearly faster (:data:`GAIN`) or smaller; where none is faster, the smallest is
-    taken. Of those as fast as the fastest (:data:`AS_FAST`) it is the one closest to the exact model. None:
-    keep the exact model, which is the first of `points`.
+    A point must be within the limits, better than chance, and a gain over the exact model: clearly faster
+    (:data:`GAIN`) or, where none is, smaller. Under limits of size or cost alone the closest to the exact
+    model is taken, else the fastest: of those as fast as the fastest (:data:`AS_FAST`) the closest.
     """
     exact, *others = points
-    within = [point for point in others if limits.met_by(point)]
-    faster = [point for point in within if point.speedup >= GAIN]
+    within = [p for p in others if limits.fits(p) and limits.kept_by(p.choosing) and p.skilled]
+    faster = [p for p in within if _faster(p)]
+    smaller = [p for p in within if p.n_bytes < exact.n_bytes]
+    if not limits.of_quality and (limits.max_bytes, limits.max_cost) != (None, None):
+        gains = [p for p in within if p in faster or p in smaller]
+        return min(gains, key=_closeness) if gains else None
     if faster:
-        enough = AS_FAST * max(point.speedup for point in faster)
-        as_fast = [point for point in faster if point.speedup >= enough]
-        return min(as_fast, key=lambda point: (point.differing_percent, -point.speedup, point.n_bytes))
-    smaller = [point for point in within if point.n_bytes < exact.n_bytes]
-    return min(smaller, key=lambda point: (point.n_bytes, -point.speedup)) if smaller else None
+        first = fastest(faster)
+        return min((p for p in faster if p is first or _as_fast(p, first)), key=_closeness)
+    return min(smaller, key=lambda p: (p.n_bytes, _closeness(p))) if smaller else None
+
+
+def nearest(points: Sequence[Point], limits: Limits) -> Point | None:
+    """Return the gain over the exact model that comes nearest to the limits; None where nothing is a gain.
+
+    Of those that are small and cheap enough the closest to the exact model, else the smallest.
+    """
+    exact, *others = points
+    gains = [p for p in others if p.skilled and (_faster(p) or p.n_bytes < exact.n_bytes)]
+    fitting = [p for p in gains if limits.fits(p)]
+    if fitting:
+        return min(fitting, key=_closeness)
+    return min(gains, key=lambda p: (p.n_bytes, _closeness(p))) if gains else None
+
+
+def _faster(point: Point) -> bool:
+    return point.speed.ratio >= GAIN and point.speed.low > 1
+
+
+def fastest(points: Sequence[Point]) -> Point:
+    """Return the fastest point; where timing cannot tell, the one of the least work among the fastest."""
+    first = max(points, key=lambda p: p.speed.ratio)
+    rivals = [p for p in points if p.speed.high >= first.speed.low]
+    if any(p.linear_cost_counted is None for p in rivals):
+        return first
+    return min(rivals, key=lambda p: (p.linear_cost_counted, -p.speed.ratio))
+
+
+def _as_fast(point: Point, first: Point) -> bool:
+    """Whether `point` is nearly as fast as `first`; counted work decides what the intervals leave open."""
+    if point.speed.low >= AS_FAST * first.speed.high:
+        return True
+    if point.speed.high < AS_FAST * first.speed.low:
+        return False
+    own, least = point.linear_cost_counted, first.linear_cost_counted
+    if own is None or least is None:
+        return point.speed.ratio >= AS_FAST * first.speed.ratio
+    return AS_FAST * own <= least
+
+
+def _closeness(point: Point) -> tuple[Any, ...]:
+    counted = point.linear_cost_counted
+    work = math.inf if counted is None else counted
+    return point.choosing.differing.value, work, -point.speed.ratio, point.n_bytes, point.name

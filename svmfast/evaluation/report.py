@@ -215,10 +215,15 @@ def as_text(comparison: Comparison, *, wide: bool = False) -> str:
     A model's name that is too long goes on below itself.
     """
     heads, lines = cells(comparison, wide=wide, short=True)
-    return _aligned(heads, lines, None if wide else WIDTH)
+    return aligned(heads, lines, None if wide else WIDTH)
 
 
-def _aligned(heads: list[str], lines: list[list[str]], limit: int | None) -> str:
+def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | None) -> str:
+    """Return a table in plain text, of at most `limit` columns where the figures leave room for it.
+
+    The first cell of a line is on the left, and goes on below itself where it is too long; figures are on the
+    right.
+    """
     widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
     if limit is not None:
         widths[0] = min(widths[0], max(len(heads[0]), limit - sum(width + 2 for width in widths[1:])))

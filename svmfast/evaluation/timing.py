@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
+
+from svmfast.progress import Progress, silent
 
 T = TypeVar("T")
 
@@ -59,31 +61,112 @@ def measure(
     return result, Timing(tuple(samples))
 
 
-def race(
-    calls: Mapping[str, Callable[[], object]], *, rounds: int = 7, limit_seconds: float = 20.0
-) -> dict[str, float]:
-    """Return the fastest seconds of each call; every round makes each once, so that all meet the same load.
+@dataclass(frozen=True)
+class Speed:
+    """How many times as fast as the reference a call is, over samples taken in turn with the reference's.
 
-    Other work on the machine only ever adds time, and comes and goes: medians taken minutes apart compare
-    its load, not the calls.
+    Attributes
+    ----------
+    ratio : float
+        Median of the reference's seconds over the call's, sample by sample.
+    low, high : float
+        With :data:`CONFIDENCE` the median of all such ratios lies between them, whatever their distribution
+        (order statistics, a sign test turned round); 0 and infinity where there are too few samples.
+    samples : int
+    """
+
+    ratio: float
+    low: float
+    high: float
+    samples: int
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the ends of the interval differ by less than a tenth."""
+        return self.high <= NARROW * self.low
+
+
+#: Two speeds a tenth apart can be told apart by intervals no wider than that.
+NARROW = 1.1
+CONFIDENCE = 0.95
+#: A sample repeats a call until it takes so many seconds: clocks and schedulers have a grain.
+_LEAST_SAMPLE = 0.005
+
+
+def median_ratio(ratios: Sequence[float]) -> Speed:
+    """Return the median of ratios and its interval."""
+    ordered = sorted(ratios)
+    n = len(ordered)
+    cut, tail = 0, 0.5**n
+    # The median lies below the k smallest of n with probability P(Binomial(n, 1/2) < k).
+    while tail <= (1 - CONFIDENCE) / 2:
+        cut += 1
+        tail += math.comb(n, cut) * 0.5**n
+    low, high = (ordered[cut - 1], ordered[n - cut]) if cut else (0.0, math.inf)
+    return Speed(statistics.median(ordered), low, high, n)
+
+
+def race(
+    calls: Mapping[str, Callable[[], object]],
+    *,
+    limit_seconds: float = 20.0,
+    rounds: int = 40,
+    progress: Progress = silent,
+) -> tuple[float, dict[str, Speed]]:
+    """Return the median seconds of the first call, the reference, and every call's speed over it.
+
+    Every round takes a sample of each call, with one of the reference not long before, so that both meet the
+    same load: other work comes and goes, and figures taken minutes apart compare the load, not the calls. A
+    call whose interval is narrow drops out; the race ends when all have, or the time is over.
 
     Parameters
     ----------
     calls : mapping of str to callable without arguments
-    rounds : int
-        After one to warm up.
     limit_seconds : float
         Start no further round once so much time is spent; there is always one.
+    rounds : int
+        Most rounds, after one to warm up.
+    progress : callable
     """
     begin = time.perf_counter()
-    fastest = dict.fromkeys(calls, math.inf)
-    for number in range(rounds + 1):
-        if number > 1 and time.perf_counter() - begin > limit_seconds:
+    reference, *others = calls
+    once = {name: _seconds(call) for name, call in calls.items()}
+    # A short sample may fit between two turns of another program where a long one cannot: all are as long.
+    length = max(_LEAST_SAMPLE, once[reference])
+    repeats = {name: max(1, round(length / seconds)) for name, seconds in once.items()}
+
+    def sample(name: str) -> float:
+        start = time.perf_counter()
+        for _ in range(repeats[name]):
+            calls[name]()
+        return max(time.perf_counter() - start, 1e-9) / repeats[name]
+
+    samples: list[float] = []
+    ratios: dict[str, list[float]] = {name: [] for name in others}
+    found = {name: Speed(1.0, 1.0, 1.0, 0) for name in others}
+    running = others
+    for number in range(rounds):
+        spent = time.perf_counter() - begin
+        if number and (spent > limit_seconds or not running):
             break
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            seconds = time.perf_counter() - start
-            if number:
-                fastest[name] = min(fastest[name], seconds)
-    return fastest
+        progress(min(spent, limit_seconds), limit_seconds, "timing")
+        since = math.inf  # seconds since the reference's last sample, in samples of it
+        for name in running or [reference]:
+            if since >= 1:
+                samples.append(sample(reference))
+                since = 0.0
+            if name != reference:
+                seconds = sample(name)
+                ratios[name].append(samples[-1] / seconds)
+                since += seconds * repeats[name] / (samples[-1] * repeats[reference])
+        found |= {name: median_ratio(ratios[name]) for name in running}
+        running = [name for name in running if not found[name].narrow]
+    return statistics.median(samples), {reference: Speed(1.0, 1.0, 1.0, len(samples)), **found}
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    """Warm up, and return the seconds of a call."""
+    call()
+    start = time.perf_counter()
+    call()
+    return max(time.perf_counter() - start, 1e-6)

@@ -1,0 +1,223 @@
+"""The folder of ``svmfast frontier``: what a run is made from, its models, and a record of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from svmfast.cli.frontier_plan import Candidate
+from svmfast.errors import FrontierRecordError, OptionError
+
+#: Folders of another layout are begun again.
+LAYOUT = 3
+#: No file of ours that is read back is larger.
+_MOST_BYTES = 1 << 20
+_MOST_SECONDS = 1e9
+#: What a folder holds that was made from something else; numbers are named.
+_OTHER = {
+    "layout": "made by another version of svmfast",
+    "model": "on another exact model",
+    "train": "on other training data",
+    "test": "on other test data",
+    "reading": "with other options for reading the data",
+    "version": "made by another version of svmfast",
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a candidate: its model's hash and the seconds that took, or why there is none."""
+
+    sha256: str | None = None
+    build_seconds: float | None = None
+    reason: str | None = None
+    rejected: bool = False
+
+
+@dataclass
+class Folder:
+    """``-o DIR``: what a run is made from, its models and its records.
+
+    The identity is what models depend on: inputs by hash, seed, options. A folder of another identity is
+    refused, or begun again where `anew` says so, and each record carries the identity of its run; limits,
+    methods and the time limit may change from run to run.
+    """
+
+    path: Path
+    identity: dict[str, Any]
+    anew: bool = False
+
+    def check(self) -> bool:
+        """Tell whether the folder holds another run; OptionError unless it may be begun again."""
+        place = self.path / "inputs.json"
+        wanted = self._wanted()
+        if not place.exists():
+            return False
+        known = _read(place)
+        for name, value in wanted.items():
+            if known.get(name) == value:
+                continue
+            if self.anew:
+                return True
+            what = _other(name, known.get(name), value)
+            raise OptionError(
+                f"{self.path} holds a run {what}; give another folder with -o, or --anew to begin again in "
+                "this one"
+            )
+        return False
+
+    def open(self) -> None:
+        """Make the folder, or go on in it."""
+        if self.check():  # what is on record first: a model without a record is made again
+            shutil.rmtree(self._records, ignore_errors=True)
+            shutil.rmtree(self.models, ignore_errors=True)
+        self.models.mkdir(parents=True, exist_ok=True)
+        self._records.mkdir(exist_ok=True)
+        self.write("inputs.json", self._wanted())
+
+    def _wanted(self) -> dict[str, Any]:
+        return {"layout": LAYOUT, **self.identity}
+
+    @property
+    def models(self) -> Path:
+        """Where the models are."""
+        return self.path / "models"
+
+    @property
+    def _records(self) -> Path:
+        return self.path / "records"
+
+    def model(self, candidate: Candidate) -> str:
+        """Return the path of a candidate's model."""
+        return os.fspath(self.models / candidate.name)
+
+    def write(self, name: str, values: object) -> None:
+        """Write a JSON file, whole or not at all."""
+        from svmfast.evaluation.json_values import finite
+
+        self.write_bytes(name, (json.dumps(finite(values), indent=2, allow_nan=False) + "\n").encode())
+
+    def write_bytes(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all."""
+        from svmfast.formats.target import write_atomic
+
+        with write_atomic(self.path / name) as out:
+            out.write(content)
+
+    def record(self, candidate: Candidate) -> Record | None:
+        """Return what is known of a candidate; None where it must be made (again).
+
+        Raises
+        ------
+        FrontierRecordError
+            A record that no svmfast has written.
+        """
+        place = self._records / f"{candidate.name}.json"
+        if not os.path.lexists(place):
+            return None
+        known = _read(place)
+        # As it was written: no word of a damaged record is believed. Whoever forges a record can seal it too,
+        # hence the checks of every value.
+        if known.pop("seal", None) != _seal(known):
+            return None
+        if known.pop("run", None) != self._run() or known.pop("arguments", None) != list(candidate.arguments):
+            return None
+        record = _checked(known, place)
+        if record.sha256 is not None and record.sha256 != file_hash(self.model(candidate)):
+            return None
+        return record
+
+    def keep(self, candidate: Candidate, record: Record) -> None:
+        """Put a finished candidate on record."""
+        from dataclasses import asdict
+
+        values = {name: value for name, value in asdict(record).items() if value is not None}
+        content = {"run": self._run(), "arguments": list(candidate.arguments), **values}
+        self.write(f"records/{candidate.name}.json", {**content, "seal": _seal(content)})
+
+    def _run(self) -> str:
+        return _seal(self._wanted())
+
+
+def _other(name: str, known: object, wanted: object) -> str:
+    if name in _OTHER:
+        return _OTHER[name]
+    shown = known if type(known) is int else "another number"
+    return f"with {name} {shown}, this one has {wanted}"
+
+
+def _read(place: Path) -> dict[str, Any]:
+    """Read a JSON object that this program has written."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"'{constant}' is no number")
+
+    if not stat.S_ISREG(os.stat(place).st_mode):
+        raise FrontierRecordError(os.fspath(place), None, "not a regular file", None, _REMOVE)
+    with place.open("rb") as file:
+        text = file.read(_MOST_BYTES + 1)
+    try:
+        found = json.loads(text, parse_constant=refuse) if len(text) <= _MOST_BYTES else None
+        json.dumps(found)  # as deep as can be read, it may be too deep to be sealed
+    except (ValueError, RecursionError) as error:
+        raise FrontierRecordError(os.fspath(place), None, f"damaged: {error}", None, _REMOVE) from error
+    if not isinstance(found, dict):
+        raise FrontierRecordError(os.fspath(place), None, "not a record", None, _REMOVE)
+    return found
+
+
+_REMOVE = "remove it, or give another folder with -o"
+
+
+def _checked(known: dict[str, Any], place: Path) -> Record:
+    """Return the record that the values make; FrontierRecordError where one is not what it should be."""
+    of_a_model = {"sha256", "build_seconds", "rejected"}
+    of_a_failure = {"reason", "rejected"}
+    sha256, seconds, reason = known.get("sha256"), known.get("build_seconds"), known.get("reason")
+    right = {
+        "sha256": isinstance(sha256, str) and re.fullmatch("[0-9a-f]{64}", sha256) is not None,
+        "build_seconds": not isinstance(seconds, bool)
+        and isinstance(seconds, int | float)
+        and 0 <= seconds <= _MOST_SECONDS,
+        "reason": isinstance(reason, str) and 0 < len(reason) <= 10_000,
+        "rejected": isinstance(known.get("rejected"), bool),
+    }
+    names = of_a_failure if "reason" in known else of_a_model
+    for name in sorted(names ^ set(known)) + sorted(names):
+        if name not in names or not right[name]:
+            text = json.dumps(known[name]) if name in known else None
+            what = f"'{name}' is not what svmfast writes there" if name in known else f"no '{name}'"
+            raise FrontierRecordError(os.fspath(place), None, what, text, _REMOVE)
+    return Record(**known)
+
+
+def _seal(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def file_hash(path: str | os.PathLike[str]) -> str | None:
+    """Return the sha256 of a file; None where there is none.
+
+    Raises
+    ------
+    OptionError
+        A pipe or a terminal: it could not be read once more.
+    """
+    digest = hashlib.sha256()
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+            raise OptionError(f"{os.fspath(path)} is not a regular file, and is read more than once")
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except FileNotFoundError:
+        return None
+    return digest.hexdigest()

@@ -1,0 +1,139 @@
+"""The three sets of rows of ``svmfast frontier``: trained on, choosing, confirming."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from svmfast.cli.inputs import read_through
+from svmfast.cli.messages import count, remarks
+from svmfast.cli.options import DataFormat
+from svmfast.errors import UnsupportedError
+from svmfast.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from svmfast.evaluation.frontier_measure import Part
+    from svmfast.formats.svmlight import Dataset
+
+#: Without --test so large a part of TRAIN is held out, half of it to choose and half to confirm, either half
+#: of at most so many rows.
+HELD_OUT, MOST_HELD_OUT = 0.3, 20_000
+#: On so many of the rows that EXACT was trained on it is looked at.
+MOST_SAMPLED = 2_000
+#: Files in DIR.
+TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.part"
+
+
+@dataclass(frozen=True)
+class RowSets:
+    """Rows by what they are for; none is in two of the sets.
+
+    Attributes
+    ----------
+    train : str
+        The file that candidates are trained on.
+    reading : tuple of str
+        Options with which `train` is to be read.
+    trained_rows : int
+        In TRAIN.
+    sample : Part
+        Some of the rows that EXACT was trained on.
+    choosing, confirming : Part
+        Halves of TEST; without TEST parts of TRAIN, which EXACT has seen and the candidates have not.
+    rest : Part or None
+        What stays of TRAIN without TEST.
+    """
+
+    train: str
+    reading: tuple[str, ...]
+    trained_rows: int
+    sample: Part
+    choosing: Part
+    confirming: Part
+    rest: Part | None = field(default=None, repr=False)
+
+    def write(self, folder: Path) -> None:
+        """Write the parts as LIBSVM data: commands read them, and whoever looks at the result once more.
+
+        They are written at every run, so that they are always those of this run's data and seed.
+        """
+        from svmfast.formats.svmlight import write_svmlight
+
+        parts = ((CHOOSE_PART, self.choosing), (CONFIRM_PART, self.confirming), (TRAIN_PART, self.rest))
+        for name, part in parts:
+            if part is None:
+                (folder / name).unlink(missing_ok=True)
+            else:
+                write_svmlight(folder / name, part.rows, part.labels)
+
+
+def read_sets(
+    train: str,
+    test: str | None,
+    folder: Path,
+    *,
+    seed: int,
+    how: DataFormat,
+    jobs: int,
+    quiet: bool,
+    progress: Progress = silent,
+) -> RowSets:
+    """Read the data and divide it; equal data and seed give equal sets.
+
+    Parameters
+    ----------
+    train : str
+        What EXACT was trained on.
+    test : str or None
+        Rows that it has not seen; half of them choose, the other half confirms.
+    folder : Path
+        Where the parts are going to be.
+
+    Raises
+    ------
+    UnsupportedError
+        Too few rows.
+    """
+    import numpy as np
+
+    from svmfast.evaluation.frontier_measure import Part
+
+    rng = np.random.default_rng(seed)
+    dataset = _read(test or train, how, jobs, quiet)
+    n = len(dataset.rows)
+    order = rng.permutation(n)
+    half = n // 2 if test else min(MOST_HELD_OUT, int(n * HELD_OUT / 2))
+    if not half:
+        instead = "give more" if test else "give --test"
+        raise UnsupportedError(
+            f"{test or train} has {count(n, 'row')}, too few to choose by some and confirm by others", instead
+        )
+    last = n if test else 2 * half
+
+    def part(which: np.ndarray) -> Part:
+        kept = np.sort(which)  # in the order of the file: labels keep their order of first occurrence
+        return Part(dataset.rows.take(kept), dataset.labels[kept])
+
+    choosing, confirming = part(order[:half]), part(order[half:last])
+    if test is None:
+        rest = part(order[last:])
+        sample = part(order[last : last + MOST_SAMPLED])
+        return RowSets(os.fspath(folder / TRAIN_PART), (), n, sample, choosing, confirming, rest)
+    from svmfast.methods.row_sample import RowSample
+
+    some = RowSample(MOST_SAMPLED, seed)
+    for block in read_through(train, how, jobs, progress):
+        remarks((f"{train}: {note}" for note in block.notes.messages()), quiet)
+        some.add(block.rows, block.labels)
+    reading = tuple(f"--{name.replace('_', '-')}" for name, given in asdict(how).items() if given)
+    return RowSets(train, reading, some.seen, Part(*some.result()), choosing, confirming)
+
+
+def _read(path: str, how: DataFormat, jobs: int, quiet: bool) -> Dataset:
+    from svmfast.formats.svmlight import read_svmlight
+
+    dataset = read_svmlight(path, threads=jobs, **how.reading())
+    remarks((f"{path}: {note}" for note in dataset.notes.messages()), quiet)
+    return dataset

@@ -1,0 +1,156 @@
+"""What ``svmfast frontier`` measures of a model: its loss on choosing and on confirming rows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.evaluation.ground import counted_work
+from svmfast.evaluation.linear import linear_multiply_adds
+from svmfast.evaluation.loss import Loss, loss, no_loss
+from svmfast.evaluation.score import percent
+from svmfast.evaluation.skill import Skill, skill
+from svmfast.models.answer import answer
+from svmfast.models.base import Model
+from svmfast.models.certified import bounds_its_error, certified_rows, certifies
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import FloatArray, Rows
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows with their true labels or values."""
+
+    rows: Rows
+    labels: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What one model loses on both sets of rows.
+
+    Attributes
+    ----------
+    choosing, confirming : Loss
+    certified_percent : float or None
+        Confirming rows whose label is provably the exact model's.
+    linear_cost_counted : float or None
+        Multiply-adds over a linear model's, by the choosing rows; None where they cannot be counted.
+    skilled : bool
+        Better than chance on the choosing rows.
+    """
+
+    choosing: Loss
+    confirming: Loss
+    certified_percent: float | None
+    linear_cost_counted: float | None
+    skilled: bool
+
+
+@dataclass(frozen=True)
+class _Said:
+    """A model's answer for a set of rows; `sure`, where it has bounds: the rows that it answers itself."""
+
+    predicted: FloatArray
+    sure: NDArray[np.bool_] | None = None
+
+
+class Measuring:
+    """The exact model's answers on both sets, with which those of others are compared.
+
+    Parameters
+    ----------
+    exact : KernelExpansion
+    choosing, confirming : Part
+    threads : int
+
+    Attributes
+    ----------
+    exact_seconds : float
+        What the exact model took for the choosing rows.
+    """
+
+    def __init__(self, exact: KernelExpansion, choosing: Part, confirming: Part, *, threads: int = 1) -> None:
+        self.exact, self.choosing, self.confirming, self._threads = exact, choosing, confirming, threads
+        begin = time.perf_counter()
+        self._exact_said = [answer(exact, choosing.rows, threads=threads).predicted]
+        self.exact_seconds = time.perf_counter() - begin
+        self._exact_said.append(answer(exact, confirming.rows, threads=threads).predicted)
+        self._unit = linear_multiply_adds(exact.head, choosing.rows)
+
+    @property
+    def choosing_labels(self) -> FloatArray:
+        """The exact model's labels of the choosing rows."""
+        return self._exact_said[0]
+
+    @property
+    def exact_skill(self) -> Skill:
+        """How much better than chance the exact model answers both sets."""
+        return skill(
+            np.concatenate(self._exact_said),
+            np.concatenate((self.choosing.labels, self.confirming.labels)),
+            regression=self.exact.head.is_regression,
+        )
+
+    def of_exact(self) -> Losses:
+        """Return the exact model's own line."""
+        lines = [
+            no_loss(said, part.labels, regression=self.exact.head.is_regression)
+            for said, part in zip(self._exact_said, self._parts(), strict=True)
+        ]
+        return Losses(lines[0], lines[1], None, self._counted(self.exact), True)
+
+    def alone(self, model: Model) -> Losses:
+        """Return what `model` loses by itself."""
+        said = [self._answer(model, part) for part in self._parts()]
+        return self._losses(model, said, backed=False)
+
+    def backed(self, model: Model) -> Losses:
+        """Return what `model` loses where the exact model answers the rows that it leaves open."""
+        said = [self._answer(model, part) for part in self._parts()]
+        return self._losses(model, said, backed=True)
+
+    def _parts(self) -> tuple[Part, Part]:
+        return self.choosing, self.confirming
+
+    def _answer(self, model: Model, part: Part) -> _Said:
+        if not bounds_its_error(model) or model.head.is_regression:
+            return _Said(answer(model, part.rows, threads=self._threads).predicted)
+        decisions, bounds = model.certified_values(part.rows, threads=self._threads)
+        return _Said(model.head.predict(decisions), certified_rows(model.head, decisions, bounds))
+
+    def _losses(self, model: Model, said: list[_Said], *, backed: bool) -> Losses:
+        regression = self.exact.head.is_regression
+        found = []
+        for one, exact, part in zip(said, self._exact_said, self._parts(), strict=True):
+            predicted = one.predicted
+            if backed and one.sure is not None:
+                predicted = np.where(one.sure, predicted, exact)
+            if backed and certifies(model) and (predicted == exact).all():
+                found.append(no_loss(predicted, part.labels, regression=regression))  # proven, not estimated
+            else:
+                found.append(loss(predicted, exact, part.labels, regression=regression))
+            if len(found) == 1:
+                skilled = self.exact.head.svm_type == "one_class"
+                skilled = skilled or skill(predicted, part.labels, regression=regression).some
+        first, last = (one.sure for one in said)
+        counted = (
+            self._counted(model, float(np.mean(~first)))
+            if backed and first is not None
+            else self._counted(model)
+        )
+        certified = None
+        if last is not None and certifies(model):
+            certified = percent(int(np.count_nonzero(last)), len(last))
+        return Losses(found[0], found[1], certified, counted, skilled)
+
+    def _counted(self, model: Model, open_share: float | None = None) -> float | None:
+        exact = None if open_share is None else self.exact
+        work = counted_work(model, self.choosing.rows, exact, open_share)
+        return None if work is None or not self._unit else work / self._unit

@@ -1,0 +1,116 @@
+"""The sentences of a recommendation: what is gained, what is lost, by which rule."""
+
+from __future__ import annotations
+
+import math
+
+from svmfast.evaluation.loss import NOTHING, Estimate, Loss
+from svmfast.evaluation.pareto import AS_FAST, Limits, Point
+from svmfast.evaluation.timing import Speed
+from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, trials_needed
+
+
+def gain(speed: Speed, point: Point, exact: Point) -> str:
+    """Say how fast and how large `point` is beside the exact model."""
+    known = f" ({speed.low:.3g} to {speed.high:.3g})" if math.isfinite(speed.high) else ""
+    fast = f"{speed.ratio:.3g} times as fast as the exact model{known}"
+    shrink = exact.n_bytes / point.n_bytes
+    if shrink == 1:
+        return f"{fast} and of its size"
+    return (
+        f"{fast} and {shrink:.3g} times smaller"
+        if shrink > 1
+        else f"{fast} and {1 / shrink:.3g} times LARGER"
+    )
+
+
+def timing(speed: Speed) -> str | None:
+    """Say that a speed is not known well, where that is so."""
+    if not math.isfinite(speed.high):
+        return "too few samples for an interval; give a longer --time-limit"
+    return None if speed.narrow else "too uneven to say more; run again when nothing else runs"
+
+
+def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
+    """Say what `point` loses on the confirming rows: first what is limited by --max-diff, then the rest."""
+    loss, known = point.confirming, exact.confirming
+    rows = f"on {loss.rows:,} confirming rows"
+    if loss.labels_differing is None:
+        return [f"values differ by {_share(loss.differing)} of their spread {rows}", _error(loss, known)]
+    if loss.differing == NOTHING:
+        return [f"no label differs {rows}, and none can: that is proven", _accuracy(loss, known, limits)]
+    return [f"{_share(loss.differing)} of the labels differ {rows}", _accuracy(loss, known, limits)]
+
+
+def unstated(point: Point, limits: Limits) -> str | None:
+    """Say what so few confirming rows cannot show even where no label differs."""
+    loss = point.confirming
+    if (
+        not limits.max_diff
+        or limits.max_diff >= 100
+        or loss.labels_differing != 0
+        or loss.differing == NOTHING
+    ):
+        return None
+    share = limits.max_diff / 100
+    if clopper_pearson(0, loss.rows)[1] <= share:
+        return None
+    needed = trials_needed(share, (1 + CONFIDENCE) / 2)
+    return f"{loss.rows:,} rows cannot show that at most {limits.max_diff:g}% differ; {needed:,} could"
+
+
+def _accuracy(loss: Loss, exact: Loss, limits: Limits) -> str:
+    worth, known = loss.quality, exact.quality
+    assert worth.accuracy is not None
+    accuracy = f"accuracy {worth.accuracy:.4g}% for {known.accuracy:.4g}%, {_points(loss.lost)}"
+    if worth.balanced_accuracy is None or known.balanced_accuracy is None:
+        return accuracy
+    balanced = f"balanced accuracy {worth.balanced_accuracy:.4g}% for {known.balanced_accuracy:.4g}%"
+    if limits.balanced and loss.balanced_lost is not None:
+        return f"{balanced}, {_points(loss.balanced_lost)}; {accuracy}"
+    return f"{accuracy}; {balanced}"
+
+
+def _error(loss: Loss, exact: Loss) -> str:
+    grown = loss.lost
+    word, low, high = (
+        ("more", grown.low, grown.high) if grown.value >= 0 else ("less", -grown.high, -grown.low)
+    )
+    errors = f"mean squared error {loss.quality.mse:.4g} for {exact.quality.mse:.4g}"
+    return f"{errors}, {abs(grown.value):.3g}% {word} ({low:.2g}% to {high:.2g}%)"
+
+
+def _share(known: Estimate) -> str:
+    interval = f"{known.low:.2g}% to {known.high:.2g}% with {CONFIDENCE:.0%} confidence"
+    return f"{known.value:.3g}% ({interval})"
+
+
+def _points(lost: Estimate) -> str:
+    if lost == NOTHING:
+        return "nothing lost"
+    word, low, high = ("lost", lost.low, lost.high) if lost.value >= 0 else ("gained", -lost.high, -lost.low)
+    return f"{abs(lost.value):.2g} points {word} ({low:.2g} to {high:.2g})"
+
+
+def rule(limits: Limits) -> str:
+    """Say by which rule a model is recommended."""
+    if not limits.of_quality and (limits.max_bytes, limits.max_cost) != (None, None):
+        return f"of the models with {limits}, the closest to the exact model on the choosing rows"
+    return (
+        f"of the models with {limits} on the choosing rows, the fastest; of those within {1 - AS_FAST:.0%} "
+        "of the fastest, the closest to the exact model"
+    )
+
+
+def nearest_miss(point: Point) -> str:
+    """Say what the model is like that comes nearest to the limits, by the choosing rows."""
+    loss = point.choosing
+    fast = f"{point.speed.ratio:.3g} times as fast as the exact model"
+    if loss.labels_differing is None:
+        word = "more" if loss.lost.value >= 0 else "less"
+        what = f"{abs(loss.lost.value):.3g}% {word} error, {loss.differing.value:.3g}% of the values' spread"
+    else:
+        word = "lost" if loss.lost.value >= 0 else "gained"
+        lost = f"{abs(loss.lost.value):.3g} points of accuracy {word}"
+        what = f"{loss.differing.value:.3g}% of the labels differing, {lost}"
+    return f"{fast}, {point.n_bytes:,} bytes, {what} on the choosing rows"

@@ -1,0 +1,160 @@
+"""What a model loses against the exact one, measured on rows, with the interval that so many rows allow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from svmfast.evaluation.score import Quality, percent, quality
+from svmfast.rows import FloatArray
+from svmfast.solvers.binomial import clopper_pearson, sum_interval
+
+#: Standard deviations that a 95 % interval of a normal distribution reaches to either side.
+_NORMAL = 1.959964
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure of all rows like these, from some: it lies between `low` and `high` with 95 % confidence."""
+
+    value: float
+    low: float
+    high: float
+
+
+#: Not estimated: known to be nothing.
+NOTHING = Estimate(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A model beside the exact one on the same rows.
+
+    Attributes
+    ----------
+    rows : int
+    quality : Quality
+        Of the model.
+    labels_differing : int or None
+        Rows whose label is not the exact model's; None for regression.
+    differing : Estimate
+        These rows in percent. Regression: root mean square difference from the exact model's values, in
+        percent of their standard deviation.
+    lost : Estimate
+        Accuracy of the exact model less that of the model, in percentage points. Regression: how much larger
+        than the exact model's the mean squared error is, in percent of it.
+    balanced_lost : Estimate or None
+        Balanced accuracy lost, in percentage points; None for regression.
+    """
+
+    rows: int
+    quality: Quality
+    labels_differing: int | None
+    differing: Estimate
+    lost: Estimate
+    balanced_lost: Estimate | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, under the names that ``compare`` uses where it has them."""
+
+        def with_interval(name: str, known: Estimate) -> dict[str, Any]:
+            return {name: known.value, f"{name}_interval": [known.low, known.high]}
+
+        worth = asdict(self.quality)
+        if self.labels_differing is None:
+            return {
+                "rows": self.rows,
+                "mse": worth["mse"],
+                "scc": worth["scc"],
+                **with_interval("values_differing_percent", self.differing),
+                **with_interval("mse_increase_percent", self.lost),
+            }
+        assert self.balanced_lost is not None
+        return {
+            "rows": self.rows,
+            "accuracy": worth["accuracy"],
+            "balanced_accuracy": worth["balanced_accuracy"],
+            "labels_differing": self.labels_differing,
+            **with_interval("labels_differing_percent", self.differing),
+            **with_interval("accuracy_lost_percent", self.lost),
+            **with_interval("balanced_accuracy_lost_percent", self.balanced_lost),
+        }
+
+
+def no_loss(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Loss:
+    """Return the line of answers that are the exact model's own, or are proven to be equal to them."""
+    worth = quality(predicted, target, regression=regression)
+    balanced = None if regression else NOTHING
+    return Loss(len(target), worth, None if regression else 0, NOTHING, NOTHING, balanced)
+
+
+def loss(predicted: FloatArray, exact: FloatArray, target: FloatArray, *, regression: bool) -> Loss:
+    """Return what `predicted` loses against `exact`.
+
+    Parameters
+    ----------
+    predicted, exact, target : (n,) float64
+        The model's labels or values, the exact model's, and the true ones; n > 0.
+    regression : bool
+
+    Notes
+    -----
+    Intervals of labels and accuracies are exact or nearly so for any number of rows
+    (:mod:`svmfast.solvers.binomial`); those of regression rest on the normal distribution of means.
+    """
+    worth = quality(predicted, target, regression=regression)
+    if regression:
+        return _loss_of_values(predicted, exact, target, worth)
+    n = len(target)
+    differs = predicted != exact
+    differing = int(np.count_nonzero(differs))
+    low, high = clopper_pearson(differing, n)
+    estimate = Estimate(percent(differing, n), 100 * low, 100 * high)
+    # Rows that the exact model has right and the model wrong, and the other way round.
+    worse, better = differs & (exact == target), differs & (predicted == target)
+    return Loss(n, worth, differing, estimate, _lost(worse, better, None), _lost(worse, better, target))
+
+
+def _lost(worse: np.ndarray, better: np.ndarray, classes: FloatArray | None) -> Estimate:
+    """Return the percentage points lost: of all rows, or the mean over the classes."""
+    if classes is None:
+        groups = [np.ones(len(worse), dtype=np.bool_)]
+    else:
+        groups = [classes == label for label in np.unique(classes)]
+    weight, terms = 100 / len(groups), []
+    for group in groups:
+        n = int(np.count_nonzero(group))
+        terms.append((weight, int(np.count_nonzero(worse & group)), n))
+        terms.append((-weight, int(np.count_nonzero(better & group)), n))
+    return Estimate(*sum_interval(terms))
+
+
+def _loss_of_values(predicted: FloatArray, exact: FloatArray, target: FloatArray, worth: Quality) -> Loss:
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = (predicted - exact) ** 2
+        spread = (exact - exact.mean()) ** 2
+        errors, exact_errors = (predicted - target) ** 2, (exact - target) ** 2
+    share = _ratio(squares, spread)
+    growth = _ratio(errors, exact_errors)
+    differing = Estimate(*(100 * math.sqrt(max(0.0, end)) for end in (share.value, share.low, share.high)))
+    lost = Estimate(*(100 * (end - 1) for end in (growth.value, growth.low, growth.high)))
+    return Loss(len(target), worth, None, differing, lost, None)
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> Estimate:
+    """Return the ratio of two means over the same rows, with the interval of the delta method."""
+    n = len(above)
+    top, bottom = float(above.mean()), float(below.mean())
+    if not bottom:
+        value = 0.0 if not top else math.inf
+        return Estimate(value, value, value)
+    if not math.isfinite(top):
+        return Estimate(math.inf, math.inf, math.inf)
+    value = top / bottom
+    if n < 2:
+        return Estimate(value, 0.0, math.inf)
+    reach = _NORMAL * float(np.std(above - value * below, ddof=1)) / math.sqrt(n) / bottom
+    return Estimate(value, value - reach, value + reach)

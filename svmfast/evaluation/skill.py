@@ -1,0 +1,79 @@
+"""Whether a model knows anything of the rows that it is asked about: data of another problem show here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmfast.evaluation.score import percent
+from svmfast.rows import FloatArray
+
+#: From so many rows on, accuracy must exceed chance by so many standard deviations.
+_ENOUGH_ROWS, _DEVIATIONS = 50, 2.0
+
+
+@dataclass(frozen=True)
+class Skill:
+    """How much better than chance a model answers.
+
+    Attributes
+    ----------
+    rows : int
+    share : float
+        Classification: the share of what chance leaves to be gained, (accuracy - chance) / (1 - chance),
+        Cohen's kappa. Regression: 1 - mean squared error / variance of the targets. At most 1.
+    found, chance : float
+        Accuracy and what chance gives, in percent; regression: mean squared error and variance.
+    some : bool
+        Better than chance.
+    """
+
+    rows: int
+    share: float
+    found: float
+    chance: float
+    some: bool
+
+
+def skill(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Skill:
+    """Return how much better than chance predictions are.
+
+    Parameters
+    ----------
+    predicted, target : (n,) float64
+        n > 0.
+    regression : bool
+
+    Notes
+    -----
+    Chance deals the same predicted labels out to the rows at random. The variance of the number of right ones
+    is that of Hoeffding's combinatorial central limit theorem (Annals of Mathematical Statistics 22, 1951).
+    Where all targets are of one class, chance cannot be told from skill: any right label counts.
+    """
+    if regression:
+        return _skill_of_values(predicted, target)
+    n = len(target)
+    right = int(np.count_nonzero(predicted == target))
+    labels = np.unique(np.concatenate((predicted, target)))
+    if (target == target[0]).all():
+        return Skill(n, right / n, percent(right, n), 0.0, right > 0)
+    said, true = (
+        np.array([np.count_nonzero(values == label) for label in labels]) / n
+        for values in (predicted, target)
+    )
+    chance = float(said @ true)
+    # Sum over all pairs of rows of the squared centred agreements, by pairs of labels.
+    centred = np.eye(len(labels)) - true[:, None] - said[None, :] + chance
+    variance = n * n * float(said @ (centred**2) @ true) / max(1, n - 1)
+    needed = _DEVIATIONS * math.sqrt(variance) if n >= _ENOUGH_ROWS else 0.0
+    share = (right / n - chance) / (1 - chance) if chance < 1 else 0.0
+    return Skill(n, share, percent(right, n), 100 * chance, right > n * chance + needed)
+
+
+def _skill_of_values(predicted: FloatArray, target: FloatArray) -> Skill:
+    with np.errstate(over="ignore", invalid="ignore"):
+        error, variance = float(np.mean((predicted - target) ** 2)), float(target.var())
+    share = 1 - error / variance if variance else float(error == 0)
+    return Skill(len(target), share, error, variance, share > 0)

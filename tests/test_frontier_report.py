@@ -1,0 +1,183 @@
+"""The sentences of ``svmfast frontier``: what is gained, what is lost, what could not be shown."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from test_pareto import loss
+
+from svmfast.evaluation.frontier_report import (
+    Frontier,
+    Missing,
+    Origin,
+    as_dict,
+    as_markdown,
+    as_text,
+    verdict,
+)
+from svmfast.evaluation.loss import NOTHING, Estimate, Loss
+from svmfast.evaluation.pareto import Limits, Point
+from svmfast.evaluation.score import Quality
+from svmfast.evaluation.skill import Skill
+from svmfast.evaluation.timing import Speed
+
+EVEN, UNEVEN, UNKNOWN = Speed(8.0, 7.8, 8.2, 9), Speed(8.0, 2.0, 20.0, 40), Speed(8.0, 0.0, math.inf, 2)
+EXACT = Point(
+    "exact", "exact", replace(loss(0.0), differing=NOTHING), replace(loss(0.0), differing=NOTHING), 1000,
+    Speed(1.0, 1.0, 1.0, 9), 500.0, 30.0, 30.0,
+)  # fmt: skip
+SMALL = Point(
+    "compress-9", "compress", loss(0.3), loss(0.3, 0.2, 1.5), 100, EVEN, 4000.0, 3.0, 3.0,
+    build_seconds=1.0, command="svmfast compress 'the model'", use="svmfast predict DATA x OUT",
+)  # fmt: skip
+
+
+def found(best: Point | None, limits: Limits, speed: Speed | None = EVEN) -> Frontier:
+    points = [EXACT] if best is None else [EXACT, best]
+    known = Skill(200, 0.8, 91.5, 50.0, True)
+    return Frontier(
+        "m", Origin("train", "test", 300, known, known, 1000, 1000), 7, 2, 0, points, [True] * len(points),
+        [Missing("approximate-2", "approximate", "rejected: 48.6% of the labels differ")], limits, best,
+        speed if best else None, True, "0",
+    )  # fmt: skip
+
+
+def said(best: Point | None, limits: Limits, speed: Speed | None = EVEN) -> dict[str, str]:
+    return dict(line.split(": ", 1) for line in verdict(found(best, limits, speed)))
+
+
+def test_a_recommendation_says_what_is_gained_and_lost() -> None:
+    assert said(SMALL, Limits(0.5)) == {
+        "recommended": "compress-9, 8 times as fast as the exact model (7.8 to 8.2) and 10 times smaller",
+        "confirmed": "0.3% (0.2% to 0.4% with 95% confidence) of the labels differ on 1,000 confirming rows",
+        "quality": "accuracy 89.8% for 90%, 0.2 points lost (0.1 to 0.3); balanced accuracy 78.5% for 80%",
+        "rule": "of the models with at most 0.5% of the labels differing on the choosing rows, the fastest; "
+        "of those within 10% of the fastest, the closest to the exact model",
+        "made by": "svmfast compress 'the model'",
+    }
+    balanced = said(SMALL, Limits(max_loss=2.0, balanced=True))["quality"]
+    assert balanced.startswith("balanced accuracy 78.5% for 80%, 1.5 points lost (1.4 to 1.6); accuracy ")
+
+
+def test_a_larger_model_is_called_larger() -> None:
+    large = replace(SMALL, n_bytes=2600)
+    assert said(large, Limits(0.5))["recommended"].endswith("(7.8 to 8.2) and 2.6 times LARGER")
+
+
+def test_a_speed_that_is_not_known_well_is_called_so() -> None:
+    assert "timing" not in said(SMALL, Limits(0.5))
+    assert said(SMALL, Limits(0.5), UNEVEN)["timing"].startswith("too uneven to say more; ")
+    assert said(SMALL, Limits(0.5), UNKNOWN)["timing"].startswith("too few samples for an interval; ")
+    assert "(" not in said(SMALL, Limits(0.5), UNKNOWN)["recommended"]
+
+
+@pytest.mark.parametrize(
+    ("differing", "state"),
+    [(0.3, "confirmed"), (0.45, "measured"), (0.55, "not confirmed"), (0.7, "refuted")],
+)
+def test_the_confirming_rows_have_the_last_word(differing: float, state: str) -> None:
+    best = replace(SMALL, confirming=loss(differing))
+    lines = said(best, Limits(0.5))
+    assert state in lines
+    assert lines[state].startswith(f"{differing:g}% (")
+    exact = (
+        "the exact model as it is; compress-9 keeps to the limits (at most 0.5% of the labels differing) on"
+    )
+    assert (lines["recommended"] == f"{exact} the choosing rows alone") == (state == "refuted")
+    values = as_dict(found(best, Limits(0.5)))
+    assert (values["recommended"] is None) == (state == "refuted")
+    assert (values["refuted"] or {}).get("by") == ("limits" if state == "refuted" else None)
+    if state != "refuted":
+        assert values["recommended"]["limits_shown"] == (state == "confirmed")
+
+
+def test_what_is_faster_no_more_and_larger_is_not_recommended() -> None:
+    slow, large = Speed(0.9, 0.8, 1.1, 9), replace(SMALL, n_bytes=1100)
+    lines = said(large, Limits(0.5), slow)
+    assert lines["recommended"] == (
+        "the exact model as it is; compress-9 was the fastest when it was chosen, and timed once more it was "
+        "0.9 times as fast as the exact model (0.8 to 1.1) and 1.1 times LARGER"
+    )
+    assert as_dict(found(large, Limits(0.5), slow))["refuted"]["by"] == "speed"
+    assert said(SMALL, Limits(0.5), slow)["recommended"].endswith(" and 10 times smaller")
+
+
+def test_too_few_rows_are_called_so() -> None:
+    few = Loss(
+        95, Quality(accuracy=90.0, balanced_accuracy=90.0), 0, Estimate(0.0, 0.0, 3.8), NOTHING, NOTHING
+    )
+    lines = said(replace(SMALL, confirming=few), Limits(0.5))
+    assert lines["too few rows"] == "95 rows cannot show that at most 0.5% differ; 736 could"
+    assert "measured" in lines
+    assert "too few rows" not in said(SMALL, Limits(0.5))
+    assert "too few rows" not in said(replace(SMALL, confirming=replace(few, differing=NOTHING)), Limits(0.5))
+
+
+def test_a_proof_needs_no_interval() -> None:
+    lines = said(replace(SMALL, confirming=replace(loss(0.0), differing=NOTHING, lost=NOTHING)), Limits(0.5))
+    assert lines["confirmed"] == "no label differs on 1,000 confirming rows, and none can: that is proven"
+    assert "nothing lost" in lines["quality"]
+
+
+def test_under_a_size_the_loss_is_measured() -> None:
+    lines = said(replace(SMALL, confirming=loss(19.7, 12.0)), Limits(max_bytes=2048))
+    assert lines["measured"].startswith("19.7% (")
+    assert "12 points lost" in lines["quality"]
+    assert lines["rule"] == (
+        "of the models with at most 2,048 bytes, the closest to the exact model on the choosing rows"
+    )
+
+
+def test_where_nothing_beats_the_exact_model_it_is_recommended() -> None:
+    assert verdict(found(None, Limits(0.5))) == [
+        "recommended: the exact model as it is; nothing tried keeps to the limits (at most 0.5% of the "
+        "labels differing) and is faster or smaller"
+    ]
+    near = replace(found(None, Limits(0.1)), points=[EXACT, SMALL], on_front=[True, True], complete=False)
+    assert verdict(near)[1:] == [
+        "nearest: compress-9, 8 times as fast as the exact model, 100 bytes, 0.3% of the labels differing, "
+        "0 points of accuracy lost on the choosing rows",
+        "not everything was tried; run again to go on",
+    ]
+
+
+def test_a_regression_is_told_by_its_error() -> None:
+    worth = Quality(mse=2.2, scc=0.5)
+    lost = Loss(400, worth, None, Estimate(5.0, 4.0, 6.0), Estimate(10.0, -1.0, 21.0), None)
+    exact = replace(EXACT, confirming=Loss(400, replace(worth, mse=2.0), None, NOTHING, NOTHING, None))
+    best = replace(SMALL, confirming=lost, choosing=lost)
+    limits = Limits(max_loss=15.0, regression=True)
+    one = replace(found(best, limits), points=[exact, best])
+    lines = dict(line.split(": ", 1) for line in verdict(one))
+    assert (
+        lines["measured"]
+        == "values differ by 5% (4% to 6% with 95% confidence) of their spread on 400 confirming rows"
+    )
+    assert lines["quality"] == "mean squared error 2.2 for 2, 10% more (-1% to 21%)"
+    assert "at most 15% more error on the choosing rows, the fastest" in lines["rule"]
+    gained = replace(lost, lost=Estimate(-3.0, -5.0, 1.0))
+    lines = dict(
+        line.split(": ", 1)
+        for line in verdict(replace(one, points=[exact, best], chosen=replace(best, confirming=gained)))
+    )
+    assert lines["quality"].endswith("3% less (-1% to 5%)")
+
+
+def test_rejected_candidates_are_named_with_their_reason() -> None:
+    one = found(SMALL, Limits(0.5))
+    line = "approximate-2: rejected: 48.6% of the labels differ"
+    assert as_text(one).endswith(f"\n{line}\n")
+    assert f"- {line}" in as_markdown(one)
+    assert as_dict(one)["missing"][0]["reason"] == line.split(": ", 1)[1]
+
+
+def test_reports_are_json_without_what_json_lacks() -> None:
+    from svmfast.evaluation.json_values import finite
+
+    values = json.loads(json.dumps(finite(as_dict(found(SMALL, Limits(0.5), UNKNOWN))), allow_nan=False))
+    assert values["recommended"]["confirmed_speedup_interval"] == [0, None]
+    assert values["row_sets"]["trained"] == {"path": "train", "rows": 300, "sampled": 200, "accuracy": 91.5}
+    assert [one["name"] for one in values["models"]] == ["exact", "compress-9"]
