@@ -168,7 +168,7 @@ def command(
             )
     if embed_exact and certificate == "none":
         raise OptionError("--embed-exact needs the certificate, which says what the exact model must answer")
-    from svmfast.cli.inputs import open_model
+    from svmfast.cli.inputs import open_model, warn_of_scale
     from svmfast.cli.probabilities import outcome
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import model_bytes, save_model
@@ -188,12 +188,14 @@ def command(
     rows = None if calibrate is None else read_svmlight(calibrate, threads=jobs, **how.reading()).rows
     remarks(_foreseen(loaded.model, order, cells, certificate, jobs), quiet)
     with progress_bar(quiet) as progress:
+        sample = _sample(data, seed or 0, how, jobs, progress)
+        warn_of_scale("--data", loaded.model, sample)
         made, report = approximate(
             loaded.model,
             order=order,
             cells=cells,
             center=center,
-            data=_sample(data, seed or 0, how, jobs, progress),
+            data=sample,
             target=TARGET if target_certified is None else target_certified,
             tolerance=tolerance,
             max_bytes=max_bytes,

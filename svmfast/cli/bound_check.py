@@ -198,12 +198,16 @@ def _check_model(
 
 
 def _fitting(blocks: Iterable[Dataset], how: DataFormat, data: str, model: Model) -> Iterator[Rows]:
-    from svmfast.cli.inputs import check_width
+    from svmfast.cli.inputs import check_width, say_scale
+    from svmfast.evaluation.scale import ScaleCheck
 
+    scale = ScaleCheck(model)
     for number, block in enumerate(blocks):
         if number == 0:
             check_width(how, data, model, block.rows)
+        scale.add(block.rows)
         yield block.rows
+    say_scale(data, scale)
 
 
 def _as_dict(report: BoundReport, asked: _Asked) -> dict[str, object]:

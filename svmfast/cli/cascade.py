@@ -108,7 +108,7 @@ def command(
 
     Exit status 1: the rows that decide say that EXACT alone costs no more, and nothing was written.
     """
-    from svmfast.cli.inputs import open_model, read_sample
+    from svmfast.cli.inputs import open_model, read_sample, warn_of_scale
     from svmfast.cli.probabilities import warn_of_cascade
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
@@ -126,6 +126,7 @@ def command(
     warn_of_cascade(fast, exact, given.model, wanted.model)
     with progress_bar(quiet) as progress:
         rows, targets = read_sample(data, max_rows, seed, how, jobs, quiet, progress)
+        warn_of_scale("--data", wanted.model, rows)
         assert rows is not None, "--data is required"
         made, report = join(
             given.model,

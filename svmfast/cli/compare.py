@@ -100,8 +100,9 @@ def command(
     if max_diff is not None and regression:
         raise OptionError("--max-diff counts labels, which regression models do not have")
     dataset, reading = _read(data, how, jobs)
-    from svmfast.cli.inputs import check_width
+    from svmfast.cli.inputs import check_width, warn_of_scale
 
+    warn_of_scale(data, entrants[0].model, dataset.rows)
     for entrant in entrants:
         check_width(how, data, entrant.model, dataset.rows)
     with progress_bar(quiet) as progress:

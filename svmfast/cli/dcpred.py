@@ -8,7 +8,7 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
-from svmfast.cli.inputs import naming_lines, open_model
+from svmfast.cli.inputs import naming_lines, open_model, warn_of_scale
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, Grid, Multiple, Whole
@@ -159,6 +159,8 @@ def command(
         warn_of_labels(source, exact.model, what_is_fitted(exact.model.head, fit))
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
+    if exact is not None:
+        warn_of_scale(dataset.path, exact.model, dataset.rows)
     settings = _settings(task, fit, dataset.rows, None if exact is None else exact.model, given)
     from svmfast.methods import dcpred as method
 

@@ -16,6 +16,7 @@ from svmfast.errors import DataFormatError, RowWidthError, TrainingRowError
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from svmfast.evaluation.scale import ScaleCheck
     from svmfast.formats.detect import LoadedModel
     from svmfast.formats.source import SourceLike
     from svmfast.formats.svmlight import Dataset, Notes
@@ -154,6 +155,23 @@ def _refuse_binary(path: str, start: bytes) -> None:
 
     if b"\0" in start and not is_packed(start):
         raise DataFormatError(path, None, "not text: it begins with NUL bytes", None, "expected LIBSVM data")
+
+
+def warn_of_scale(path: str, model: Model, rows: Rows | None) -> None:
+    """Warn, with -q too, where the first rows are of another scale than the model's vectors."""
+    from svmfast.evaluation.scale import ScaleCheck
+
+    if rows is not None:
+        check = ScaleCheck(model)
+        check.add(rows)
+        say_scale(path, check)
+
+
+def say_scale(path: str, check: ScaleCheck) -> None:
+    """Print what a check of rows that have gone by has found."""
+    found = check.verdict()
+    if found is not None:
+        warning(f"{path}: {found}")
 
 
 class _Named:

@@ -8,7 +8,7 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
-from svmfast.cli.inputs import naming_lines, open_model
+from svmfast.cli.inputs import naming_lines, open_model, warn_of_scale
 from svmfast.cli.meka_report import show_error, show_fit, show_scores
 from svmfast.cli.messages import remark, remarks
 from svmfast.cli.options import DataFormat
@@ -163,6 +163,8 @@ def command(
     exact = None if source is None else open_model(source, sizes["memory"], quiet)
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
+    if exact is not None:
+        warn_of_scale(dataset.path, exact.model, dataset.rows)
     job = "exact" if exact is not None else str(task)
     original = None if exact is None else exact.model
     settings = _settings(job, kernel, gammas, lambdas, costs, folds, dataset.rows, original, sizes)

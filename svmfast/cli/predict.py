@@ -121,7 +121,7 @@ def command(
     its own answer. The values printed beside a certified label are the approximation's. A model made by
     cascade falls back by itself too, where its fast half is not sure: a statistical guarantee, no proof.
     """
-    from svmfast.cli.inputs import open_model
+    from svmfast.cli.inputs import open_model, say_scale
     from svmfast.formats.target import is_stdout
     from svmfast.models.answer import require
 
@@ -145,6 +145,7 @@ def command(
     require(loaded, probability=wanted.probability, bound=bound, certify=certify, exact=wanted.exact)
     tally = _Tally(loaded, data, how)
     _run(loaded, wanted, tally, data, output, how, quiet, jobs, as_json)
+    say_scale(data, tally.scale)
     if as_json:
         show(tally.values(wanted))
     elif not quiet:
@@ -300,10 +301,12 @@ class _Tally:
     """What is counted while blocks go by, and said of them at the end."""
 
     def __init__(self, model: Model, path: str, how: DataFormat) -> None:
+        from svmfast.evaluation.scale import ScaleCheck
         from svmfast.evaluation.score import Score
 
         self.model = model
         self.score = Score()
+        self.scale = ScaleCheck(model)
         self.rows = 0
         self.path, self.how, self.unlabelled = path, how, how.unlabelled
         self.differing_from_vote = 0
@@ -319,6 +322,7 @@ class _Tally:
 
         if not self.rows:
             check_width(self.how, self.path, self.model, rows)
+        self.scale.add(rows)
 
     def add(self, rows: Rows, targets: FloatArray, said: Answer) -> None:
         self.rows += len(rows)

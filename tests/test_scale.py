@@ -1,0 +1,82 @@
+"""Rows of another scale than a model's vectors are a warning; rows like those it was made from are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import FIXTURES, data, model, svmfast
+
+from svmfast.evaluation.scale import ScaleCheck
+from svmfast.formats.detect import load_model
+from svmfast.formats.svmlight import read_svmlight, write_svmlight
+from svmfast.rows import Rows
+
+OWN = [
+    (path.stem, name)
+    for path in sorted((FIXTURES / "models").glob("*.model"))
+    for name in (f"{path.stem.split('_')[0]}.test", f"{path.stem.split('_')[0]}.train")
+    if data(name).exists() and "precomputed" not in path.read_text()[:200]
+]
+
+
+def scaled(path: Path, factor: float, place: Path) -> Path:
+    read = read_svmlight(path)
+    rows = Rows(read.rows.indptr, read.rows.indices, read.rows.values * factor, read.rows.n_columns)
+    write_svmlight(place, rows, read.labels)
+    return place
+
+
+def test_no_alarm_on_the_fixtures() -> None:
+    assert len(OWN) > 20
+    for exact, name in OWN:
+        check = ScaleCheck(load_model(model(exact)))
+        check.add(read_svmlight(data(name)).rows)
+        assert check.verdict() is None, (exact, name)
+
+
+@pytest.mark.parametrize("factor", [100.0, 0.0])
+def test_few_rows_or_zeros_say_nothing(factor: float) -> None:
+    read = read_svmlight(data("breast.test"))
+    check = ScaleCheck(load_model(model("breast_c_rbf")))
+    check.add(Rows(read.rows.indptr, read.rows.indices, read.rows.values * factor, read.rows.n_columns)[:9])
+    assert check.verdict() is None
+
+
+def test_the_answer_does_not_depend_on_the_blocks() -> None:
+    rows = Rows.from_dense(np.random.default_rng(0).normal(size=(3000, 9)) * 100)
+    verdicts = set()
+    for size in (1, 7, 1000, 3000):
+        check = ScaleCheck(load_model(model("breast_c_rbf")))
+        for start in range(0, 3000, size):
+            check.add(rows[start : start + size])
+        verdicts.add(check.verdict())
+    (said,) = verdicts
+    assert said is not None
+    assert "of the first 1,000 rows, largest of the model's vectors" in said
+
+
+def test_every_command_warns_once_and_answers_the_same(tmp_path: Path) -> None:
+    exact = model("breast_c_rbf")
+    raw = scaled(data("breast.test"), 50.0, tmp_path / "raw")
+    fast, out = tmp_path / "fast", tmp_path / "out"
+    assert svmfast("approximate", exact, "-o", fast, "-q").returncode == 0
+    small = ("--iterations", "2", "--start", "kmeans")
+    runs = {
+        "predict": ("predict", "-q", raw, exact, out),
+        "predict, approximated": ("predict", "-q", raw, fast, tmp_path / "out2"),
+        "compare": ("compare", "-q", exact, fast, "--data", raw, "--repeats", "1"),
+        "bound-check": ("bound-check", "-q", raw, "--model", exact),
+        "compress": ("compress", "-q", exact, "--sv", "4", "--data", raw, "-o", tmp_path / "c", *small),
+        "approximate": ("approximate", "-q", exact, "--data", raw, "-o", tmp_path / "a"),
+        "dcpred": ("dcpred", "-q", raw, tmp_path / "d", "--from", exact, "--tune", "0"),
+        "meka": ("meka", "-q", raw, tmp_path / "m", "--from", exact),
+    }
+    for name, words in runs.items():
+        done = svmfast(*words)
+        warned = [line for line in done.stderr.decode().splitlines() if "another scale" in line]
+        assert len(warned) == 1, (name, done.stderr)
+        assert warned[0].startswith("svmfast: warning: ")
+        assert b"another scale" not in done.stdout
+    assert out.read_bytes() == svmfast("predict", "-q", raw, exact).stdout
