@@ -81,7 +81,7 @@ class Bench:
         options = self.options
         small = self.folder / f"{work.model}.approx.txt"
         try:
-            run([PROGRAM, "approximate", model, "-o", small])
+            run([PROGRAM, "approximate", model, "-o", small, "--force"])
         except RuntimeError as refusal:
             print(refusal, file=sys.stderr)
         outputs = {name: self.folder / f"{name}.out" for name in ("svm-predict", "exact", "approximate")}

@@ -126,9 +126,11 @@ def steps(case: Case) -> dict[str, Callable[[], Finished]]:
     shape = ("--clusters", 8, "--landmarks", 16, "--tune", 20)
     return {
         "build: approximate": lambda: case.make(
-            "approximate", exact, "-o", made["approximate"], "--no-certificate"
+            "approximate", exact, "-o", made["approximate"], "--no-certificate", "--force"
         ),
-        "build: approximate, certificate": lambda: case.make("approximate", exact, "-o", made["approximate"]),
+        "build: approximate, certificate": lambda: case.make(
+            "approximate", exact, "-o", made["approximate"], "--force"
+        ),
         "build: compress": lambda: case.make(
             "compress", exact, *few, "--data", block, "--rows", 5000, "-o", made["compress"]
         ),

@@ -239,7 +239,7 @@ def stream(tally: Tally, total: int, quick: bool) -> None:
         write_rows(folder / "rows", rows, model.columns, truth)
         text = (folder / "rows").read_bytes()
         expected = b"".join(b"%d\n" % label for label in truth)
-        run(folder, "approximate", "-q", "model", "-o", "fast")
+        run(folder, "approximate", "-q", "--force", "model", "-o", "fast")
         fast = run(folder, "predict", "-q", "--decision-values", "--certify", "rows", "fast")
         faults = bound_faults(fast.out, values, model)
         # The rows again and again: labels of the approximation are held against its own of one pass, whose

@@ -86,7 +86,7 @@ def approximated(model: str, test: str, what: str, center: str) -> Callable[[Ben
 
     def measure(bench: Bench) -> str:
         exact, fast = bench.find(model), bench.made(f"{model}.{center}")
-        bench.run("approximate", exact, "--order", 2, "--center", center, "-o", fast, "-q")
+        bench.run("approximate", exact, "--order", 2, "--center", center, "-o", fast, "-q", "--force")
         if what == "sizes":
             before, after = exact.stat().st_size, fast.stat().st_size
             return f"{before / 1000:,.0f} -> {after / 1000:,.1f} kB (1/{before / after:.1f})"

@@ -132,7 +132,9 @@ def _original(model: Model, exact: Model | str | os.PathLike[str], memory: int) 
 
 def approximate(
     model: Model | str | os.PathLike[str],
+    data: Any = None,
     *,
+    force: bool = False,
     threads: int | None = None,
     memory: int = MEMORY,
     **options: Any,
@@ -142,36 +144,55 @@ def approximate(
     Parameters
     ----------
     model : KernelExpansion or path
+    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset, optional
+        Rows like those to be predicted, in any form that predict takes. The report measures on some that
+        chose nothing.
+    force : bool
+        Return what is refused otherwise.
     threads : int, optional
         Default: the cores this process may use. The result is the same for every number.
     memory : int
         Most bytes that the model may take, and each array of the work.
     **options
-        Those of :func:`svmfast.methods.approximate.approximate`: ``order``, ``cells``, ``center``, ``data``,
-        ``calibrate``, ``certificate``, ``seed`` and others; the rows in any form that predict takes.
+        Those of :func:`svmfast.methods.approximate.approximate`: ``order``, ``cells``, ``center``,
+        ``calibrate``, ``certificate``, ``seed`` and others.
 
     Returns
     -------
     PolynomialModel, ApproximationReport
         The model names the one it was made from: ``predict(fast, data, exact=model)`` takes that one only.
+        The report begins with how far it is from that one; ``report.difference_warning`` says what to do.
 
     Raises
     ------
-    UnsupportedError, OptionError, MemoryLimitError, DoesNotPayError
+    UnsupportedError, OptionError, MemoryLimitError
+    DoesNotPayError
+        The exact model is the better choice, or more than 10 % differ from it.
     """
-    from svmfast.formats.detect import identity_of
+    from svmfast.errors import DoesNotPayError
+    from svmfast.evaluation.timing import times_as_fast
+    from svmfast.formats.detect import identity_of, model_bytes
     from svmfast.methods.approximate import approximate as convert
     from svmfast.models.expansion import KernelExpansion
 
     exact = _model(model, memory)
     if not isinstance(exact, KernelExpansion):
         raise UnsupportedError(f"this is a {exact.kind} model", "give the LIBSVM model")
-    provenance = {"source": identity_of(exact), **options.pop("provenance", {})}
-    for name in ("data", "calibrate"):
-        if options.get(name) is not None:
-            options[name] = _rows(options[name])
-    options["threads"] = thread_count(threads)
-    return convert(exact, provenance=provenance, memory_limit=options.pop("memory_limit", memory), **options)
+    settings: dict[str, Any] = {
+        "size_of": lambda made: len(model_bytes(made)),
+        "race": times_as_fast,
+        "memory_limit": memory,
+        **options,
+        "provenance": {"source": identity_of(exact), **options.get("provenance", {})},
+        "data": None if data is None else _rows(data),
+        "threads": thread_count(threads),
+    }
+    if settings.get("calibrate") is not None:
+        settings["calibrate"] = _rows(settings["calibrate"])
+    made, report = convert(exact, force=force, **settings)
+    if report.refusal is not None and not force:
+        raise DoesNotPayError(f"{report.refusal}; force=True returns it")
+    return made, report
 
 
 def compress(

@@ -227,7 +227,7 @@ def test_command_writes_beside_the_model_and_reports(tmp_path: Path) -> None:
     assert report["bytes"] == output.stat().st_size
     assert report["outputs"]["model"]["path"] == str(output)
     assert f"written     {output}" in ran.stderr
-    assert "(paper)" in ran.stderr
+    assert "(about the origin)" in ran.stderr
 
 
 def test_command_to_standard_output() -> None:

@@ -195,11 +195,22 @@ def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
     decisions = full + bounds * rng.uniform(-1, 1, size=full.shape)
     certified = certified_rows(exact.head, decisions, bounds)
     assert 0 < certified.sum() < 600
-    out = fall_back(decisions, certified, exact, rows, bounds=bounds, threads=2)
-    assert np.array_equal(exact.head.predict(out), exact.head.predict(full))
-    still_open = ~certified
-    # With two classes the one pair is asked for; with more, some pairs are left as they are.
-    assert np.array_equal(out[still_open], full[still_open]) == (classes == 2)
+
+    class Noisy:
+        kind, head, n_features = "noisy", exact.head, exact.n_features
+        has_certificate, proven, embedded_exact = True, True, None
+
+        def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+            return decisions
+
+        def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+            return decisions, bounds
+
+    said = answer(Noisy(), rows, exact=exact, threads=2)
+    assert said.certified is not None
+    assert np.array_equal(said.certified, certified)
+    assert np.array_equal(said.predicted, exact.head.predict(full))
+    assert np.array_equal(said.decisions, np.where(certified[:, None], decisions, full))
 
 
 def test_refusals() -> None:

@@ -41,6 +41,7 @@ COMMANDS: dict[str, list[str]] = {
         "3",
         "--order",
         "auto",
+        "--force",
         "--data",
         IRIS,
         "-o",
@@ -102,7 +103,7 @@ def contents(out: Path) -> bytes:
 
 def without_clock(said: bytes) -> bytes:
     """Return a JSON report without seconds and speeds, other text as it is."""
-    return CLOCK.sub(b"", said) if said.startswith(b"{") else re.sub(rb"(?m)^time .*$", b"", said)
+    return CLOCK.sub(b"", said) if said.startswith(b"{") else re.sub(rb"(?m)^(time|raced) .*$", b"", said)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -11,14 +11,13 @@ import click
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
 from svmfast.cli.json_report import show
-from svmfast.cli.messages import lines, remark, remarks
+from svmfast.cli.messages import lines, remark, remarks, warning
 from svmfast.cli.options import DataFormat
-from svmfast.cli.units import MOST_64, Bytes, Real, Share, Whole, WholeOrAuto
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.cli.units import MOST_64, Bytes, Duration, Real, Share, Whole, WholeOrAuto
+from svmfast.errors import DoesNotPayError, OptionError, UnsupportedError
 from svmfast.formats.packing import without_ending
 
 if TYPE_CHECKING:
-    from svmfast.methods.approximate_report import ApproximationReport
     from svmfast.models.expansion import KernelExpansion
     from svmfast.progress import Progress
     from svmfast.rows import Rows
@@ -66,7 +65,8 @@ def default_output(model: str) -> str:
     type=Input("data"),
     multiple=True,
     metavar="FILE",
-    help="Choose cells and orders for rows like these; labels play no part. Repeatable.",
+    help="Rows like those to predict: a quarter measures, the others choose cells and orders where there is "
+    "a choice. Labels play no part. Repeatable.",
 )
 @click.option(
     "--target-certified",
@@ -113,7 +113,18 @@ def default_output(model: str) -> str:
     is_flag=True,
     help="Keep MODEL inside OUT: one file then answers fast where certified and exactly elsewhere.",
 )
-@click.option("--seed", type=Whole(0, MOST_64), show_default="0", help="Of k-means and samples.")
+@click.option(
+    "--time-limit",
+    type=Duration(),
+    metavar="TIME",
+    help="auto: look for about so long, such as 90s or 10m, and take the best found until then.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Write OUT even where more than 10% differ from the exact model, or that is the better choice.",
+)
+@click.option("--seed", type=Whole(0, MOST_64), default=0, show_default=True, help="Of k-means and samples.")
 @click.option(
     "--memory",
     type=Bytes(),
@@ -140,7 +151,9 @@ def command(
     certificate: str,
     no_certificate: bool,
     embed_exact: bool,
-    seed: int | None,
+    time_limit: float | None,
+    force: bool,
+    seed: int,
     memory: int,
     as_json: bool,
     quiet: bool,
@@ -152,7 +165,10 @@ def command(
     A prediction then costs the same however many support vectors there were. Linear and polynomial kernels
     are polynomials already: they are converted without loss. The report goes to stderr.
 
-    With auto, exit status 1 says that the exact model is the better choice; nothing is written then.
+    The report begins with how many labels differ from MODEL's (regression: the error over the spread of the
+    values), measured on rows of --data that chose nothing, else on support vectors and points between them.
+    Above 1% there is a warning, with -q too. Above 10% nothing is written and the exit status is 1, unless
+    --force is given. The same holds with auto where the exact model is the better choice.
     """
     if no_certificate:
         certificate = "none"
@@ -161,16 +177,19 @@ def command(
         raise OptionError(
             "--target-certified is what auto aims at; it goes with --order auto or --cells auto"
         )
-    for option, value in (("--seed", seed), ("--tolerance", tolerance)):
-        if value is not None and not sampled:
-            raise OptionError(
-                f"{option} has nothing to act on: it goes with --data, --order auto, --cells or --max-bytes"
-            )
+    if time_limit is not None and "auto" not in (order, cells):
+        raise OptionError("--time-limit goes with --order auto or --cells auto")
+    if tolerance is not None and not sampled:
+        raise OptionError(
+            "--tolerance has nothing to act on: it goes with --data, --order auto, --cells or --max-bytes"
+        )
     if embed_exact and certificate == "none":
         raise OptionError("--embed-exact needs the certificate, which says what the exact model must answer")
+    from svmfast.cli.approximate_report import report_lines
     from svmfast.cli.inputs import open_model, warn_of_scale
     from svmfast.cli.probabilities import outcome
     from svmfast.cli.progress import progress_bar
+    from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.detect import model_bytes, save_model
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import stored_size
@@ -185,31 +204,36 @@ def command(
         raise OptionError(
             f"--tolerance is for regression; of a {loaded.model.head.svm_type} model labels are certified"
         )
-    rows = None if calibrate is None else read_svmlight(calibrate, threads=jobs, **how.reading()).rows
+    calibrating = None if calibrate is None else read_svmlight(calibrate, threads=jobs, **how.reading()).rows
     remarks(_foreseen(loaded.model, order, cells, certificate, jobs), quiet)
     with progress_bar(quiet) as progress:
-        sample = _sample(data, seed or 0, how, jobs, progress)
-        warn_of_scale("--data", loaded.model, sample)
+        rows, seen = _sample(data, seed, how, jobs, progress)
+        warn_of_scale("--data", loaded.model, rows)
         made, report = approximate(
             loaded.model,
             order=order,
             cells=cells,
             center=center,
-            data=sample,
+            data=rows,
+            data_seen=seen,
             target=TARGET if target_certified is None else target_certified,
             tolerance=tolerance,
             max_bytes=max_bytes,
             size_of=lambda made: stored_size(output, model_bytes(made)),
-            calibrate=rows,
+            race=times_as_fast,
+            time_limit=time_limit,
+            calibrate=calibrating,
             certificate=certificate,
             embed_exact=embed_exact,
+            force=force,
             memory_limit=memory,
-            seed=seed or 0,
+            seed=seed,
             threads=jobs,
             provenance={"source": loaded.identity},
             progress=progress,
         )
-    size = save_model(made, output)
+    refused = report.refusal is not None and not force
+    size = None if refused else save_model(made, output)
     probabilities = probabilities_after(loaded.model.head, made.head)
     if as_json:
         values = asdict(report)
@@ -226,9 +250,14 @@ def command(
             **values,
             "probabilities": probabilities,
         }
-        show(values)
+        show(values, written=size is not None)
+    if report.refusal is not None and not force:
+        raise DoesNotPayError(f"{report.refusal}; nothing was written (--force writes it)")
+    if report.difference_warning is not None:
+        warning(report.difference_warning)
+    assert size is not None
     if not quiet:
-        lines(_lines(report, model, output, loaded.n_bytes, size), err=True)
+        lines(report_lines(report, model, output, loaded.n_bytes, size), err=True)
         lines(outcome(probabilities), err=True)
     remarks(report.warnings, quiet)
     if size >= loaded.n_bytes:
@@ -255,10 +284,12 @@ def _foreseen(
     ]
 
 
-def _sample(paths: tuple[str, ...], seed: int, how: DataFormat, jobs: int, progress: Progress) -> Rows | None:
-    """Read the rows that the choice is made for: a sample, so that any amount may stream by."""
+def _sample(
+    paths: tuple[str, ...], seed: int, how: DataFormat, jobs: int, progress: Progress
+) -> tuple[Rows | None, int | None]:
+    """Read a sample of the rows, so that any amount may stream by; return it and how many rows there were."""
     if not paths:
-        return None
+        return None, None
     from svmfast.cli.inputs import read_through
     from svmfast.methods.judge import MOST_ROWS
     from svmfast.methods.row_sample import RowSample
@@ -267,53 +298,4 @@ def _sample(paths: tuple[str, ...], seed: int, how: DataFormat, jobs: int, progr
     for path in paths:
         for block in read_through(path, how, jobs, progress):
             sample.add(block.rows, block.labels)
-    return sample.result()[0]
-
-
-def _lines(report: ApproximationReport, model: str, output: str, before: int, after: int) -> list[str]:
-    of = f"{report.n_sv:,} support vectors, {report.features:,} features"
-    lines = [
-        f"model       {model}: {report.svm_type}, {report.kernel} kernel, {of}, "
-        f"{report.functions:,} decision function{'s' * (report.functions != 1)}"
-    ]
-    if report.exact:
-        lines.append(f"expansion   order {report.order}, exact: this kernel is a polynomial")
-    else:
-        lines += _expansion_lines(report)
-    if report.certified_percent is not None:
-        of_svs = ": their label is provably the exact model's (svmfast predict --certify)"
-        rows = "rows of --data" if report.certified_on == "data" else "support vectors"
-        rows += " and points between them" if report.certified_on != "data" and report.steps else ""
-        lines.append(f"certified   {report.certified_percent:.2f}% of the {rows}{of_svs}")
-    lines.append(f"numbers     {report.numbers_before:,} -> {report.coefficients:,}")
-    counts = f"{report.operations_before:,.0f} -> {report.operations:,.0f}"
-    lines.append(f"operations  {counts} multiply-adds a row (counted)")
-    factor = f"{before / after:.1f}x smaller" if after < before else f"{after / before:.1f}x LARGER"
-    lines.append(f"bytes       {before:,} -> {after:,} ({factor})")
-    lines.append(f"time        {report.seconds:.2f} s")
-    lines.append(f"written     {output}")
-    return lines
-
-
-def _expansion_lines(report: ApproximationReport) -> list[str]:
-    """Where and to which order; and how that was found, if it was."""
-    orders = ", ".join(f"order {order}: {count:,}" for order, count in report.orders.items())
-    where = f"about the {report.center}" if report.cells == 1 else f"about {report.cells:,} centres"
-    line = f"expansion   order {report.order} {where}" + (", calibrated" if report.calibrated else "")
-    if len(report.orders) > 1:
-        line += f" ({orders})"
-    if report.center_errors:
-        errors = ", ".join(f"{name} {error:.3g}" for name, error in report.center_errors.items())
-        line += f"; mean error on the support vectors: {errors}"
-    lines = [
-        line,
-        f"gamma       {report.gamma:.6g}; trusted at order 2, for rows no farther out than the support "
-        f"vectors, below {report.gamma_max_paper:.6g} (paper), {report.gamma_max_centred:.6g} (centred)",
-    ]
-    for step in report.steps:
-        lines.append(
-            f"tried       {step.cells:,} cell{'s' * (step.cells != 1)}, orders up to {step.order}: "
-            f"{step.certified_percent:.2f}% certified, {step.operations:,.0f} multiply-adds a row with the "
-            "exact model's for the others"
-        )
-    return lines
+    return sample.result()[0], sample.seen

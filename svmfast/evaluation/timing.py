@@ -170,3 +170,9 @@ def _seconds(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return max(time.perf_counter() - start, 1e-6)
+
+
+def times_as_fast(one: Callable[[], object], other: Callable[[], object]) -> float:
+    """Race two calls and return how many times as fast `other` is as `one`."""
+    _, speeds = race({"one": one, "other": other})
+    return speeds["other"].ratio

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmfast.errors import DoesNotPayError
-from svmfast.methods.cells import Cell, Costs, Plan, Planner, Step
-from svmfast.methods.cost import exact_operations, polynomial_operations, routing_operations
+from svmfast.methods.approximate_measure import BETTER, WORTHWHILE
+from svmfast.methods.cells import Cell, Costs, Found, Plan, Planner, Step
+from svmfast.methods.cost import (
+    CERTIFICATE_NUMBERS,
+    certificate_operations,
+    exact_numbers,
+    exact_operations,
+    polynomial_operations,
+    routing_operations,
+)
 from svmfast.methods.expander import Expander
-from svmfast.methods.judge import Judge
+from svmfast.methods.judge import Roles
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray
@@ -21,8 +29,6 @@ from svmfast.solvers.taylor import check_memory, coefficient_count
 # The highest order that `auto` looks at, and the most numbers it stores: some 20 MB of text.
 HIGHEST_AUTO = 6
 LARGEST_AUTO = 1 << 21
-# An approximation pays when its operations, with the exact model's for open rows, are at most this share.
-WORTHWHILE = 0.75
 # Shortening may take up this share of the truncation's bound; to meet a file size, more and more of it.
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
@@ -40,6 +46,13 @@ class Request:
     certificate: str
     memory_limit: int
     seed: int
+    deadline: float
+    force: bool
+
+    @property
+    def free(self) -> bool:
+        """Whether something is chosen that may turn out worse than the exact model."""
+        return "auto" in (self.order, self.cells)
 
 
 def check_size(
@@ -61,21 +74,46 @@ def check_size(
         check_memory(d, lowest, polynomials, memory_limit)
         return
     stored = polynomials * coefficient_count(d, lowest)
-    # A dropped coefficient still takes two bytes.
-    if 8 * stored > memory_limit or (max_bytes is not None and 2 * stored > max_bytes):
-        exact = exact_operations(model, d, model.sv.nnz / max(len(model.sv), 1))
-        raise DoesNotPayError(_verdict(d, p, lowest, polynomials // p, exact, max_bytes))
+    if obstacle := _too_large(stored, max_bytes, memory_limit):
+        raise DoesNotPayError(f"even order {lowest} {obstacle}")
 
 
-def planned(
-    expander: Expander, judge: Judge, request: Request
-) -> tuple[str, PolynomialModel, tuple[Step, ...]]:
+def _too_large(stored: int, max_bytes: int | None, memory_limit: int) -> str | None:
+    if max_bytes is not None and 2 * stored > max_bytes:  # a dropped coefficient still takes two bytes
+        return f"stores {stored:,} numbers, more than {max_bytes:,} bytes hold"
+    if 8 * stored > memory_limit:
+        return f"takes {8 * stored:,} bytes of memory, more than the limit of {memory_limit:,}"
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A model made to a plan.
+
+    Attributes
+    ----------
+    center : str
+        ``mean``, ``origin`` or ``cells``.
+    model : PolynomialModel
+    steps : tuple of Step
+        The numbers of cells that were tried.
+    late : bool
+        More of them would have been tried in more time.
+    """
+
+    center: str
+    model: PolynomialModel
+    steps: tuple[Step, ...]
+    late: bool
+
+
+def planned(expander: Expander, who: Roles, request: Request) -> Planned:
     """Choose cells and orders, build them, and shorten them to the size that was asked for."""
+    assert who.planning is not None
     terms, model = expander.terms, expander.model
     d, p = len(terms.features), terms.n_functions
     entries = model.sv.nnz / max(len(model.sv), 1)
     exact = exact_operations(model, d, entries)
-    free = "auto" in (request.order, request.cells)
     highest = HIGHEST_AUTO if request.order == "auto" else int(request.order)
     name = better_centre(
         expander,
@@ -84,47 +122,61 @@ def planned(
         {},
         certify=True,
     )
+    zero = {order: expander.about([expander.centre(name)], order) == "zero" for order in range(highest + 1)}
 
     def operations(order: int, cells: int) -> float:
-        zero = expander.about([expander.centre(name)], order) == "zero"
-        return polynomial_operations(d, order, entries, about_zero=zero)
+        return polynomial_operations(d, order, entries, about_zero=zero[order])
 
-    def allowed(cells: int, order: int) -> bool:
+    def each_row(cells: int) -> float:
+        return routing_operations(d, cells) + certificate_operations(p)
+
+    def worth(numbers: int, cost: float) -> bool:
+        if not request.free or request.force or request.max_bytes is not None:
+            return True
+        return numbers <= max(1.0, exact / cost) * exact_numbers(model)
+
+    def obstacle(cells: int, order: int) -> str | None:
         stored = cells * p * coefficient_count(d, order)
-        if free and p * operations(order, cells) + routing_operations(d, cells) >= exact:
-            return False
-        # A dropped coefficient still takes two bytes.
-        if request.max_bytes is not None and 2 * stored > request.max_bytes:
-            return False
-        return 8 * stored <= request.memory_limit and not (free and stored > LARGEST_AUTO)
+        cost = p * operations(order, cells) + each_row(cells)
+        if request.free and not request.force and cost >= exact:
+            return f"takes {cost:,.0f} multiply-adds a row, the exact model {exact:,.0f}"
+        if request.free and stored > LARGEST_AUTO:
+            return f"stores {stored:,} numbers, more than auto makes"
+        return _too_large(stored, request.max_bytes, request.memory_limit)
 
     lowest = 0 if request.order == "auto" else highest
     cells = None if request.cells == "auto" else int(request.cells)
-    if not allowed(cells or 1, lowest):
-        raise DoesNotPayError(_verdict(d, p, lowest, cells or 1, exact, request.max_bytes))
+    if hindered := obstacle(cells or 1, lowest):
+        raise DoesNotPayError(f"{BETTER}even order {lowest} {hindered}")
     planner = Planner(
         terms,
         model.kernel.gamma,
-        judge,
+        who.planning,
+        who.held_out,
         Costs(
-            lambda order, cells: operations(order, cells),
-            lambda cells: routing_operations(d, cells),
+            operations,
+            each_row,
             exact,
+            lambda order: coefficient_count(d, order) + CERTIFICATE_NUMBERS,
+            worth,
         ),
         highest=highest,
         fixed=request.order != "auto",
         target=request.target,
         by_row_norms=request.certificate != "full",
         seed=request.seed,
+        deadline=request.deadline,
         threads=expander.threads,
         progress=expander.progress,
     )
-    plan = planner.plan(expander.centre(name), cells, allowed)
-    if free and plan.operations > WORTHWHILE * exact:
-        raise DoesNotPayError(_tried(plan, exact, request.target))
-    if len(plan.cells) > 1:
+    found = planner.plan(expander.centre(name), cells, lambda cells, order: obstacle(cells, order) is None)
+    if found.best is None or found.step is None:
+        raise DoesNotPayError(_no_plan(found, exact, exact_numbers(model)))
+    if request.free and not request.force and found.step.operations > WORTHWHILE * exact:
+        raise DoesNotPayError(_too_slow(found, found.step, exact, request.target))
+    if len(found.best.cells) > 1:
         name = "cells"
-    return name, _shortened(expander, plan, request, name), plan.steps
+    return Planned(name, _shortened(expander, found.best, request, name), found.steps, found.late)
 
 
 def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> PolynomialModel:
@@ -167,40 +219,41 @@ def _distances(cells: Sequence[Cell]) -> list[float]:
     return [math.sqrt(squared or typical) for squared in own]
 
 
-def _verdict(d: int, p: int, order: int, cells: int, exact: float, max_bytes: int | None) -> str:
-    stored = cells * p * coefficient_count(d, order)
-    if max_bytes is not None and 2 * stored > max_bytes:
-        return f"even order {order} stores {stored:,} numbers, more than {max_bytes:,} bytes hold"
+def _tried(found: Found) -> str:
+    listed = "; ".join(
+        f"{_cells(step)} of order {step.order}: {step.certified_percent:.1f}%" for step in found.steps
+    )
+    return f"tried {listed}" + ("; then the time was over" if found.late else "")
+
+
+def _cells(step: Step) -> str:
+    return f"{step.cells:,} cell{'s' * (step.cells != 1)}"
+
+
+def _no_plan(found: Found, exact: float, numbers: int) -> str:
+    step = found.step
+    if step is None:
+        return "no number of cells was finished within the time limit"
     return (
-        f"approximation does not pay: order {order} alone takes more than the exact model's {exact:,.0f} "
-        "multiply-adds a row; predict with the exact model, or compress it"
+        f"{BETTER}{_cells(step)} would store {step.numbers / numbers:.1f} times its numbers, for a "
+        f"prediction of {step.operations:,.0f} multiply-adds instead of {exact:,.0f} ({_tried(found)}); "
+        "to take that, limit the size of the file (max-bytes)"
     )
 
 
-def _tried(plan: Plan, exact: float, target: float) -> str:
-    """Say why `plan` does not pay: too few rows are certified, or enough of them at too high a price."""
-    tried = "; ".join(
-        f"{step.cells:,} cell{'s' * (step.cells != 1)} of order {step.order}: {step.certified_percent:.1f}%"
-        for step in plan.steps
-    )
-    if plan.certified_percent >= 100 * target:
-        open_rows = ", the exact model's for the others included," if plan.certified_percent < 100 else ""
-        return (
-            f"approximation does not pay: {_best(plan)} {plan.certified_percent:.4g}% of the rows, but a "
-            f"prediction{open_rows} takes {plan.operations:,.0f} multiply-adds, more than {WORTHWHILE:.0%} "
-            f"of the exact model's {exact:,.0f} (tried {tried}): predict with the exact model, or compress it"
-        )
+def _too_slow(found: Found, step: Step, exact: float, target: float) -> str:
+    """Say why the best plan is no better: too few rows are certified, or enough at too high a cost."""
+    rows = f"{step.certified_percent:.4g}% of the rows"
+    if step.certified_percent >= 100 * target:
+        certify = "certifies" if step.cells == 1 else "certify"
+        what = f"{_cells(step)} of order {step.order} {certify} {rows}, but"
+    else:
+        what = f"no order and no number of cells certifies enough: at {rows}"
+    open_rows = ", the exact model's for the others included," if step.certified_percent < 100 else ""
     return (
-        f"approximation does not pay: no order and no number of cells certifies enough (tried {tried}); with "
-        f"the rows left open a prediction takes {plan.operations:,.0f} multiply-adds, the exact model "
-        f"{exact:,.0f}: predict with the exact model, or compress it"
+        f"{BETTER}{what} a prediction{open_rows} takes {step.operations:,.0f} multiply-adds, more than "
+        f"{WORTHWHILE:.0%} of its {exact:,.0f} ({_tried(found)})"
     )
-
-
-def _best(plan: Plan) -> str:
-    n = len(plan.cells)
-    order = int(plan.orders.max(initial=0))
-    return f"1 cell of order {order} certifies" if n == 1 else f"{n:,} cells of order {order} certify"
 
 
 def better_centre(

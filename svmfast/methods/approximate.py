@@ -5,6 +5,7 @@ Linear and polynomial kernels are polynomials already and collapse exactly.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,11 +14,13 @@ import numpy as np
 
 from svmfast.errors import DoesNotPayError, OptionError, UnsupportedError
 from svmfast.methods._approximate_plan import Request, better_centre, check_size, planned
+from svmfast.methods.approximate_measure import Race, measure, raced
 from svmfast.methods.approximate_report import ApproximationReport, report_of
 from svmfast.methods.cells import Step
 from svmfast.methods.expander import Expander, with_bounds
-from svmfast.methods.judge import judge_of
+from svmfast.methods.judge import roles
 from svmfast.methods.terms import terms_of
+from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress, silent
@@ -28,6 +31,8 @@ CENTERS = ("auto", "mean", "origin")
 CERTIFICATES = ("full", "row-norms", "none")
 MEMORY_LIMIT = 2 << 30
 TARGET = 0.99
+#: Of a time limit; building and measuring take the rest.
+PLANNING_SHARE = 0.7
 
 
 def approximate(
@@ -37,13 +42,17 @@ def approximate(
     cells: int | str = 1,
     center: str = "auto",
     data: Rows | None = None,
+    data_seen: int | None = None,
     target: float = TARGET,
     tolerance: float | None = None,
     max_bytes: int | None = None,
-    size_of: Callable[[PolynomialModel], int] | None = None,
+    size_of: Callable[[Model], int] | None = None,
+    race: Race | None = None,
+    time_limit: float | None = None,
     calibrate: Rows | None = None,
     certificate: str = "full",
     embed_exact: bool = False,
+    force: bool = False,
     memory_limit: int = MEMORY_LIMIT,
     seed: int = 0,
     threads: int = 1,
@@ -65,8 +74,10 @@ def approximate(
         Of a single expansion: the mean of the support vectors, the origin (the paper's form), or the one with
         the smaller bound (without a certificate: the smaller mean error on the support vectors).
     data : Rows, optional
-        Rows like those to be predicted, unlabelled: cells and orders are chosen for them. By default for the
-        support vectors and points between them.
+        Rows like those to be predicted, unlabelled: cells and orders are chosen for them, and the report
+        measures on others of them, which chose nothing. By default support vectors and points between them.
+    data_seen : int, optional
+        How many rows `data` is a sample of.
     target : float
         Share of these rows to certify, 0 to 1.
     tolerance : float, optional
@@ -77,6 +88,14 @@ def approximate(
         become 0, and what that moves is added to the bound.
     size_of : callable, optional
         Bytes of a model's file.
+    race : callable, optional
+        ``race(one, other)`` calls both in turn and returns how many times as fast `other` is. With "auto" the
+        prediction step, the exact model answering what is not certified, is raced against the exact model's
+        on the held-out rows; the report refuses a result that is not clearly faster, or grows by more than
+        it is faster.
+    time_limit : float, optional
+        With "auto": seconds to look for, about; the best that was found until then is made. The result then
+        depends on the machine.
     calibrate : Rows, optional
         Unlabelled rows on which the terms of each degree are rescaled, by least squares to the exact values.
     certificate : {"full", "row-norms", "none"}
@@ -84,10 +103,12 @@ def approximate(
         row-norms O(n d) and is looser.
     embed_exact : bool
         Keep `model` inside the result, to answer rows that are not certified.
+    force : bool
+        Make a result also where "auto" foresees that the exact model is the better choice.
     memory_limit : int
         Bytes of the largest arrays.
     seed : int
-        Of the sample of `data` and of k-means.
+        Of the sample of rows, of who among them measures, and of k-means.
     threads : int
         The result does not depend on it.
     provenance : mapping of str to str, optional
@@ -99,12 +120,12 @@ def approximate(
         For sigmoid and precomputed kernels.
     DoesNotPayError
         Where there was a choice: no order and no number of cells is cheaper than the exact model, or none
-        fits into `max_bytes`.
+        fits into `max_bytes`, or none was finished in time.
     MemoryLimitError
         Before any work.
     """
     begin = time.perf_counter()
-    _check(order, cells, center, target, max_bytes, certificate, calibrate)
+    _check(order, cells, center, target, max_bytes, certificate, calibrate, time_limit)
     kernel = model.kernel
     collapses = kernel.kind in ("linear", "polynomial")
     if not collapses and kernel.kind != "rbf":
@@ -119,16 +140,27 @@ def approximate(
                 f"a polynomial kernel of degree {order} has too many monomials",
                 f"degrees up to {MAX_ORDER} are converted",
             )
-    choose = not collapses and (order == "auto" or cells != 1 or max_bytes is not None)
+    if not collapses and not len(model.sv):  # nothing to expand, and nothing to choose
+        order, cells = 0 if order == "auto" else order, 1
+    choose = not collapses and len(model.sv) > 0
+    choose = choose and (order == "auto" or cells != 1 or max_bytes is not None)
     tried = 2 if center == "auto" and not (collapses or choose) else 1
     check_size(model, order, 1 if collapses else cells, tried, max_bytes if choose else None, memory_limit)
     terms = terms_of(model, memory_limit=memory_limit)
     expander = Expander(
         model, terms, by_row_norms=certificate == "row-norms", threads=threads, progress=progress
     )
-    judge = None
-    if choose or data is not None:
-        judge = judge_of(model, terms, data, tolerance=tolerance, seed=seed, threads=threads)
+    who = roles(
+        model,
+        terms,
+        data,
+        seen=data_seen,
+        plans=choose,
+        calibrated=calibrate,
+        tolerance=tolerance,
+        seed=seed,
+        threads=threads,
+    )
 
     def finished(made: PolynomialModel, center: str) -> PolynomialModel:
         parameters = f"order={order} center={center}" + (" calibrated" if calibrate is not None else "")
@@ -140,24 +172,54 @@ def approximate(
 
     errors: dict[str, float] = {}
     steps: tuple[Step, ...] = ()
+    late = False
     if collapses:
         center, made = "origin", expander.collapsed(int(order))
         if certificate == "none":
             made = replace(made, bound_degrees=None, bound_rest=None)
     elif choose:
-        assert judge is not None
-        size = None if size_of is None else lambda made, center: size_of(finished(made, center))
-        request = Request(order, cells, center, target, max_bytes, size, certificate, memory_limit, seed)
-        center, made, steps = planned(expander, judge, request)
+        request = Request(
+            order,
+            cells,
+            center,
+            target,
+            max_bytes,
+            None if size_of is None else lambda made, center: size_of(finished(made, center)),
+            certificate,
+            memory_limit,
+            seed,
+            math.inf if time_limit is None else time.monotonic() + PLANNING_SHARE * time_limit,
+            force,
+        )
+        plan = planned(expander, who, request)
+        center, made, steps, late = plan.center, plan.model, plan.steps, plan.late
     else:
         center, made, errors = _single(expander, int(order), center, calibrate, certificate != "none")
     made = finished(made, center)
-    if collapses and max_bytes is not None and size_of is not None and size_of(made) > max_bytes:
+    if not choose and max_bytes is not None and size_of is not None and size_of(made) > max_bytes:
         raise DoesNotPayError(f"the exact polynomial takes {size_of(made):,} bytes, more than {max_bytes:,}")
     asked = 0 if order == "auto" else int(order)
     wanted = target if "auto" in (order, cells) and choose else 0.0
+    progress(0, None, "measure")
+    measured = measure(made, model, who.held_out, threads=threads)
+    if race is not None and choose and "auto" in (order, cells):
+        measured = raced(measured, made, model, who.held_out, race, size_of, max_bytes, threads=threads)
+    if model.head.is_regression and not choose and data is None:  # nobody set a tolerance
+        measured = replace(measured, certified_percent=None)
     report = report_of(
-        expander, made, judge, asked, wanted, center, errors, steps, calibrate is not None, collapses, begin
+        expander,
+        made,
+        measured,
+        who,
+        asked,
+        wanted,
+        center,
+        errors,
+        steps,
+        late,
+        calibrate is not None,
+        collapses,
+        begin,
     )
     return made, report
 
@@ -170,6 +232,7 @@ def _check(
     max_bytes: int | None,
     certificate: str,
     calibrate: Rows | None,
+    time_limit: float | None,
 ) -> None:
     """Raise OptionError for what contradicts itself."""
     if center not in CENTERS:
@@ -182,6 +245,8 @@ def _check(
         raise OptionError(f"{cells} cells: at least 1 is needed, or 'auto'")
     if not 0 < target <= 1:
         raise OptionError(f"a target of {target:g} is not a share above 0 and up to 1")
+    if time_limit is not None and "auto" not in (order, cells):
+        raise OptionError("a time limit is for 'auto', which looks for orders and cells")
     if certificate == "none" and "auto" in (order, cells):
         raise OptionError("'auto' chooses by the certificate, which is not to be made")
     if calibrate is not None and (order == "auto" or cells != 1 or max_bytes is not None):

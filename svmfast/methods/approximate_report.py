@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from svmfast.certificate import gamma_max
+from svmfast.methods.approximate_measure import Measured, difference_warning, refusal
 from svmfast.methods.cells import Step
-from svmfast.methods.cost import exact_operations, polynomial_operations, routing_operations
+from svmfast.methods.cost import exact_numbers, exact_operations, polynomial_operations, routing_operations
 from svmfast.methods.expander import Expander
-from svmfast.methods.judge import Judge
-from svmfast.models.certified import certified_rows
+from svmfast.methods.judge import Roles
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.rows import Rows
 
 
 @dataclass(frozen=True)
 class ApproximationReport:
-    """What was made, from what, and how far it reaches.
+    """How far the result is from the exact model, what was made, from what, and how far it reaches.
 
     Attributes
     ----------
+    labels_differing : int or None
+    labels_differing_percent : float or None
+        Rows with another label than the exact model's, as the result answers by itself; None for regression.
+    values_differing_percent : float or None
+        Regression: root mean square difference from the exact values over their standard deviation.
+    labels_differing_without_fallback : int or None
+        Of the expansion alone, where the exact model is embedded and answers the rows that are not certified.
+    measured_rows : int
+    measured_on : str
+        The rows on which this and `certified_percent` were measured: ``data``, rows of the data that chose
+        nothing, or ``support vectors and points between them``.
+    trained_on : bool or None
+        Whether the data holds most of the support vectors: the exact model was trained on such rows. None
+        without data.
+    difference_warning : str or None
+        More than 1 % differ: how many, and what may come closer.
+    refusal : str or None
+        Why the result should not be used; the command line writes no file then.
     svm_type, kernel : str
     features, n_sv, functions : int
         Features in use, support vectors, decision functions.
@@ -40,15 +57,18 @@ class ApproximationReport:
         Mean |difference of decision values| on the support vectors, for every centre that was tried.
     gamma : float
     gamma_max_paper, gamma_max_centred : float
-        Largest gamma for which the second order is trusted when rows reach as far as the support vectors do:
-        about the origin, and about their mean.
+        Largest gamma for which the validity bound of the lowest order holds when rows reach as far as the
+        support vectors do: about the origin, and about their mean.
     calibrated : bool
     certified_percent : float or None
         Rows whose label (or sign) is certified; None without a certificate, for regression also without rows.
-    certified_on : str
-        Which rows: ``data``, or ``support vectors`` (with points between them where cells were planned).
+    speedup_with_fallback : float or None
+        How many times as fast the prediction step was as the exact model's on the measured rows, with the
+        exact model for those that are not certified; None unless it was raced.
     steps : tuple of Step
         The numbers of cells that were tried, where there was a choice.
+    time_limit_reached : bool
+        More of them would have been tried in more time.
     coefficients, numbers_before : int
         Numbers stored by the polynomials, and by the exact model (entries and coefficients).
     operations, operations_before : float
@@ -57,6 +77,15 @@ class ApproximationReport:
     warnings : tuple of str
     """
 
+    labels_differing: int | None
+    labels_differing_percent: float | None
+    values_differing_percent: float | None
+    labels_differing_without_fallback: int | None
+    measured_rows: int
+    measured_on: str
+    trained_on: bool | None
+    difference_warning: str | None
+    refusal: str | None
     svm_type: str
     kernel: str
     features: int
@@ -73,8 +102,9 @@ class ApproximationReport:
     gamma_max_centred: float
     calibrated: bool
     certified_percent: float | None
-    certified_on: str
+    speedup_with_fallback: float | None
     steps: tuple[Step, ...]
+    time_limit_reached: bool
     coefficients: int
     numbers_before: int
     operations: float
@@ -86,50 +116,49 @@ class ApproximationReport:
 def report_of(
     expander: Expander,
     made: PolynomialModel,
-    judge: Judge | None,
+    measured: Measured,
+    who: Roles,
     order: int,
     target: float,
     center: str,
     errors: Mapping[str, float],
     steps: tuple[Step, ...],
+    late: bool,
     calibrated: bool,
     exact: bool,
     begin: float,
 ) -> ApproximationReport:
-    """Return the report on `made`; `order` (0 for auto) and `target` are what was asked for."""
+    """Return the report on `made`; `order` (0 for auto) and `target` are what was asked for.
+
+    `measured` was measured on the rows that `who` holds out.
+    """
     model, sv = expander.model, expander.model.sv
     d, n = len(expander.terms.features), len(sv)
     entries = sv.nnz / n if n else 0.0
     orders, counts = np.unique(made.orders, return_counts=True)
-    rows = expander.sample() if judge is None else judge.rows
     if made.n_cells == 1:
         operations = sum(
             count * polynomial_operations(d, order, entries, about_zero=made.about == "zero")
             for order, count in zip(orders.tolist(), counts.tolist(), strict=True)
         )
     else:
-        operations = made.multiply_adds(rows) - made.n_cells * d + routing_operations(d, made.n_cells)
+        operations = (
+            made.multiply_adds(who.held_out.rows) - made.n_cells * d + routing_operations(d, made.n_cells)
+        )
     before = exact_operations(model, d, entries)
     origin, mean = (expander.largest_squared_distance(expander.centre(name)) for name in ("origin", "mean"))
-    numbers = sv.nnz + model.sv_coef.size
-    warnings = []
-    if len(made.coefficients) >= numbers:
-        warnings.append(
-            f"the approximation stores {len(made.coefficients):,} numbers, the exact model only "
-            f"{numbers:,}: {d:,} features are many against {n:,} support vectors"
-        )
-    if operations >= before:
-        warnings.append(
-            f"a prediction takes about {operations:,.0f} multiply-adds, the exact model only "
-            f"{before:,.0f}: predict with the exact model, or compress it"
-        )
-    certified = _certified_percent(made, rows, judge, expander.threads)
-    if certified is not None and certified < 100 * target:
-        warnings.append(
-            f"{certified:.2f}% certified is below the target of {100 * target:g}%: more cells or a "
-            "higher order cost more than they bring; the exact model can answer the others (predict --exact)"
-        )
+    lowest = int(orders.min(initial=made.order))
+    numbers = exact_numbers(model)
     return ApproximationReport(
+        labels_differing=measured.labels_differing,
+        labels_differing_percent=measured.labels_differing_percent,
+        values_differing_percent=measured.values_differing_percent,
+        labels_differing_without_fallback=measured.labels_differing_without_fallback,
+        measured_rows=measured.rows,
+        measured_on=measured.source,
+        trained_on=who.trained_on,
+        difference_warning=difference_warning(measured, made),
+        refusal=refusal(measured, made),
         svm_type=model.head.svm_type,
         kernel=model.kernel.kind,
         features=d,
@@ -142,26 +171,51 @@ def report_of(
         center=center,
         center_errors=errors,
         gamma=model.kernel.gamma,
-        gamma_max_paper=gamma_max(origin),
-        gamma_max_centred=gamma_max(mean),
+        gamma_max_paper=gamma_max(origin, order=lowest),
+        gamma_max_centred=gamma_max(mean, order=lowest),
         calibrated=calibrated,
-        certified_percent=certified,
-        certified_on="data" if judge is not None and judge.of_data else "support vectors",
+        certified_percent=measured.certified_percent,
+        speedup_with_fallback=measured.speedup_with_fallback,
         steps=steps,
+        time_limit_reached=late,
         coefficients=len(made.coefficients),
         numbers_before=numbers,
         operations=operations,
         operations_before=before,
         seconds=time.perf_counter() - begin,
-        warnings=tuple(warnings),
+        warnings=tuple(
+            _warnings(made, measured, numbers, (operations, before), target, (d, n), who.trained_on)
+        ),
     )
 
 
-def _certified_percent(made: PolynomialModel, rows: Rows, judge: Judge | None, threads: int) -> float | None:
-    """Share of `rows` that the finished model certifies."""
-    regression = made.head.is_regression
-    if not made.has_certificate or not len(rows) or (regression and judge is None):
-        return None
-    values, bounds = made.certified_values(rows, threads=threads)
-    tolerance = judge.tolerance if judge is not None and regression else None
-    return 100 * float(certified_rows(made.head, values, bounds, tolerance=tolerance).mean())
+def _warnings(
+    made: PolynomialModel,
+    measured: Measured,
+    numbers: int,
+    operations: tuple[float, float],
+    target: float,
+    size: tuple[int, int],
+    trained_on: bool | None,
+) -> Iterator[str]:
+    if trained_on:
+        yield (
+            "the exact model was trained on rows of the data, most of its support vectors are among them: of "
+            "other rows more may differ and fewer be certified"
+        )
+    if len(made.coefficients) >= numbers:
+        yield (
+            f"the approximation stores {len(made.coefficients):,} numbers, the exact model only "
+            f"{numbers:,}: {size[0]:,} features are many against {size[1]:,} support vectors"
+        )
+    if operations[0] >= operations[1]:
+        yield (
+            f"a prediction takes about {operations[0]:,.0f} multiply-adds, the exact model only "
+            f"{operations[1]:,.0f}: predict with the exact model, or compress it"
+        )
+    certified = measured.certified_percent
+    if certified is not None and certified < 100 * target:
+        yield (
+            f"{certified:.2f}% certified is below the target of {100 * target:g}%; the exact model can "
+            "answer the others (predict --exact)"
+        )

@@ -1,14 +1,19 @@
 """How many cells, where, and of which order each: the plan of an approximation, before anything is built.
 
 The degrees of a residual are known without its polynomial (:mod:`svmfast.solvers.residual`), for all orders
-at once. So a plan is tried by its certificates alone: centres by k-means on the judge's rows, doubled until
+at once. So a plan is tried by its certificates alone: centres by k-means on the rows that fit, doubled until
 enough rows are certified or more cells stop helping. (Splitting only the cells with most open rows was
 measured too: at the same number of cells it certified fewer rows than k-means over all of them.)
+
+A centre is the mean of the rows it was made from, and so nearer to them than to any other row; with a few
+rows a cell the difference is large. So the rows that compare the plans are others than those that fit them,
+and what a step certifies is told of rows that did neither.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -33,13 +38,19 @@ HOPELESS = 1.0
 # Share of its bound that the error of an expansion of order 0, 1, 2 and more may take up, on the safe side:
 # a row is foreseen as certified when its exact value exceeds bound and error.
 ERROR_SHARE = (0.9, 0.4, 0.05)
+# Rows that fit, for each cell, where the number of cells is free: of fewer a centre says little of others.
+ROWS_A_CELL = 10
 # How much more than its cost an open row may count, to reach the target: see Plan.chosen.
 PRICES = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, math.inf)
 
 
+class OutOfTimeError(Exception):
+    """The time that planning may take is over."""
+
+
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A centre, the judge's rows nearest to it, and how large the residual can be about it.
+    """A centre, the planning rows nearest to it, and how large the residual can be about it.
 
     Attributes
     ----------
@@ -57,25 +68,44 @@ class Cell:
     tails: tuple[Tail, ...]
 
     def bounds(self, gamma: float, orders: Sequence[int]) -> FloatArray:
-        """Return the ``(m, p)`` truncation bounds when function p has order ``orders[p]``."""
+        """Return the ``(m, p)`` truncation bounds of its rows when function p has order ``orders[p]``."""
+        return self.bounds_at(self.squared, gamma, orders)
+
+    def bounds_at(self, squared: FloatArray, gamma: float, orders: Sequence[int]) -> FloatArray:
+        """Return the ``(m, p)`` bounds of rows at these squared distances from the centre."""
         top = len(self.tails[0].degrees) - 1 if self.tails else 0
-        r = np.sqrt(self.squared)
-        powers = r[:, None] ** np.arange(top + 2)
-        damped = np.exp(-gamma * self.squared)[:, None] * powers[:, : top + 1]
-        out = np.empty((len(self.rows), len(self.tails)))
-        for p, (tail, order) in enumerate(zip(self.tails, orders, strict=True)):
-            out[:, p] = damped[:, order + 1 :] @ tail.degrees[order + 1 :] + tail.beyond * powers[:, top + 1]
-        return out
+        r = np.sqrt(squared)
+        out = np.empty((len(squared), len(self.tails)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = r[:, None] ** np.arange(top + 2)
+            damped = np.exp(-gamma * squared)[:, None] * powers[:, : top + 1]
+            for p, (tail, order) in enumerate(zip(self.tails, orders, strict=True)):
+                beyond = tail.beyond * powers[:, top + 1]
+                out[:, p] = damped[:, order + 1 :] @ tail.degrees[order + 1 :] + beyond
+        # Nothing is certified where a power of the distance is out of range.
+        return np.where(np.isnan(out), np.inf, out)
 
 
 @dataclass(frozen=True)
 class Step:
-    """What was tried: so many cells of at most this order certify this share of the judge's rows."""
+    """What was tried: so many cells of at most this order certify this share of the held-out rows.
+
+    Attributes
+    ----------
+    cells, order : int
+    certified_percent : float
+        As foreseen from the exact values and the bounds.
+    operations : float
+        Counted multiply-adds a row, those of the exact model for open rows included.
+    numbers : int
+        Stored, by polynomials, centres and certificate.
+    """
 
     cells: int
     order: int
     certified_percent: float
     operations: float
+    numbers: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,27 +117,62 @@ class Plan:
     cells : tuple of Cell
     orders : (cells, p) int32
     certified_percent : float
-        Of the judge's rows.
+        Of the rows that choose.
     operations : float
-        Counted multiply-adds a row, those of the exact model for open rows included.
-    steps : tuple of Step
-        The way here.
+        Counted multiply-adds of such a row, those of the exact model for open rows included.
     """
 
     cells: tuple[Cell, ...]
     orders: NDArray[np.int32]
     certified_percent: float
     operations: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What planning found.
+
+    Attributes
+    ----------
+    best : Plan or None
+        None where no plan was worth its size, or none was finished in time.
+    step : Step or None
+        Of the best plan; without one, of the plan that costs least.
+    steps : tuple of Step
+        All that were tried.
+    late : bool
+        Planning ended because its time was over.
+    """
+
+    best: Plan | None
+    step: Step | None
     steps: tuple[Step, ...]
+    late: bool
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Counted multiply-adds: of one polynomial (order, cells), of finding the cell, of the exact model."""
+    """What a plan costs.
+
+    Attributes
+    ----------
+    polynomial : callable
+        Counted multiply-adds of one polynomial of an order, in so many cells.
+    each_row : callable
+        Those that every row takes beside its polynomials: finding the cell, and the certificate.
+    exact : float
+        Those of the exact model.
+    numbers : callable
+        Numbers that one polynomial of an order stores, its share of the certificate included.
+    worth : callable
+        Whether so many stored numbers are worth their size at so many multiply-adds.
+    """
 
     polynomial: Callable[[int, int], float]
-    routing: Callable[[int], float]
+    each_row: Callable[[int], float]
     exact: float
+    numbers: Callable[[int], int]
+    worth: Callable[[int, float], bool]
 
 
 class Planner:
@@ -118,14 +183,19 @@ class Planner:
     terms : Terms
     gamma : float
     judge : Judge
+        The rows that fit and choose.
+    held_out : Judge
+        The rows that neither fit nor choose.
     highest : int
         No polynomial has a higher order.
     fixed : bool
         Every polynomial has just this order.
     target : float
-        Share of the judge's rows to certify, 0 to 1.
+        Share of the rows to certify, 0 to 1.
     by_row_norms : bool
         Bound by row norms only (:func:`svmfast.solvers.residual.residual_tail`).
+    deadline : float
+        By ``time.monotonic``: a number of cells that is not finished then is left out.
     """
 
     def __init__(
@@ -133,6 +203,7 @@ class Planner:
         terms: Terms,
         gamma: float,
         judge: Judge,
+        held_out: Judge,
         costs: Costs,
         *,
         highest: int,
@@ -140,14 +211,16 @@ class Planner:
         target: float,
         by_row_norms: bool = False,
         seed: int = 0,
+        deadline: float = math.inf,
         threads: int = 1,
         progress: Progress = silent,
     ) -> None:
         self.terms, self.gamma, self.judge, self.costs = terms, gamma, judge, costs
+        self.held_out, self.deadline = held_out, deadline
         self.highest, self.fixed, self.target = highest, fixed, target
         self.by_row_norms, self.seed, self.threads, self.progress = by_row_norms, seed, threads, progress
 
-    def plan(self, centre: FloatArray, cells: int | None, allowed: Callable[[int, int], bool]) -> Plan:
+    def plan(self, centre: FloatArray, cells: int | None, allowed: Callable[[int, int], bool]) -> Found:
         """Return the plan for `cells` cells, or (None) for as many as it takes.
 
         Parameters
@@ -158,20 +231,24 @@ class Planner:
         allowed : callable
             Whether so many cells of at most this order may be made at all.
         """
-        steps: list[Step] = []
+        tried: list[tuple[Plan, Step]] = []
         best: Plan | None = None
         open_before = math.inf
-        for size in SIZES if cells is None else (cells,):
+        late = False
+        for size in self._sizes() if cells is None else (cells,):
             if not allowed(size, self.lowest):
                 break
             highest = max(k for k in range(self.lowest, self.highest + 1) if allowed(size, k))
-            made = self.cells(centre[None, :] if size == 1 else self.centres(size))
+            try:
+                made = self.cells(centre[None, :] if size == 1 else self.centres(size))
+            except OutOfTimeError:
+                late = True
+                break
             plan = self.chosen(made, highest)
-            steps.append(
-                Step(len(made), int(plan.orders.max(initial=0)), plan.certified_percent, plan.operations)
-            )
+            tried.append((plan, self.step(plan)))
             reached = plan.certified_percent >= 100 * self.target
-            if best is None or reached or plan.operations < best.operations:
+            worth = self.costs.worth(self._numbers(plan.orders), plan.operations)
+            if worth and (best is None or reached or plan.operations < best.operations):
                 best = plan
             still_open = 100 - plan.certified_percent
             hopeless = size >= 10 and plan.certified_percent < HOPELESS
@@ -179,8 +256,40 @@ class Planner:
             if reached or len(made) < size or hopeless or stuck:
                 break
             open_before = still_open
-        assert best is not None, "one cell of the lowest order is always allowed"
-        return Plan(best.cells, best.orders, best.certified_percent, best.operations, tuple(steps))
+        steps = tuple(step for _, step in tried)
+        of_best = next((step for plan, step in tried if plan is best), None)
+        least = min(steps, key=lambda step: step.operations, default=None)
+        return Found(best, of_best or least, steps, late)
+
+    def _sizes(self) -> list[int]:
+        most = int(np.count_nonzero(self.judge.fitting)) // ROWS_A_CELL
+        return [size for size in SIZES if size <= max(1, most)]
+
+    def _numbers(self, orders: NDArray[np.int32]) -> int:
+        each = {int(order): self.costs.numbers(int(order)) for order in np.unique(orders)}
+        centres = len(orders) * len(self.terms.features)
+        return centres + sum(each[int(order)] for order in orders.flat)
+
+    def step(self, plan: Plan) -> Step:
+        """Return what a plan certifies of the held-out rows, and costs with them."""
+        held, p, n_cells = self.held_out, self.terms.n_functions, len(plan.cells)
+        nearest = _nearest(held.points, np.array([cell.centre for cell in plan.cells]))
+        certified, operations = 0, 0.0
+        for c, cell in enumerate(plan.cells):
+            mine = np.flatnonzero(nearest == c)
+            own = sum(self.costs.polynomial(int(order), n_cells) for order in plan.orders[c])
+            operations += len(mine) * own
+            if len(mine) and p:
+                orders = plan.orders[c].tolist()
+                bounds = cell.bounds_at(held.squared_distances(mine, cell.centre), self.gamma, orders)
+                certified += int(held.certified(mine, bounds * _allowance(orders)).sum())
+            else:
+                certified += len(mine)
+        n = max(1, len(held))
+        share = certified / n if len(held) else 1.0
+        total = operations / n + self.costs.each_row(n_cells) + (1 - share) * self.costs.exact
+        highest = int(plan.orders.max(initial=0))
+        return Step(n_cells, highest, 100 * share, total, self._numbers(plan.orders))
 
     @property
     def lowest(self) -> int:
@@ -188,8 +297,9 @@ class Planner:
         return self.highest if self.fixed else 0
 
     def centres(self, size: int) -> FloatArray:
-        """Return at most `size` centres of the judge's rows."""
-        return kmeans_centers(Rows.from_dense(self.judge.points), size, seed=self.seed)
+        """Return at most `size` centres of the rows that fit."""
+        fitting = Rows.from_dense(self.judge.points[self.judge.fitting])
+        return kmeans_centers(fitting, size, seed=self.seed)
 
     def cells(self, centres: FloatArray) -> tuple[Cell, ...]:
         """Return the cells about `centres`, without those that are nearest to no row."""
@@ -209,19 +319,7 @@ class Planner:
             nonlocal done
             c, reach = cell
             found = tuple(
-                residual_tail(
-                    self.terms.points_of(p),
-                    self.terms.beta[p],
-                    self.gamma,
-                    centres[c],
-                    self.highest if self.fixed else -1,
-                    top=top,
-                    reach=reach,
-                    negligible=NEGLIGIBLE,
-                    by_row_norms=self.by_row_norms,
-                    threads=threads,
-                )
-                for p in range(self.terms.n_functions)
+                self._tail(p, centres[c], top, reach, threads) for p in range(self.terms.n_functions)
             )
             done += 1
             self.progress(done, len(filled), f"certify {len(filled)} cell{'s' * (len(filled) != 1)}")
@@ -238,48 +336,79 @@ class Planner:
             for c, rows, s, t in zip(filled, groups, squared, all_tails, strict=True)
         )
 
+    def _tail(self, p: int, centre: FloatArray, top: int, reach: float, threads: int) -> Tail:
+        return residual_tail(
+            self.terms.points_of(p),
+            self.terms.beta[p],
+            self.gamma,
+            centre,
+            self.highest if self.fixed else -1,
+            top=top,
+            reach=reach,
+            negligible=NEGLIGIBLE,
+            by_row_norms=self.by_row_norms,
+            tick=self._check_time,
+            threads=threads,
+        )
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self.deadline:
+            raise OutOfTimeError
+
     def chosen(self, cells: tuple[Cell, ...], highest: int) -> Plan:
         """Choose every polynomial's order: the cheapest ones that reach the target, else the cheapest.
 
-        A cell weighs its polynomials against what the exact model costs on the rows left open. That price is
-        raised until enough rows are certified; where no price is high enough, it stays the true one.
+        A cell weighs its polynomials against what the exact model costs on the rows left open, by the rows
+        that fit. That price is raised until enough of the rows that choose are certified; where no price is
+        high enough, or only one whose polynomials are not worth their size, it stays the true one.
         """
-        p, n = self.terms.n_functions, len(self.judge)
-        routing = self.costs.routing(len(cells))
+        p = self.terms.n_functions
         orders = range(self.lowest, highest + 1)
         flags = [{k: self._certified(cell, [k] * p) for k in orders} for cell in cells]
+        fitting, choosing = self.judge.fitting, self.judge.choosing
+        chooses = max(1, int(np.count_nonzero(choosing)))
+        each_row = self.costs.each_row(len(cells))
 
         def at(price: float) -> tuple[list[int], float, float]:
             found, certified, operations = [], 0, 0.0
             for cell, flag in zip(cells, flags, strict=True):
-                m = len(cell.rows)
+                fits, judges = fitting[cell.rows], choosing[cell.rows]
+                m = int(np.count_nonzero(fits))
+
+                def own(k: int) -> float:
+                    return p * self.costs.polynomial(k, len(cells))
 
                 def cost(
-                    k: int, m: int = m, flag: dict[int, NDArray[np.bool_]] = flag
+                    k: int,
+                    m: int = m,
+                    flag: dict[int, NDArray[np.bool_]] = flag,
+                    fits: NDArray[np.bool_] = fits,
                 ) -> tuple[float, float]:
-                    still_open = m - int(flag[k].sum())
-                    own = max(m, 1) * p * self.costs.polynomial(k, len(cells))
+                    still_open = m - int(np.count_nonzero(flag[k] & fits))
                     if math.isinf(price):
-                        return still_open, own
-                    return own + still_open * price * self.costs.exact, own
+                        return still_open, own(k)
+                    return max(m, 1) * own(k) + still_open * price * self.costs.exact, own(k)
 
                 best = min(orders, key=cost)
                 found.append(best)
-                certified += int(flag[best].sum())
-                operations += cost(best)[1]
-            share = certified / n if n else 1.0
-            return found, share, operations / max(n, 1) + routing + (1 - share) * self.costs.exact
+                certified += int(np.count_nonzero(flag[best] & judges))
+                operations += int(np.count_nonzero(judges)) * own(best)
+            share = certified / chooses if choosing.any() else 1.0
+            return found, share, operations / chooses + each_row + (1 - share) * self.costs.exact
+
+        def enough(tried: tuple[list[int], float, float]) -> bool:
+            stored = self._numbers(np.repeat(np.array(tried[0], dtype=np.int32)[:, None], p, axis=1))
+            return tried[1] >= self.target and self.costs.worth(stored, tried[2])
 
         true_price = at(PRICES[0])
-        found = next((tried for tried in map(at, PRICES) if tried[1] >= self.target), true_price)
+        found = next((tried for tried in map(at, PRICES) if enough(tried)), true_price)
         each = np.empty((len(cells), p), dtype=np.int32)
         for c, (cell, k, flag) in enumerate(zip(cells, found[0], flags, strict=True)):
             each[c] = k if self.fixed else self._thinned(cell, k, flag[k])
-        return Plan(cells, each, 100 * found[1], found[2], ())
+        return Plan(cells, each, 100 * found[1], found[2])
 
     def _certified(self, cell: Cell, orders: Sequence[int]) -> NDArray[np.bool_]:
-        allowance = np.array([1 + ERROR_SHARE[min(order, len(ERROR_SHARE) - 1)] for order in orders])
-        return self.judge.certified(cell.rows, cell.bounds(self.gamma, orders) * allowance)
+        return self.judge.certified(cell.rows, cell.bounds(self.gamma, orders) * _allowance(orders))
 
     def _thinned(self, cell: Cell, order: int, certified: NDArray[np.bool_]) -> list[int]:
         """Lower the order of each pair as far as no certified row is lost.
@@ -298,6 +427,10 @@ class Planner:
                     orders = trial
                     break
         return orders
+
+
+def _allowance(orders: Sequence[int]) -> FloatArray:
+    return np.array([1 + ERROR_SHARE[min(order, len(ERROR_SHARE) - 1)] for order in orders])
 
 
 def _nearest(points: FloatArray, centres: FloatArray) -> NDArray[np.int64]:

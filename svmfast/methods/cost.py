@@ -15,6 +15,10 @@ SPARSE_TERM = 18.0
 KERNEL_VALUE = 14.0
 # Most centres are passed over in blocks, far cheaper than a polynomial's terms.
 ROUTING = 0.25
+# Certifying a row: bounds and their comparison for one function; for each of several also the vote.
+CERTIFICATE, CERTIFICATE_OF_A_PAIR = 100.0, 250.0
+# Numbers of the certificate that are stored with each polynomial.
+CERTIFICATE_NUMBERS = 16
 # A dot product over stored entries only needs their indices as well.
 SPARSE_ENTRY = 1.7
 
@@ -66,6 +70,11 @@ def sparse_pays(d: int, order: int, entries: float) -> bool:
     return SPARSE_TERM * _monomials(entries, order) < math.comb(d + order, order)
 
 
+def certificate_operations(functions: int) -> float:
+    """Return the cost of certifying the label of a row."""
+    return CERTIFICATE if functions < 2 else CERTIFICATE_OF_A_PAIR * functions
+
+
 def routing_operations(d: int, cells: int) -> float:
     """Return the cost of finding the nearest of so many centres."""
     return ROUTING * cells * d if cells > 1 else 0.0
@@ -84,3 +93,8 @@ def exact_operations(model: KernelExpansion, d: int, entries: float) -> float:
     if model.kernel.kind == "rbf":
         per_kernel += KERNEL_VALUE
     return float(n * (per_kernel + len(model.sv_coef)))
+
+
+def exact_numbers(model: KernelExpansion) -> int:
+    """Return how many numbers the exact model stores: entries and coefficients."""
+    return model.sv.nnz + model.sv_coef.size

@@ -16,7 +16,7 @@ degree j; that is never smaller, and never larger than the sum of the absolute v
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +82,7 @@ def residual_tail(
     reach: float | None = None,
     negligible: float = 0.0,
     by_row_norms: bool = False,
+    tick: Callable[[], None] | None = None,
     threads: int = 1,
 ) -> Tail:
     """Return the size of the residual of the expansion of order `order` about `centre`, rounding included.
@@ -101,11 +102,15 @@ def residual_tail(
         the quadratic part: the triangle inequality bounds what they add, so the claim stays as it is.
     by_row_norms : bool
         Use the triangle inequality for all points: O(n d) instead of O(n^2 d), and never smaller.
+    tick : callable, optional
+        Called between parts of the work; it may raise to end it.
     threads : int
         The result does not depend on it.
     """
+    if tick is not None:
+        tick()
     with one_blas_thread(numpy_only=True), np.errstate(over="ignore", invalid="ignore"):
-        return _tail(points, beta, gamma, centre, order, top, reach, negligible, by_row_norms, threads)
+        return _tail(points, beta, gamma, centre, order, top, reach, negligible, by_row_norms, tick, threads)
 
 
 def _tail(
@@ -118,6 +123,7 @@ def _tail(
     reach: float | None,
     negligible: float,
     by_row_norms: bool,
+    tick: Callable[[], None] | None,
     threads: int,
 ) -> Tail:
     n, d = points.shape
@@ -146,7 +152,7 @@ def _tail(
     a, norms = a[mine], norms[mine]
     x = (points if m == n else points[mine]) - centre
     x *= scale
-    matrices, quadratic = _moments(x, a, first, top, threads) if m else ({}, {})
+    matrices, quadratic = _moments(x, a, first, top, tick, threads) if m else ({}, {})
     for j in range(order + 1, top + 1):
         absolute = float(np.square(np.abs(a) @ norms**j))  # inf where it overflows, and so is the bound
         error = ((2 * m + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
@@ -184,7 +190,7 @@ def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: f
 
 
 def _moments(
-    x: FloatArray, a: FloatArray, first: int, top: int, threads: int
+    x: FloatArray, a: FloatArray, first: int, top: int, tick: Callable[[], None] | None, threads: int
 ) -> tuple[dict[int, FloatArray], dict[int, float]]:
     """M_j for the first degrees from `first`, and ``sum a_i a_l (x_i.x_l)^j`` for the others up to `top`."""
     n, d = x.shape
@@ -193,6 +199,8 @@ def _moments(
 
     @np.errstate(over="ignore", invalid="ignore")  # a pool's threads do not inherit it
     def stripe(start: int) -> tuple[list[FloatArray], list[float]]:
+        if tick is not None:
+            tick()
         stop = min(n, start + STRIPE)
         inner = np.zeros((len(spectral), stop - start, d))
         sums = [0.0] * (top + 1 - spectral.stop)

@@ -1,0 +1,373 @@
+"""approximate: how far the result is from the exact model, on rows that chose nothing; and what follows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from program import data, model, svmfast
+
+import svmfast as package
+from svmfast.errors import DoesNotPayError, OptionError
+from svmfast.formats.detect import load_model, model_bytes, save_model
+from svmfast.formats.svmlight import read_svmlight, write_svmlight
+from svmfast.kernels import Kernel
+from svmfast.methods.approximate import approximate
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+
+def wavy(gamma: float, kind: str = "c_svc", n: int = 240, d: int = 8) -> KernelExpansion:
+    """A model of alternating vectors: the larger gamma, the farther an expansion is from it."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(n, d))
+    wave = np.where(np.sin(3 * x[:, 0]) > 0, 1.0, -1.0)
+    classifier = kind == "c_svc"
+    return KernelExpansion(
+        head=Head(kind, np.array([1, -1]) if classifier else None),
+        kernel=Kernel("rbf", gamma),
+        sv=Rows.from_dense(x),
+        sv_coef=wave[None, :],
+        rho=np.zeros(1),
+        nr_sv=np.array([n // 2, n - n // 2]) if classifier else None,
+    )
+
+
+def some_rows(n: int, d: int = 8, seed: int = 2) -> Rows:
+    return Rows.from_dense(np.random.default_rng(seed).normal(size=(n, d)))
+
+
+def written(folder: Path, exact: KernelExpansion, rows: Rows | None = None) -> tuple[Path, Path]:
+    save_model(exact, folder / "exact")
+    if rows is not None:
+        write_svmlight(folder / "rows", rows, np.zeros(len(rows)))
+    return folder / "exact", folder / "rows"
+
+
+def test_a_model_no_better_than_chance_is_not_written(tmp_path: Path) -> None:
+    exact, rows = written(tmp_path, wavy(2.0), some_rows(500))
+    out = tmp_path / "out"
+    for words in ((), ("--data", rows), ("--calibrate", rows), ("--no-certificate",), ("--cells", "2")):
+        done = svmfast("approximate", exact, "-o", out, *words)
+        assert (done.returncode, done.stdout) == (1, b""), words
+        last = done.stderr.decode().splitlines()[-1]
+        assert re.match(r"svmfast: \d\d\.\d\d% of the labels differ from the exact model's \(", last)
+        assert ", more than 10%; try " in last
+        assert last.endswith("nothing was written (--force writes it)")
+        assert not out.exists()
+    done = svmfast("approximate", exact, "-o", out, "--force", "-q")
+    assert (done.returncode, len(done.stderr.splitlines())) == (0, 1)
+    assert done.stderr.startswith(b"svmfast: warning: ")
+    assert out.exists()
+
+
+@pytest.mark.parametrize("words", [(), ("--center", "origin"), ("--order", "1"), ("--cells", "4")])
+def test_the_first_figure_is_the_share_of_differing_labels(words: tuple[str, ...], tmp_path: Path) -> None:
+    exact, rows = written(tmp_path, wavy(0.12), some_rows(600))
+    out = tmp_path / "out"
+    made = svmfast("approximate", exact, "-o", out, "--data", rows, "--json", "--force", *words)
+    assert made.returncode == 0
+    report = json.loads(made.stdout)
+    assert list(report)[:4] == ["model", "output", "labels_differing", "labels_differing_percent"]
+    labels = [svmfast("predict", "-q", rows, file).stdout.split() for file in (exact, out)]
+    differing = [a != b for a, b in zip(*labels, strict=True)]
+    assert 0 < sum(differing) < 300
+    n = 600 if "--cells" not in words else 150
+    assert report["measured_rows"] == n
+    assert report["measured_on"] == "data"
+    if n == 600:  # nothing was chosen by rows: all of them measure
+        assert report["labels_differing"] == sum(differing)
+    else:
+        assert report["labels_differing_percent"] == pytest.approx(100 * np.mean(differing), abs=6)
+    assert report["labels_differing_percent"] == 100 * report["labels_differing"] / n
+    first = next(line for line in made.stderr.decode().splitlines() if not line.startswith("svmfast:"))
+    share = f"{report['labels_differing_percent']:.2f}% of the labels, {report['labels_differing']}"
+    assert first == f"differing   {share} of {n} rows of --data that chose nothing"
+
+
+@pytest.mark.parametrize(
+    ("gamma", "warned"), [(0.002, False), (0.1, True)], ids=["hardly any differ", "some differ"]
+)
+def test_above_one_percent_there_is_a_warning_even_if_quiet(
+    gamma: float, warned: bool, tmp_path: Path
+) -> None:
+    exact, _ = written(tmp_path, wavy(gamma))
+    done = svmfast("approximate", exact, "-o", tmp_path / "out", "-q", "--json", "--center", "mean")
+    report = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert (1 < report["labels_differing_percent"] <= 10) is warned
+    if not warned:
+        assert done.stderr == b""
+        assert report["difference_warning"] is None
+        return
+    assert done.stderr.decode() == f"svmfast: warning: {report['difference_warning']}\n"
+    assert "% of the labels differ from the exact model's (" in report["difference_warning"]
+    for way in ("--cells", "svmfast compress", "svmfast dcpred --from", "--embed-exact", "svmfast cascade"):
+        assert way in report["difference_warning"]
+    assert "--data measures on rows like yours" in report["difference_warning"]
+
+
+def test_what_is_named_applies_to_the_model(tmp_path: Path) -> None:
+    exact, rows = written(tmp_path, wavy(2.0, "epsilon_svr"), some_rows(200))
+    said = svmfast("approximate", exact, "-o", tmp_path / "out").stderr.decode()
+    assert re.search(r"svmfast: values differ by [\d.]+% of their spread from the exact model's \(480 ", said)
+    assert "cascade" not in said
+    assert "--embed-exact" not in said
+    said = svmfast(
+        "approximate", exact, "-o", tmp_path / "out", "--cells", "3", "--data", rows
+    ).stderr.decode()
+    assert "try more --cells, svmfast compress or svmfast dcpred --from; nothing was written" in said
+    plain, _ = written(tmp_path, wavy(2.0))
+    said = svmfast("approximate", plain, "-o", tmp_path / "out", "--no-certificate").stderr.decode()
+    assert "leave rows in doubt to the exact model with svmfast cascade" in said
+
+
+def test_regression_is_judged_by_the_error_over_the_spread(tmp_path: Path) -> None:
+    exact, rows = wavy(0.08, "epsilon_svr"), some_rows(400)
+    made, report = approximate(exact, data=rows)
+    values, truth = (m.decision_values(rows)[:, 0] for m in (made, exact))
+    error = np.sqrt(np.mean((values - truth) ** 2)) / truth.std()
+    assert report.values_differing_percent == pytest.approx(100 * error, rel=1e-9)
+    assert (report.labels_differing, report.labels_differing_percent) == (None, None)
+    written(tmp_path, exact, rows)
+    done = svmfast("approximate", tmp_path / "exact", "-o", tmp_path / "out", "--data", tmp_path / "rows")
+    assert f"differing   values by {100 * error:.3g}% of their spread, on 400 rows" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["breast_c_linear", "digits_c_poly2", "diabetes_nu_poly3", "normal_one_poly2", "wine_nu_poly2_prob"],
+)
+def test_exact_conversions_differ_nowhere(name: str) -> None:
+    _, report = approximate(load_model(model(name)))  # type: ignore[arg-type]
+    assert not report.labels_differing
+    assert (report.values_differing_percent or 0.0) < 1e-9
+    assert report.measured_rows > 0
+    assert (report.difference_warning, report.refusal) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["single_class", "tie_zero_decision", "normal_one_rbf", "digits_nu_rbf", "iris_c_rbf_prob"]
+)
+def test_every_kind_of_model_is_measured(name: str) -> None:
+    exact = load_model(model(name))
+    assert isinstance(exact, KernelExpansion)
+    for choice in ({}, {"cells": 2}):
+        _, report = approximate(exact, order=1, **choice)  # type: ignore[arg-type]
+        assert report.labels_differing is not None
+        assert report.measured_on == "support vectors and points between them"
+        assert report.measured_rows <= 5000
+    assert report.labels_differing_percent == 100 * report.labels_differing / max(1, report.measured_rows)
+
+
+def test_with_the_exact_model_inside_what_predict_answers_is_judged(tmp_path: Path) -> None:
+    exact, rows = written(tmp_path, wavy(0.3), some_rows(400))
+    out = tmp_path / "out"
+    plain = svmfast("approximate", exact, "-o", out, "--data", rows, "--json")
+    alone = json.loads(plain.stdout)
+    assert (plain.returncode, alone["output"], out.exists()) == (1, None, False)
+    assert alone["labels_differing_percent"] > 10
+    done = svmfast("approximate", exact, "-o", out, "--data", rows, "--json", "--embed-exact")
+    report = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert (report["labels_differing"], report["difference_warning"]) == (0, None)
+    assert report["labels_differing_without_fallback"] == alone["labels_differing"]
+    labels = [svmfast("predict", "-q", rows, file).stdout for file in (exact, out)]
+    assert labels[0] == labels[1]
+
+
+def test_the_same_figure_for_the_same_seed_and_any_threads() -> None:
+    exact, rows = wavy(0.12), some_rows(500)
+    for options in ({}, {"cells": 3}, {"data": rows, "cells": 3}):
+        reports = []
+        for threads in (1, 2, 3):
+            made, report = approximate(exact, seed=5, threads=threads, **options)  # type: ignore[arg-type]
+            reports.append({**asdict(report), "seconds": 0, "model": model_bytes(made)})
+        assert reports[0] == reports[1] == reports[2]
+    other, first = (approximate(exact, seed=seed, data=rows, cells=3)[1] for seed in (6, 5))
+    assert (other.labels_differing, other.certified_percent) != (
+        first.labels_differing,
+        first.certified_percent,
+    )
+
+
+def test_measuring_stays_cheap_and_spreads_over_the_vectors() -> None:
+    exact = wavy(0.1, n=30_000, d=3)
+    _, report = approximate(exact, order=1, certificate="none", center="origin")
+    assert report.measured_rows == 5000
+
+
+def test_rows_of_the_calibration_do_not_measure() -> None:
+    exact, rows = wavy(0.12), some_rows(300)
+    _, apart = approximate(exact, calibrate=rows[:100], data=rows)
+    assert (apart.measured_rows, apart.measured_on) == (200, "data")
+    _, none_left = approximate(exact, calibrate=rows, data=rows)
+    assert none_left.measured_on == "support vectors and points between them"
+    _, vectors = approximate(exact, calibrate=exact.sv)
+    assert vectors.measured_rows == len(exact.sv)  # the points between them alone
+
+
+def test_training_rows_are_recognised(tmp_path: Path) -> None:
+    fitting = svmfast(
+        "approximate", model("breast_c_rbf"), "-o", tmp_path / "a", "--data", data("breast.train")
+    )
+    assert b"the exact model was trained on rows of the data" in fitting.stderr
+    others = svmfast(
+        "approximate", model("breast_c_rbf"), "-o", tmp_path / "b", "--data", data("breast.test")
+    )
+    assert b"trained on" not in others.stderr
+
+
+def test_python_refuses_as_the_program_does(tmp_path: Path) -> None:
+    exact, rows = wavy(2.0), some_rows(300)
+    for given in ({}, {"data": rows}, {"data": rows.to_dense(8)}):
+        with pytest.raises(
+            DoesNotPayError, match=r"of the labels differ .* more than 10%; .*; force=True returns"
+        ):
+            package.approximate(exact, **given)
+    made, report = package.approximate(exact, rows.to_dense(8), force=True)
+    assert report.labels_differing_percent is not None
+    assert report.labels_differing_percent > 10
+    assert report.difference_warning is not None
+    assert made.n_cells == 1
+    save_model(exact, tmp_path / "exact")
+    _, again = package.approximate(tmp_path / "exact", rows, order=1, force=True)
+    assert again.measured_rows == 300
+    with pytest.raises(OptionError, match="there are no rows in the data"):
+        package.approximate(exact, Rows.empty())
+
+
+# --- auto
+
+
+Race = Callable[[Callable[[], object], Callable[[], object]], float]
+
+
+def smooth() -> tuple[KernelExpansion, Rows]:
+    """A model that expands well, with vectors enough that an expansion costs far less."""
+    return wavy(0.004, n=3000, d=4), some_rows(1200, 4)
+
+
+def test_no_file_unless_the_race_is_won() -> None:
+    exact, rows = smooth()
+    called: list[Any] = []
+
+    def race(one: Callable[[], Any], other: Callable[[], Any]) -> float:
+        called.append((one(), other()))
+        return speed
+
+    options: dict[str, Any] = {"order": "auto", "cells": "auto", "data": rows, "race": race}
+    for speed, wanted in ((0.67, "approximation is 0.67 times as fast"), (1.2, "1.20 times"), (1.5, None)):
+        _, report = approximate(exact, **options)
+        assert report.speedup_with_fallback == speed
+        assert report.refusal is None if wanted is None else wanted in str(report.refusal)
+    # What is raced is what predict --exact does, on rows that chose nothing.
+    exactly, fast = called[0]
+    assert len(exactly) == len(fast) >= 2000
+    assert (exactly.predicted == fast.predicted).all()
+    assert fast.certified is not None
+    _, fixed = approximate(exact, order=2, data=rows, race=race)
+    assert (len(called), fixed.speedup_with_fallback) == (3, None)
+
+
+def test_no_file_that_grows_more_than_it_gains() -> None:
+    exact, rows = smooth()
+
+    def size_of(made: Model) -> int:
+        return 100 if made is exact else 2460
+
+    options: dict[str, Any] = {"order": "auto", "cells": "auto", "data": rows, "size_of": size_of}
+    _, report = approximate(exact, race=lambda one, other: 3.3, **options)
+    assert report.refusal is not None
+    assert "the approximation is 3.3 times as fast, but 24.6 times as large" in report.refusal
+    for more in ({"race": lambda one, other: 30.0}, {"race": lambda one, other: 3.3, "max_bytes": 2500}):
+        assert approximate(exact, **options, **more)[1].refusal is None  # type: ignore[arg-type]
+
+
+def test_python_races_too() -> None:
+    exact, rows = smooth()
+    _, report = package.approximate(exact, rows, order="auto", cells="auto")
+    assert report.speedup_with_fallback is not None
+    assert report.speedup_with_fallback > 1.33
+
+
+def test_what_auto_states_holds_for_rows_it_has_not_seen() -> None:
+    """Cells of a few rows each fit those rows alone: of others far fewer are certified."""
+    rng = np.random.default_rng(0)
+    d, n = 12, 700
+    x = rng.normal(size=(n, d)) / np.sqrt(d)
+    coef = np.where(x @ rng.normal(size=d) > 0, 1.0, -1.0)
+    exact = KernelExpansion(
+        Head("c_svc", np.array([1, -1])),
+        Kernel("rbf", 2.0),
+        Rows.from_dense(x),
+        coef[None, :],
+        np.zeros(1),
+        np.array([n // 2, n - n // 2]),
+    )
+    seen, unseen = (Rows.from_dense(rng.normal(size=(m, d)) / np.sqrt(d)) for m in (500, 4000))
+    options: dict[str, Any] = {"order": "auto", "cells": "auto", "certificate": "row-norms"}
+    made, report = approximate(exact, data=seen, target=0.999, force=True, max_bytes=1 << 30, **options)
+    certified = package.predict(made, unseen, certify=True).certified
+    assert certified is not None
+    share = 100 * certified.mean()
+    assert made.n_cells <= 25  # ten rows that fit for each
+    assert report.certified_percent == pytest.approx(share, abs=10)
+    # Two standard deviations of 125 held-out rows are below nine percent.
+    assert report.measured_rows == 125
+
+
+def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
+    exact, rows = smooth()
+    paths = written(tmp_path, exact, rows)
+    words = ("approximate", paths[0], "--data", paths[1], "--order", "auto", "--cells", "auto")
+    done = svmfast(*words, "-o", tmp_path / "out", "--time-limit", "0.000001s")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr == b"svmfast: no number of cells was finished within the time limit\n"
+    assert not (tmp_path / "out").exists()
+    assert svmfast(*words, "-o", tmp_path / "out", "--time-limit", "1h", "--force").returncode == 0
+    assert svmfast(*words, "-o", tmp_path / "free", "--force").returncode == 0
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "free").read_bytes()
+
+
+def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    from svmfast.methods import cells
+
+    exact, rows = wavy(0.3, d=4, n=2000), some_rows(1200, 4)
+    options: dict[str, Any] = {"order": 1, "cells": "auto", "data": rows, "force": True, "target": 0.999}
+    _, whole = approximate(exact, **options)
+    assert [step.cells for step in whole.steps][:3] == [1, 5, 10]
+    now = 0.0
+    monkeypatch.setattr(cells.time, "monotonic", lambda: now)
+    counted = cells.Planner.centres
+
+    def slow(self: cells.Planner, size: int) -> Any:
+        nonlocal now
+        now += 60 if size == 10 else 1
+        return counted(self, size)
+
+    monkeypatch.setattr(cells.Planner, "centres", slow)
+    _, cut = approximate(exact, time_limit=20, **options)
+    assert cut.time_limit_reached
+    assert not whole.time_limit_reached
+    assert cut.steps == whole.steps[:2]
+    with pytest.raises(OptionError, match="a time limit is for 'auto'"):
+        approximate(exact, order=2, time_limit=1.0)
+
+
+def test_rows_far_from_all_vectors_end_in_no_fault() -> None:
+    exact = load_model(model("breast_c_rbf"))
+    assert isinstance(exact, KernelExpansion)
+    rows = read_svmlight(data("breast.test")).rows
+    far = Rows(rows.indptr, rows.indices, rows.values * 1e120, rows.n_columns)
+    with np.errstate(all="raise", under="ignore"):
+        _, report = approximate(exact, cells=3, data=far)
+    assert report.certified_percent == 0
