@@ -195,6 +195,8 @@ def answer(
         if not (head.is_regression and tolerance is None):
             certified = certified_rows(head, decisions, bounds, probability=probability, tolerance=tolerance)
         error_bounds = bounds.max(axis=1, initial=0.0)
+        if probability and isinstance(model, CascadeModel) and isinstance(model.fast, KernelExpansion):
+            decisions = model.fast.probability_values(rows, threads=threads)  # its digits as if alone
     elif probability and isinstance(model, KernelExpansion):
         decisions = model.probability_values(rows, threads=threads)
     else:
