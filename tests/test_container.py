@@ -152,7 +152,7 @@ def test_line_ends_may_be_carriage_return_and_line_feed() -> None:
 
 def test_a_newer_minor_version_is_a_warning() -> None:
     container = parse_container(TEXT.replace(b"1.0", b"1.12", 1), "m")
-    assert container.warnings == ["m:1: format version 1.12 is newer than 1.2, which this svmfast knows"]
+    assert container.warnings == ["m:1: format version 1.12 is newer than 1.3, which this svmfast knows"]
     assert container_bytes(container.record) == TEXT
 
 
@@ -288,7 +288,7 @@ GOOD = {
 
 
 ONE_LINE = "expected one line of printable text, no blanks around it"
-PROVENANCE_KEYS = "source data method parameters seed"
+PROVENANCE_KEYS = "source data method parameters seed arithmetic"
 ARRAYS = "label probA probB prob_density_marks centre counts columns"
 
 

@@ -13,6 +13,8 @@ import pytest
 from meaning import FROZEN
 from program import PROGRAM, data, model
 
+from svmfast import _core
+
 IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
 FAST = str(FROZEN / "1.1/routed_pseudo_poly.model")
 SMALL = ["--clusters", "3", "--landmarks", "4"]
@@ -154,3 +156,13 @@ def test_openmp_has_no_say(words: list[str], tmp_path: Path) -> None:
         subprocess.run([PROGRAM, *words, "-q", "-o", tmp_path / threads], env=environment, check=True)
         made.append((tmp_path / threads).read_bytes())
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("name", ["meka", "dcpred", "cascade"])
+def test_a_model_names_the_instruction_set_that_its_last_digits_depend_on(name: str, tmp_path: Path) -> None:
+    run_on = {isa: run(name, tmp_path, 1, SVMFAST_ISA=isa) for isa in ("baseline", "avx2")}
+    for isa, written in run_on.items():
+        (line,) = re.findall(rb"^arithmetic (.*)$", written, re.MULTILINE)
+        known = isa.encode() if _core.isa() != "baseline" else b"baseline"
+        assert line.startswith(known + b", BLAS ")
+        assert written.startswith(b"svmfast-model 1.3\n")

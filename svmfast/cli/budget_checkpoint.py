@@ -87,13 +87,13 @@ def _fingerprint(given: BudgetTrainOptions, spool: Spool, held: Dataset | None) 
     """What must be equal for a run to go on; more passes may be asked for."""
     import hashlib
 
-    from svmfast.solvers.budgeted_sgd import arithmetic
+    from svmfast.solvers.budgeted_sgd import step_rounding
 
     run: dict[str, Any] = json.loads(json.dumps(asdict(given)))
     del run["passes"]
     run["version"] = _VERSION
     run["data"] = f"{spool.n_rows} rows, {spool.digest}, {spool.n_sets} working sets"
-    run["arithmetic"] = arithmetic()
+    run["arithmetic"] = step_rounding()
     run["validation data"] = "none"
     if held is not None:
         digest = hashlib.blake2b(digest_size=16)

@@ -39,7 +39,7 @@ seed = click.option(
     default=0,
     show_default=True,
     metavar="N",
-    help="Seed of every random choice; same seed, same bytes.",
+    help="Seed of every random choice; same input and seed, same bytes on the same instruction set.",
 )
 
 #: ``-q``; the command receives `quiet`.

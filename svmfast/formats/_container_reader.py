@@ -27,7 +27,7 @@ from svmfast.models.base import (
 from svmfast.models.memory import MEMORY, Allowance
 
 MAGIC = "svmfast-model"
-MAJOR, MINOR = 1, 2
+MAJOR, MINOR = 1, 3
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _MOST_WORDS = 8

@@ -15,6 +15,7 @@ from svmfast._core import format_float64, format_int32, format_int64
 from svmfast.formats._container_reader import MAGIC, MAJOR, Container, parse_container, parse_model
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.models.base import (
+    ARITHMETIC_SINCE,
     PROVENANCE,
     Array,
     ArrayField,
@@ -47,6 +48,8 @@ def container_bytes(record: Record) -> bytes:
     given = {*record.scalars, *record.arrays}
     fields: tuple[ScalarField | ArrayField, ...] = (*schema.scalars, *schema.arrays)
     minor = max((f.since for f in fields if f.name in given), default=0)
+    if "arithmetic" in record.provenance:
+        minor = max(minor, ARITHMETIC_SINCE)
     lines = [f"{MAGIC} {MAJOR}.{minor}", f"kind {record.kind}"]
     _only("provenance", record.provenance, PROVENANCE)
     lines += [f"{key} {_text(key, record.provenance[key])}" for key in PROVENANCE if key in record.provenance]

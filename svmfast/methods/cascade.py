@@ -29,6 +29,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.arithmetic import arithmetic
 from svmfast.solvers.binomial import CONFIDENCE
 
 #: Decision values that are held at once.
@@ -252,7 +253,7 @@ def join(
     said += f", rows {report.rows_choosing} of {report.rows}, answered {answered}"
     origin = {} if source is None else {"source": source}
     origin |= {"method": "cascade", "parameters": f"{said}, differing {report.labels_differing}"}
-    origin |= {"seed": str(seed)}
+    origin |= {"seed": str(seed), "arithmetic": arithmetic()}
     return CascadeModel(fast, exact, chosen.error, origin), report
 
 

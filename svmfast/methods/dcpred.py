@@ -42,6 +42,7 @@ from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.arithmetic import arithmetic
 from svmfast.solvers.kernel_clusters import load_kmeans
 from svmfast.threads import one_blas_thread
 
@@ -361,7 +362,7 @@ def _reported(
     seconds: Mapping[str, float],
 ) -> tuple[RoutedModel, DcpredReport]:
     told = {**provenance, "method": "dcpred", **settings.told(task, gamma, strength)}
-    model = replace(made, provenance=told)
+    model = replace(made, provenance={**told, "arithmetic": arithmetic()})
     sample = min(len(training.rows), 20_000)
     rows = training.rows[:sample]
     said, truth = model.decision_values(rows, threads=threads), training.targets[:sample]

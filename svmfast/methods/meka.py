@@ -24,6 +24,7 @@ from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
+from svmfast.solvers.arithmetic import arithmetic
 from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans, partition
 from svmfast.threads import one_blas_thread
 
@@ -229,7 +230,13 @@ def _fit(
         (model,) = work.models(Kernel(settings.kernel, gamma), [strength])
         seconds["blocks, links and solution"] = time.perf_counter() - begin
     model = replace(
-        model, provenance={**provenance, "method": "meka", **settings.told(task, gamma, strength)}
+        model,
+        provenance={
+            **provenance,
+            "method": "meka",
+            **settings.told(task, gamma, strength),
+            "arithmetic": arithmetic(),
+        },
     )
     sample = rows[: min(len(rows), 20_000)]
     decisions = model.decision_values(sample, threads=threads)

@@ -19,9 +19,12 @@ Array = NDArray[Any]
 
 
 # What a file may tell of its origin, in this order: the hash of the model it was made from ("sha256:..."),
-# the hash of data that took part, the conversion, its options, its seed. Never a time or a host: equal runs
-# give equal files.
-PROVENANCE = ("source", "data", "method", "parameters", "seed")
+# the hash of data that took part, the conversion, its options, its seed, and for methods whose last digits
+# depend on it the instruction sets (svmfast.solvers.arithmetic). Never a time or a host: equal runs give
+# equal files.
+PROVENANCE = ("source", "data", "method", "parameters", "seed", "arithmetic")
+#: The minor format version that brought the last one.
+ARITHMETIC_SINCE = 3
 
 
 class Model(Protocol):

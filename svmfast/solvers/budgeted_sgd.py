@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from svmfast import _core
 from svmfast.errors import OptionError
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.arithmetic import instruction_set
 from svmfast.solvers.merge_table import merge_lookup
 
 #: How the budget is kept; the numbers are the native core's. Lookups use the precomputed table, gss is golden
@@ -267,9 +268,9 @@ def random_order(count: int, *key: int) -> NDArray[np.int64]:
     return _core.random_order(count, np.array(key, dtype=np.uint64))
 
 
-def arithmetic() -> str:
+def step_rounding() -> str:
     """Return ``fused`` or ``plain``: machines of the same kind take the same steps to the bit.
 
     AVX2 and AVX-512 round alike; a processor without fused multiply-add does not.
     """
-    return "plain" if _core.isa() == "baseline" else "fused"
+    return "plain" if instruction_set() == "baseline" else "fused"
