@@ -30,6 +30,7 @@ NODE = np.dtype(
     {"names": ["index", "value"], "formats": [np.int32, np.float64], "offsets": [0, 8], "itemsize": 16}
 )
 DENSITY_MARKS = 10
+_quiet_printers: list[Any] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +108,8 @@ class Problem:
         # Without -q it would give LIBSVM, the whole process's, its printer on stdout back: into the output of
         # a program that has another thread training at this moment.
         self._parameter = api.svm_parameter("-q")
+        # Older versions leave a printer of their own behind there, which goes with the parameter.
+        api.libsvm.svm_set_print_string_function(self._mute())
         for name, value in parameters.items():
             setattr(self._parameter, name, value)
         self._parameter.nr_weight = len(weights)
@@ -170,7 +173,9 @@ class Problem:
         try:
             return ctypes.cast(ctypes.CDLL(None).strlen, self._api.PRINT_STRING_FUN)
         except (TypeError, OSError, AttributeError):  # no C library to be had this way
-            return self._api.ctypes_print_null
+            if not _quiet_printers:  # one for all, since LIBSVM keeps it
+                _quiet_printers.append(self._api.PRINT_STRING_FUN(self._api.print_null))
+            return _quiet_printers[0]
 
     def _run(self, call: Callable[[], T], log: Log | None, *keep: object) -> T:
         """Return ``call()``, made in a thread of its own so that an interrupt is answered at once.
@@ -189,7 +194,7 @@ class Problem:
                     failures.append(failure)
 
         # LIBSVM has one printer for all threads: without a log it must be one that outlives this call.
-        printer = self._api.ctypes_print_null if log is None else self._api.PRINT_STRING_FUN(forward)
+        printer = self._mute() if log is None else self._api.PRINT_STRING_FUN(forward)
         kept = (self, printer, keep)
         alone = threading.current_thread() is threading.main_thread()
 
@@ -216,7 +221,7 @@ class Problem:
         except KeyboardInterrupt:
             library.svm_set_print_string_function(self._mute())
             raise
-        library.svm_set_print_string_function(self._api.ctypes_print_null)
+        library.svm_set_print_string_function(self._mute())
         if failures:
             raise failures[0]
         return results[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,8 +90,10 @@ def ridge_by_cg(meka: Meka, targets: FloatArray, strength: float) -> FloatArray:
     )
     inner = meka.backward(targets)
     solved = np.empty_like(inner)
+    # Before 1.12 SciPy called it tol.
+    tolerance = {"rtol" if "rtol" in signature(cg).parameters else "tol": 1e-8}
     for p in range(inner.shape[1]):
-        solved[:, p], failed = cg(operator, inner[:, p], rtol=1e-8, atol=0.0, maxiter=20 * size + 1000)
+        solved[:, p], failed = cg(operator, inner[:, p], atol=0.0, maxiter=20 * size + 1000, **tolerance)
         if failed:
             raise UnsupportedError(
                 f"conjugate gradients did not converge with lambda {strength:g}", "use a larger --lambda"
