@@ -99,6 +99,9 @@ class Tent:
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         return self.certified_values(rows)[0]
 
+    def working_bytes(self) -> int:
+        return 0
+
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
         exact = self.exact.decision_values(rows)
         bounds = 0.5 * np.abs(rows.to_dense(1))
@@ -202,6 +205,9 @@ def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
 
         def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
             return decisions
+
+        def working_bytes(self) -> int:
+            return 0
 
         def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
             return decisions, bounds

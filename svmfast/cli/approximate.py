@@ -14,7 +14,7 @@ from svmfast.cli.json_report import show
 from svmfast.cli.messages import lines, remark, remarks, warning
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import MOST_64, Bytes, Duration, Real, Share, Whole, WholeOrAuto
-from svmfast.errors import DoesNotPayError, OptionError, UnsupportedError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.formats.packing import without_ending
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ def default_output(model: str) -> str:
     model = without_ending(model)
     root, ending = os.path.splitext(model)
     return f"{root}.approx{ending}" if ending in _MODEL_NAMES else f"{model}.approx.txt"
+
+
+#: Exit status where the result is no better than the exact model.
+NOTHING_WRITTEN = 1
 
 
 @click.command("approximate")
@@ -159,7 +163,7 @@ def command(
     quiet: bool,
     how: DataFormat,
     jobs: int,
-) -> None:
+) -> int:
     """Replace the support vectors of MODEL by truncated expansions about one centre or many.
 
     A prediction then costs the same however many support vectors there were. Linear and polynomial kernels
@@ -251,17 +255,18 @@ def command(
             "probabilities": probabilities,
         }
         show(values, written=size is not None)
-    if report.refusal is not None and not force:
-        raise DoesNotPayError(f"{report.refusal}; nothing was written (--force writes it)")
+    if size is None:
+        remark(f"{report.refusal}; nothing was written (--force writes it)")
+        return NOTHING_WRITTEN
     if report.difference_warning is not None:
         warning(report.difference_warning)
-    assert size is not None
     if not quiet:
         lines(report_lines(report, model, output, loaded.n_bytes, size), err=True)
         lines(outcome(probabilities), err=True)
     remarks(report.warnings, quiet)
     if size >= loaded.n_bytes:
         remark(f"the file grew from {loaded.n_bytes:,} to {size:,} bytes", quiet)
+    return 0
 
 
 def _foreseen(
