@@ -7,7 +7,7 @@ import numpy as np
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 
 #: Rows that are looked at, the first ones, and fewer that are too few to speak of.
 MOST_ROWS, LEAST_ROWS = 1000, 10
@@ -35,7 +35,7 @@ class ScaleCheck:
         """Take in rows; those beyond the first :data:`MOST_ROWS` cost nothing."""
         room = MOST_ROWS - len(self._norms)
         if room > 0:
-            self._norms += rows[:room].squared_norms().tolist()
+            self._norms += _squared_norms(rows[:room]).tolist()
 
     def verdict(self) -> str | None:
         """Say what was measured where it differs by more than :data:`FACTOR`; None where it does not."""
@@ -55,6 +55,11 @@ class ScaleCheck:
         )
 
 
+def _squared_norms(rows: Rows) -> FloatArray:
+    with np.errstate(over="ignore"):  # infinity is a scale too
+        return rows.squared_norms()
+
+
 def _vector_norms(model: Model) -> tuple[float | None, float | None]:
     """Return the smallest and the largest squared norm of a model's vectors, None where they tell nothing."""
     if isinstance(model, CascadeModel):
@@ -64,7 +69,7 @@ def _vector_norms(model: Model) -> tuple[float | None, float | None]:
     else:
         vectors = getattr(model, "landmarks", None)
     if isinstance(vectors, Rows) and len(vectors):
-        norms = vectors.squared_norms()
+        norms = _squared_norms(vectors)
         return float(norms.min()), float(norms.max())
     largest = getattr(model, "sv_squared_norm", None)
     return None, largest if largest and getattr(model, "gamma", 0.0) > 0 else None

@@ -152,6 +152,16 @@ class RoutedModel:
                     "pseudo_type", "pseudo landmarks here", "them only with kernel rbf and without nr_sv"
                 )
             self.pseudo.check(self.sizes, p)
+        self._check_range()
+
+    def _check_range(self) -> None:
+        """Refuse coefficients whose sums can leave the range of numbers: kernel values are at most 1."""
+        with np.errstate(over="ignore"):
+            largest = float(np.abs(self.coef).sum() + np.abs(self.rho).sum())
+            if self.pseudo is not None:
+                largest += float(np.abs(self.pseudo.coef).sum())
+        if not np.isfinite(largest):
+            raise ModelContentError("coef", "coefficients whose sum overflows", "a finite sum of their sizes")
 
     @property
     def n_cells(self) -> int:
