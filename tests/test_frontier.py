@@ -627,7 +627,7 @@ def test_the_bar_names_what_runs_and_moves(tmp_path: Path) -> None:
 
 def test_a_command_ticks_while_it_runs() -> None:
     shares: list[float] = []
-    words = ["budget-train", str(data("photos.train")), os.devnull, "-B", "100", "--passes", "150", "-q"]
+    words = ["budget-train", str(data("photos.train")), os.devnull, "-B", "100", "--passes", "1000", "-q"]
     make(words, 60, tick=shares.append)
     assert shares == sorted(shares)
     assert len(shares) >= 2
