@@ -13,7 +13,8 @@ from program import svmfast
 
 from svmfast.cli.main import run
 from svmfast.cli.units import Bytes, Duration, Multiple, Share
-from svmfast.evaluation.pareto import Limits, Point
+from svmfast.evaluation.loss import Estimate, Loss
+from svmfast.evaluation.pareto import Limits
 from svmfast.evaluation.score import percent
 from svmfast.methods.compress_search import measured
 
@@ -68,9 +69,11 @@ def test_the_share_asked_for_is_met_by_just_as_many(tmp_path: Path) -> None:
 
 
 def test_a_recommended_model_may_just_meet_the_limit() -> None:
-    point = Point("a", "compress", percent(7, 100), 93.0, None, 10, 1.0, 2.0, 3.0, None)
+    share, nothing = percent(7, 100), Estimate(0.0, 0.0, 0.0)
+    lost = Loss(100, cast(Any, None), 7, Estimate(share, 2.8, 13.9), nothing, None)
     limit = PERCENT.convert("7%", None, None)
-    assert Limits(max_differing_percent=limit).met_by(point)
+    assert Limits(max_diff=limit).kept_by(lost)
+    assert not Limits(max_diff=6.99).kept_by(lost)
 
 
 @pytest.mark.parametrize(
