@@ -230,7 +230,7 @@ def use_model(text: bytes) -> str:
 
 
 def peak_kib() -> int:
-    """Return the most memory this process has held; getrusage also counts what its parent held before exec."""
+    """Return the most memory held by this process; getrusage also counts its parent before exec."""
     status = Path("/proc/self/status")
     if status.exists():
         found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
