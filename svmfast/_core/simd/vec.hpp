@@ -218,7 +218,7 @@ struct Table<0> {
         const __m256d all = (__m256d)_mm256_set1_epi64x(-1);
         return (vd)_mm256_mask_i32gather_pd(_mm256_setzero_pd(), table, _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four)), all, 8);
 #else
-        vd v;
+        vd v{};
         for (std::size_t i = 0; i < W; ++i) v[i] = table[which[i]];
         return v;
 #endif
