@@ -76,7 +76,8 @@ void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
     }
     run(0);
     // The others may have long items left; an interrupt must not wait for them.
-    for (std::unique_lock<std::mutex> lock(mutex); running;) {
+    std::unique_lock<std::mutex> lock(mutex);
+    while (running) {
         ended.wait_for(lock, std::chrono::milliseconds(20));
         if (given_up.load()) continue;
         lock.unlock();
@@ -90,6 +91,7 @@ void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
         }
         lock.lock();
     }
+    lock.unlock();
     for (auto &helper : helpers) helper.join();
     if (failure) std::rethrow_exception(failure);
 }
