@@ -260,6 +260,21 @@ class TrainingRowError(SvmfastError):
         super().__init__(f"row {row}: {what}{_quoted(token)}; expected {expected}")
 
 
+class SingleClassError(SvmfastError):
+    """All rows to train a classifier on have the same label.
+
+    Parameters
+    ----------
+    label : float
+    """
+
+    expected = "expected rows of two or more classes"
+
+    def __init__(self, label: float) -> None:
+        self.what = f"all rows have label {label:g}"
+        super().__init__(f"{self.what}; {self.expected}")
+
+
 class MemoryLimitError(SvmfastError):
     """The work would need more memory than the limit; names both numbers.
 

@@ -11,7 +11,7 @@ from libsvm import svmutil
 from program import data
 from test_budgeted_sgd import kernel, two_moons
 
-from svmfast.errors import MemoryLimitError, OptionError, TrainingRowError
+from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget_model import as_written
@@ -180,14 +180,9 @@ def test_the_best_iterate_is_the_best():
     assert all(status.support_vectors == status.budget == 8 for status in seen[3:])
 
 
-def test_one_class_alone_gives_libsvms_empty_model():
-    made, report = budget_train(
-        MemorySource(Rows.from_dense([[1.0], [2.0]]), [7.0, 7.0]), BudgetTrainOptions()
-    )
-    assert libsvm_model_bytes(made) == (
-        b"svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 1\ntotal_sv 0\nrho\nlabel 7\nnr_sv 0\nSV\n"
-    )
-    assert report.functions == 0
+def test_rows_of_a_single_class_are_refused():
+    with pytest.raises(SingleClassError, match="all rows have label 7; expected rows of two"):
+        budget_train(MemorySource(Rows.from_dense([[1.0], [2.0]]), [7.0, 7.0]), BudgetTrainOptions())
 
 
 def test_minus_one_first_is_swapped_as_libsvm_does():
@@ -282,3 +277,14 @@ def test_the_public_name_takes_arrays_and_datasets():
         svmfast.budget_train(np.ones((3, 2)))
     with pytest.raises(OptionError, match=r"3 rows need as many labels, got an array of shape \(2,\)"):
         svmfast.budget_train(np.ones((3, 2)), [1, 2])
+
+
+def test_cross_validation_leaves_out_the_only_row_of_a_class() -> None:
+    """The rows of the other folds are then of a single class, and its label is the prediction."""
+    rows = Rows.from_dense(np.arange(6.0)[:, None])
+    labels = np.array([1.0, 1, 1, -1, 1, 1])
+    predicted = cross_validate(rows, labels, 6, BudgetTrainOptions(gamma=1.0, budget=3))
+    assert predicted[3] == 1
+    assert set(predicted) <= {1.0, -1.0}
+    with pytest.raises(SingleClassError, match="all rows have label 4; expected rows of two"):
+        cross_validate(rows, np.full(6, 4.0), 2, BudgetTrainOptions())

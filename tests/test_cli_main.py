@@ -49,8 +49,8 @@ def test_remarks_begin_with_the_programs_name(tmp_path: Path) -> None:
     assert not any("warning:" in line for line in said)
     rows = tmp_path / "rows"
     rows.write_text("1 1:1\n1 1:2\n1 1:3\n")
-    said = svmfast("budget-train", rows, tmp_path / "trained").stderr.decode().splitlines()
-    assert "svmfast: all rows have one label: the model will always answer that" in said
+    said = svmfast("train", "-g", "1", rows, tmp_path / "trained").stderr.decode().splitlines()
+    assert f"svmfast: {rows}: all rows have label 1: the model will always answer that" in said
 
 
 @pytest.mark.parametrize("name", [None, *main.COMMANDS])

@@ -15,7 +15,7 @@ from program import svmfast as run_program
 from sklearn.kernel_ridge import KernelRidge
 
 import svmfast
-from svmfast.errors import MemoryLimitError, OptionError, TrainingRowError, UnsupportedError
+from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.dcpred import (
@@ -196,7 +196,7 @@ def test_settings_are_checked(change: dict[str, Any], message: str) -> None:
 
 def test_what_cannot_be_done_is_said() -> None:
     rows, y = data("breast.train")
-    with pytest.raises(UnsupportedError, match="all rows have label 3"):
+    with pytest.raises(SingleClassError, match="all rows have label 3; expected rows of two"):
         fit_svc(rows, np.full(len(rows), 3.0), settings())
     with pytest.raises(TrainingRowError, match="class label is not an integer"):
         fit_svc(rows, y + 0.5, settings())

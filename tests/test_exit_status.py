@@ -30,8 +30,10 @@ OUT_OF_MEMORY = [
     ["predict", ROWS, EXACT, "out", "--memory", "1k"],
 ]
 ONE_CLASS = {
-    0: [["train", "-q", "one", "out"], ["budget-train", "-q", "one", "out"]],
+    0: [["train", "-q", "one", "out"]],
     2: [
+        ["budget-train", "one", "out"],
+        ["budget-train", "one", "-v", "3"],
         ["linear", "one", "out"],
         ["dcpred", "one", "out", "--task", "svc"],
         ["meka", "one", "out", "--task", "svc"],
@@ -59,4 +61,7 @@ def test_the_exit_status_is_that_of_the_outcome(
     assert run(words) == status, capfd.readouterr().err
     assert Path("out").exists() == (status == 0)
     if status:
-        assert capfd.readouterr().err.splitlines()[-1]
+        last = capfd.readouterr().err.splitlines()[-1]
+        assert last
+        if "one" in words:
+            assert last == "one: all rows have label 1; expected rows of two or more classes"

@@ -64,10 +64,10 @@ def test_columns_that_no_row_uses_cost_nothing(regression: bool) -> None:
 
 
 def test_refusals() -> None:
-    from svmfast.errors import OptionError
+    from svmfast.errors import OptionError, SingleClassError
 
     rows = Rows.from_dense(np.eye(3))
-    with pytest.raises(OptionError, match="all rows have the same label"):
+    with pytest.raises(SingleClassError, match="all rows have label 1; expected rows of two"):
         linear(rows, np.ones(3))
     with pytest.raises(OptionError, match="C is 0; expected a positive number"):
         linear(rows, np.array([1.0, 2.0, 1.0]), cost=0)

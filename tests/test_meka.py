@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
-from svmfast.errors import MemoryLimitError, OptionError, TrainingRowError, UnsupportedError
+from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
@@ -257,7 +257,7 @@ def test_refusals() -> None:
         fit_ridge(rows, y, settings(strengths=(1.0, 2.0)))
     with pytest.raises(OptionError, match="svc needs a positive semidefinite approximation"):
         fit_svc(rows, y, settings(psd="none"))
-    with pytest.raises(UnsupportedError, match="all rows have label 3"):
+    with pytest.raises(SingleClassError, match="all rows have label 3; expected rows of two"):
         fit_svc(rows, np.full(len(rows), 3.0), settings())
     with pytest.raises(TrainingRowError, match="class label is not an integer"):
         fit_svc(rows, y + 0.5, settings())

@@ -17,7 +17,7 @@ from svmfast.cli.budget_report import report_lines, status_line
 from svmfast.cli.files import Input, Output, in_this_folder
 from svmfast.cli.inputs import naming_lines
 from svmfast.cli.json_report import show
-from svmfast.cli.messages import line, lines, remark, remarks
+from svmfast.cli.messages import line, lines, remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.train import ClassWeight, SvmTrainCommand, show_cross_validation, warn_of_weights
 from svmfast.cli.units import MOST_64, Bytes, Real, Whole
@@ -190,8 +190,6 @@ def command(
         show(values)
     if not quiet:
         lines(report_lines(report, given, model, out.stored, streamed), err=True)
-    if given.is_classifier and report.classes == 1:
-        remark("all rows have one label: the model will always answer that", quiet)
 
 
 def _check_files(

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from svmfast.cli.messages import remarks, warning
 from svmfast.cli.options import DataFormat
-from svmfast.errors import DataFormatError, RowWidthError, TrainingRowError
+from svmfast.errors import DataFormatError, RowWidthError, SingleClassError, TrainingRowError
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _is_regular(path: str) -> bool:
 
 @contextmanager
 def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
-    """Turn a row's number into a line of the file."""
+    """Turn a row's number into a line of the file, and name the file whose rows are of a single class."""
     try:
         yield
     except TrainingRowError as error:
@@ -200,3 +200,5 @@ def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
         line = None if skipped else first_line + error.row - 1
         what = f"row {error.row}: {error.what}" if skipped else error.what
         raise DataFormatError(path, line, what, error.token, f"expected {error.expected}") from error
+    except SingleClassError as error:
+        raise DataFormatError(path, None, error.what, None, error.expected) from error

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import MemoryLimitError, OptionError
+from svmfast.errors import MemoryLimitError, OptionError, SingleClassError
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.methods.budget_options import BudgetTrainOptions
 from svmfast.rows import FloatArray, Rows
@@ -120,6 +120,8 @@ class BudgetRun:
         self.source, self.options, self.threads, self.memory = source, options, threads, memory
         self.gamma = options.gamma or (1.0 / source.n_features if source.n_features else 1.0)
         self.classes = class_labels(source.labels) if options.is_classifier else np.zeros(0)
+        if options.is_classifier and len(self.classes) == 1:
+            raise SingleClassError(self.classes[0])
         # The working set at hand and its order of visits, with the pass and number they belong to.
         self._prepared: tuple[tuple[int, int], Prepared] | None = None
         self._order: tuple[tuple[int, int], NDArray[np.int64]] | None = None

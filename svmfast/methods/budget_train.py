@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.budget_model import Finished, assemble, finish
 from svmfast.methods.budget_options import BudgetTrainOptions, BudgetTrainReport, PassStatus
 from svmfast.methods.budget_run import BudgetRun
@@ -96,7 +96,7 @@ def budget_train(
 
     Raises
     ------
-    OptionError, TrainingRowError, MemoryLimitError
+    OptionError, TrainingRowError, SingleClassError, MemoryLimitError
     """
     begin = time.perf_counter()
     run = BudgetRun(source, options, validate, threads, memory)
@@ -146,12 +146,18 @@ def cross_validate(
     -------
     (n,) float64
         Predictions.
+
+    Raises
+    ------
+    OptionError, TrainingRowError, SingleClassError
     """
     if folds < 2:
         raise OptionError(f"{folds} folds (-v); cross validation needs at least 2")
     n = len(rows)
     if n < 2:
         raise OptionError(f"{n} rows; cross validation needs at least 2")
+    if options.is_classifier and len(np.unique(labels)) == 1:
+        raise SingleClassError(labels[0])
     folds = min(folds, n)
     fold = np.empty(n, dtype=np.int64)
     # Shuffled class by class, then dealt like cards: each fold has each class's share.
@@ -166,6 +172,9 @@ def cross_validate(
 
     def predict(number: int) -> tuple[NDArray[np.int64], FloatArray]:
         out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+        # The only rows of the other class may be in this fold.
+        if options.is_classifier and np.all(labels[rest] == labels[rest[0]]):
+            return out, np.full(len(out), labels[rest[0]])
         source = MemorySource(rows.take(rest), labels[rest])
         model, _ = budget_train(source, plain)
         return out, model.head.predict(model.decision_values(rows.take(out)))

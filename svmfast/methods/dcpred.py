@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import OptionError, SingleClassError, UnsupportedError
 from svmfast.methods._compress_statement import ErrorStatement
 from svmfast.methods._dcpred_held_out import as_held_out, held_out, rows_aside
 from svmfast.methods._dcpred_pairs import affordable, check_pairs, fit_pairs
@@ -276,7 +276,7 @@ def _fit_pairs(
 def _svc(rows: Rows, labels: FloatArray) -> Training:
     head, targets = svc_targets(labels, pairs=False)
     if head.n_classes == 1:
-        raise UnsupportedError(f"all rows have label {labels[0]:g}", "give rows of two or more classes")
+        raise SingleClassError(labels[0])
     return Training(rows, targets, head, "squared_hinge")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods._meka_solve import svc_targets
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
@@ -72,7 +72,8 @@ def linear(
     Raises
     ------
     OptionError
-        C is not positive, or there is one class only.
+        C is not positive.
+    SingleClassError
     TrainingRowError
         A class label is not an integer.
     """
@@ -87,7 +88,7 @@ def linear(
     else:
         head, targets = svc_targets(labels, pairs=False)
         if head.n_classes < 2:
-            raise OptionError("all rows have the same label; there is nothing to tell apart")
+            raise SingleClassError(labels[0])
         weights = _squared_hinge(rows, targets, cost)
     functions = weights.shape[1]
     squares = rows.squared_norms()

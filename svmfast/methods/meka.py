@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import OptionError, SingleClassError, UnsupportedError
 from svmfast.kernels import Kernel
 from svmfast.methods._meka_error import BaselineError, ErrorReport, baseline_error, kernel_error
 from svmfast.methods._meka_plan import MekaSettings, plan_bytes
@@ -298,7 +298,7 @@ def _svc_problem(labels: FloatArray, settings: MekaSettings) -> tuple[Head, Floa
         raise OptionError("svc needs a positive semidefinite approximation; use --psd clip or --psd shift")
     head, targets = svc_targets(labels, pairs=settings.block_only)
     if head.n_classes == 1:
-        raise UnsupportedError(f"all rows have label {labels[0]:g}", "give rows of two or more classes")
+        raise SingleClassError(labels[0])
     return head, targets
 
 
