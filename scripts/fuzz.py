@@ -10,8 +10,9 @@ Six targets, each until its number of inputs or its share of --seconds is reache
   sanitizers out.
 - container, libsvm: whole model readers. An input is refused with one clear error, or the model that was
   read says what the file says (tests/meaning.py). Inputs that got a new kind of answer become seeds.
-- schema: models whose sizes, starts and counts lie at the edges of their types (scripts/model_mutations.py),
-  each loaded, described and asked to predict: one clear error, or finite values, in 200 MB.
+- schema: models whose sizes, starts and counts lie at the edges of their types (scripts/fuzz_schema.py,
+  scripts/model_mutations.py), each loaded, described and asked to predict: one clear error, or finite
+  values, in 200 MB.
 - data: whole data files against tests/svmlight_twin.py, in pieces and by several threads.
 
 Every process may take 4 GB. An input counts as a hang after 20 s of processor time (under libFuzzer, which
@@ -42,14 +43,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "scripts"))
 SANITIZED = "SVMFAST_SANITIZED" in os.environ
 
-import numpy as np  # noqa: E402
+from fuzz_schema import hang, peak_kib, run_schema  # noqa: E402
 from meaning import DAMAGE, FROZEN, alike, meaning  # noqa: E402
-from model_mutations import mutate  # noqa: E402
 
-from svmfast.errors import DataFormatError, EmptyDataError, ModelFormatError, SvmfastError  # noqa: E402
-from svmfast.evaluation.describe import describe_model  # noqa: E402
+from svmfast.errors import DataFormatError, EmptyDataError, ModelFormatError  # noqa: E402
 from svmfast.formats.detect import model_bytes, open_model  # noqa: E402
-from svmfast.models.answer import answer  # noqa: E402
 from svmfast.models.expansion import KernelExpansion  # noqa: E402
 from svmfast.rows import Rows  # noqa: E402
 
@@ -204,48 +202,6 @@ def model_seeds(own: bool) -> list[bytes]:
     return [t for t in found if 0 < len(t) < 3000]
 
 
-#: Peak of memory above which an input has taken too much, in KB: 200 MB, the interpreter's own included.
-MOST_MEMORY = 200 << 10
-
-
-def use_model(text: bytes) -> str:
-    """Load a model, describe it and predict; only a SvmfastError, finite values and little memory will do."""
-    try:
-        model = open_model(text).model
-        describe_model(model)
-        exact = getattr(model, "embedded_exact", None)
-        said = answer(model, ROWS, exact=None if model.head.is_regression else exact)
-        values, labels = model.decision_values(ROWS), said.predicted
-    except SvmfastError as error:
-        if error.exit_code != 2 or "\n" in str(error):
-            raise AssertionError(f"not one line with status 2: {error}") from error
-        return f"{type(error).__name__} {re.sub(r'[0-9]+', '', str(error))[:60]}"
-    finally:
-        peak = peak_kib()
-        assert SANITIZED or peak < MOST_MEMORY, f"{peak // 1024} MiB"
-    if not isinstance(model, KernelExpansion):  # LIBSVM's models answer as svm-predict does
-        assert np.isfinite(values).all(), f"decision values {values}"
-        assert np.isfinite(labels).all(), f"labels {labels}"
-    return f"svmfast-model {model.kind}"
-
-
-def peak_kib() -> int:
-    """Return the most memory held by this process; getrusage also counts its parent before exec."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
-        if found:
-            return int(found[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def schema_seeds() -> list[bytes]:
-    """Return small models of every kind: the frozen ones and those that once did harm (tests/attacks)."""
-    paths = [*sorted(FROZEN.glob("*/*.model")), *sorted((ROOT / "tests/attacks").glob("*.model"))]
-    texts = [path.read_bytes() for path in paths]
-    return [text for text in texts if text.startswith(b"svmfast-model") and len(text) < 8000]
-
-
 def read_data(text: bytes) -> str:
     from svmlight_twin import TwinError, parse
 
@@ -280,7 +236,6 @@ def run_python(
     seconds: float,
     seed: int,
     name: str,
-    damage: Callable[[bytes, list[bytes], random.Random], bytes] = damage,
 ) -> str:
     if not SANITIZED:
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
@@ -313,10 +268,6 @@ def run_python(
     )
 
 
-def hang(_signal: int, _frame: object) -> None:
-    raise AssertionError("20 s of processor time on one input")
-
-
 def main() -> None:
     # As the program has it: NumPy's remarks about overflow are for nobody here.
     warnings.simplefilter("ignore", RuntimeWarning)
@@ -328,19 +279,29 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=7200, help="most time for a target")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fast", action="store_true", help="native targets without sanitizers")
+    parser.add_argument("--progress", type=Path, help="schema: what is done; a file to go on from")
+    parser.add_argument("--keep-going", action="store_true", help="schema: go on after a failure")
     parser.add_argument("--only", default="tokenizer,support_vectors,container,schema,libsvm,data")
     options = parser.parse_args()
     for name in options.only.split(","):
         began = time.monotonic()
         if name in NATIVE:
             said = run_native(name, options.runs, options.seconds, options.seed, options.fast)
+        elif name == "schema":
+            said = run_schema(
+                options.model_runs,
+                options.seconds,
+                options.seed,
+                BUILD,
+                options.progress,
+                options.keep_going,
+            )
         else:
-            read = {"data": read_data, "schema": use_model}.get(name, read_model)
-            seeds = schema_seeds() if name == "schema" else model_seeds(name == "container")
+            read = read_data if name == "data" else read_model
+            seeds = model_seeds(name == "container")
             if name == "data":
                 seeds = [bytes([i % 7]) + s[2:] for i, s in enumerate(seeds_of("tokenizer")) if len(s) > 2]
-            change = mutate if name == "schema" else damage
-            said = run_python(read, seeds, options.model_runs, options.seconds, options.seed, name, change)
+            said = run_python(read, seeds, options.model_runs, options.seconds, options.seed, name)
         print(f"{name}: {said}, {time.monotonic() - began:.0f} s", flush=True)
 
 

@@ -3,6 +3,7 @@
 Sizes, starts, counts and scalars are set to the edges of 31, 32 and 63 bits and their negatives, several
 counts at once so that their sum wraps around to the right one, floats to the ends of their range; sections
 are swapped, dropped and taken from other models; an embedded model is replaced by any other, truly sized.
+Beside these there are mild changes, which a model may survive: they reach what lies behind the checks.
 """
 
 from __future__ import annotations
@@ -14,6 +15,22 @@ from itertools import pairwise
 EDGES = [s * v for v in (0, 1, 2, 3, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**62, 2**63 - 1) for s in (1, -1)]
 EDGES += [-(2**63), 2**63, 2**64 - 1]
 FLOATS = ["0", "-0.0", "1e308", "-1e308", "1.7e308", "5e-324", "1e-160", "-1", "1e154", "nan", "inf"]
+#: Numbers that a model may well hold, to come where nothing is out of range.
+PLAUSIBLE = [
+    "0",
+    "1",
+    "-1",
+    "0.5",
+    "1e-9",
+    "-3.25",
+    "17",
+    "1e5",
+    "-1e20",
+    "1e100",
+    "1e-300",
+    "1e150",
+    "1e307",
+]
 _SECTION = re.compile(rb"^(array|embedded) ", re.MULTILINE)
 _INT64 = 2**64
 
@@ -32,8 +49,8 @@ def mutate(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
     for _ in range(chance.choice((1, 1, 2, 3))):
         parts = sections(text)
         arrays = range(1, len(parts) - 1)
-        how = chance.randrange(10)
-        if how == 9 or not arrays:
+        how = chance.randrange(14)
+        if how == 13 or not arrays:
             text = _embedded(text, seeds, chance)
             continue
         at = chance.choice(arrays)
@@ -50,6 +67,12 @@ def mutate(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
             parts[at], parts[other] = parts[other], parts[at]
         elif how == 7:
             del parts[at]
+        elif how in (8, 9):
+            parts[at] = _plausible(parts[at], chance)
+        elif how == 10:
+            parts[at] = _moved(parts[at], chance)
+        elif how == 11:
+            parts[at] = _reshaped(parts[at], chance)
         else:  # the same section of another model, or another one
             theirs = [p for p in sections(chance.choice(seeds))[1:-1] if p.split()[1] == parts[at].split()[1]]
             parts[at] = chance.choice(theirs) if theirs else parts[at]
@@ -75,6 +98,50 @@ def _numbers(part: bytes, chance: random.Random) -> bytes:
     return heading + b"\n" + b" ".join(numbers) + b"\n"
 
 
+def _plausible(part: bytes, chance: random.Random) -> bytes:
+    """Some numbers replaced by others of their kind that may be right."""
+    heading, _, rest = part.partition(b"\n")
+    numbers = rest.split()
+    whole = b"int" in heading
+    for _ in range(chance.choice((1, 1, 2, len(numbers))) if numbers else 0):
+        i = chance.randrange(len(numbers))
+        if not whole:
+            value = chance.choice(PLAUSIBLE) if chance.random() < 0.8 else repr(chance.gauss(0, 10))
+        else:
+            near = [numbers[i], *numbers[max(i - 1, 0) : i + 2]]
+            value = str(int(chance.choice(near)) + chance.choice((-1, 0, 1)))
+        numbers[i] = value.encode()
+    return heading + b"\n" + b" ".join(numbers) + b"\n"
+
+
+def _moved(part: bytes, chance: random.Random) -> bytes:
+    """A little taken from one number and given to another: sums and counts stay true."""
+    heading, _, rest = part.partition(b"\n")
+    numbers = rest.split()
+    if b"int" not in heading or len(numbers) < 2:
+        return _plausible(part, chance)
+    a, b = chance.sample(range(len(numbers)), 2)
+    step = chance.choice((1, 1, 2, int(numbers[a])))
+    numbers[a], numbers[b] = str(int(numbers[a]) - step).encode(), str(int(numbers[b]) + step).encode()
+    return heading + b"\n" + b" ".join(numbers) + b"\n"
+
+
+def _reshaped(part: bytes, chance: random.Random) -> bytes:
+    """The same numbers in another shape of as many, with their order as it was or not."""
+    heading, _, rest = part.partition(b"\n")
+    words, numbers = heading.split(b" "), rest.split()
+    if len(words) > 4:
+        total, shape = len(numbers), []
+        for _ in words[4:]:
+            shape.append(chance.choice([d for d in range(1, total + 1) if total % d == 0] or [0]))
+            total //= shape[-1] or 1
+        shape.append(total)
+        words[3:] = [str(n).encode() for n in shape]
+    if chance.random() < 0.3:
+        chance.shuffle(numbers)
+    return b" ".join(words) + b"\n" + b" ".join(numbers) + b"\n"
+
+
 def _wrapped(part: bytes, chance: random.Random) -> bytes:
     """Three numbers changed so that their sum, modulo 2^64, stays."""
     heading, _, rest = part.partition(b"\n")
@@ -96,7 +163,7 @@ def _scalars(head: bytes, chance: random.Random) -> bytes:
     if known:
         i = chance.choice(known)
         name = lines[i].split()[0]
-        value = str(chance.choice(EDGES)) if chance.random() < 0.5 else chance.choice(FLOATS)
+        value = chance.choice((str(chance.choice(EDGES)), chance.choice(FLOATS), chance.choice(PLAUSIBLE)))
         lines[i] = name + b" " + value.encode()
     return b"\n".join(lines)
 

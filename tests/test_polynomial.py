@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from svmfast import _core
-from svmfast.errors import ModelContentError
+from svmfast.errors import ModelContentError, NotFiniteError
 from svmfast.formats.container import container_bytes, parse_container
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
@@ -63,6 +63,34 @@ def test_values_of_any_order(d: int, order: int) -> None:
         for form in (rows, dense):
             got = model.decision_values(form)[:, 0]
             assert np.abs(got - expected).max() <= 1e-12 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("about", ["zero", "centre"])
+@pytest.mark.parametrize(
+    ("coefficients", "rho"),
+    [([1e308, 1e308], 0.0), ([1.7e308, 0.0], -1.7e308), ([0.0, 1e308], 0.0), ([1e308, -1e308], 1e308)],
+)
+def test_a_value_out_of_range_is_refused(coefficients: list[float], rho: float, about: str) -> None:
+    model = one_function(1, 1, np.array(coefficients), about, np.zeros(1))
+    model = replace(model, rho=np.array([rho]))
+    with pytest.raises(NotFiniteError, match="leaves the range of floating point"):
+        model.decision_values(Rows.from_dense([[0.0], [2.0], [-2.0]]))
+
+
+@pytest.mark.parametrize("about", ["zero", "centre"])
+@pytest.mark.parametrize("far", [1e160, 1e300])
+def test_a_row_without_distance_in_floating_point_is_far_away(far: float, about: str) -> None:
+    # About the centre 1e10 the product with the row overflows as well as the row's square.
+    model = replace(one_function(2, 1, np.array([3.0, 1.0, 1.0]), about, np.full(2, 1e10)), gamma=1e-20)
+    rows = Rows.from_dense([[far, 0.0], [0.0, -far], [1e10, 1e10]])
+    values = replace(model, rho=np.array([0.25])).decision_values(rows)[:, 0]
+    assert values[:2] == pytest.approx([-0.25, -0.25], abs=1e-7)  # 2^-1022 stands for the factor zero
+    assert values[2] > 1
+
+
+def test_without_a_width_a_far_row_is_as_near_as_any() -> None:
+    model = one_function(2, 1, np.array([3.0, 0.0, 2.0]), "zero", np.zeros(2))
+    assert model.decision_values(Rows.from_dense([[1e200, 5.0]]))[0, 0] == 13.0
 
 
 def test_coefficients_do_not_depend_on_threads() -> None:

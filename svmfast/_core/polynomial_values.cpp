@@ -24,6 +24,8 @@ namespace {
 using In3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 constexpr double UNIT = 0x1p-53;
+// What the vectors' exp2 gives for zero (simd/vec.hpp).
+constexpr double VANISHED = 0x1p-1022;
 // Entries a row may have beyond the variables: svmfast.certificate.SPARE_ENTRIES.
 constexpr std::size_t SPARE_ENTRIES = 4096;
 // Nanoseconds of one term of a sparse row, and of one coefficient in one lane of a dense block: their ratio decides
@@ -251,15 +253,21 @@ class PolynomialValues {
         const double r = rho_.data()[function];
         const std::size_t piece = std::size_t(task.cell) * p + function;
         double bounds[64];
-        for (std::size_t i = 0; i < task.count; ++i) sum[i] *= factor[i];
+        // Without a width the kernel is 1 however far the row is; an infinite distance would make that a nan.
+        if (gamma != 0)
+            for (std::size_t i = 0; i < task.count; ++i) sum[i] *= factor[i];
         if (run.bound)
             SVMFAST_DISPATCH(expansion_bounds, gamma, degrees_->data() + piece * degrees_->shape(2),
                              degrees_->shape(2) - 1, rest_->data() + piece * 5, below, above, sum, task.count, bounds);
         for (std::size_t i = 0; i < task.count; ++i) {
             const std::size_t row = run.row(task.begin + i);
             // A row so far away that the factor vanishes can overflow the polynomial; its decision value is -rho.
-            const bool finite = std::isfinite(sum[i]);
-            run.out[row * p + function] = finite ? sum[i] - r : -r;
+            const double value = sum[i] - r;
+            const bool finite = std::isfinite(value);
+            const bool vanishes = gamma != 0 && factor[i] <= VANISHED;
+            // Nearer rows overflow where coefficients are absurd: -rho stands where a bound says that nothing is known.
+            if (!finite && !vanishes && !run.bound) throw std::overflow_error("a decision value");
+            run.out[row * p + function] = finite ? value : -r;
             if (run.bound)
                 run.bound[row * p + function] = finite && run.entries(row) <= d + SPARE_ENTRIES
                                                     ? bounds[i]
@@ -328,7 +336,9 @@ class PolynomialValues {
                 square += row.value[k] * row.value[k];
                 product += row.value[k] * centre[row.position[k]];
             }
-            s[i] = std::max(0.0, (square - 2 * product) + (own_square + row.other));
+            s[i] = (square - 2 * product) + (own_square + row.other);
+            // Infinity less infinity: a row that far away is not at the centre.
+            s[i] = std::isnan(s[i]) ? std::numeric_limits<double>::infinity() : std::max(0.0, s[i]);
             // This form cancels, and the root of what is left would magnify it: the bound takes both ends.
             const double error = double(run.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
             below[i] = std::max(0.0, s[i] - error);

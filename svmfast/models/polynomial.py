@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.certificate import REST, SPARE_ENTRIES, centred_squared_norms, error_bounds, inside_bound
-from svmfast.errors import ModelContentError, UnsupportedError
+from svmfast.errors import ModelContentError, NotFiniteError, UnsupportedError
 from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
@@ -247,7 +247,13 @@ class PolynomialModel:
     def _run(
         self, rows: Rows, *, bounds: bool, threads: int
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int32], FloatArray | None]:
-        return self._native.values(rows.indptr, rows.indices, rows.values, bounds, threads)
+        try:
+            return self._native.values(rows.indptr, rows.indices, rows.values, bounds, threads)
+        except OverflowError as error:
+            raise NotFiniteError(
+                "a decision value leaves the range of floating point; "
+                "the model's coefficients or the row's values are too large"
+            ) from error
 
     def evaluate(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
         """Return decision values, squared distances from the centre, and cells.
