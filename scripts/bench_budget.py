@@ -37,14 +37,14 @@ import numpy as np
 from budget_dual import dual_ascent
 
 from svmfast.formats.svmlight import Dataset, read_svmlight
-from svmfast.methods.budget_model import Finished, assemble, finish
-from svmfast.methods.budget_options import BudgetTrainOptions
-from svmfast.methods.budget_run import BudgetRun
-from svmfast.methods.train import TrainOptions, train
+from svmfast.methods.budget.model import Finished, assemble, finish
+from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget.refit import refit
+from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions
+from svmfast.methods.budget.training_run import BudgetRun
+from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
-from svmfast.solvers.budgeted_sgd import BudgetedSgd, StepOptions, random_order
-from svmfast.solvers.refit import refit
-from svmfast.solvers.training_data import MemorySource
+from svmfast.solvers.training_data import MemorySource, random_order
 from svmfast.threads import one_blas_thread
 
 ROOT = Path(__file__).resolve().parent.parent

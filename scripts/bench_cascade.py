@@ -29,9 +29,9 @@ from svmfast.methods.binomial import CONFIDENCE, largest_count
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods._cascade_error import Asked, choose, least_rows, smallest_error
-from svmfast.methods.cascade import join
-from svmfast.methods.equal_rows import groups_of, row_keys
+from svmfast.methods.cascade.join import join
+from svmfast.methods.cascade.threshold import Asked, choose, least_rows, smallest_error
+from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.base import CountedModel
 from svmfast.models.certified import certainty

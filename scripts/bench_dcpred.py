@@ -34,11 +34,11 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.dcpred import PAIRS_ITERATIONS, DcpredSettings, fit_exact, fit_ridge, fit_svc
-from svmfast.methods.train import TrainOptions, train
+from svmfast.methods.dcpred.fit import PAIRS_ITERATIONS, DcpredSettings, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.meka.baselines import BASELINES
+from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
 from svmfast.rows import Rows
-from svmfast.solvers.kernel_baselines import BASELINES
 from svmfast.threads import one_blas_thread, usable_cores
 
 THREADS = usable_cores()
@@ -99,7 +99,7 @@ def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dic
 
 
 def fit_head(data: Dataset) -> Any:
-    from svmfast.methods._meka_solve import svc_targets
+    from svmfast.methods.common.class_targets import svc_targets
 
     return svc_targets(data.labels, pairs=False)[0]
 

@@ -30,7 +30,8 @@ from measuring import machine, place
 
 from svmfast.formats.detect import load_model
 from svmfast.kernels import Kernel
-from svmfast.methods.meka import (
+from svmfast.methods.meka.approximation import MekaOptions
+from svmfast.methods.meka.fit import (
     MekaSettings,
     baseline_error,
     cross_validate_meka,
@@ -38,9 +39,8 @@ from svmfast.methods.meka import (
     fit_svc,
     kernel_error,
 )
-from svmfast.methods.train import TrainOptions, train
+from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
-from svmfast.solvers.meka import MekaOptions
 
 #: The MEKA paper's table 7: (k, gamma, c) and the errors of Nystrom, k-means Nystrom, RFF, Fastfood, MEKA.
 PAPER_ERROR = {

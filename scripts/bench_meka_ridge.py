@@ -12,10 +12,10 @@ import numpy as np
 
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.meka import MekaSettings, fit_ridge
+from svmfast.methods.meka.approximation import MekaOptions
+from svmfast.methods.meka.baselines import BASELINES
+from svmfast.methods.meka.fit import MekaSettings, fit_ridge
 from svmfast.rows import Rows
-from svmfast.solvers.kernel_baselines import BASELINES
-from svmfast.solvers.meka import MekaOptions
 from svmfast.threads import one_blas_thread
 
 THREADS = 2

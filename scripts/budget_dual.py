@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from svmfast.methods.budget.merge_table import merge_tables
+from svmfast.methods.budget.sgd import BudgetExpansion
 from svmfast.rows import FloatArray
-from svmfast.solvers.budgeted_sgd import BudgetExpansion, random_order
-from svmfast.solvers.merge_table import merge_tables
+from svmfast.solvers.training_data import random_order
 
 
 class Lookup:

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import read_svmlight as read_svmlight
     from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
     from svmfast.formats.svmlight import write_svmlight as write_svmlight
-    from svmfast.methods.budget_options import BudgetTrainOptions as BudgetTrainOptions
-    from svmfast.methods.dcpred import DcpredSettings as DcpredSettings
-    from svmfast.methods.train import TrainOptions as TrainOptions
-    from svmfast.methods.train import train as train
+    from svmfast.methods.budget.options import BudgetTrainOptions as BudgetTrainOptions
+    from svmfast.methods.dcpred.fit import DcpredSettings as DcpredSettings
+    from svmfast.methods.train.training import TrainOptions as TrainOptions
+    from svmfast.methods.train.training import train as train
     from svmfast.models.answer import Answer as Answer
     from svmfast.rows import Rows as Rows
     from svmfast.rows import as_rows as as_rows
@@ -50,13 +50,13 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Answer": "svmfast.models.answer",
     "BoundReport": "svmfast.evaluation.bound_check",
-    "BudgetTrainOptions": "svmfast.methods.budget_options",
+    "BudgetTrainOptions": "svmfast.methods.budget.options",
     "Comparison": "svmfast.evaluation.compare",
     "Dataset": "svmfast.formats.svmlight",
-    "DcpredSettings": "svmfast.methods.dcpred",
+    "DcpredSettings": "svmfast.methods.dcpred.fit",
     "Rows": "svmfast.rows",
     "SvmfastError": "svmfast.errors",
-    "TrainOptions": "svmfast.methods.train",
+    "TrainOptions": "svmfast.methods.train.training",
     "approximate": "svmfast.api",
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api",
@@ -70,7 +70,7 @@ _PUBLIC = {
     "read_svmlight": "svmfast.formats.svmlight",
     "save_model": "svmfast.formats.detect",
     "stream_svmlight": "svmfast.formats.svmlight",
-    "train": "svmfast.methods.train",
+    "train": "svmfast.methods.train.training",
     "write_svmlight": "svmfast.formats.svmlight",
 }
 

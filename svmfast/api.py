@@ -23,11 +23,11 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import BoundReport
     from svmfast.evaluation.compare import Comparison
-    from svmfast.methods.approximate_report import ApproximationReport
-    from svmfast.methods.budget_options import BudgetTrainOptions, BudgetTrainReport
-    from svmfast.methods.cascade import CascadeReport
-    from svmfast.methods.compress import CompressReport
-    from svmfast.methods.dcpred import DcpredReport, DcpredSettings
+    from svmfast.methods.approximate.report import ApproximationReport
+    from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport
+    from svmfast.methods.cascade.join import CascadeReport
+    from svmfast.methods.compress.compressor import CompressReport
+    from svmfast.methods.dcpred.fit import DcpredReport, DcpredSettings
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.polynomial import PolynomialModel
@@ -154,7 +154,7 @@ def approximate(
     memory : int
         Most bytes that the model may take, and each array of the work.
     **options
-        Those of :func:`svmfast.methods.approximate.approximate`: ``order``, ``cells``, ``center``,
+        Those of :func:`svmfast.methods.approximate.convert.approximate`: ``order``, ``cells``, ``center``,
         ``calibrate``, ``certificate``, ``seed`` and others.
 
     Returns
@@ -172,7 +172,7 @@ def approximate(
     from svmfast.errors import DoesNotPayError
     from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.detect import identity_of, model_bytes
-    from svmfast.methods.approximate import approximate as convert
+    from svmfast.methods.approximate.convert import approximate as convert
     from svmfast.models.expansion import KernelExpansion
 
     exact = _model(model, memory)
@@ -222,7 +222,7 @@ def compress(
     threads : int, optional
         Default: the cores this process may use. The result is the same for every number.
     **settings
-        Fields of :class:`svmfast.methods.compress.Settings`: ``start``, ``select_only``,
+        Fields of :class:`svmfast.methods.compress.compressor.Settings`: ``start``, ``select_only``,
         ``sparse_tolerance``, ``iterations``, ``seed``, ``memory``.
 
     Raises
@@ -231,8 +231,8 @@ def compress(
         A precomputed kernel, no support vectors, or nothing smaller than the model meets the wish.
     """
     from svmfast.formats.libsvm_model import libsvm_model_bytes
-    from svmfast.methods.compress import Settings, prepare
-    from svmfast.methods.compress_search import search
+    from svmfast.methods.compress.compressor import Settings, prepare
+    from svmfast.methods.compress.search import search
     from svmfast.models.expansion import KernelExpansion
 
     exact = _model(model, settings.get("memory", MEMORY))
@@ -314,7 +314,7 @@ def cascade(
         as much.
     """
     from svmfast.formats.detect import open_model
-    from svmfast.methods.cascade import join
+    from svmfast.methods.cascade.join import join
     from svmfast.models.certified import check_same_labels
 
     quick, source = _model(fast, memory), None
@@ -474,10 +474,10 @@ def budget_train(
 
     Notes
     -----
-    ``svmfast.methods.budget_train`` has the form for data larger than memory, checkpoints and progress.
+    ``svmfast.methods.budget.training`` has the form for data larger than memory, checkpoints and progress.
     """
-    from svmfast.methods.budget_options import BudgetTrainOptions
-    from svmfast.methods.budget_train import budget_train as train_source
+    from svmfast.methods.budget.options import BudgetTrainOptions
+    from svmfast.methods.budget.training import budget_train as train_source
     from svmfast.solvers.training_data import MemorySource
 
     data, validate = _dataset(data), _dataset(validate)
@@ -517,7 +517,7 @@ def dcpred(
     -------
     RoutedModel, DcpredReport
     """
-    from svmfast.methods import dcpred as method
+    from svmfast.methods.dcpred import fit as method
     from svmfast.models.expansion import KernelExpansion
 
     data = _dataset(data)

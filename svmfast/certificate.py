@@ -15,6 +15,9 @@ from svmfast import _core
 from svmfast.errors import OptionError
 from svmfast.rows import FloatArray, Rows
 
+#: Highest order of an expansion.
+MAX_ORDER = 16
+
 
 @lru_cache(maxsize=64)
 def largest_exponent(order: int) -> float:

@@ -19,7 +19,7 @@ from svmfast.errors import DoesNotPayError, MemoryLimitError, OptionError, Svmfa
 from svmfast.formats.detect import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate import approximate
+from svmfast.methods.approximate.convert import approximate
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
@@ -279,8 +279,7 @@ def test_numbers_out_of_range_are_refused(gamma: float, coefficient: float) -> N
 
 def test_a_centre_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a number of features the choice rests on row norms; what is certified still holds."""
-    from svmfast.methods import expander
-    from svmfast.solvers import residual
+    from svmfast.methods.approximate import expander, residual
 
     def no_matrices(*_: object) -> None:
         raise AssertionError("a matrix of features times features")

@@ -18,7 +18,7 @@ from svmfast.errors import DoesNotPayError, OptionError
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate import approximate
+from svmfast.methods.approximate.convert import approximate
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -340,7 +340,7 @@ def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
 
 
 def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmfast.methods import cells
+    from svmfast.methods.approximate import cells
 
     exact, rows = wavy(0.3, d=4, n=2000), some_rows(1200, 4)
     options: dict[str, Any] = {"order": 1, "cells": "auto", "data": rows, "force": True, "target": 0.999}

@@ -17,9 +17,10 @@ from test_budgeted_sgd import two_moons
 from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods import budget_model, budget_run
-from svmfast.methods.budget_options import BudgetTrainOptions
-from svmfast.methods.budget_train import Checkpointing, budget_train
+from svmfast.methods.budget import model as budget_model
+from svmfast.methods.budget import training_run as budget_run
+from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget.training import Checkpointing, budget_train
 from svmfast.rows import Rows
 from svmfast.solvers.training_data import MemorySource
 

@@ -14,10 +14,10 @@ from test_budgeted_sgd import kernel, two_moons
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.budget_model import as_written
-from svmfast.methods.budget_options import BudgetTrainOptions
-from svmfast.methods.budget_train import budget_train, cross_validate
-from svmfast.methods.train import TrainOptions, train
+from svmfast.methods.budget.model import as_written
+from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget.training import budget_train, cross_validate
+from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 from svmfast.solvers.training_data import MemorySource, chosen
 

@@ -11,9 +11,10 @@ import pytest
 from budget_twin import Twin, best_merge
 
 from svmfast.errors import OptionError
+from svmfast.methods.budget.merge_table import merge_tables
+from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions, TrainingBlock
 from svmfast.rows import Rows
-from svmfast.solvers.budgeted_sgd import BudgetedSgd, StepOptions, TrainingBlock, random_order
-from svmfast.solvers.merge_table import merge_tables
+from svmfast.solvers.training_data import random_order
 
 
 def two_moons(n, seed, columns=6):

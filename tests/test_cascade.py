@@ -26,9 +26,9 @@ from svmfast.errors import (
 )
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods._cascade_error import Asked, _beyond_rounding, choose, smallest_error
-from svmfast.methods.cascade import join
-from svmfast.methods.equal_rows import copied, groups_of, row_keys
+from svmfast.methods.cascade.join import join
+from svmfast.methods.cascade.threshold import Asked, _beyond_rounding, choose, smallest_error
+from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certainty, certified_rows

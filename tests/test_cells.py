@@ -20,17 +20,17 @@ from svmfast.formats.container import container_bytes
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods._approximate_plan import _allowance
-from svmfast.methods.approximate import approximate
-from svmfast.methods.cells import Cell
-from svmfast.methods.equal_rows import row_keys
-from svmfast.methods.judge import OF_DATA, OF_VECTORS, near_vectors, roles
-from svmfast.methods.terms import terms_of
+from svmfast.methods.approximate.cells import Cell
+from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, near_vectors, roles
+from svmfast.methods.approximate.convert import approximate
+from svmfast.methods.approximate.dual_expansion import dual_expansion
+from svmfast.methods.approximate.plan import _allowance
+from svmfast.methods.approximate.residual import Tail, residual_tail
+from svmfast.methods.common.equal_rows import row_keys
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
-from svmfast.solvers.residual import Tail, residual_tail
 
 
 def clustered(seed: int = 0, gamma: float = 3.0, n: int = 400, d: int = 3) -> tuple[KernelExpansion, Rows]:
@@ -168,7 +168,7 @@ def test_threads_do_not_show() -> None:
 def test_row_norms_bound_no_less_and_cost_no_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     exact, rows = clustered()
     full, _ = approximate(exact, order=3, cells=12, data=rows)
-    monkeypatch.setattr("svmfast.solvers.residual._moments", None)
+    monkeypatch.setattr("svmfast.methods.approximate.residual._moments", None)
     cheap, report = approximate(exact, order=3, cells=12, data=rows, certificate="row-norms", center="mean")
     values, bounds = cheap.certified_values(rows)
     assert (bounds >= full.certified_values(rows)[1] * 0.999).all()
@@ -239,7 +239,7 @@ def test_tails_agree_however_they_are_found(seed: int, gamma: float, negligible:
 
 def test_without_data_the_judges_look_at_the_support_vectors() -> None:
     exact, _ = clustered()
-    terms = terms_of(exact, memory_limit=1 << 30)
+    terms = dual_expansion(exact, memory_limit=1 << 30)
     who = roles(exact, terms, None, plans=True)
     assert who.planning is not None
     assert who.planning.source == who.held_out.source == OF_VECTORS
@@ -257,7 +257,7 @@ def test_without_data_the_judges_look_at_the_support_vectors() -> None:
 
 def test_points_between_lie_on_the_way_from_one_vector_to_a_near_one() -> None:
     exact, _ = clustered()
-    terms = terms_of(exact, memory_limit=1 << 30)
+    terms = dual_expansion(exact, memory_limit=1 << 30)
     which = np.arange(0, len(exact.sv), 2)
     rows, start = near_vectors(exact, terms, which, 100, np.random.default_rng(0))
     assert (len(rows), len(start)) == (100, 100)
@@ -275,7 +275,7 @@ def test_points_between_lie_on_the_way_from_one_vector_to_a_near_one() -> None:
 def test_entries_beyond_the_model_count_as_distance() -> None:
     exact, rows = clustered()
     far = Rows.from_dense(np.concatenate([rows.to_dense(3), np.full((len(rows), 1), 2.0)], axis=1))
-    terms = terms_of(exact, memory_limit=1 << 30)
+    terms = dual_expansion(exact, memory_limit=1 << 30)
     judge = roles(exact, terms, far, plans=False).held_out
     assert judge.source == OF_DATA
     np.testing.assert_allclose(judge.outside, 4.0, atol=1e-12)
@@ -287,7 +287,7 @@ def test_no_row_both_chooses_and_measures() -> None:
     exact, rows = clustered()
     few = rows[:90]
     twice = Rows.concatenate([few, few.take(np.arange(89, -1, -1))])
-    terms = terms_of(exact, memory_limit=1 << 30)
+    terms = dual_expansion(exact, memory_limit=1 << 30)
     who = roles(exact, terms, twice, plans=True, seed=3)
     assert who.planning is not None
     keys = [set(row_keys(judge.rows)) for judge in (who.planning, who.held_out)]

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from svmfast.certificate import vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate import approximate
+from svmfast.methods.approximate.convert import approximate
+from svmfast.methods.approximate.residual import UNIT, largest_eigenvalue, product_rounding, residual_tail
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.residual import UNIT, largest_eigenvalue, product_rounding, residual_tail
 
 mpmath.mp.dps = 50
 

@@ -17,7 +17,7 @@ from svmfast.cli.main import program
 from svmfast.cli.messages import rounded_up
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
-from svmfast.methods.compress import Settings, prepare
+from svmfast.methods.compress.compressor import Settings, prepare
 from svmfast.models.cascade import CascadeModel
 
 

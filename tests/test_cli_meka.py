@@ -17,14 +17,14 @@ from svmfast.cli.main import run
 from svmfast.errors import MemoryLimitError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.meka import (
+from svmfast.methods.meka.approximation import MekaOptions
+from svmfast.methods.meka.fit import (
     fit_ridge,
     kernel_error,
     plan_bytes,
 )
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import Rows
-from svmfast.solvers.meka import MekaOptions
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

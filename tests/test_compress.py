@@ -17,14 +17,14 @@ from program import data, model, svmfast
 from svmfast.errors import MemoryLimitError, NothingFitsError, OptionError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods._compress_rows import gather
-from svmfast.methods.compress import Settings, prepare
-from svmfast.methods.refit_probabilities import fit_sigmoid
-from svmfast.methods.row_sample import RowSample
+from svmfast.methods.common.refit_probabilities import fit_sigmoid
+from svmfast.methods.common.row_sample import RowSample
+from svmfast.methods.compress.compressor import Settings, prepare
+from svmfast.methods.compress.data_split import gather
+from svmfast.methods.compress.reduced_set import allocate
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.binomial import clopper_pearson
-from svmfast.solvers.reduced_set import allocate
 
 
 def exact(name: str) -> KernelExpansion:

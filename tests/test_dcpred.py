@@ -18,14 +18,14 @@ import svmfast
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.dcpred import (
+from svmfast.methods.dcpred.fit import (
     DcpredSettings,
     cross_validate_dcpred,
     fit_exact,
     fit_ridge,
     fit_svc,
 )
-from svmfast.methods.train import TrainOptions, train
+from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 
 

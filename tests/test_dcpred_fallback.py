@@ -15,8 +15,8 @@ from scipy.stats import beta
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods._dcpred_held_out import held_out
-from svmfast.methods.dcpred import DcpredSettings, fit_exact
+from svmfast.methods.dcpred.fit import DcpredSettings, fit_exact
+from svmfast.methods.dcpred.held_out import held_out
 from svmfast.models.certified import certified_rows
 from svmfast.models.head import Head
 

@@ -16,9 +16,9 @@ from program import svmfast as run_program
 from svmfast.errors import OptionError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.compress import Settings, prepare
-from svmfast.methods.dcpred import DcpredSettings, fit_exact, fit_svc
-from svmfast.methods.train import TrainOptions, train
+from svmfast.methods.compress.compressor import Settings, prepare
+from svmfast.methods.dcpred.fit import DcpredSettings, fit_exact, fit_svc
+from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.expansion import KernelExpansion
 
 MINE = DcpredSettings((0.01,), (10.0,), clusters=1, landmarks=40, iterations=60)

@@ -12,14 +12,14 @@ from program import data as data_path
 from program import model as model_path
 from program import svmfast as run_program
 
-import svmfast.methods.dcpred as method
+import svmfast.methods.dcpred.fit as method
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods._dcpred_held_out import rows_aside
-from svmfast.methods._dcpred_search import choose
-from svmfast.methods.dcpred import DcpredSettings, fit_exact, fit_ridge, fit_svc
-from svmfast.methods.equal_rows import row_keys
+from svmfast.methods.common.equal_rows import row_keys
+from svmfast.methods.dcpred.fit import DcpredSettings, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.dcpred.held_out import rows_aside
+from svmfast.methods.dcpred.search import choose
 from svmfast.rows import FloatArray, Rows
 
 
@@ -96,7 +96,7 @@ def test_a_budget_is_spent_where_most_leaves_cost_nothing(monkeypatch: pytest.Mo
     x[:, 0] += 10 * (corner % 2)
     x[:, 1] += 10 * (corner // 2)
     y = np.where(corner == 0, np.where(rng.random(1600) < 0.5, 1.0, 2.0), 1.0)
-    monkeypatch.setattr("svmfast.methods._dcpred_search.TREES", ((4, 1),))
+    monkeypatch.setattr("svmfast.methods.dcpred.search.TREES", ((4, 1),))
     training = method._svc(Rows.from_dense(x), y)
     wish = DcpredSettings((1.0,), (1.0,), cost=12.0, iterations=0)
     found, tree, _ = choose(training, wish, 1.0, 1.0)

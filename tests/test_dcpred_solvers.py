@@ -13,17 +13,17 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import LinearSVC
 
 from svmfast.kernels import Kernel
-from svmfast.routing import Router
-from svmfast.rows import Rows
-from svmfast.solvers.cell_fit import CellExpansion, CellProblem, move_landmarks
-from svmfast.solvers.kmeans_tree import kmeans_tree, weighted_centroids
-from svmfast.solvers.pseudo_nystrom import (
+from svmfast.methods.dcpred.cell_fit import CellExpansion, CellProblem, move_landmarks
+from svmfast.methods.dcpred.kmeans_tree import kmeans_tree, weighted_centroids
+from svmfast.methods.dcpred.pseudo_nystrom import (
     cell_features,
     feature_root,
     penalty_root,
     sample_pairs,
     solve_linear,
 )
+from svmfast.routing import Router
+from svmfast.rows import Rows
 
 FloatArray = NDArray[np.float64]
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from svmfast.certificate import error_bounds
 from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.methods.approximate.taylor import by_degree, gaussian_coefficients
+from svmfast.methods.budget.merge_table import merge_tables
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.merge_table import merge_tables
-from svmfast.solvers.taylor import by_degree, gaussian_coefficients
 
 mpmath.mp.dps = 50
 mpf = mpmath.mpf

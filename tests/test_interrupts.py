@@ -14,8 +14,8 @@ from program import PATIENCE
 
 from svmfast import _core
 from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions, TrainingBlock
 from svmfast.rows import Rows
-from svmfast.solvers.budgeted_sgd import BudgetedSgd, StepOptions, TrainingBlock
 from svmfast.threads import interruptible
 
 BEFORE, WITHIN = 0.15, 1.0 * PATIENCE

@@ -35,6 +35,19 @@ BELOW["__main__"] = {"cli"}
 #: only these touch the native core
 NATIVE = {"kernels.py", "certificate.py", "routing.py", "probability.py", "models/polynomial.py"}
 NATIVE_FOLDERS = {"solvers", "formats", "_core"}
+#: and, of the methods, the modules that hold their loops
+NATIVE_OF_METHODS = {
+    "approximate/taylor.py",
+    "budget/merge_table.py",
+    "budget/refit.py",
+    "budget/sgd.py",
+    "compress/reduced_set.py",
+    "dcpred/cell_fit.py",
+}
+
+#: A method's package imports its own modules and ``common``. What one offers others besides: training by
+#: LIBSVM and compression.
+OFFERED = {"svmfast.methods.train.training", "svmfast.methods.compress.compressor"}
 
 #: what only the command line knows
 TERMINAL = {"click", "rich"}
@@ -113,9 +126,18 @@ def test_one_module_prints(path: Path) -> None:
 
 @pytest.mark.parametrize("path", files(), ids=ids)
 def test_only_the_engine_rooms_touch_the_native_core(path: Path) -> None:
-    if group(path) in NATIVE_FOLDERS or ids(path) in NATIVE:
+    native = {*NATIVE, *(f"methods/{name}" for name in NATIVE_OF_METHODS)}
+    if group(path) in NATIVE_FOLDERS or ids(path) in native:
         return
     assert not [name for name in imports(path) if name.startswith("svmfast._core")]
+
+
+@pytest.mark.parametrize("path", [path for path in files() if group(path) == "methods"], ids=ids)
+def test_methods_do_not_import_each_other(path: Path) -> None:
+    own = path.relative_to(PACKAGE).parts[1]
+    for name in imports(path):
+        if name.startswith("svmfast.methods.") and name.split(".")[2] not in (own, "common"):
+            assert name.rpartition(".")[0] in OFFERED, f"{ids(path)} imports {name}"
 
 
 @pytest.mark.parametrize("path", files(), ids=ids)

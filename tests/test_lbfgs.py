@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize, rosen, rosen_der
 
-from svmfast.solvers.lbfgs import minimise
+from svmfast.methods.dcpred.lbfgs import minimise
 
 FloatArray = NDArray[np.float64]
 

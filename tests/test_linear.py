@@ -10,7 +10,7 @@ from program import data, svmfast
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.linear import linear
+from svmfast.methods.linear.fit import linear
 from svmfast.rows import Rows
 
 

@@ -14,9 +14,10 @@ from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, Trai
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods._meka_error import equal_memory_blocks, exact_blocks_bytes
-from svmfast.methods._meka_solve import meka_svc, svc_targets
-from svmfast.methods.meka import (
+from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.meka.approximation import MekaOptions, approximate_kernel
+from svmfast.methods.meka.error import equal_memory_blocks, exact_blocks_bytes
+from svmfast.methods.meka.fit import (
     MekaSettings,
     cross_validate_meka,
     fit_exact,
@@ -24,10 +25,10 @@ from svmfast.methods.meka import (
     fit_svc,
     kernel_error,
 )
-from svmfast.methods.train import TrainOptions, train
+from svmfast.methods.meka.solve import meka_svc
+from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
-from svmfast.solvers.meka import MekaOptions, approximate_kernel
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

@@ -12,12 +12,12 @@ from sklearn.svm import LinearSVC
 
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
+from svmfast.methods.meka.approximation import Meka, MekaOptions, approximate_kernel
+from svmfast.methods.meka.baselines import BASELINES, baselines_for, fastfood, walsh_hadamard
+from svmfast.methods.meka.kernel_error import relative_error, sample_rows
+from svmfast.methods.meka.systems import positive_spectrum, ridge_by_cg, smallest_eigenvalue
 from svmfast.rows import Rows
-from svmfast.solvers.kernel_baselines import BASELINES, baselines_for, fastfood, walsh_hadamard
 from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, partition
-from svmfast.solvers.kernel_error import relative_error, sample_rows
-from svmfast.solvers.meka import Meka, MekaOptions, approximate_kernel
-from svmfast.solvers.meka_systems import positive_spectrum, ridge_by_cg, smallest_eigenvalue
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 
 FloatArray = NDArray[np.float64]
@@ -149,7 +149,7 @@ def test_smallest_eigenvalue_by_lanczos(monkeypatch: pytest.MonkeyPatch) -> None
     exact = np.linalg.eigvalsh(meka.link_matrix())[0]
     assert exact < -1e-3
     assert smallest_eigenvalue(meka) == exact
-    monkeypatch.setattr("svmfast.solvers.meka_systems.DENSE_SIZE", 10)
+    monkeypatch.setattr("svmfast.methods.meka.systems.DENSE_SIZE", 10)
     assert smallest_eigenvalue(meka) == pytest.approx(exact, abs=1e-4)
 
 

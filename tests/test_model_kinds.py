@@ -14,7 +14,7 @@ from test_routed import routed
 from svmfast import errors
 from svmfast.formats.detect import load_model, model_bytes, open_model
 from svmfast.formats.libsvm_model import read_libsvm_model
-from svmfast.methods.approximate import approximate
+from svmfast.methods.approximate.convert import approximate
 from svmfast.models.base import KINDS, Model, model_class
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.head import Head

@@ -14,14 +14,14 @@ import pytest
 
 from svmfast.certificate import SPARE_ENTRIES
 from svmfast.kernels import Kernel
-from svmfast.methods.certify import gaussian_certificate
-from svmfast.methods.terms import terms_of
+from svmfast.methods.approximate.certify import gaussian_certificate
+from svmfast.methods.approximate.dual_expansion import dual_expansion
+from svmfast.methods.approximate.residual import residual_tail
+from svmfast.methods.approximate.taylor import gaussian_coefficients
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.residual import residual_tail
-from svmfast.solvers.taylor import gaussian_coefficients
 
 
 def exact_model(
@@ -41,7 +41,7 @@ def exact_model(
 
 def in_cells(model: KernelExpansion, centres: FloatArray, orders: np.ndarray, about: str) -> PolynomialModel:
     """Expand a model about every centre, with the certificate of each."""
-    terms, gamma, top = terms_of(model, memory_limit=1 << 30), model.kernel.gamma, int(orders.max()) + 6
+    terms, gamma, top = dual_expansion(model, memory_limit=1 << 30), model.kernel.gamma, int(orders.max()) + 6
     packed, degrees, rest = [], np.zeros((*orders.shape, top + 1)), np.zeros((*orders.shape, 5))
     for cell, centre in enumerate(centres):
         for p in range(terms.n_functions):

@@ -13,7 +13,7 @@ from program import data, model, svmfast
 from svmfast import dcpred, predict, read_svmlight
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
-from svmfast.methods.dcpred import DcpredSettings
+from svmfast.methods.dcpred.fit import DcpredSettings
 
 IRIS, TRAIN, TEST = model("iris_c_rbf_prob"), data("iris.train"), data("iris.test")
 CANNOT = b"has one decision value for each class, of which LIBSVM's probabilities of pairs of classes are not"

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
+from svmfast.methods.compress.landmark_start import STARTS, start_vectors
+from svmfast.methods.compress.reduced_set import ReducedSet, Target, move, solve_coefficients
 from svmfast.rows import Rows
-from svmfast.solvers.landmark_start import STARTS, start_vectors
-from svmfast.solvers.reduced_set import ReducedSet, Target, move, solve_coefficients
 
 FloatArray = NDArray[np.float64]
 KERNELS = [

@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 from test_budgeted_sgd import block_of, kernel, two_moons
 
 from svmfast import _core
+from svmfast.methods.budget.refit import MAX_ITERATIONS, refit
+from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions, TrainingBlock
 from svmfast.rows import Rows
-from svmfast.solvers.budgeted_sgd import BudgetExpansion, StepOptions, TrainingBlock
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
-from svmfast.solvers.refit import MAX_ITERATIONS, refit
 
 
 def objective(theta, features, gram, targets, options, bias):

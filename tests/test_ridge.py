@@ -11,8 +11,8 @@ from test_budgeted_sgd import block_of
 
 from svmfast import _core
 from svmfast.errors import NotFiniteError
-from svmfast.solvers.budgeted_sgd import BudgetExpansion, StepOptions
-from svmfast.solvers.refit import refit
+from svmfast.methods.budget.refit import refit
+from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions
 from svmfast.solvers.ridge import solve_with_ridge
 
 

@@ -27,7 +27,7 @@ from svmfast.cli import main
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.train import TrainOptions, cross_validate, train
+from svmfast.methods.train.training import TrainOptions, cross_validate, train
 from svmfast.rows import Rows
 
 DATA = ROOT / "data"
@@ -119,7 +119,7 @@ def test_cross_validation_prints_libsvms_lines(
 def test_threads_of_the_library_change_nothing() -> None:
     script = """
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.train import TrainOptions, cross_validate
+from svmfast.methods.train.training import TrainOptions, cross_validate
 import sys
 data = read_svmlight(sys.argv[1])
 options = TrainOptions("epsilon_svr", C=10, gamma=0.1)
@@ -391,7 +391,7 @@ def test_a_second_problem_does_not_make_the_first_one_print() -> None:
 import numpy as np
 from svmfast.rows import Rows
 from svmfast.threads import map_in_threads
-from svmfast.solvers import libsvm
+from svmfast.methods.train import libsvm
 rows, labels = Rows.from_dense(np.random.default_rng(0).normal(size=(60, 3))), np.repeat([1.0, -1.0], 30)
 parameters = dict(svm_type=0, kernel_type=2, gamma=1.0, C=1.0, eps=0.001, cache_size=10, shrinking=1)
 first = libsvm.Problem(rows, labels, parameters)

@@ -16,7 +16,7 @@ from svmfast.cli.units import Bytes, Duration, Multiple, Share
 from svmfast.evaluation.loss import Estimate, Loss
 from svmfast.evaluation.pareto import Limits
 from svmfast.evaluation.score import percent
-from svmfast.methods.compress_search import measured
+from svmfast.methods.compress.search import measured
 
 PERCENT = Share(zero=True, whole=True, percent=True)
 

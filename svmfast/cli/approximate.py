@@ -197,8 +197,8 @@ def command(
     from svmfast.formats.detect import model_bytes, save_model
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import stored_size
-    from svmfast.methods.approximate import TARGET, approximate
-    from svmfast.methods.refit_probabilities import probabilities_after
+    from svmfast.methods.approximate.convert import TARGET, approximate
+    from svmfast.methods.common.refit_probabilities import probabilities_after
     from svmfast.models.expansion import KernelExpansion
 
     loaded = open_model(model, memory, quiet)
@@ -275,7 +275,7 @@ def _foreseen(
     """What it will take, said before it is begun; nothing where that is next to nothing."""
     if model.kernel.kind != "rbf":
         return []
-    from svmfast.methods.cost import foreseen
+    from svmfast.methods.approximate.operations import foreseen
 
     k, n = 2 if isinstance(order, str) else order, 1 if isinstance(cells, str) else cells
     found = foreseen(model, k, n, full=certificate == "full", threads=jobs)
@@ -296,8 +296,8 @@ def _sample(
     if not paths:
         return None, None
     from svmfast.cli.inputs import read_through
-    from svmfast.methods.judge import MOST_ROWS
-    from svmfast.methods.row_sample import RowSample
+    from svmfast.methods.approximate.certification_sample import MOST_ROWS
+    from svmfast.methods.common.row_sample import RowSample
 
     sample = RowSample(MOST_ROWS, seed)
     for path in paths:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from svmfast.methods.approximate_report import ApproximationReport
+    from svmfast.methods.approximate.report import ApproximationReport
 
 
 def report_lines(report: ApproximationReport, model: str, output: str, before: int, after: int) -> list[str]:

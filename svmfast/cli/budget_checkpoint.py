@@ -17,8 +17,8 @@ from svmfast.errors import CheckpointError, OptionError
 if TYPE_CHECKING:
     from svmfast.formats.spool import Spool
     from svmfast.formats.svmlight import Dataset
-    from svmfast.methods.budget_options import BudgetTrainOptions
-    from svmfast.methods.budget_train import Checkpointing
+    from svmfast.methods.budget.options import BudgetTrainOptions
+    from svmfast.methods.budget.training import Checkpointing
 
 _VERSION = 1
 
@@ -41,7 +41,7 @@ def checkpointing(
         yield None
         return
     from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
-    from svmfast.methods.budget_train import Checkpointing
+    from svmfast.methods.budget.training import Checkpointing
 
     run = _fingerprint(given, spool, held)
     state = None
@@ -87,7 +87,7 @@ def _fingerprint(given: BudgetTrainOptions, spool: Spool, held: Dataset | None) 
     """What must be equal for a run to go on; more passes may be asked for."""
     import hashlib
 
-    from svmfast.solvers.budgeted_sgd import step_rounding
+    from svmfast.methods.budget.sgd import step_rounding
 
     run: dict[str, Any] = json.loads(json.dumps(asdict(given)))
     del run["passes"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svmfast.cli.messages import count
 
 if TYPE_CHECKING:
-    from svmfast.methods.budget_options import BudgetTrainOptions, BudgetTrainReport, PassStatus
+    from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport, PassStatus
 
 
 def status_line(status: PassStatus) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svmfast.evaluation.score import Score
     from svmfast.formats.spool import Spool
     from svmfast.formats.svmlight import Notes
-    from svmfast.methods.budget_options import BudgetTrainOptions, PassStatus
+    from svmfast.methods.budget.options import BudgetTrainOptions, PassStatus
     from svmfast.progress import Progress
 
 #: svm-train's numbers of the types that can be trained on a budget.
@@ -141,8 +141,8 @@ def command(
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import write_atomic
-    from svmfast.methods.budget_options import BudgetTrainOptions
-    from svmfast.methods.budget_train import budget_train
+    from svmfast.methods.budget.options import BudgetTrainOptions
+    from svmfast.methods.budget.training import budget_train
 
     source = click.get_current_context().get_parameter_source("cost")
     if parameters["lambda_"] is not None and source is not ParameterSource.DEFAULT:
@@ -233,7 +233,7 @@ def _read(
 
 def _cross_validate(spool: Spool, folds: int, given: BudgetTrainOptions, jobs: int) -> Score:
     from svmfast.evaluation.score import Score
-    from svmfast.methods.budget_train import cross_validate
+    from svmfast.methods.budget.training import cross_validate
     from svmfast.solvers.training_data import expand
 
     if not spool.in_memory:

@@ -16,7 +16,7 @@ from svmfast.cli.units import Share, Whole
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
-    from svmfast.methods.cascade import CascadeReport, ClassChange
+    from svmfast.methods.cascade.join import CascadeReport, ClassChange
 
 #: Rows of --data that are used.
 MOST_ROWS = 200_000
@@ -112,7 +112,7 @@ def command(
     from svmfast.cli.probabilities import warn_of_cascade
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
-    from svmfast.methods.cascade import join
+    from svmfast.methods.cascade.join import join
     from svmfast.models.expansion import KernelExpansion
 
     given, wanted = open_model(fast, memory, quiet), open_model(exact, memory, quiet)

@@ -20,7 +20,7 @@ from svmfast.errors import OptionError, UnsupportedError
 from svmfast.formats.packing import without_ending
 
 if TYPE_CHECKING:
-    from svmfast.methods.compress import CompressReport
+    from svmfast.methods.compress.compressor import CompressReport
 
 _NEGATIVE = 1
 
@@ -131,7 +131,7 @@ def command(
     Exit status 1: compression does not pay, and nothing was written.
     """
     wishes = {"--sv": sv, "--ratio": ratio, "--max-diff": max_diff, "--max-bytes": max_bytes}
-    from svmfast.methods.compress_search import check_one_wish, search
+    from svmfast.methods.compress.search import check_one_wish, search
 
     check_one_wish(wishes)
     if sparse_tolerance and select_only:
@@ -142,7 +142,7 @@ def command(
     from svmfast.formats.detect import save_model
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.target import stored_size
-    from svmfast.methods.compress import Settings, prepare
+    from svmfast.methods.compress.compressor import Settings, prepare
     from svmfast.models.expansion import KernelExpansion
 
     began = time.perf_counter()

@@ -15,7 +15,7 @@ from svmfast.cli.units import Bytes, Grid, Multiple, Whole
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
-    from svmfast.methods.dcpred import DcpredSettings
+    from svmfast.methods.dcpred.fit import DcpredSettings
     from svmfast.models.base import Model
     from svmfast.rows import Rows
 
@@ -154,7 +154,7 @@ def command(
     exact = None if source is None else open_model(source, given["memory"], quiet)
     if exact is not None and source is not None:
         from svmfast.cli.probabilities import warn_of_labels
-        from svmfast.methods.dcpred import what_is_fitted
+        from svmfast.methods.dcpred.fit import what_is_fitted
 
         warn_of_labels(source, exact.model, what_is_fitted(exact.model.head, fit))
     dataset = read_svmlight(data, threads=jobs, **how.reading())
@@ -162,7 +162,7 @@ def command(
     if exact is not None:
         warn_of_scale(dataset.path, exact.model, dataset.rows)
     settings = _settings(task, fit, dataset.rows, None if exact is None else exact.model, given)
-    from svmfast.methods import dcpred as method
+    from svmfast.methods.dcpred import fit as method
 
     if model is None:
         with naming_lines(dataset.path, dataset.notes, dataset.first_line), progress_bar(quiet) as progress:
@@ -228,7 +228,7 @@ def _check(
 def _settings(
     task: str | None, fit: str, rows: Rows, exact: Model | None, given: dict[str, Any]
 ) -> DcpredSettings:
-    from svmfast.methods.dcpred import DEFAULT_ITERATIONS, PAIRS_ITERATIONS, DcpredSettings
+    from svmfast.methods.dcpred.fit import DEFAULT_ITERATIONS, PAIRS_ITERATIONS, DcpredSettings
     from svmfast.models.expansion import KernelExpansion
 
     gammas = given["gammas"]

@@ -11,7 +11,7 @@ from svmfast.cli.probabilities import outcome
 from svmfast.display import shell_line
 
 if TYPE_CHECKING:
-    from svmfast.methods.dcpred import CrossValidation, DcpredReport
+    from svmfast.methods.dcpred.fit import CrossValidation, DcpredReport
     from svmfast.models.routed import RoutedModel
     from svmfast.rows import Rows
 

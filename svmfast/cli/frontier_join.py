@@ -57,7 +57,7 @@ class Joiner:
         UnsupportedError
             The models do not answer the same question.
         """
-        from svmfast.methods.cascade import join
+        from svmfast.methods.cascade.join import join
 
         model, report = join(
             fast,

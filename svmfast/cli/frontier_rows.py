@@ -121,7 +121,7 @@ def read_sets(
         rest = part(order[last:])
         sample = part(order[last : last + MOST_SAMPLED])
         return RowSets(os.fspath(folder / TRAIN_PART), (), n, sample, choosing, confirming, rest)
-    from svmfast.methods.row_sample import RowSample
+    from svmfast.methods.common.row_sample import RowSample
 
     some = RowSample(MOST_SAMPLED, seed)
     for block in read_through(train, how, jobs, progress):

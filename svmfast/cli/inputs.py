@@ -110,7 +110,7 @@ def read_sample(
     """Return at most `limit` rows of all ``--data`` files, drawn at random, and labels; None of none."""
     if not paths:
         return None, None
-    from svmfast.methods.row_sample import RowSample
+    from svmfast.methods.common.row_sample import RowSample
 
     sample = RowSample(limit, seed)
     for path in paths:

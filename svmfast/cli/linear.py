@@ -45,7 +45,7 @@ def command(
         raise OptionError(f"-c is {cost:g}; expected a positive number")
     from svmfast.formats.detect import save_model
     from svmfast.formats.svmlight import read_svmlight
-    from svmfast.methods.linear import linear
+    from svmfast.methods.linear.fit import linear
 
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)

@@ -16,7 +16,7 @@ from svmfast.cli.units import Bytes, Grid, Real, Whole
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
-    from svmfast.methods.meka import MekaSettings
+    from svmfast.methods.meka.fit import MekaSettings
     from svmfast.models.base import Model
     from svmfast.rows import Rows
 
@@ -168,7 +168,7 @@ def command(
     job = "exact" if exact is not None else str(task)
     original = None if exact is None else exact.model
     settings = _settings(job, kernel, gammas, lambdas, costs, folds, dataset.rows, original, sizes)
-    from svmfast.methods import meka as method
+    from svmfast.methods.meka import fit as method
 
     functions = 1 if exact is None else exact.model.head.n_functions
     planned = method.plan_bytes(
@@ -248,9 +248,9 @@ def _settings(
     exact: Model | None,
     sizes: dict[str, Any],
 ) -> MekaSettings:
-    from svmfast.methods.meka import MekaSettings
+    from svmfast.methods.meka.approximation import MekaOptions
+    from svmfast.methods.meka.fit import MekaSettings
     from svmfast.models.expansion import KernelExpansion
-    from svmfast.solvers.meka import MekaOptions
 
     kind = "rbf" if kernel == "gaussian" else kernel
     if gammas is None:

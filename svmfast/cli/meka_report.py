@@ -10,7 +10,7 @@ from svmfast.cli.messages import line, lines
 from svmfast.cli.probabilities import outcome
 
 if TYPE_CHECKING:
-    from svmfast.methods.meka import CrossValidation, ErrorReport, MekaReport
+    from svmfast.methods.meka.fit import CrossValidation, ErrorReport, MekaReport
     from svmfast.models.routed import RoutedModel
     from svmfast.rows import Rows
 

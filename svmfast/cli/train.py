@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from svmfast.evaluation.score import Score
     from svmfast.formats.svmlight import Dataset
-    from svmfast.methods.train import TrainOptions
+    from svmfast.methods.train.training import TrainOptions
     from svmfast.models.expansion import KernelExpansion
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,7 +37,7 @@ class ClassWeight(click.Option):
 
 def warn_of_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike, path: str) -> None:
     """Say which class weights have no row to act on, with -q too, as svm-train does."""
-    from svmfast.methods.train import absent_weights
+    from svmfast.methods.train.training import absent_weights
 
     for label in absent_weights(weights, labels):
         warning(f"-w{label}: no row of {path} has this label")
@@ -168,7 +168,7 @@ def command(
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import write_atomic
-    from svmfast.methods.train import TrainOptions, cross_validate, train
+    from svmfast.methods.train.training import TrainOptions, cross_validate, train
     from svmfast.models.expansion import KERNELS
     from svmfast.models.head import SVM_TYPES
 

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, WriteError
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.budgeted_sgd import random_order
-from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring
+from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring, random_order
 
 #: Working sets of fewer parts would hardly mix the file.
 PARTS_PER_SET = 16

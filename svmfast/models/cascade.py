@@ -33,8 +33,7 @@ class CascadeModel:
         Of any kind but this one.
     exact : KernelExpansion
     error : float
-        Chosen by :func:`svmfast.methods.cascade.join`, or for example the 99.9 % quantile in the report of
-        compress.
+        Chosen by the method cascade, or for example the 99.9 % quantile in the report of compress.
     provenance : mapping of str to str
 
     Raises

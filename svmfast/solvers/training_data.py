@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from svmfast import _core
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.rows import FloatArray, Rows
 
@@ -219,3 +220,15 @@ def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bo
         z ^= z >> np.uint64(31)
     below: NDArray[np.bool_] = (z >> np.uint64(11)).astype(np.float64) < share * 2.0**53
     return below
+
+
+def random_order(count: int, *key: int) -> NDArray[np.int64]:
+    """Return a permutation of ``range(count)`` that depends on the key alone, on every machine.
+
+    Parameters
+    ----------
+    count : int
+    *key : int
+        Not negative; for example seed, pass and block.
+    """
+    return _core.random_order(count, np.array(key, dtype=np.uint64))

@@ -1,0 +1,312 @@
+"""The rows of an approximation: some choose centres and orders, others measure what came of it.
+
+The exact decision values of all of them are known. A certified value lies within its bound of the exact one
+and is in practice far closer, so while choosing a row counts as certified when its exact values exceed the
+bounds: no polynomial is evaluated. What is measured is measured on rows that chose nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError
+from svmfast.methods.approximate.dual_expansion import DualExpansion
+from svmfast.methods.common.equal_rows import groups_of, row_keys
+from svmfast.models.certified import certified_rows
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, Rows
+
+# Rows that are looked at: enough to tell a share of 99 % from one of 98 %.
+MOST_ROWS = 20_000
+# Regression without a tolerance: an error bar counts up to this share of the values' spread.
+REGRESSION_SHARE = 0.01
+# Of the different rows a quarter only measures, and of the others a third only chooses among plans.
+HELD_OUT, CHOOSING = 0.25, 1 / 3
+# Rows that measure where nothing is chosen: as many as so much work allows, within these limits.
+MEASURED, MEASURING_WORK = (1_000, 5_000), 2e10
+# Different rows, or support vectors, that are too few to be divided.
+LEAST_ROWS = 8
+# Support vectors that are looked for among the rows of the data.
+SOUGHT = 2_000
+# Numbers of dense points that are held at once.
+_BLOCK = 1 << 22
+
+#: What rows are, in reports.
+OF_DATA, OF_VECTORS = "data", "support vectors and points between them"
+
+
+@dataclass(frozen=True, eq=False)
+class CertificationSample:
+    """Rows with the exact model's values.
+
+    Attributes
+    ----------
+    head : Head
+    terms : DualExpansion
+    rows : Rows
+    values : (n, p) float64
+    tolerance : float or None
+        Regression: the largest error bar that counts as certified.
+    source : str
+        :data:`OF_DATA` or :data:`OF_VECTORS`.
+    choosing : (n,) bool
+        Rows by which plans are compared; centres and orders are fitted to the others, or to all rows where
+        all of them choose.
+    """
+
+    head: Head
+    terms: DualExpansion
+    rows: Rows
+    values: FloatArray
+    tolerance: float | None
+    source: str
+    choosing: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def fitting(self) -> NDArray[np.bool_]:
+        """The rows to which centres and orders are fitted; ``(n,)`` bool."""
+        return self.choosing if self.choosing.all() else ~self.choosing
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """The rows in the columns of the support vectors; ``(n, d)`` float64."""
+        return self.terms.dense(self.rows)
+
+    @cached_property
+    def outside(self) -> FloatArray:
+        """Squared norm of each row's entries in columns that no support vector uses; ``(n,)`` float64."""
+        inside = np.einsum("ij,ij->i", self.points, self.points)
+        outside: FloatArray = np.maximum(self.rows.squared_norms() - inside, 0.0)
+        return outside
+
+    def certified(self, rows: NDArray[np.int64], bounds: FloatArray) -> NDArray[np.bool_]:
+        """Tell which of `rows` would be certified under the bounds ``(len(rows), p)``."""
+        tolerance = self.tolerance if self.head.is_regression else None
+        return certified_rows(self.head, self.values[rows], bounds, tolerance=tolerance)
+
+    def squared_distances(self, rows: NDArray[np.int64], centre: FloatArray) -> FloatArray:
+        """Return ``||z - centre||^2`` of `rows`, all columns counted."""
+        u = self.points[rows] - centre
+        squared: FloatArray = np.einsum("ij,ij->i", u, u) + self.outside[rows]
+        return squared
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """Who chooses and who measures; no row does both.
+
+    Attributes
+    ----------
+    planning : CertificationSample or None
+        None where nothing is chosen by rows.
+    held_out : CertificationSample
+    trained_on : bool or None
+        Whether the data holds most of the support vectors, so that the exact model was trained on such rows
+        and is surer of them than of others; None without data.
+    """
+
+    planning: CertificationSample | None
+    held_out: CertificationSample
+    trained_on: bool | None
+
+
+def roles(
+    model: KernelExpansion,
+    terms: DualExpansion,
+    data: Rows | None,
+    *,
+    seen: int | None = None,
+    plans: bool,
+    calibrated: Rows | None = None,
+    tolerance: float | None = None,
+    seed: int = 0,
+    threads: int = 1,
+) -> Roles:
+    """Divide a sample of `data`, or of the support vectors and of points between them.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    terms : DualExpansion
+        Of the same model.
+    data : Rows or None
+        Rows like those to be predicted; labels play no part. Equal rows keep together. Fewer than
+        :data:`LEAST_ROWS` different ones cannot be divided: then the support vectors measure.
+    seen : int, optional
+        How many rows `data` is a sample of (default: of itself).
+    plans : bool
+        Whether rows choose at all; otherwise all of them may measure.
+    calibrated : Rows, optional
+        Rows that took part in a calibration: they do not measure.
+    tolerance : float, optional
+        For regression; by default a hundredth of the standard deviation of the exact values.
+    seed : int
+    threads : int
+    """
+    rng = np.random.default_rng([seed, 2])
+    planning, measuring, trained_on = None, Rows.empty(), None
+    most = _measured(model)
+    if data is not None:
+        if not len(data):
+            raise OptionError("there are no rows in the data")
+        seen = len(data) if seen is None else seen
+        data = _sample(data, MOST_ROWS, np.random.default_rng(seed))
+        keys = row_keys(data)
+        trained_on = _holds_vectors(model, keys, len(data) / seen)
+        planning, measuring = _divided(data, keys, plans, calibrated, rng)
+    source = OF_DATA
+    if not len(measuring):
+        source = OF_VECTORS
+        vectors, measuring = _near_vectors(model, terms, plans and data is None, most, calibrated, rng)
+        planning = vectors if data is None else planning
+    judge = None
+    if plans:
+        assert planning is not None, "data and support vectors both give rows to choose by"
+        rows, choosing = planning
+        values = model.decision_values(rows, threads=threads)
+        if tolerance is None and model.head.is_regression:
+            tolerance = _usual_tolerance(values)
+        of = OF_VECTORS if data is None else OF_DATA
+        judge = CertificationSample(model.head, terms, rows, values, tolerance, of, choosing)
+    else:
+        measuring = _sample(measuring, most, rng)
+    values = model.decision_values(measuring, threads=threads)
+    if tolerance is None and model.head.is_regression:
+        tolerance = _usual_tolerance(values)
+    every = np.ones(len(measuring), dtype=np.bool_)
+    held_out = CertificationSample(model.head, terms, measuring, values, tolerance, source, every)
+    return Roles(judge, held_out, trained_on)
+
+
+def _usual_tolerance(values: FloatArray) -> float:
+    return REGRESSION_SHARE * float(values.std()) if values.size else 0.0
+
+
+def _measured(model: KernelExpansion) -> int:
+    """How many rows measure: the exact values of all of them are to be no great work."""
+    work = max(1, len(model.sv)) * max(1.0, model.sv.nnz / max(1, len(model.sv)))
+    return int(min(max(MEASURING_WORK / work, MEASURED[0]), MEASURED[1]))
+
+
+def _sample(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
+    return rows if len(rows) <= most else rows.take(np.sort(rng.permutation(len(rows))[:most]))
+
+
+def _holds_vectors(model: KernelExpansion, keys: list[bytes], share: float) -> bool:
+    """Tell whether rows with `keys`, a `share` of the data, hold over half of that share of the vectors."""
+    n = len(model.sv)
+    sought = row_keys(model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SOUGHT)).astype(np.int64))))
+    found = len(set(sought) & set(keys))
+    return 2 * found > share * len(set(sought))
+
+
+def _divided(
+    data: Rows, keys: list[bytes], plans: bool, calibrated: Rows | None, rng: np.random.Generator
+) -> tuple[tuple[Rows, NDArray[np.bool_]] | None, Rows]:
+    """Return the rows that plan, with those among them that choose, and the rows that measure."""
+    if not plans and calibrated is None:
+        return None, data
+    known = np.zeros(len(data), dtype=np.bool_)
+    if calibrated is not None:
+        seen = set(row_keys(calibrated))
+        known = np.array([key in seen for key in keys])
+    if not plans:
+        return None, data.take(~known)
+    group, first = groups_of(keys)
+    n = len(first)
+    if n < LEAST_ROWS:
+        return (data, np.ones(len(data), dtype=np.bool_)), Rows.empty()
+    held, choosing = _parts(n, rng)
+    rest = np.flatnonzero(~held[group])
+    return (data.take(rest), choosing[group[rest]]), data.take(held[group] & ~known)
+
+
+def _parts(n: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Draw who of `n` is held out, and who chooses."""
+    order = rng.permutation(n)
+    aside = max(1, round(HELD_OUT * n))
+    held, choosing = np.zeros((2, n), dtype=np.bool_)
+    held[order[:aside]] = True
+    choosing[order[aside : aside + max(1, round(CHOOSING * (n - aside)))]] = True
+    return held, choosing
+
+
+def _near_vectors(
+    model: KernelExpansion,
+    terms: DualExpansion,
+    plans: bool,
+    most: int,
+    calibrated: Rows | None,
+    rng: np.random.Generator,
+) -> tuple[tuple[Rows, NDArray[np.bool_]] | None, Rows]:
+    """Return what :func:`_divided` does, of support vectors and points between them."""
+    n = len(terms.points)
+    everything = np.arange(n)
+    if not plans:
+        rows, _ = near_vectors(model, terms, everything, most, rng)
+        if calibrated is not None:
+            seen = set(row_keys(calibrated))
+            rows = rows.take(np.array([key not in seen for key in row_keys(rows)], dtype=np.bool_))
+        return None, rows
+    if n < LEAST_ROWS:
+        rows, _ = near_vectors(model, terms, everything, MOST_ROWS, rng)
+        between, start = near_vectors(model, terms, everything, most, rng)
+        return (rows, np.ones(len(rows), dtype=np.bool_)), between[len(start) // 2 :]
+    held, choosing = _parts(n, rng)
+    rows, start = near_vectors(model, terms, np.flatnonzero(~held), MOST_ROWS, rng)
+    measuring, _ = near_vectors(model, terms, np.flatnonzero(held), most, rng)
+    return (rows, choosing[start]), measuring
+
+
+def near_vectors(
+    model: KernelExpansion,
+    terms: DualExpansion,
+    which: NDArray[np.int64],
+    most: int,
+    rng: np.random.Generator,
+) -> tuple[Rows, NDArray[np.int64]]:
+    """Return support vectors, and as many points on the way from one to a near other one.
+
+    Parameters
+    ----------
+    which : (m,) int64
+        The support vectors that take part.
+    most : int
+        Rows to return at most.
+    rng : numpy Generator
+
+    Returns
+    -------
+    rows : Rows of n rows
+        First the support vectors, then the points.
+    start : (n,) int64
+        The support vector that each of them is or starts from.
+    """
+    m = len(which)
+    if m < 2:
+        return model.sv.take(which), which
+    start = which[np.sort(rng.permutation(m)[: max(1, most // 2)])]
+    others = which[rng.integers(0, m, size=(len(start), 8))]
+    along = rng.uniform(0, 0.5, size=(len(start), 1))
+    between: list[Rows] = []
+    step = max(1, _BLOCK // max(1, 8 * terms.points.shape[1]))
+    for at in range(0, len(start), step):
+        here = terms.points[start[at : at + step]]
+        with np.errstate(over="ignore", invalid="ignore"):
+            ways = terms.points[others[at : at + step]] - here[:, None, :]
+            squared = np.einsum("ijk,ijk->ij", ways, ways)
+            nearest = np.where(squared > 0, squared, np.inf).argmin(axis=1)
+            there = here + along[at : at + step] * ways[np.arange(len(here)), nearest]
+        # Vectors farther apart than the largest double have nothing between them.
+        points = Rows.from_dense(np.where(np.isfinite(there).all(axis=1, keepdims=True), there, here))
+        columns = terms.features[points.indices].astype(np.int32)
+        between.append(Rows(points.indptr, columns, points.values, model.n_features))
+    return Rows.concatenate([model.sv.take(start), *between]), np.concatenate([start, start])

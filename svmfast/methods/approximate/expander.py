@@ -1,0 +1,334 @@
+"""Expansions of one model: polynomials, their certificates, and the model made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError
+from svmfast.methods.approximate.certify import gaussian_certificate, last_degree, polynomial_certificate
+from svmfast.methods.approximate.dual_expansion import DualExpansion
+from svmfast.methods.approximate.operations import sparse_pays
+from svmfast.methods.approximate.residual import Tail, residual_tail, squared_norms_about
+from svmfast.methods.approximate.taylor import (
+    gaussian_coefficients,
+    polynomial_kernel_coefficients,
+    shorten,
+    symmetric_norms,
+)
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.progress import Progress
+from svmfast.rows import FloatArray, Rows
+from svmfast.threads import map_in_threads
+
+# Support vectors on which the centres are compared: enough for a mean, and the exact values stay cheap.
+SAMPLE = 2000
+#: exp() of more is out of range.
+_LARGEST_POWER = 709.0
+#: Features up to which a centre is chosen by the full bound, whose matrices then take 128 MiB each.
+_WIDEST_LEADING = 4096
+# Largest exponent by which terms about zero may outgrow their sum: exp(16) leaves nine digits.
+LARGEST_GROWTH = 16.0
+# Coefficients are rounded to so few digits that the text is short and the error far below the truncation's.
+ROUNDING = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One polynomial: packed coefficients, and by how much shortening moved each degree (symmetric norms)."""
+
+    coefficients: FloatArray
+    moved: FloatArray
+
+
+class Expander:
+    """Makes polynomials and certificates of one model, cell by cell."""
+
+    def __init__(
+        self,
+        model: KernelExpansion,
+        terms: DualExpansion,
+        *,
+        by_row_norms: bool = False,
+        threads: int = 1,
+        progress: Progress,
+    ) -> None:
+        self.model, self.terms = model, terms
+        self.by_row_norms, self.threads, self.progress = by_row_norms, threads, progress
+        self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
+
+    def centre(self, name: str) -> FloatArray:
+        """Return the centre called ``mean`` or ``origin``."""
+        return self.mean if name == "mean" else np.zeros_like(self.mean)
+
+    def sample(self) -> Rows:
+        """Return evenly chosen support vectors."""
+        n = len(self.model.sv)
+        return self.model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
+
+    def largest_squared_distance(self, centre: FloatArray) -> float:
+        """Return the largest squared distance of a support vector from `centre`."""
+        if not len(self.terms.points):
+            return 0.0
+        return float(squared_norms_about(self.terms.points, centre).max())
+
+    def about(self, centres: Sequence[FloatArray], order: int) -> str:
+        """Tell about what the polynomials are best written: rows with few entries stay cheap about zero."""
+        if not any(centre.any() for centre in centres):
+            return "zero"
+        # Far from zero the terms grow by exp(2 gamma ||x - mu|| ||mu||) before they cancel.
+        growth = max(
+            2
+            * self.model.kernel.gamma
+            * math.sqrt(self.largest_squared_distance(centre) * float(centre @ centre))
+            for centre in centres
+        )
+        return "zero" if growth <= LARGEST_GROWTH and self._sparse_pays(order) else "centre"
+
+    def parts(
+        self,
+        centre: FloatArray,
+        orders: Sequence[int],
+        about: str,
+        *,
+        scales: FloatArray | None = None,
+        allowances: Sequence[FloatArray] | None = None,
+        threads: int | None = None,
+    ) -> list[Part]:
+        """Return every function's polynomial about `centre`.
+
+        Parameters
+        ----------
+        orders : p ints
+        scales : (p, order + 1) float64, optional
+            Factors of the degrees (calibration).
+        allowances : p arrays (order + 1,), optional
+            By how much shortening may move each degree, where that is more than nearly nothing.
+        """
+        out = []
+        for p in range(self.terms.n_functions):
+            part = gaussian_coefficients(
+                self.terms.points_of(p),
+                self.terms.beta[p],
+                self.model.kernel.gamma,
+                centre,
+                orders[p],
+                about_zero=about == "zero",
+                scales=None if scales is None else scales[p],
+                threads=self.threads if threads is None else threads,
+            )
+            tolerance = symmetric_norms(part, len(centre), orders[p]) * ROUNDING
+            if allowances is not None:
+                tolerance = np.maximum(tolerance, allowances[p])
+            short = shorten(part, len(centre), orders[p], tolerance)
+            out.append(Part(short, symmetric_norms(short - part, len(centre), orders[p])))
+        return out
+
+    def expanded(
+        self, centre: FloatArray, order: int, scales: FloatArray | None = None
+    ) -> tuple[PolynomialModel, list[Part]]:
+        """Return the model of one cell, without certificate, and its parts."""
+        self.progress(0, None, "expand")
+        orders = [order] * self.terms.n_functions
+        about = self.about([centre], order)
+        parts = self.parts(centre, orders, about, scales=scales)
+        return self.assemble([centre], np.array([orders], dtype=np.int32), about, [parts]), parts
+
+    def collapsed(self, order: int) -> PolynomialModel:
+        """Return the exact polynomial of a linear or polynomial kernel, with the bound of its rounding."""
+        kernel, terms = self.model.kernel, self.terms
+        gamma, coef0 = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
+        parts, bounds = [], []
+        for p in range(terms.n_functions):
+            points, beta = terms.points_of(p), terms.beta[p]
+            made = polynomial_kernel_coefficients(points, beta, gamma, coef0, order, threads=self.threads)
+            parts.append(Part(made, np.zeros(order + 1)))
+            rho = float(self.model.rho[p])
+            bounds.append(polynomial_certificate(terms, p, gamma, coef0, order, made, rho))
+        origin = np.zeros_like(self.mean)
+        orders = np.full((1, terms.n_functions), order, dtype=np.int32)
+        model = replace(self.assemble([origin], orders, "zero", [parts]), gamma=0.0)
+        return with_bounds(model, [bounds])
+
+    def calibration(self, centre: FloatArray, order: int, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Factors of the degrees and new rho, fitted by least squares to the exact values of `rows`."""
+        if not len(rows):
+            raise OptionError("no rows to calibrate on")
+        values = self.model.decision_values(rows, threads=self.threads)
+        values = values + self.model.rho
+        p, k = self.terms.n_functions, order
+        columns = np.empty((k + 1, len(rows), p))
+        for m in range(k + 1):
+            only = np.zeros((p, k + 1))
+            only[:, m] = 1
+            part, _ = self.expanded(centre, order, only)
+            columns[m] = part.decision_values(rows, threads=self.threads) + self.model.rho
+        scales, rho = np.ones((p, k + 1)), self.model.rho.copy()
+        for q in range(p):
+            design = np.concatenate([columns[:, :, q].T, np.ones((len(rows), 1))], axis=1)
+            size = np.sqrt((design * design).mean(axis=0))
+            # Corrections to 1 rather than factors: a degree that hardly shows on these rows stays as it is.
+            shows = size > 1e-6 * size.max()
+            left = values[:, q] - columns[:, :, q].sum(axis=0)
+            found = np.linalg.lstsq(design[:, shows] / size[shows], left, rcond=1e-8)[0]
+            correction = np.zeros(k + 2)
+            correction[shows] = found / size[shows]
+            scales[q] += correction[:-1]
+            rho[q] -= correction[-1]
+        return scales, rho
+
+    def leading(self, centre: FloatArray, order: int) -> float:
+        """The bound's first term at the distance of the mean support vector, over all functions."""
+        gamma = self.model.kernel.gamma
+        worst = 0.0
+        for p in range(self.terms.n_functions):
+            # Every so many support vectors: enough to choose by, at a fraction of the certificate's cost.
+            step = max(1, -(-len(self.terms.beta[p]) // SAMPLE))
+            points, beta = self.terms.points[self.terms.support[p][::step]], self.terms.beta[p][::step]
+            s = float(squared_norms_about(points, centre).mean()) if len(points) else 0.0
+            # Only a choice hangs on it: no matrix of features times features where that would be large.
+            wide = points.shape[1] > _WIDEST_LEADING
+            tail = residual_tail(
+                points, beta, gamma, centre, order, top=order + 1, by_row_norms=wide, threads=self.threads
+            )
+            lead = float(tail.degrees[order + 1])
+            if lead > 0 and s > 0:  # in logarithms: the power alone may be out of range
+                power = math.log(lead) + (order + 1) / 2 * math.log(s) - gamma * s
+                worst = max(worst, math.exp(power) if power < _LARGEST_POWER else math.inf)
+        return worst
+
+    def tails(self, centre: FloatArray, order: int) -> tuple[Tail, ...]:
+        """Return every function's residual beyond `order`, for rows as far out as the support vectors."""
+        squares = squared_norms_about(self.terms.points, centre)
+        reach = math.sqrt(float(np.quantile(squares, 0.9))) if len(squares) else 0.0
+        top = last_degree(self.terms, self.model.kernel.gamma, reach, order)
+        out = []
+        for p in range(self.terms.n_functions):
+            self.progress(p, self.terms.n_functions, "certify")
+            out.append(
+                residual_tail(
+                    self.terms.points_of(p),
+                    self.terms.beta[p],
+                    self.model.kernel.gamma,
+                    centre,
+                    order,
+                    top=top,
+                    by_row_norms=self.by_row_norms,
+                    threads=self.threads,
+                )
+            )
+        return tuple(out)
+
+    def certificate(
+        self,
+        centre: FloatArray,
+        orders: Sequence[int],
+        about: str,
+        parts: Sequence[Part],
+        tails: Sequence[Tail],
+        *,
+        scales: FloatArray | None = None,
+        rho: FloatArray | None = None,
+        threads: int | None = None,
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Return one cell's numbers of the certificate, function by function."""
+        rho = self.model.rho if rho is None else rho
+        return [
+            gaussian_certificate(
+                self.terms,
+                p,
+                self.model.kernel.gamma,
+                centre,
+                parts[p].coefficients,
+                parts[p].moved,
+                float(rho[p]),
+                order=orders[p],
+                tail=tails[p],
+                about_zero=about == "zero",
+                scales=None if scales is None else scales[p],
+                shift=float(rho[p]) - float(self.model.rho[p]),
+                threads=self.threads if threads is None else threads,
+            )
+            for p in range(self.terms.n_functions)
+        ]
+
+    def cells(
+        self,
+        centres: Sequence[FloatArray],
+        orders: NDArray[np.int32],
+        tails: Sequence[Sequence[Tail]] | None,
+        allowances: Sequence[Sequence[FloatArray]] | None,
+    ) -> PolynomialModel:
+        """Return the model of these cells; `tails` (None: no certificate) are of a lower order."""
+        n = len(centres)
+        about = self.about(centres, int(orders.max(initial=0)))
+        done = 0
+
+        def one(c: int, threads: int) -> tuple[list[Part], list[tuple[FloatArray, FloatArray]]]:
+            nonlocal done
+            own = orders[c].tolist()
+            parts = self.parts(
+                centres[c],
+                own,
+                about,
+                allowances=None if allowances is None else allowances[c],
+                threads=threads,
+            )
+            bounds = []
+            if tails is not None:
+                bounds = self.certificate(centres[c], own, about, parts, tails[c], threads=threads)
+            done += 1
+            self.progress(done, n, "expand")
+            return parts, bounds
+
+        if n > 1 and self.threads > 1:
+            made = map_in_threads(lambda c: one(c, 1), range(n), self.threads)
+        else:
+            made = [one(c, self.threads) for c in range(n)]
+        model = self.assemble(centres, orders, about, [parts for parts, _ in made])
+        return model if tails is None else with_bounds(model, [bounds for _, bounds in made])
+
+    def assemble(
+        self,
+        centres: Sequence[FloatArray],
+        orders: NDArray[np.int32],
+        about: str,
+        parts: Sequence[Sequence[Part]],
+    ) -> PolynomialModel:
+        """Return the model of these polynomials, without certificate."""
+        coefficients = [part.coefficients for cell in parts for part in cell]
+        return PolynomialModel(
+            head=self.model.head,
+            gamma=self.model.kernel.gamma,
+            n_features=self.model.n_features,
+            features=self.terms.features,
+            about=about,
+            centres=np.array(centres).reshape(len(centres), len(self.mean)),
+            orders=orders,
+            coefficients=np.concatenate(coefficients) if coefficients else np.zeros(0),
+            rho=self.model.rho,
+            sv_squared_norm=self.largest_squared_distance(np.zeros_like(self.mean)),
+            sv_squared_norms=np.array([self.largest_squared_distance(centre) for centre in centres]),
+        )
+
+    def _sparse_pays(self, order: int) -> bool:
+        n = len(self.model.sv)
+        return sparse_pays(len(self.terms.features), order, self.model.sv.nnz / n if n else 0.0)
+
+
+def with_bounds(
+    model: PolynomialModel, bounds: Sequence[Sequence[tuple[FloatArray, FloatArray]]]
+) -> PolynomialModel:
+    """Return `model` with its certificate, or as it is where a bound leaves the range of floating point."""
+    if not all(bounds):
+        return model
+    degrees = np.array([[degrees for degrees, _ in cell] for cell in bounds])
+    rest = np.array([[rest for _, rest in cell] for cell in bounds])
+    if not (np.isfinite(degrees).all() and np.isfinite(rest).all()):
+        return model
+    return replace(model, bound_degrees=degrees, bound_rest=rest)

@@ -1,0 +1,217 @@
+"""How far an approximation is from the exact model: measured on rows that chose nothing, and judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, CertificationSample
+from svmfast.methods.approximate.operations import exact_operations
+from svmfast.models.answer import answer
+from svmfast.models.base import Model
+from svmfast.models.certified import certified_rows
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import FloatArray
+
+#: Percent of differing labels, or of the spread for regression: a warning above, and no model above.
+WARN_ABOVE, REFUSE_ABOVE = 1.0, 10.0
+#: At most this share of the exact model's time, or counted operations, is worth a file.
+WORTHWHILE = 0.75
+#: Rows that are raced: as many as the exact model answers with so many multiply-adds, within these limits.
+RACED_WORK, RACED_ROWS = 2e9, (2_000, 20_000)
+BETTER = "the exact model is the better choice: "
+#: How many times as fast the second call is as the first.
+Race = Callable[[Callable[[], object], Callable[[], object]], float]
+#: A spread, or a difference, of so small a share of the values is rounding.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an approximation answers, beside the exact model.
+
+    Attributes
+    ----------
+    rows : int
+    source : str
+        What the rows are: ``OF_DATA`` of :mod:`svmfast.methods.approximate.certification_sample`, held out
+        from every choice, or its ``OF_VECTORS``.
+    labels_differing : int or None
+        Rows whose label is not the exact model's, as the model answers by itself: with an embedded exact
+        model the rows that are not certified are that one's. None for regression.
+    labels_differing_without_fallback : int or None
+        The same of the expansion alone; None unless an exact model is embedded.
+    values_differing_percent : float or None
+        Regression: root mean square difference from the exact values, over their standard deviation.
+    certified_percent : float or None
+        Rows whose label (or value, within the tolerance) is certified; None without a certificate.
+    speedup_with_fallback : float or None
+        How many times as fast as the exact model, where that answers the rows that are not certified; None
+        where nothing was raced.
+    growth : float or None
+        Bytes of the file over those of the exact model's, where only the gain in speed can make up for them.
+    """
+
+    rows: int
+    source: str
+    labels_differing: int | None
+    labels_differing_without_fallback: int | None
+    values_differing_percent: float | None
+    certified_percent: float | None
+    speedup_with_fallback: float | None = None
+    growth: float | None = None
+
+    @property
+    def labels_differing_percent(self) -> float | None:
+        """Share of the rows with another label."""
+        return None if self.labels_differing is None else 100 * self.labels_differing / max(1, self.rows)
+
+    @property
+    def percent(self) -> float:
+        """The one figure that is judged."""
+        labels = self.labels_differing_percent
+        return labels if labels is not None else self.values_differing_percent or 0.0
+
+    @property
+    def sentence(self) -> str:
+        """The figure in words."""
+        if not self.rows:
+            return "nothing to compare with the exact model on: it has no support vectors"
+        rows = f"{self.rows:,} "
+        rows += "rows of the data that chose nothing" if self.source == OF_DATA else self.source
+        if self.labels_differing is None:
+            return f"values differ by {self.percent:.3g}% of their spread from the exact model's ({rows})"
+        found = f"{self.percent:.2f}% of the labels differ from the exact model's"
+        return f"{found} ({self.labels_differing:,} of {rows})"
+
+
+def measure(
+    made: PolynomialModel, exact: KernelExpansion, judge: CertificationSample, *, threads: int
+) -> Measured:
+    """Measure `made`, with or without an embedded exact model, on the rows of `judge`.
+
+    For regression ``certified_percent`` is the share of rows with an error bar of at most the tolerance.
+    """
+    rows, head = judge.rows, made.head
+    n = len(rows)
+    certified = None
+    if made.has_certificate:
+        values, bounds = made.certified_values(rows, threads=threads)
+        tolerance = judge.tolerance if head.is_regression else None
+        flags = certified_rows(head, values, bounds, tolerance=tolerance)
+        certified = 100 * float(flags.mean()) if n else None
+    else:
+        values = made.decision_values(rows, threads=threads)
+    if head.is_regression:
+        percent = _spread_percent(values, judge.values)
+        return Measured(n, judge.source, None, None, percent, certified)
+    theirs = exact.head.predict(judge.values)
+    alone = int(np.count_nonzero(head.predict(values) != theirs))
+    if made.embedded_exact is None:
+        return Measured(n, judge.source, alone, None, None, certified)
+    both = answer(made, rows, exact=made.embedded_exact, threads=threads)
+    joined = int(np.count_nonzero(both.predicted != theirs))
+    return Measured(n, judge.source, joined, alone, None, certified)
+
+
+def raced(
+    measured: Measured,
+    made: PolynomialModel,
+    exact: KernelExpansion,
+    judge: CertificationSample,
+    race: Race,
+    size_of: Callable[[Model], int] | None,
+    max_bytes: int | None,
+    *,
+    threads: int,
+) -> Measured:
+    """Return `measured` with the speed and the size of `made`, the exact model answering open rows.
+
+    Parameters
+    ----------
+    judge : CertificationSample
+        Its rows are predicted, few of them repeatedly: calls of a few rows are mostly overhead.
+    race : callable
+        See :func:`svmfast.methods.approximate.convert.approximate`.
+    size_of : callable or None
+    max_bytes : int or None
+        Where the size was limited it needs no further judgement.
+    """
+    n = len(judge)
+    if not n:
+        return measured
+    cost = exact_operations(exact, len(judge.terms.features), exact.sv.nnz / max(1, len(exact.sv)))
+    raced = int(min(max(RACED_WORK / max(cost, 1.0), RACED_ROWS[0]), RACED_ROWS[1]))
+    rows = judge.rows.take(np.resize(np.arange(n), raced))
+    tolerance = judge.tolerance if made.head.is_regression else None
+
+    def ours() -> object:
+        return answer(made, rows, exact=exact, tolerance=tolerance, threads=threads)
+
+    speed = race(lambda: answer(exact, rows, threads=threads), ours)
+    growth = None
+    if size_of is not None and max_bytes is None:
+        growth = size_of(replace(made, embedded_exact=None)) / max(1, size_of(exact))
+    return replace(measured, speedup_with_fallback=speed, growth=growth)
+
+
+def refusal(measured: Measured, made: PolynomialModel) -> str | None:
+    """Return why `made` should not be used, or None."""
+    if measured.percent > REFUSE_ABOVE:
+        return f"{measured.sentence}, more than {REFUSE_ABOVE:g}%; {alternatives(made, measured.source)}"
+    speed, growth = measured.speedup_with_fallback, measured.growth
+    if speed is not None and speed < 1 / WORTHWHILE:
+        return (
+            f"{BETTER}raced on rows that chose nothing, and with it for those that are not certified, the "
+            f"approximation is {speed:.2f} times as fast; less than {1 / WORTHWHILE:.2f} is not worth a file"
+        )
+    if speed is not None and growth is not None and growth > max(1.0, speed):
+        return (
+            f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large; "
+            "a limit of the file's size (max-bytes) is taken for what it may be"
+        )
+    return None
+
+
+def difference_warning(measured: Measured, made: PolynomialModel) -> str | None:
+    """Return what must be known before relying on `made`, or None."""
+    return (
+        f"{measured.sentence}; {alternatives(made, measured.source)}"
+        if measured.percent > WARN_ABOVE
+        else None
+    )
+
+
+def _spread_percent(values: FloatArray, exact: FloatArray) -> float:
+    if not exact.size:
+        return 0.0
+    size = max(float(np.abs(exact).max()), float(np.abs(values).max()))
+    if not 0 < size < math.inf:
+        return 0.0 if size == 0 else math.inf
+    error = math.sqrt(float(np.mean((values / size - exact / size) ** 2)))
+    spread = float((exact / size).std())
+    if spread <= _ROUNDING:  # constant values
+        return 0.0 if error <= _ROUNDING else math.inf
+    return 100 * error / spread
+
+
+def alternatives(made: PolynomialModel, source: str) -> str:
+    """Return what may come closer to the exact model than `made`, of what this kind of model can be given.
+
+    `source` is what `made` was measured on.
+    """
+    ways = ["svmfast compress", "svmfast dcpred --from"]
+    if made.gamma > 0:
+        ways.insert(0, "more --cells" if made.n_cells > 1 else "--cells auto with --data")
+    found = f"try {', '.join(ways[:-1])} or {ways[-1]}"
+    if not made.head.is_regression:
+        joined = ["--embed-exact"] if made.has_certificate and made.embedded_exact is None else []
+        joined.append("svmfast cascade")
+        found += f", or leave rows in doubt to the exact model with {' or '.join(joined)}"
+    if source == OF_VECTORS:
+        found += "; support vectors lie nearest to the boundary: --data measures on rows like yours"
+    return found

@@ -1,0 +1,187 @@
+"""Coefficients of truncated expansions: from weighted points to one packed polynomial.
+
+A polynomial of degree k in d variables is stored by degree, within a degree by sorted index tuples
+``i1 <= i2 <= ...`` in lexicographic order: ``C(d + k, k)`` numbers. All expansions here are sums of powers of
+inner products, ``sum_m sum_i w_mi (u_i . z)^m``, so one native contraction builds them all.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from svmfast import _core
+from svmfast.certificate import MAX_ORDER
+from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.rows import FloatArray
+
+
+def coefficient_count(d: int, order: int) -> int:
+    """Return the number of monomials of degree at most `order` in `d` variables, ``C(d + order, order)``."""
+    return math.comb(d + order, order)
+
+
+def check_memory(d: int, order: int, polynomials: int, limit: int) -> None:
+    """Raise MemoryLimitError when `polynomials` coefficient arrays would take more than `limit` bytes."""
+    needed = 8 * coefficient_count(d, order) * polynomials
+    if needed > limit:
+        raise MemoryLimitError(
+            f"{polynomials:,} polynomial(s) of order {order} in {d:,} variables",
+            needed,
+            limit,
+            "lower --order",
+        )
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def gaussian_coefficients(
+    points: FloatArray,
+    beta: FloatArray,
+    gamma: float,
+    centre: FloatArray,
+    order: int,
+    *,
+    about_zero: bool,
+    scales: FloatArray | None = None,
+    threads: int = 1,
+) -> FloatArray:
+    """Return the polynomial P of the expansion of ``sum_i beta_i exp(-gamma ||x_i - z||^2)`` about `centre`.
+
+    With ``u = x - centre``, ``w = z - centre`` and ``a_i = beta_i exp(-gamma ||u_i||^2)`` the sum is
+    ``exp(-gamma ||w||^2) P`` with ``P(w) = sum_{m <= order} sum_i a_i (2 gamma u_i.w)^m / m!`` (second order:
+    Claesen et al., equation 3.7, with half the Hessian).
+
+    Parameters
+    ----------
+    points : (n, d) float64
+    beta : (n,) float64
+    gamma : float
+    centre : (d,) float64
+    order : int
+    about_zero : bool
+        Give P as a polynomial in z instead of w: then rows with few entries stay cheap.
+    scales : (order + 1,) float64, optional
+        Factor of each degree's terms (calibration).
+    threads : int
+
+    Returns
+    -------
+    (C(d + order, order),) float64
+    """
+    if not 0 <= order <= MAX_ORDER:
+        raise OptionError(f"order {order} is not between 0 and {MAX_ORDER}")
+    u = np.ascontiguousarray(points - centre)
+    a = beta * np.exp(-gamma * np.einsum("ij,ij->i", u, u))
+    factor = np.ones(order + 1) if scales is None else np.asarray(scales, dtype=np.float64)
+    weights = np.empty((order + 1, len(a)))
+    for m in range(order + 1):
+        per_degree = a * (np.float64(2 * gamma) ** m / math.factorial(m))
+        if about_zero:
+            # sum_j s_j (tau - sigma)^j / j! = sum_m tau^m / m! sum_q s_(m+q) (-sigma)^q / q!
+            sigma = -2 * gamma * (u @ centre)
+            inner = np.full(len(a), factor[order])
+            for q in range(order - m, 0, -1):
+                inner = factor[m + q - 1] + inner * sigma / q
+            weights[m] = per_degree * inner
+        else:
+            weights[m] = per_degree * factor[m]
+    return _in_range(_core.power_sum_coefficients(u, weights, threads))
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def polynomial_kernel_coefficients(
+    points: FloatArray, beta: FloatArray, gamma: float, coef0: float, degree: int, *, threads: int = 1
+) -> FloatArray:
+    """Return the coefficients of ``sum_i beta_i (gamma x_i.z + coef0)^degree``, which are exact.
+
+    Parameters
+    ----------
+    points : (n, d) float64
+    beta : (n,) float64
+    gamma, coef0, degree
+        The kernel's parameters; a linear kernel is (1, 0, 1).
+    threads : int
+    """
+    if not 0 <= degree <= MAX_ORDER:
+        raise OptionError(f"degree {degree} is not between 0 and {MAX_ORDER}")
+    weights = np.stack(
+        [beta * (math.comb(degree, m) * gamma**m * coef0 ** (degree - m)) for m in range(degree + 1)]
+    )
+    return _in_range(_core.power_sum_coefficients(np.ascontiguousarray(points), weights, threads))
+
+
+def _in_range(coefficients: FloatArray) -> FloatArray:
+    """Return `coefficients`; raise UnsupportedError where their squares leave the range of doubles."""
+    size = np.abs(coefficients).max(initial=0.0)
+    if not size < 1e150:  # nan is not, either
+        raise UnsupportedError(
+            "the expansion's coefficients exceed the range of floating point: "
+            + (f"the largest is {size:.3g}" if size < np.inf else "some are infinite"),
+            "predict with the exact model",
+        )
+    return coefficients
+
+
+@lru_cache(maxsize=16)
+def multiplicities(d: int, degree: int) -> FloatArray:
+    """Return, for every monomial of exactly `degree`, in how many orders its variables can be multiplied.
+
+    ``degree! / prod(exponents!)``, in the order in which coefficients are stored.
+    """
+    # A single all-ones point with weight 1 has exactly these coefficients: (z_1 + ... + z_d)^degree.
+    weights = np.zeros((degree + 1, 1))
+    weights[degree] = 1
+    all_degrees: FloatArray = _core.power_sum_coefficients(np.ones((1, d)), weights, 1)
+    of_degree: FloatArray = all_degrees[coefficient_count(d, degree - 1) if degree else 0 :].copy()
+    of_degree.flags.writeable = False  # shared by all callers
+    return of_degree
+
+
+def by_degree(coefficients: FloatArray, d: int, order: int) -> list[FloatArray]:
+    """Return the parts of a packed polynomial, degree 0 to `order` (views)."""
+    ends = [coefficient_count(d, m) for m in range(order + 1)]
+    return [coefficients[(ends[m - 1] if m else 0) : ends[m]] for m in range(order + 1)]
+
+
+def symmetric_norms(coefficients: FloatArray, d: int, order: int) -> FloatArray:
+    """Return for each degree m the norm b_m with ``|degree-m part at z| <= b_m ||z||^m``.
+
+    ``b_m^2 = sum c^2 / multiplicity`` (the Bombieri norm: Cauchy-Schwarz between the symmetric tensors of the
+    coefficients and of z). It also bounds the sum of the absolute values of the terms.
+    """
+    parts = by_degree(coefficients, d, order)
+    out = [
+        math.sqrt(float(np.sum(part * part / multiplicities(d, m)))) if m else abs(float(part[0]))
+        for m, part in enumerate(parts)
+    ]
+    return np.array(out)
+
+
+def shorten(coefficients: FloatArray, d: int, order: int, tolerance: FloatArray) -> FloatArray:
+    """Return the coefficients rounded to few decimals, so that their text is short.
+
+    Parameters
+    ----------
+    coefficients : (C(d + order, order),) float64
+    d, order : int
+    tolerance : (order + 1,) float64
+        For each degree, the largest symmetric norm (:func:`symmetric_norms`) of what rounding may change;
+        0 leaves the degree as it is.
+    """
+    out: FloatArray = coefficients.copy()
+    for m, part in enumerate(by_degree(out, d, order)):
+        spread = math.sqrt(float(np.sum(1 / multiplicities(d, m)))) if m and len(part) else 1.0
+        step = 2 * tolerance[m] / spread
+        if not step > 1e-290 or not len(part):
+            continue
+        # Every coefficient moves by at most half of 10^-decimals.
+        decimals = math.ceil(-math.log10(step))
+        # Powers of ten up to 22 are doubles, so that the quotient prints with as few digits as it has.
+        if decimals <= 22:
+            scale = 10.0 ** abs(decimals)
+            part[:] = np.rint(part * scale) / scale if decimals >= 0 else np.rint(part / scale) * scale
+        else:
+            part[:] = [float(f"{value:.{decimals}f}") for value in part]
+    return out

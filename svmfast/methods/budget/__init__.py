@@ -1,0 +1,1 @@
+"""Stochastic gradient descent under a budget of support vectors."""

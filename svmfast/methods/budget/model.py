@@ -1,0 +1,221 @@
+"""From the machines of a training run to one LIBSVM model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import NotFiniteError
+from svmfast.kernels import Kernel
+from svmfast.methods.budget.refit import Refit, RefitReport
+from svmfast.methods.budget.sgd import BudgetExpansion
+from svmfast.methods.budget.training_run import BudgetRun, Pair
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.platt import fit_sigmoid, laplace_scale
+from svmfast.solvers.training_data import expand
+
+#: Digits of a support vector's values in a LIBSVM model file.
+SV_DIGITS = 8
+#: A refit holds about so many matrices of (B + 1)^2 numbers.
+REFIT_MATRICES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """What a run returns for one pair.
+
+    Attributes
+    ----------
+    expansion : BudgetExpansion
+        With vectors as the model file will hold them.
+    first_class : (m,) bool
+        Which vectors were gathered from rows of the pair's first class; a refitted coefficient may have
+        either sign.
+    loss_iterate, loss : float
+        On the selection rows.
+    refit : RefitReport or None
+    refitted : bool
+        Whether the refit is what is returned.
+    """
+
+    expansion: BudgetExpansion
+    first_class: NDArray[np.bool_]
+    loss_iterate: float
+    loss: float
+    refit: RefitReport | None
+    refitted: bool
+
+
+def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> list[Finished]:
+    """Choose what to return for every pair, refitting coefficients where that is asked for.
+
+    When `should_stop` turns true between two readings of the rows, KeyboardInterrupt is raised.
+    """
+    keep = run.options.keep
+    iterates: dict[int, BudgetExpansion] = {}
+
+    def collect(pair: Pair) -> None:
+        taken = pair.best if keep == "best" and pair.best is not None else pair.machine.expansion()
+        for what, values in (
+            ("coefficients", taken.coef),
+            ("a bias", np.array(taken.bias)),
+            ("support vectors", taken.vectors),
+        ):
+            if not np.isfinite(values).all():
+                raise NotFiniteError(
+                    f"training ended with {what} out of the range of floating point; "
+                    f"lambda is {pair.machine.options.lambda_:g}, gamma {run.gamma:g}"
+                )
+        iterates[id(pair)] = BudgetExpansion(as_written(taken.vectors), taken.coef, taken.bias)
+
+    run.for_pairs(collect)
+    fits = _refit(run, iterates, should_stop) if keep == "refit" else {}
+    results: dict[int, Finished] = {}
+
+    def choose(pair: Pair) -> None:
+        iterate = iterates[id(pair)]
+        loss = run.loss(pair, iterate) if keep != "last" else 0.0
+        positive = iterate.coef > 0
+        if id(pair) not in fits:
+            results[id(pair)] = Finished(iterate, positive, loss, loss, None, False)
+            return
+        fitted, report = fits[id(pair)]
+        refit_loss = run.loss(pair, fitted)
+        better = refit_loss <= loss
+        results[id(pair)] = Finished(
+            fitted if better else iterate, positive, loss, refit_loss if better else loss, report, better
+        )
+
+    run.for_pairs(choose)
+    return [results[id(pair)] for pair in run.pairs]
+
+
+def _refit(
+    run: BudgetRun, iterates: dict[int, BudgetExpansion], should_stop: Callable[[], bool]
+) -> dict[int, tuple[BudgetExpansion, RefitReport]]:
+    """Refit all pairs, as many in step as there is memory for: these share each reading of the rows."""
+    found: dict[int, tuple[BudgetExpansion, RefitReport]] = {}
+    at_once = run.memory // 4 // (REFIT_MATRICES * 8 * (run.options.budget + 1) ** 2)
+    at_once = max(run.threads, at_once)
+    for first in range(0, len(run.pairs), at_once):
+        pairs = run.pairs[first : first + at_once]
+        fits = {
+            id(pair): Refit(
+                iterates[id(pair)], pair.count, pair.machine.options, bias=run.options.bias is not False
+            )
+            for pair in pairs
+        }
+        _refit_in_step(run, pairs, fits, should_stop)
+        found |= {key: fit.result() for key, fit in fits.items()}
+    return found
+
+
+def _refit_in_step(
+    run: BudgetRun, pairs: Sequence[Pair], fits: dict[int, Refit], should_stop: Callable[[], bool]
+) -> None:
+    inner = run.threads if len(pairs) == 1 else 1
+    while not all(fit.done for fit in fits.values()):
+        if should_stop():
+            raise KeyboardInterrupt
+        for number in range(run.source.n_sets):
+            working = run.prepared(0, number)
+            everything = np.arange(len(working.labels), dtype=np.int64)
+
+            def add(pair: Pair, working=working, everything=everything) -> None:  # type: ignore[no-untyped-def]
+                if not fits[id(pair)].done:
+                    fits[id(pair)].add(*run.rows_of(pair, working, everything), threads=inner)
+
+            run.for_pairs(add, pairs)
+            del working, everything, add  # there is room for one working set
+
+        def advance(pair: Pair) -> None:
+            if not fits[id(pair)].done:
+                fits[id(pair)].advance()
+
+        run.for_pairs(advance, pairs)
+
+
+def as_written(values: FloatArray) -> FloatArray:
+    """Round to the digits of a LIBSVM model file, so that what is fitted and judged is what will be read."""
+    with np.errstate(divide="ignore"):
+        place = np.floor(np.log10(np.abs(values)))
+    exponent = SV_DIGITS - 1 - place
+    # Integers below 1e8 and powers of ten to 1e22 are exact, so one division rounds once, like reading text.
+    plain = np.abs(exponent) <= 22
+    power = 10.0 ** np.where(plain, np.abs(exponent), 0.0)
+    rounded = np.where(exponent >= 0, np.rint(values * power) / power, np.rint(values / power) * power)
+    rounded[values == 0] = 0.0
+    for at in zip(*np.nonzero(~plain & (values != 0)), strict=True):
+        rounded[at] = float(f"{values[at]:.{SV_DIGITS}g}")
+    result: FloatArray = rounded
+    return result
+
+
+def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
+    """Arrange the pairs as one LIBSVM model: vectors grouped by class, a coefficient for each other class."""
+    kernel = Kernel("rbf", run.gamma)
+    if not run.options.is_classifier:
+        only = finished[0]
+        return KernelExpansion(
+            head=Head("epsilon_svr", prob_a=_laplace(run, only)),
+            kernel=kernel,
+            sv=_own_columns(run, [only.expansion.vectors]),
+            sv_coef=only.expansion.coef[None, :].copy(),
+            rho=np.array([-only.expansion.bias]),
+        )
+    k = len(run.classes)
+    groups: list[list[tuple[FloatArray, int, FloatArray]]] = [[] for _ in range(k)]
+    for pair, one in zip(run.pairs, finished, strict=True):
+        e, first = one.expansion, one.first_class
+        groups[pair.first].append((e.vectors[first], pair.second - 1, e.coef[first]))
+        groups[pair.second].append((e.vectors[~first], pair.first, e.coef[~first]))
+    nr_sv = np.array([sum(len(coef) for _, _, coef in group) for group in groups], dtype=np.int64)
+    sv_coef = np.zeros((max(k - 1, 1), int(nr_sv.sum())))
+    at, blocks = 0, []
+    for vectors, row, coef in (part for group in groups for part in group):
+        sv_coef[row, at : at + len(coef)] = coef
+        at += len(coef)
+        blocks.append(vectors)
+    prob_a, prob_b = _sigmoids(run, finished)
+    return KernelExpansion(
+        head=Head("c_svc", labels=run.classes.astype(np.int64), prob_a=prob_a, prob_b=prob_b),
+        kernel=kernel,
+        sv=_own_columns(run, blocks),
+        sv_coef=sv_coef,
+        rho=np.array([-one.expansion.bias for one in finished]),
+        nr_sv=nr_sv,
+    )
+
+
+def _own_columns(run: BudgetRun, blocks: list[FloatArray]) -> Rows:
+    """Dense vectors in compact columns, as sparse rows in the input's columns."""
+    if not blocks:
+        return Rows.empty(run.source.n_features)
+    rows = Rows.concatenate([Rows.from_dense(block) for block in blocks])
+    return expand(rows, run.source.columns, run.source.n_features)
+
+
+def _sigmoids(run: BudgetRun, finished: list[Finished]) -> tuple[FloatArray | None, FloatArray | None]:
+    """Fit every pair's sigmoid on its held-out rows."""
+    if not run.options.probability:
+        return None, None
+    a, b = np.zeros(len(run.pairs)), np.zeros(len(run.pairs))
+    held = run.held_out
+    for p, (pair, one) in enumerate(zip(run.pairs, finished, strict=True)):
+        mine = np.flatnonzero((held.codes == pair.first) | (held.codes == pair.second))
+        values = run.decisions(one.expansion, held.rows.take(mine))
+        a[p], b[p] = fit_sigmoid(values, held.codes[mine] == pair.first)
+    return a, b
+
+
+def _laplace(run: BudgetRun, only: Finished) -> FloatArray | None:
+    held = run.held_out
+    if not run.options.probability or not len(held.labels):
+        return None
+    residuals = held.labels - run.decisions(only.expansion, held.rows)
+    return np.array([laplace_scale(residuals)])

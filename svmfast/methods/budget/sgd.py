@@ -1,0 +1,264 @@
+"""Stochastic gradient descent for kernel SVMs whose number of support vectors never exceeds a budget.
+
+    P(w, b) = lambda/2 ||w||^2 + 1/n sum_i loss(y_i, f(x_i))
+    step t: eta_t = 1 / (lambda t); alpha *= 1 - 1/t; a row that violates the margin becomes a support vector;
+            beyond the budget one support vector is merged away, removed or projected
+
+Wang, Crammer and Vucetic, "Breaking the Curse of Kernelization" (JMLR 13, 2012); merging by table lookup:
+Glasmachers and Qaadan, "Speeding Up Budgeted SGD SVM Training with Precomputed Golden Section Search" (2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast import _core
+from svmfast.errors import OptionError
+from svmfast.methods.budget.merge_table import merge_lookup
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.arithmetic import instruction_set
+
+#: How the budget is kept; the numbers are the native core's. Lookups use the precomputed table, gss is golden
+#: section search to 0.01, gss-precise to 1e-10; remove and project are the baselines without merging.
+MAINTENANCE = {"lookup-wd": 0, "lookup-h": 1, "gss": 2, "gss-precise": 3, "remove": 4, "project": 5}
+LOSSES = {"hinge": 0, "epsilon-insensitive": 1}
+
+
+_AUDITED = ("gss", "lookup-h", "lookup-wd")
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """What a machine needs to know before its first step.
+
+    Attributes
+    ----------
+    budget : int
+        Most support vectors kept.
+    gamma : float
+        Of the RBF kernel exp(-gamma ||x - z||^2).
+    lambda_ : float
+        Regularisation, 1 / (n C).
+    maintenance : str
+        A key of :data:`MAINTENANCE`.
+    loss : str
+        A key of :data:`LOSSES`.
+    epsilon : float
+        Half the width of the insensitive tube.
+    weights : (float, float)
+        What the loss of a negative and of a positive row is multiplied by; hinge only.
+    bias : bool
+        Give every row a constant feature 1, whose weight is the bias.
+    audit : bool
+        Decide every merge by all methods and count how they agree (slow).
+    """
+
+    budget: int
+    gamma: float
+    lambda_: float
+    maintenance: str = "lookup-wd"
+    loss: str = "hinge"
+    epsilon: float = 0.1
+    weights: tuple[float, float] = (1.0, 1.0)
+    bias: bool = False
+    audit: bool = False
+
+    def __post_init__(self) -> None:
+        if self.maintenance not in MAINTENANCE:
+            raise OptionError(f"no budget maintenance '{self.maintenance}'; one of {', '.join(MAINTENANCE)}")
+        if self.loss not in LOSSES:
+            raise OptionError(f"no loss '{self.loss}'; one of {', '.join(LOSSES)}")
+        if self.budget < 1:
+            raise OptionError(f"a budget of {self.budget}; it must be at least 1")
+        if not (np.isfinite(self.gamma) and self.gamma > 0):
+            raise OptionError(f"gamma is {self.gamma:g}; budgeted training needs a positive one")
+        if not (np.isfinite(self.lambda_) and self.lambda_ > 0):
+            raise OptionError(f"lambda is {self.lambda_:g}; it must be positive")
+
+
+RowArrays = tuple[NDArray[np.int64], NDArray[np.int32], FloatArray, FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingBlock:
+    """Rows with what the solvers need of them: ||x||^2 and targets (+1 and -1, or values)."""
+
+    rows: Rows
+    norms: FloatArray
+    targets: FloatArray
+
+    def arrays(self) -> RowArrays:
+        """Return the native core's five row arguments."""
+        return self.rows.indptr, self.rows.indices, self.rows.values, self.norms, self.targets
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetExpansion:
+    """f(x) = sum_j coef_j K(vectors_j, x) + bias.
+
+    Attributes
+    ----------
+    vectors : (m, columns) float64
+    coef : (m,) float64
+    bias : float
+    """
+
+    vectors: FloatArray
+    coef: FloatArray
+    bias: float
+
+
+@dataclass(frozen=True)
+class StepStatistics:
+    """What the steps did so far.
+
+    Attributes
+    ----------
+    support_vectors, steps, violations : int
+        A violation is a step that added a support vector.
+    maintained, merged : int
+        Steps beyond the budget, and those of them that merged (the others removed or projected).
+    degradation : float
+        Sum of ||w' - w||^2 over all maintenance.
+    seconds, maintenance_seconds : float
+        Of this process's steps, and the part of it spent on maintenance.
+    """
+
+    support_vectors: int
+    steps: int
+    violations: int
+    maintained: int
+    merged: int
+    degradation: float
+    seconds: float
+    maintenance_seconds: float
+
+
+@dataclass(frozen=True)
+class MergeAudit:
+    """Merging decisions beside those of golden section search to 1e-10.
+
+    Attributes
+    ----------
+    events, measured : int
+        Merges, and those whose optimal weight degradation exceeds rounding.
+    agreement : dict of str to float
+        Share of events in which the method chose the same partner or one exactly as good.
+    factor : dict of str to float
+        Mean over `measured` of the method's weight degradation over the optimum.
+    total_factor : dict of str to float
+        Sum of the method's weight degradations over the sum of the optima.
+    lookup_like_gss : float
+        Share of events in which lookup-wd and gss chose the same partner.
+    """
+
+    events: int
+    measured: int
+    agreement: Mapping[str, float]
+    factor: Mapping[str, float]
+    total_factor: Mapping[str, float]
+    lookup_like_gss: float
+
+
+class BudgetedSgd:
+    """One decision function in training.
+
+    Parameters
+    ----------
+    columns : int
+        Width of the rows; memory is about ``8 * columns * (budget + 1)`` bytes.
+    options : StepOptions
+    """
+
+    def __init__(self, columns: int, options: StepOptions) -> None:
+        self.columns = columns
+        self.options = options
+        self._native = _core.BudgetedSgd(
+            columns,
+            options.budget,
+            options.gamma,
+            options.lambda_,
+            MAINTENANCE[options.maintenance],
+            LOSSES[options.loss],
+            options.epsilon,
+            *options.weights,
+            options.bias,
+            options.audit,
+            merge_lookup(),
+        )
+
+    def steps(self, block: TrainingBlock, order: NDArray[np.int64]) -> None:
+        """Take one step for each row ``order[0], order[1], ...`` of the block.
+
+        How a sequence of steps is cut into calls changes nothing.
+        """
+        self._native.steps(*block.arrays(), order)
+
+    def expansion(self) -> BudgetExpansion:
+        """Return the present decision function."""
+        return BudgetExpansion(*self._native.expansion())
+
+    def statistics(self) -> StepStatistics:
+        """Return what was counted."""
+        c = self._native.counters()
+        seconds, maintenance = self._native.seconds()
+        return StepStatistics(
+            support_vectors=int(c[0]),
+            steps=int(c[3]),
+            violations=int(c[5]),
+            maintained=int(c[6]),
+            merged=int(c[7]),
+            degradation=float(c[8]),
+            seconds=seconds,
+            maintenance_seconds=maintenance,
+        )
+
+    def merge_audit(self) -> MergeAudit:
+        """Return the tally of an audited run."""
+        events, measured, *rest = self._native.audit_numbers().tolist()
+        agree, factor, degradation = rest[0:3], rest[3:6], rest[6:9]
+        optimum, same = rest[9:11]
+
+        def shares(values: list[float], whole: float) -> dict[str, float]:
+            return {name: value / whole for name, value in zip(_AUDITED, values, strict=True) if whole}
+
+        return MergeAudit(
+            int(events),
+            int(measured),
+            shares(agree, events),
+            shares(factor, measured),
+            shares(degradation, optimum),
+            same / events if events else 0.0,
+        )
+
+    def save(self) -> dict[str, FloatArray]:
+        """Return all state; a machine restored from it goes on to the same bits."""
+        names = ("vectors", "slots", "inverse", "counters")
+        return dict(zip(names, self._native.save(), strict=True))
+
+    def restore(self, state: Mapping[str, FloatArray]) -> None:
+        """Take over a saved state.
+
+        Raises
+        ------
+        OptionError
+            The state was not saved by a machine with these options.
+        """
+        try:
+            self._native.restore(
+                *(np.ascontiguousarray(state[name]) for name in ("vectors", "slots", "inverse", "counters"))
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise OptionError("the saved state does not fit these options and data") from error
+
+
+def step_rounding() -> str:
+    """Return ``fused`` or ``plain``: machines of the same kind take the same steps to the bit.
+
+    AVX2 and AVX-512 round alike; a processor without fused multiply-add does not.
+    """
+    return "plain" if instruction_set() == "baseline" else "fused"

@@ -1,0 +1,264 @@
+"""Budgeted SGD training: a model of at most B support vectors a decision function, in a few passes.
+
+Papers: Wang, Crammer and Vucetic (JMLR 13, 2012), Glasmachers and Qaadan (2018); the refit of the
+coefficients: Keerthi, Chapelle and DeCoste (JMLR 7, 2006). Multiclass is one-against-one, as in LIBSVM; the
+result is a LIBSVM model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError, SingleClassError
+from svmfast.methods.budget.model import Finished, assemble, finish
+from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport, PassStatus
+from svmfast.methods.budget.training_run import BudgetRun
+from svmfast.models.expansion import KernelExpansion
+from svmfast.progress import Progress, silent
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.training_data import MemorySource, TrainingSource, random_order
+from svmfast.threads import map_in_threads
+
+__all__ = ["BudgetTrainOptions", "BudgetTrainReport", "Checkpointing", "budget_train", "cross_validate"]
+
+#: Most bytes the machines take unless the caller allows more.
+MEMORY = 4 << 30
+_FOLDS = 4
+
+State = tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """How a run is kept safe.
+
+    Attributes
+    ----------
+    save : callable(meta, arrays)
+        Receives the whole state; called every `every` rows visited, and before a wish to stop is obeyed.
+    every : int
+    resume : (meta, arrays) or None
+        A state to go on from.
+    should_stop : callable() -> bool
+        Asked often; when true the state is saved and KeyboardInterrupt raised.
+    """
+
+    save: Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], None]
+    every: int
+    resume: State | None = None
+    should_stop: Callable[[], bool] = lambda: False
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise OptionError(f"a checkpoint every {self.every} rows; it must be at least 1")
+
+
+def budget_train(
+    source: TrainingSource,
+    options: BudgetTrainOptions,
+    *,
+    validate: tuple[Rows, FloatArray] | None = None,
+    threads: int = 1,
+    memory: int = MEMORY,
+    progress: Progress = silent,
+    observe: Callable[[PassStatus], None] | None = None,
+    checkpoints: Checkpointing | None = None,
+) -> tuple[KernelExpansion, BudgetTrainReport]:
+    """Train an RBF model on a budget.
+
+    Parameters
+    ----------
+    source : TrainingSource
+        For example :class:`svmfast.solvers.training_data.MemorySource`.
+    options : BudgetTrainOptions
+    validate : (Rows, (m,) float64), optional
+        Held-out rows and labels: candidates are compared on them and their score is reported.
+    threads : int
+        The model is the same for any number.
+    memory : int
+        Most bytes for the machines.
+    progress : Progress
+    observe : callable(PassStatus), optional
+        Told of every pass that ends.
+    checkpoints : Checkpointing, optional
+
+    Returns
+    -------
+    KernelExpansion, BudgetTrainReport
+        The vectors carry the eight digits that a LIBSVM model file keeps, so the saved model is this one.
+
+    Raises
+    ------
+    OptionError, TrainingRowError, SingleClassError, MemoryLimitError
+    """
+    begin = time.perf_counter()
+    run = BudgetRun(source, options, validate, threads, memory)
+    if checkpoints and checkpoints.resume:
+        run.restore(*checkpoints.resume)
+    every = checkpoints.every if checkpoints else None
+    seconds, visited = run.seconds, run.visited
+    while not run.ended:
+        epoch = run.epoch
+        due = run.advance(every)
+        progress(run.visited, run.total, "train")
+        if observe and run.epoch > epoch:
+            observe(_status(run, validate, run.visited - visited, run.seconds - seconds))
+        if checkpoints:
+            stop = checkpoints.should_stop()
+            if due or stop:
+                checkpoints.save(*run.save())
+            if stop:
+                raise KeyboardInterrupt
+    stop_asked = checkpoints.should_stop if checkpoints else lambda: False
+    if checkpoints:
+        checkpoints.save(*run.save())
+    finished = finish(run, stop_asked)
+    model = assemble(run, finished)
+    score = _score(run, model, validate)
+    return model, _report(run, finished, model, score, time.perf_counter() - begin)
+
+
+def cross_validate(
+    rows: Rows, labels: FloatArray, folds: int, options: BudgetTrainOptions, *, threads: int = 1
+) -> FloatArray:
+    """Cross-validate: every row is predicted by a model that was trained without its fold.
+
+    Folds are stratified as LIBSVM's are, with this run's seed.
+
+    Parameters
+    ----------
+    rows : Rows
+    labels : (n,) float64
+    folds : int
+        At least 2; more folds than rows are as many folds as rows.
+    options : BudgetTrainOptions
+    threads : int
+        Folds trained at a time; the predictions are the same for any number.
+
+    Returns
+    -------
+    (n,) float64
+        Predictions.
+
+    Raises
+    ------
+    OptionError, TrainingRowError, SingleClassError
+    """
+    if folds < 2:
+        raise OptionError(f"{folds} folds (-v); cross validation needs at least 2")
+    n = len(rows)
+    if n < 2:
+        raise OptionError(f"{n} rows; cross validation needs at least 2")
+    if options.is_classifier and len(np.unique(labels)) == 1:
+        raise SingleClassError(labels[0])
+    folds = min(folds, n)
+    fold = np.empty(n, dtype=np.int64)
+    # Shuffled class by class, then dealt like cards: each fold has each class's share.
+    strata = np.unique(labels, return_inverse=True)[1] if options.is_classifier else np.zeros(n, np.int64)
+    dealt = 0
+    for stratum in range(int(strata.max()) + 1):
+        members = np.flatnonzero(strata == stratum)
+        shuffled = members[random_order(len(members), options.seed, stratum, _FOLDS)]
+        fold[shuffled] = (np.arange(len(members)) + dealt) % folds
+        dealt += len(members)
+    plain = replace(options, probability=False)
+
+    def predict(number: int) -> tuple[NDArray[np.int64], FloatArray]:
+        out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+        # The only rows of the other class may be in this fold.
+        if options.is_classifier and np.all(labels[rest] == labels[rest[0]]):
+            return out, np.full(len(out), labels[rest[0]])
+        source = MemorySource(rows.take(rest), labels[rest])
+        model, _ = budget_train(source, plain)
+        return out, model.head.predict(model.decision_values(rows.take(out)))
+
+    predictions = np.empty(n)
+    for out, values in map_in_threads(predict, range(folds), threads):
+        predictions[out] = values
+    return predictions
+
+
+def _status(
+    run: BudgetRun, validate: tuple[Rows, FloatArray] | None, visited: int, seconds: float
+) -> PassStatus:
+    found = [pair.machine.statistics() for pair in run.pairs]
+    steps = sum(s.steps for s in found)
+    share = visited / run.visited if run.visited else 0.0
+    score = None
+    if validate is not None:
+        present = []
+        for pair in run.pairs:
+            e = pair.machine.expansion()
+            present.append(Finished(e, e.coef > 0, 0.0, 0.0, None, False))
+        score = _score(run, assemble(run, present), validate)
+    return PassStatus(
+        epoch=run.epoch,
+        passes=run.options.passes,
+        steps_per_second=steps * share / seconds if seconds else 0.0,
+        support_vectors=sum(s.support_vectors for s in found),
+        budget=run.options.budget * len(found),
+        merge_frequency=sum(s.maintained for s in found) / steps if steps else 0.0,
+        accuracy=score if run.options.is_classifier else None,
+        mean_squared_error=None if run.options.is_classifier else score,
+    )
+
+
+def _score(run: BudgetRun, model: KernelExpansion, validate: tuple[Rows, FloatArray] | None) -> float | None:
+    if validate is None or not len(validate[1]):
+        return None
+    rows, labels = validate
+    predicted = model.head.predict(model.decision_values(rows, threads=run.threads))
+    if run.options.is_classifier:
+        return 100.0 * float(np.mean(predicted == labels))
+    return float(np.mean((predicted - labels) ** 2))
+
+
+def _report(
+    run: BudgetRun, finished: list[Finished], model: KernelExpansion, score: float | None, seconds: float
+) -> BudgetTrainReport:
+    found = [pair.machine.statistics() for pair in run.pairs]
+    fits = [one.refit for one in finished if one.refit is not None]
+    lambdas = [pair.machine.options.lambda_ for pair in run.pairs]
+    steps = sum(s.steps for s in found)
+    step_seconds, maintenance_seconds = run.spent()
+    compared = run.options.keep != "last" and len(finished) > 0
+    return BudgetTrainReport(
+        rows=int(run.counts.sum()),
+        held_out=run.source.n_rows - int(run.counts.sum()),
+        features=len(run.source.columns),
+        classes=len(run.classes),
+        functions=len(run.pairs),
+        budget=run.options.budget,
+        passes=run.options.passes,
+        steps=steps,
+        violations=sum(s.violations for s in found),
+        maintained=sum(s.maintained for s in found),
+        merged=sum(s.merged for s in found),
+        gamma=run.gamma,
+        lambda_min=min(lambdas, default=0.0),
+        lambda_max=max(lambdas, default=0.0),
+        degradation=sum(s.degradation for s in found),
+        step_seconds=step_seconds,
+        maintenance_seconds=maintenance_seconds,
+        train_seconds=run.seconds,
+        total_seconds=seconds,
+        steps_per_second=steps / step_seconds if step_seconds else 0.0,
+        support_vectors=len(model.sv),
+        selection=run.selection.origin if compared else "",
+        selection_rows=len(run.selection.labels) if compared else 0,
+        loss_iterate=float(np.mean([one.loss_iterate for one in finished])) if compared else None,
+        loss_returned=float(np.mean([one.loss for one in finished])) if compared else None,
+        refitted=sum(one.refitted for one in finished),
+        refit_iterations=max((fit.iterations for fit in fits), default=0),
+        refit_seconds=sum(fit.seconds for fit in fits),
+        objective_before=sum(fit.objective_before for fit in fits) if fits else None,
+        objective=sum(fit.objective for fit in fits) if fits else None,
+        validation_accuracy=score if run.options.is_classifier else None,
+        validation_mse=None if run.options.is_classifier else score,
+    )

@@ -1,0 +1,1 @@
+"""A fast and an exact model in one file, under a statistical guarantee."""

@@ -1,0 +1,36 @@
+"""Targets of classes: +1 and -1 for each, from the labels of training rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmfast.errors import TrainingRowError
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray
+
+
+def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
+    """Return the head, and +1/-1 targets: one column for two classes, one for each of more.
+
+    Labels stand in the order of their first rows, +1 before -1 where there are just these, as in LIBSVM.
+    """
+    limits = np.iinfo(np.int32)
+    bad = np.flatnonzero((labels != np.trunc(labels)) | (np.abs(labels) > limits.max))
+    if len(bad):
+        raise TrainingRowError(
+            int(bad[0]) + 1,
+            "class label is not an integer",
+            f"{labels[bad[0]]:.17g}",
+            "integers of 32 bits for classes, or --task ridge for real targets",
+        )
+    values, first, which = np.unique(labels.astype(np.int64), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    if values.tolist() == [-1, 1]:
+        order = np.array([1, 0])
+    k = len(values)
+    head = Head("c_svc", values[order], one_vs_rest=k > 2 and not pairs)
+    position = np.empty(k, dtype=np.int64)
+    position[order] = np.arange(k)
+    targets = np.full((len(labels), k), -1.0)
+    targets[np.arange(len(labels)), position[which]] = 1
+    return head, targets[:, :1] if k == 2 else targets

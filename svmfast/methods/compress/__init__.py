@@ -1,0 +1,1 @@
+"""A few moved support vectors in place of thousands."""

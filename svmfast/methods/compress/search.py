@@ -1,0 +1,200 @@
+"""compress without a given size: the smallest model that is close enough, or the best that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from svmfast.errors import NothingFitsError, OptionError
+from svmfast.methods.compress.compressor import Compressor, CompressReport
+from svmfast.models.expansion import KernelExpansion
+from svmfast.progress import Progress, silent
+
+#: The search for a difference ends when the sizes that pass and fail are this close.
+_SIZE_STEP = 1.15
+#: Share of the model's support vectors where the search begins.
+_FIRST_SHARE = 0.01
+#: Above this share of the model's support vectors compressing is not worth its while.
+_LARGEST_SHARE = 0.5
+_BYTE_TRIES = 5
+#: A file within this share of the limit is close enough to it.
+_BYTES_USED = 0.95
+
+SizeOf = Callable[[KernelExpansion], int]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The end of a search.
+
+    Attributes
+    ----------
+    model : KernelExpansion or None
+        None when nothing that is smaller than the exact model meets the wish.
+    report : CompressReport or None
+        Of the model, or of the closest miss.
+    verdict : str
+        Why there is no model, or empty.
+    """
+
+    model: KernelExpansion | None
+    report: CompressReport | None
+    verdict: str = ""
+
+
+def measured(report: CompressReport) -> float:
+    """Return what ``--max-diff`` limits: the share of held-out rows with another label; in regression the
+    root mean square difference over the standard deviation of the exact values."""
+    statement = report.statement
+    if statement.label_agreement is None:
+        return statement.relative_rms
+    # From counts: 1 - 0.95 is more than 0.05.
+    n = statement.rows
+    return (n - round(n * statement.label_agreement)) / n
+
+
+def search(
+    compressor: Compressor,
+    size_of: SizeOf,
+    *,
+    sv: int | None = None,
+    ratio: float | None = None,
+    max_diff: float | None = None,
+    max_bytes: int | None = None,
+    progress: Progress = silent,
+) -> Found:
+    """Make the model that meets a wish, or say why there is none that is smaller than the exact one.
+
+    Parameters
+    ----------
+    compressor : Compressor
+    size_of : callable
+        Gives the bytes of a model's file.
+    sv, ratio, max_diff, max_bytes
+        The wish: exactly one of them.
+    """
+    wishes = {"--sv": sv, "--ratio": ratio, "--max-diff": max_diff, "--max-bytes": max_bytes}
+    check_one_wish(wishes)
+    exact, n = compressor.model, len(compressor.model.sv)
+    own = size_of(exact)
+    if max_diff is not None:
+        found = search_difference(compressor, max_diff, size_of, progress=progress)
+    elif max_bytes is not None and own > max_bytes:
+        found = search_bytes(compressor, max_bytes, size_of, progress=progress)
+    else:
+        count = n if max_bytes else sv or max(compressor.smallest, round((ratio or 0) * n))
+        if count >= n:
+            met = f"nothing to do: the model's {n:,} support vectors and {own:,} bytes meet the wish already"
+            return Found(None, None, met)
+        found = Found(*compressor.compress(count, progress=progress))
+    if found.model is None:
+        assert found.report is not None
+        tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in found.report.sizes_tried)
+        verdict = f"compression does not pay: nothing smaller than the model meets the wish; tried {tried}"
+        return replace(found, verdict=verdict)
+    size = size_of(found.model)
+    if size < own:
+        return found
+    return Found(
+        None,
+        found.report,
+        f"compression does not pay: {len(found.model.sv):,} dense support vectors take {size:,} bytes, the "
+        f"model {own:,}; ask for fewer, or thin them out by --sparse-tolerance",
+    )
+
+
+def check_one_wish(wishes: Mapping[str, object]) -> None:
+    """Raise OptionError unless exactly one of the wishes is not None."""
+    given = [name for name, value in wishes.items() if value is not None]
+    if len(given) != 1:
+        raise OptionError(
+            "say how small in one way: --sv, --ratio, --max-diff or --max-bytes; "
+            f"got {' and '.join(given) or 'none'}"
+        )
+
+
+def search_difference(
+    compressor: Compressor, limit: float, size_of: SizeOf, *, progress: Progress = silent
+) -> Found:
+    """Find the fewest support vectors whose measured difference is at most `limit`.
+
+    Sizes double until one passes; then the gap is halved, in ratio, until it is below 15 %. The limit is met
+    on the stating rows; they choose the size, so the report's interval is a little favourable.
+    """
+    n = len(compressor.model.sv)
+    own = size_of(compressor.model)
+    largest = max(int(_LARGEST_SHARE * n), compressor.smallest)
+    tried: dict[int, tuple[KernelExpansion, CompressReport]] = {}
+
+    def passes(count: int) -> bool:
+        made, report = compressor.compress(count, progress=progress)
+        tried[count] = made, report
+        return measured(report) <= limit and len(made.sv) < n and size_of(made) < own
+
+    size = min(max(round(_FIRST_SHARE * n), compressor.smallest), largest)
+    failed = compressor.smallest - 1
+    while not passes(size):
+        failed = size
+        if size >= largest:
+            return Found(None, _with_tries(min((r for _, r in tried.values()), key=measured), tried))
+        size = min(2 * size, largest)
+    while size > max(_SIZE_STEP * failed, failed + 1):
+        middle = max(failed + 1, min(round((max(failed, 1) * size) ** 0.5), size - 1))
+        if passes(middle):
+            size = middle
+        else:
+            failed = middle
+    made, report = tried[size]
+    note = (
+        "the size was chosen by the rows of the statement, which is a little favourable for that; "
+        "check on fresh rows with svmfast compare"
+    )
+    report = replace(report, notes=(*report.notes, note))
+    return Found(made, _with_tries(report, tried))
+
+
+def search_bytes(
+    compressor: Compressor, limit: int, size_of: SizeOf, *, progress: Progress = silent
+) -> Found:
+    """Find the most support vectors whose file has at most `limit` bytes.
+
+    Raises
+    ------
+    NothingFitsError
+        One support vector a class is too large already.
+    """
+    n = len(compressor.model.sv)
+    tried: dict[int, tuple[KernelExpansion, CompressReport]] = {}
+    best: tuple[KernelExpansion, CompressReport] | None = None
+    # A value takes about 13 characters with its index, a coefficient 20.
+    each = 13 * compressor.material.width + 20 * compressor.model.sv_coef.shape[0]
+    size = max(compressor.smallest, min(limit // each, n - 1))
+    fits, too_large = 0, n
+    for _ in range(_BYTE_TRIES):
+        made, report = compressor.compress(size, progress=progress)
+        tried[size] = made, report
+        used = size_of(made)
+        if used <= limit:
+            best, fits = (made, report), size
+            if used >= _BYTES_USED * limit:
+                break
+        else:
+            too_large = size
+            if size == compressor.smallest:
+                raise NothingFitsError(
+                    f"{size} dense support vector{'s take' if size > 1 else ' takes'} {used:,} bytes, "
+                    f"more than {limit:,}; allow more, or thin them out by --sparse-tolerance"
+                )
+        guess = round(size * limit / used * (0.99 if used <= limit else 0.97))
+        size = max(fits + 1, compressor.smallest, min(guess, too_large - 1))
+        if size >= too_large or size in tried:
+            break
+    if best is None:
+        return Found(None, _with_tries(min((r for _, r in tried.values()), key=measured), tried))
+    return Found(best[0], _with_tries(best[1], tried))
+
+
+def _with_tries(
+    report: CompressReport, tried: dict[int, tuple[KernelExpansion, CompressReport]]
+) -> CompressReport:
+    return replace(report, sizes_tried=tuple((n, measured(r)) for n, (_, r) in sorted(tried.items())))

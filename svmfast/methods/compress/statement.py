@@ -1,0 +1,57 @@
+"""The error of a compressed model on rows that nothing was chosen by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svmfast.methods.common.error_statement import ErrorStatement
+from svmfast.methods.compress.data_split import DataSplit
+from svmfast.models.expansion import KernelExpansion
+from svmfast.solvers.binomial import clopper_pearson
+
+#: Below this many values the 99.9 % quantile is the largest of them.
+_VALUES_FOR_999 = 1000
+
+
+def error_statement(
+    exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, *, threads: int
+) -> ErrorStatement:
+    """Compare the models on the stating rows of `split`."""
+    part, columns = split.state, split.columns
+    rows = part.rows.renumbered(
+        columns[part.rows.indices].astype(np.int32), int(columns[-1]) + 1 if len(columns) else 0
+    )
+    decisions = compressed.decision_values(rows, threads=threads)
+    source = "data" if split.from_data else "support vectors"
+    if not decisions.size:
+        return ErrorStatement(0, source, 0.0, 0.0, 0.0, 0.0, 0.0, None, None, None)
+    difference = np.abs(decisions - part.exact)
+    median, q99, q999 = np.quantile(difference, [0.5, 0.99, 0.999], method="higher")
+    spread = float(part.exact.std()) or 1.0
+    agreement = low = high = None
+    if not exact.head.is_regression:
+        same = int(np.count_nonzero(exact.head.predict(part.exact) == exact.head.predict(decisions)))
+        agreement = same / len(rows)
+        low, high = clopper_pearson(same, len(rows))
+    return ErrorStatement(
+        rows=len(rows),
+        rows_from=source,
+        median=float(median),
+        quantile_99=float(q99),
+        quantile_999=float(q999),
+        largest=float(difference.max()),
+        relative_rms=float(np.sqrt(np.mean(difference**2))) / spread,
+        label_agreement=agreement,
+        agreement_low=low,
+        agreement_high=high,
+    )
+
+
+def caution(statement: ErrorStatement) -> str | None:
+    """Return a sentence on how little a statement from few rows says, or None."""
+    if statement.rows >= _VALUES_FOR_999:
+        return None
+    return (
+        f"the difference is stated from {statement.rows:,} held-out rows only: of fewer than "
+        f"{_VALUES_FOR_999:,}, the quantile 99.9% is hardly more than the largest seen; more --data says more"
+    )

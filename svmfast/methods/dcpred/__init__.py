@@ -1,0 +1,1 @@
+"""Divide and conquer with pseudo landmarks (DC-Pred++)."""

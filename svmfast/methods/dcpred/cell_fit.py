@@ -1,0 +1,180 @@
+"""One cell's expansion, its landmarks moved: gradient descent on landmarks, coefficients, offsets and width.
+
+    E = 1/2 sum_p (coef_p^T K(U, U) coef_p + ||pseudo_p||^2) + C sum_i w_i loss(y_i, f(x_i))
+    f_p(x) = sum_j coef_pj K(u_j, x) + sum_t pseudo_pt K(u_i(t), x) K(u_j(t), x) - rho_p
+
+with the squared hinge or squared residuals for loss. This is compress's second stage (Xu et al., Compressed
+Support Vector Machines, equation 10) in a cell of a routed model, with the training loss itself in place of
+the distance from an exact model; the DC-Pred++ paper stops at k-means centroids. Sums over rows are native,
+in one order for any number of threads; the steps are L-BFGS's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast import _core
+from svmfast.methods.dcpred.lbfgs import minimise
+from svmfast.rows import FloatArray
+
+IntArray = NDArray[np.int64]
+
+LOSSES = {"squares": 0, "squared_hinge": 1}
+
+
+@dataclass(frozen=True, eq=False)
+class CellExpansion:
+    """What one cell of a routed model holds.
+
+    Attributes
+    ----------
+    vectors : (m, d) float64
+    gamma : float
+    coef : (p, m + q) float64
+        Pseudo landmarks last.
+    rho : (p,) float64
+    pairs : (q, 2) int64
+        Landmarks whose kernel values are multiplied.
+    distances : (q, m) float64
+        Instead of pairs: of each pseudo landmark from the landmarks.
+    """
+
+    vectors: FloatArray
+    gamma: float
+    coef: FloatArray
+    rho: FloatArray
+    pairs: IntArray
+    distances: FloatArray
+
+    @property
+    def landmarks(self) -> int:
+        """Number of landmarks that are no pseudo landmarks."""
+        return len(self.vectors)
+
+
+class CellProblem:
+    """Rows of one cell with targets, weights and a loss.
+
+    Parameters
+    ----------
+    x : (n, d) float64
+    targets : (n, p) float64
+        Values, or +1 and -1.
+    weights : (n,) float64
+        Never negative.
+    loss : str
+        A key of :data:`LOSSES`.
+    """
+
+    def __init__(self, x: FloatArray, targets: FloatArray, weights: FloatArray, loss: str) -> None:
+        self._native = _core.CellFit(
+            np.ascontiguousarray(x),
+            np.ascontiguousarray(targets),
+            np.ascontiguousarray(weights),
+            LOSSES[loss],
+        )
+
+    def objective(
+        self, at: CellExpansion, cost: float, threads: int = 1
+    ) -> tuple[float, FloatArray, FloatArray, FloatArray, float]:
+        """Return E and its derivatives by vectors, coefficients, offsets and gamma."""
+        value, by_vectors, by_coef, by_rho, by_gamma = self._native.evaluate(
+            at.vectors, at.coef, at.rho, at.gamma, at.pairs, threads
+        )
+        by_vectors *= cost
+        by_coef *= cost
+        m, u, g = at.landmarks, at.vectors, at.gamma
+        own = at.coef[:, :m]
+        dot = u @ u.T
+        squares = np.diag(dot)
+        distance = np.maximum(squares[:, None] + squares - 2 * dot, 0)
+        gram = np.exp(-g * distance)
+        pulled = own @ gram
+        penalty = np.sum(pulled * own) + np.sum(at.coef[:, m:] ** 2)
+        by_coef[:, :m] += pulled
+        by_coef[:, m:] += at.coef[:, m:]
+        joint = (own.T @ own) * gram
+        by_vectors -= 2 * g * (joint.sum(axis=1)[:, None] * u - joint @ u)
+        by_gamma = cost * by_gamma - 0.5 * float(np.sum(joint * distance))
+        return cost * value + 0.5 * float(penalty), by_vectors, by_coef, cost * by_rho, by_gamma
+
+
+#: The logarithm of the width moves no farther.
+_FARTHEST = 3.0
+#: Eigenvalues of K(U, U) below this share of the largest are raised to it.
+_FLOOR = 1e-6
+
+
+def _whitening(at: CellExpansion) -> tuple[FloatArray, FloatArray]:
+    """Return the symmetric root of the inverse of K(U, U), and its inverse."""
+    squares = (at.vectors**2).sum(axis=1)
+    distance = np.maximum(squares[:, None] + squares - 2 * at.vectors @ at.vectors.T, 0)
+    values, vectors = np.linalg.eigh(np.exp(-at.gamma * distance))
+    values = np.sqrt(np.maximum(values, _FLOOR * values[-1]))
+    return (vectors / values) @ vectors.T, (vectors * values) @ vectors.T
+
+
+def move_landmarks(
+    problem: CellProblem, start: CellExpansion, cost: float, iterations: int, *, threads: int = 1
+) -> CellExpansion:
+    """Return the cell after up to so many iterations of L-BFGS on everything it holds.
+
+    Parameters
+    ----------
+    problem : CellProblem
+    start : CellExpansion
+        Without `distances`: a bound by the triangle inequality has no useful gradient.
+    cost : float
+        C.
+    iterations : int
+    threads : int
+    """
+    m, d = start.vectors.shape
+    p, width = start.coef.shape
+    if iterations <= 0 or m * d == 0:  # without features every row is the landmark
+        return start
+    # A unit step of every variable should change E alike: vectors in units of the kernel's width,
+    # coefficients as weights of features that are orthonormal in the kernel's space at the start, and the one
+    # width, on which all landmarks depend, more slowly: else the first step is along the width alone.
+    unit = 1 / np.sqrt(2 * start.gamma)
+    slow = 1 / np.sqrt(m * d)
+    ends = (m * d, m * d + p * width)
+    root, inverse = _whitening(start)
+
+    def mixed(coef: FloatArray, by: FloatArray) -> FloatArray:
+        return np.hstack([coef[:, :m] @ by, coef[:, m:]])
+
+    def unpack(z: FloatArray) -> CellExpansion:
+        return CellExpansion(
+            np.multiply(z[: ends[0]].reshape(m, d), unit),
+            start.gamma * float(np.exp(_FARTHEST * np.tanh(slow * z[-1] / _FARTHEST))),
+            mixed(z[ends[0] : ends[1]].reshape(p, width), root),
+            z[ends[1] : -1],
+            start.pairs,
+            start.distances,
+        )
+
+    def fun(z: FloatArray) -> tuple[float, FloatArray]:
+        at = unpack(z)
+        value, by_vectors, by_coef, by_rho, by_gamma = problem.objective(at, cost, threads)
+        by_vectors *= unit
+        by_weights = mixed(by_coef, root)
+        by_width = slow * by_gamma * at.gamma * (1 - np.tanh(slow * z[-1] / _FARTHEST) ** 2)
+        return value, np.concatenate([by_vectors.ravel(), by_weights.ravel(), by_rho, [by_width]])
+
+    weights = mixed(start.coef, inverse)
+    z0 = np.concatenate([start.vectors.ravel() / unit, weights.ravel(), start.rho, [0.0]])
+    with np.errstate(over="ignore", invalid="ignore"):  # a step too long is stepped back from
+        result = minimise(fun, z0, iterations)
+    moved = unpack(result.x)
+    return CellExpansion(
+        np.ascontiguousarray(moved.vectors),
+        moved.gamma,
+        np.ascontiguousarray(moved.coef),
+        np.ascontiguousarray(moved.rho),
+        start.pairs,
+        start.distances,
+    )

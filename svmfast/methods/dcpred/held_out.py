@@ -1,0 +1,104 @@
+"""How far a converted model is from the exact one, on rows that took no part, as compress tells it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.methods.common.equal_rows import groups_of
+from svmfast.methods.common.error_statement import ErrorStatement
+from svmfast.methods.common.refit_probabilities import probability_error
+from svmfast.models.base import Model
+from svmfast.models.certified import certainty
+from svmfast.rows import Rows
+from svmfast.solvers.binomial import clopper_pearson
+
+IntArray = NDArray[np.int64]
+
+#: Share of the distinct rows kept aside for the error, how many at most, and of how few none.
+HELD_OUT, MOST_HELD_OUT, _LEAST_ROWS = 0.1, 10_000, 20
+
+
+def held_out(
+    exact: Model, model: Model, aside: Rows, *, values_fitted: bool, threads: int
+) -> dict[str, float] | None:
+    """Compare two models on the rows `aside`; None without any.
+
+    Parameters
+    ----------
+    exact, model : Model
+    aside : Rows
+    values_fitted : bool
+        Whether `model` was fitted to the decision values of `exact`, so that they can be compared.
+    threads : int
+
+    Returns
+    -------
+    dict
+        ``rows``. Of |difference of decision values|, where they correspond: ``median``, ``quantile_99``,
+        ``quantile_999``, ``largest``, and of |difference of probabilities| where there are any
+        ``probability_mean`` and ``probability_max``. But for regression ``label_agreement`` with the ends of
+        its Clopper-Pearson interval at 95 %, ``agreement_low`` and ``agreement_high``, and
+        ``fallback_error``. That is an error for `predict --exact EXACT --assume-error`: where values were
+        fitted, the 99.9 % quantile of their difference; where labels were, the same quantile of what a row's
+        values would have to be wrong by for its label to be another than the exact one. ``trained_on`` 1,
+        added by :func:`svmfast.methods.dcpred.fit.fit_exact`: `exact` was trained on these rows, others
+        will agree less.
+    """
+    n = len(aside)
+    if not n:
+        return None
+    ours, theirs = (m.decision_values(aside, threads=threads) for m in (model, exact))
+    found = {"rows": float(n)}
+    if values_fitted:
+        difference = np.abs(ours - theirs)
+        median, q99, q999 = np.quantile(difference, [0.5, 0.99, 0.999], method="higher")
+        found |= {"median": float(median), "quantile_99": float(q99), "quantile_999": float(q999)}
+        found |= {"largest": float(difference.max())}
+        found |= probability_error(exact.head, ours, theirs)
+    if not exact.head.is_regression:
+        same = model.head.predict(ours) == exact.head.predict(theirs)
+        low, high = clopper_pearson(int(np.count_nonzero(same)), n)
+        found |= {"label_agreement": float(np.mean(same)), "agreement_low": low, "agreement_high": high}
+        found["fallback_error"] = found.get("quantile_999", 0.0)
+        if not values_fitted:
+            needed = np.where(same, 0.0, certainty(model.head, ours))
+            found["fallback_error"] = float(np.quantile(needed, 0.999, method="higher"))
+    return found
+
+
+def rows_aside(keys: list[bytes], seed: int) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Choose a tenth of the distinct rows, none of few; return them, and all rows equal to one of them.
+
+    Parameters
+    ----------
+    keys : list of n bytes
+        As :func:`svmfast.methods.common.equal_rows.row_keys` gives them.
+    seed : int
+
+    Returns
+    -------
+    chosen : (c,) int64
+        The first of each, ascending.
+    kept : (n,) bool
+        Rows that must be in no part of a fit.
+    """
+    group, first = groups_of(keys)
+    aside = np.zeros(len(first), dtype=bool)
+    if len(first) >= _LEAST_ROWS:
+        count = min(MOST_HELD_OUT, int(HELD_OUT * len(first)))
+        aside[np.random.default_rng([seed, 13]).choice(len(first), count, replace=False)] = True
+    return first[aside], aside[group]
+
+
+def as_held_out(statement: ErrorStatement) -> dict[str, float]:
+    """Return compress's statement, of a model fitted to values, as :func:`held_out` has it."""
+    found = {"rows": float(statement.rows), "median": statement.median}
+    found |= {"quantile_99": statement.quantile_99, "quantile_999": statement.quantile_999}
+    found |= {"largest": statement.largest, "fallback_error": statement.quantile_999}
+    if statement.label_agreement is not None:
+        assert statement.agreement_low is not None
+        assert statement.agreement_high is not None
+        found["label_agreement"] = statement.label_agreement
+        found |= {"agreement_low": statement.agreement_low, "agreement_high": statement.agreement_high}
+    return found

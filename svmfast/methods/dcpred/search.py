@@ -1,0 +1,142 @@
+"""--cost: which leaves, landmarks and pseudo landmarks make the best of a prediction's cost.
+
+The unit is the papers': multiply-adds of a linear model on the same rows, one weight vector for each class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from svmfast.errors import NothingFitsError
+from svmfast.methods.dcpred.kmeans_tree import KMeansTree
+from svmfast.methods.dcpred.settings import Candidate, DcpredSettings
+from svmfast.methods.dcpred.work import Training, build_tree, train_tree
+from svmfast.models.head import Head
+from svmfast.models.routed import centres_on_the_way
+from svmfast.progress import Progress, silent
+from svmfast.rows import FloatArray
+
+#: Trees that are tried, as far as rows and cost allow: leaves, levels.
+TREES = ((1, 1), (4, 1), (8, 1), (16, 1), (32, 1), (32, 2), (64, 1), (64, 2), (128, 2))
+#: Shares of the landmarks' cost that go to pseudo landmarks.
+PSEUDO_SHARES = (0.0, 0.25)
+#: Rows a leaf should have: fewer teach nothing.
+LEAST_LEAF_ROWS = 40
+#: Rows that the trials train on and that they are judged on.
+TRIAL_ROWS, JUDGE_ROWS = 12_000, 4_000
+#: Of moving the landmarks, in a trial.
+TRIAL_ITERATIONS = 50
+
+
+def linear_functions(head: Head) -> int:
+    """A linear model's weight vectors for the same question, as in the paper: one against the rest."""
+    return head.n_classes if head.is_classifier and head.n_classes > 2 else 1
+
+
+def score_of(training: Training, decisions: FloatArray, truth: FloatArray) -> float:
+    """Return the percentage of right labels, or the negative RMSE: more is better."""
+    if training.loss == "squares":
+        return -float(np.sqrt(np.mean((decisions - truth) ** 2)))
+    if truth.shape[1] == 1:
+        return float(np.mean((decisions > 0) == (truth > 0)) * 100)
+    return float(np.mean(decisions.argmax(axis=1) == truth.argmax(axis=1)) * 100)
+
+
+def choose(
+    training: Training,
+    settings: DcpredSettings,
+    gamma: float,
+    strength: float,
+    *,
+    threads: int = 1,
+    progress: Progress = silent,
+) -> tuple[DcpredSettings, KMeansTree, tuple[Candidate, ...]]:
+    """Try what fits ``settings.cost`` on a share of the rows; return the best settings, tree, and all trials.
+
+    The tree is that of all rows, and landmarks are counted by it: their mean cost on the training rows is not
+    above ``settings.cost``.
+
+    Raises
+    ------
+    UnsupportedError
+        The cost does not allow a single landmark.
+    """
+    n = len(training.rows)
+    order = np.random.default_rng([settings.seed, 11]).permutation(n)
+    judge = min(JUDGE_ROWS, max(1, n // 5))
+    inside = training.only(np.sort(order[judge : judge + TRIAL_ROWS]))
+    outside = training.only(np.sort(order[:judge]))
+    plans: list[tuple[KMeansTree, DcpredSettings, float]] = []
+    for leaves, levels in TREES:
+        if leaves > 1 and len(training.rows) < leaves * LEAST_LEAF_ROWS:
+            break
+        shape = replace(settings, clusters=leaves, levels=levels)
+        tree = build_tree(inside, shape, threads)
+        for share in PSEUDO_SHARES:
+            fitting = _fitting(inside, tree, shape, share)
+            if fitting is not None and fitting not in [p for _, p, _ in plans]:
+                plans.append((tree, fitting, share))
+    tried: list[tuple[float, int, Candidate]] = []
+    for i, (tree, plan, _) in enumerate(plans):
+        trial = replace(plan, iterations=min(settings.iterations, TRIAL_ITERATIONS))
+        model = train_tree(inside, tree, trial, gamma, strength, threads=threads)
+        score = score_of(training, model.decision_values(outside.rows, threads=threads), outside.targets)
+        cost = model.multiply_adds(outside.rows) / (training.rows.n_columns * linear_functions(training.head))
+        candidate = Candidate(
+            plan.clusters, plan.levels, plan.landmarks, plan.pseudo, plan.pseudo_count, cost, abs(score)
+        )
+        tried.append((-score, i, candidate))
+        progress(i + 1, len(plans), "ways to spend the cost")
+    for _, i, _ in sorted(tried, key=lambda t: t[:2]):
+        _, plan, share = plans[i]
+        tree = build_tree(training, plan, threads)
+        fitting = _fitting(training, tree, plan, share)
+        if fitting is not None:
+            return fitting, tree, tuple(c for _, _, c in tried)
+    raise NothingFitsError(
+        f"--cost {settings.cost:g}x allows not a single landmark", "a prediction must cost more"
+    )
+
+
+def _fitting(
+    training: Training, tree: KMeansTree, settings: DcpredSettings, share: float
+) -> DcpredSettings | None:
+    """Return the settings with as many landmarks as fit, and products for `share` of their cost."""
+    assert settings.cost is not None
+    d = max(1, training.rows.n_columns)
+    leaves = len(tree.leaf_centers)
+    budget = settings.cost * d * linear_functions(training.head)
+    portion = np.bincount(tree.leaf, minlength=leaves) / len(tree.leaf)
+    rows = np.bincount(tree.leaf, minlength=leaves)
+    active = np.empty(leaves)
+    for s in range(leaves):
+        targets = training.targets[tree.leaf == s]
+        present = (targets > 0).any(axis=0) if training.loss == "squared_hinge" else None
+        active[s] = targets.shape[1]
+        if present is not None and targets.shape[1] > 1:
+            active[s] = present.sum() if present.sum() > 1 else 0
+        elif present is not None and len(np.unique(targets > 0)) == 1:
+            active[s] = 0
+    routing = centres_on_the_way(tree.children) * d
+
+    def cost(landmarks: int) -> tuple[float, int]:
+        own = np.where(active > 0, np.minimum(landmarks, np.maximum(1, rows // 2)), 0)
+        pseudo = int(share * landmarks * (d + float(portion @ active)) / (1 + float(portion @ active)))
+        pseudo = min(pseudo, landmarks * (landmarks + 1) // 2)
+        count = own * (d + active) + np.where(active > 0, pseudo, 0) * (1 + active)
+        return float(portion @ (routing + count)), pseudo
+
+    # Small leaves are full and constant ones free: the others may have more than the budget over d. Beyond
+    # half of the largest leaf's rows nothing is added.
+    low, high = 0, max(1, int(rows.max()) // 2)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if cost(middle)[0] <= budget else (low, middle - 1)
+    if low == 0:
+        return None
+    pseudo = cost(low)[1]
+    if share and not pseudo:
+        return None
+    return replace(settings, landmarks=low, pseudo="poly" if pseudo else "none", pseudo_landmarks=pseudo)

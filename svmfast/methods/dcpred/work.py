@@ -1,0 +1,255 @@
+"""From rows and targets to a routed model: the tree, each leaf's rows and neighbours, and its training."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.methods.dcpred.cell_fit import CellExpansion
+from svmfast.methods.dcpred.kmeans_tree import KMeansTree, kmeans_tree
+from svmfast.methods.dcpred.leaf import LeafPlan, LeafRows, train_leaf
+from svmfast.methods.dcpred.settings import DcpredSettings, check_memory
+from svmfast.models.head import Head
+from svmfast.models.pseudo import PseudoLandmarks
+from svmfast.models.routed import RoutedModel
+from svmfast.progress import Progress, silent
+from svmfast.rows import FloatArray, Rows
+from svmfast.threads import map_in_threads
+
+IntArray = NDArray[np.int64]
+
+#: What rows of other leaves near a leaf's border are worth there (measured: better than 0 and than 1).
+NEIGHBOUR_WEIGHT = 0.5
+#: As many of them as the leaf has rows of its own.
+NEIGHBOUR_SHARE = 1.0
+#: Rows a leaf is trained on at most, neighbours included.
+MOST_LEAF_ROWS = 60_000
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """Vectors of an exact model and their squared coefficients: where its landmarks are looked for."""
+
+    vectors: Rows
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A problem: what holds for all leaves.
+
+    Attributes
+    ----------
+    rows : Rows of n rows
+    targets : (n, p) float64
+        +1 and -1 of a column for each class or, of two classes, one; or any values.
+    head : Head
+        With as many functions as targets have columns.
+    loss : str
+        ``squared_hinge`` or ``squares``.
+    exact : Exact, optional
+    """
+
+    rows: Rows
+    targets: FloatArray
+    head: Head
+    loss: str
+    exact: Exact | None = None
+
+    def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Training:
+        """Return the problem on some of the rows."""
+        return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen])
+
+
+class Stopwatch:
+    """Seconds of what was done, by name."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Name what was done since the lap before."""
+        now = time.perf_counter()
+        self.laps[name], self._since = now - self._since, now
+
+
+def build_tree(training: Training, settings: DcpredSettings, threads: int) -> KMeansTree:
+    """Return the k-means tree of the rows."""
+    return kmeans_tree(
+        training.rows, settings.clusters, levels=settings.levels, seed=settings.seed, threads=threads
+    )
+
+
+def train_tree(
+    training: Training,
+    tree: KMeansTree,
+    settings: DcpredSettings,
+    gamma: float,
+    strength: float,
+    *,
+    threads: int = 1,
+    progress: Progress = silent,
+) -> RoutedModel:
+    """Train every leaf and return the model; `strength` is C of the hinge, lambda of squares."""
+    rows, leaves = training.rows, len(tree.leaf_centers)
+    functions = training.targets.shape[1]
+    order = np.argsort(tree.leaf, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf, minlength=leaves))])
+    sizes = [min(MOST_LEAF_ROWS, 2 * int(n) if leaves > 1 else int(n)) for n in np.diff(start)]
+    check_memory(rows, sizes, functions, settings, threads)
+    distance = _distances(rows, tree) if leaves > 1 else np.zeros((len(rows), 1))
+    plan = LeafPlan(
+        loss=training.loss,
+        gamma=gamma,
+        cost=strength if training.loss == "squared_hinge" else 0.5 / strength,
+        landmarks=settings.landmarks,
+        pseudo_landmarks=settings.pseudo_count,
+        pseudo=settings.pseudo,
+        weighted=settings.kmeans == "weighted",
+        iterations=settings.iterations,
+    )
+    exact_leaf = None
+    if training.exact is not None:
+        exact_leaf = _route(training.exact.vectors, tree, threads)
+    done = 0
+
+    def work(s: int) -> _Leaf:
+        nonlocal done
+        own = order[start[s] : start[s + 1]]
+        leaf = _train_one(training, own, distance, tree, s, plan, exact_leaf, settings.seed, inner)
+        done += 1
+        progress(done, leaves, "leaves")
+        return leaf
+
+    # Few leaves: the threads help within them, with the same bytes.
+    inner = 1 if leaves >= 2 * threads else threads
+    found = map_in_threads(work, range(leaves), threads if inner == 1 else 1)
+    return _assembled(training.head, tree, found, rows.n_columns, functions)
+
+
+def _route(rows: Rows, tree: KMeansTree, threads: int) -> NDArray[np.int32]:
+    from svmfast.routing import Router
+
+    return Router(tree.children, tree.centers).route(rows, threads=threads)
+
+
+def _distances(rows: Rows, tree: KMeansTree) -> FloatArray:
+    """Squared distances from every leaf's centre less the one from the row's own, ``(n, leaves)``.
+
+    Negative where the tree took another way than straight to the nearest.
+    """
+    centers = tree.leaf_centers
+    product = np.asarray(rows.to_scipy() @ centers[:, : rows.n_columns].T)
+    relative = (centers**2).sum(axis=1) - 2 * product
+    gap: FloatArray = relative - relative[np.arange(len(rows)), tree.leaf][:, None]
+    return gap
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaf:
+    """A leaf's expansion of the functions that are not constant, which those are, and all offsets."""
+
+    cell: CellExpansion | None
+    functions: IntArray
+    rho: FloatArray
+    gamma: float
+
+
+def _train_one(
+    training: Training,
+    own: IntArray,
+    distance: FloatArray,
+    tree: KMeansTree,
+    s: int,
+    plan: LeafPlan,
+    exact_leaf: NDArray[np.int32] | None,
+    seed: int,
+    threads: int,
+) -> _Leaf:
+    targets, hinge = training.targets, training.loss == "squared_hinge"
+    functions = np.arange(targets.shape[1])
+    others = np.flatnonzero(tree.leaf != s)
+    if hinge:
+        present = _present(targets[own])
+        if len(present) == 1:  # the targets themselves, for every row
+            return _Leaf(None, functions[:0], -targets[own[0]], plan.gamma)
+        if len(functions) > 1:
+            functions = present
+            others = others[(targets[others][:, present] > 0).any(axis=1)]
+    count = min(int(NEIGHBOUR_SHARE * len(own)), len(others))
+    near = others[np.argsort(distance[others, s], kind="stable")[:count]]
+    if len(own) + len(near) > MOST_LEAF_ROWS:
+        rng = np.random.default_rng([seed, s, 3])
+        own = np.sort(rng.choice(own, min(len(own), MOST_LEAF_ROWS), replace=False))
+        near = near[: MOST_LEAF_ROWS - len(own)]
+    chosen = np.concatenate([own, near])
+    given = None
+    if training.exact is not None and exact_leaf is not None:
+        inside = np.flatnonzero(exact_leaf == s)
+        vectors = training.exact.vectors.take(inside).to_dense(training.rows.n_columns)
+        given = (vectors, training.exact.weights[inside])
+    rows = LeafRows(
+        training.rows.take(chosen).to_dense(),
+        np.ascontiguousarray(targets[np.ix_(chosen, functions)]),
+        np.concatenate([np.ones(len(own)), np.full(len(near), NEIGHBOUR_WEIGHT)]),
+        len(own),
+        given,
+    )
+    cell = train_leaf(rows, plan, (seed, s), threads)
+    # A class that the leaf does not know loses: no kernel value is above 1.
+    rho = np.full(targets.shape[1], 1 + float((np.abs(cell.coef).sum(axis=1) + np.abs(cell.rho)).max()))
+    rho[functions] = cell.rho
+    return _Leaf(cell, functions, rho, cell.gamma)
+
+
+def _present(targets: FloatArray) -> IntArray:
+    """Return which classes the rows have; of a single column, a number for each of its values."""
+    if targets.shape[1] == 1:
+        return np.unique(targets[:, 0] > 0).astype(np.int64)
+    return np.flatnonzero((targets > 0).any(axis=0))
+
+
+def _assembled(
+    head: Head, tree: KMeansTree, leaves: list[_Leaf], columns: int, functions: int
+) -> RoutedModel:
+    empty = np.zeros((0, columns))
+    sizes = np.array([leaf.cell.landmarks if leaf.cell else 0 for leaf in leaves], dtype=np.int64)
+    coef: list[FloatArray] = []
+    pseudo_coef: list[FloatArray] = []
+    for leaf, size in zip(leaves, sizes, strict=True):
+        if leaf.cell is None:
+            continue
+        full = np.zeros((functions, leaf.cell.coef.shape[1]))
+        full[leaf.functions] = leaf.cell.coef
+        coef.append(full[:, :size])
+        pseudo_coef.append(full[:, size:])
+    cells = [leaf.cell for leaf in leaves if leaf.cell is not None]
+    none = np.zeros((functions, 0))
+    joined = np.ascontiguousarray(np.hstack([none, *pseudo_coef]))
+    pseudo = None
+    if joined.shape[1]:
+        kind = "triangle" if any(len(cell.distances) for cell in cells) else "poly"
+        pseudo = PseudoLandmarks(
+            kind,
+            np.array([leaf.cell.coef.shape[1] if leaf.cell else 0 for leaf in leaves], dtype=np.int64)
+            - sizes,
+            joined,
+            np.ascontiguousarray(np.vstack([np.zeros((0, 2), np.int64), *(cell.pairs for cell in cells)])),
+            np.concatenate([np.zeros(0), *(cell.distances.ravel() for cell in cells)]),
+        )
+    return RoutedModel(
+        head=head,
+        kernel="rbf",
+        gamma=np.array([leaf.gamma for leaf in leaves]),
+        children=tree.children,
+        centers=tree.centers,
+        landmarks=Rows.from_dense(np.vstack([empty, *(cell.vectors for cell in cells)])),
+        sizes=sizes,
+        coef=np.ascontiguousarray(np.hstack([none, *coef])),
+        rho=np.stack([leaf.rho for leaf in leaves]),
+        pseudo=pseudo,
+    )

@@ -1,0 +1,146 @@
+"""linear: a linear model of the data, what every kernel model has to beat.
+
+It is the unit in which the papers on fast kernel prediction count costs, and the first thing to try: where it
+is as accurate as the kernel model, no conversion is needed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from svmfast.errors import OptionError, SingleClassError
+from svmfast.methods.common.class_targets import svc_targets
+from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.squared_hinge import solve_squared_hinge
+from svmfast.solvers.training_data import compact
+
+#: Where the solver stops: the gradient over the one at w = 0.
+TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class LinearReport:
+    """What was trained.
+
+    Attributes
+    ----------
+    rows, features, functions : int
+        A function for two classes or for values, one for each of more classes.
+    cost : float
+        C.
+    seconds : float
+    """
+
+    rows: int
+    features: int
+    functions: int
+    cost: float
+    seconds: float
+
+
+def linear(
+    rows: Rows,
+    labels: FloatArray,
+    *,
+    cost: float = 1.0,
+    regression: bool = False,
+    provenance: Mapping[str, str] | None = None,
+) -> tuple[PolynomialModel, LinearReport]:
+    """Train a linear model: min 1/2 ||w||^2 + C sum loss(x_i.w + b), the bias in the norm as in LIBLINEAR.
+
+    Parameters
+    ----------
+    rows : Rows of n > 0 rows
+    labels : (n,) float64
+        Integers, or with `regression` any values.
+    cost : float
+        C of the squared hinge, one class against the rest; of half the squared error for regression.
+    regression : bool
+    provenance : mapping, optional
+
+    Returns
+    -------
+    PolynomialModel, LinearReport
+        Of order 1 and without an exponential factor.
+
+    Raises
+    ------
+    OptionError
+        C is not positive.
+    SingleClassError
+    TrainingRowError
+        A class label is not an integer.
+    """
+    begin = time.perf_counter()
+    if not cost > 0:
+        raise OptionError(f"C is {cost:g}; expected a positive number")
+    width = rows.n_columns
+    columns = np.unique(rows.indices)  # an index of 2^31 - 1 must not make 2^31 - 1 weights
+    rows = compact(rows, columns)
+    if regression:
+        head, weights = Head("epsilon_svr"), _least_squares(rows, labels, cost)
+    else:
+        head, targets = svc_targets(labels, pairs=False)
+        if head.n_classes < 2:
+            raise SingleClassError(labels[0])
+        weights = _squared_hinge(rows, targets, cost)
+    functions = weights.shape[1]
+    squares = rows.squared_norms()
+    model = PolynomialModel(
+        head=head,
+        gamma=0.0,
+        n_features=width,
+        features=columns.astype(np.int64),
+        about="zero",
+        centres=np.zeros((1, len(columns))),
+        orders=np.ones((1, functions), dtype=np.int32),
+        # Function by function: the constant, which is in rho, then the weights.
+        coefficients=np.vstack([np.zeros(functions), weights[:-1]]).T.ravel().copy(),
+        rho=-weights[-1].copy(),
+        sv_squared_norm=float(squares.max(initial=0.0)),
+        sv_squared_norms=np.array([squares.max(initial=0.0)]),
+        provenance={**(provenance or {}), "method": "linear", "parameters": f"C {cost!r}"},
+    )
+    report = LinearReport(len(rows), width, functions, cost, time.perf_counter() - begin)
+    return model, report
+
+
+def _squared_hinge(rows: Rows, targets: FloatArray, cost: float) -> FloatArray:
+    """Weights of every column of +1/-1 `targets`, the bias last; ``(d + 1, functions)``."""
+    matrix = rows.to_scipy()
+    turned = matrix.T.tocsr()
+
+    def forward(w: FloatArray) -> FloatArray:
+        values: FloatArray = matrix @ w[:-1] + w[-1]
+        return values
+
+    def backward(v: FloatArray) -> FloatArray:
+        return np.vstack([turned @ v, v.sum(axis=0)])
+
+    squares = np.asarray(matrix.multiply(matrix).sum(axis=0), dtype=np.float64).ravel()
+    curvature = np.append(squares, len(rows))
+    return solve_squared_hinge(forward, backward, targets, cost, curvature, tolerance=TOLERANCE).weights
+
+
+def _least_squares(rows: Rows, values: FloatArray, cost: float) -> FloatArray:
+    """Ridge regression with a free bias: centred values and columns; ``(d + 1, 1)``."""
+    from scipy.sparse.linalg import LinearOperator, lsqr
+
+    matrix = rows.to_scipy()
+    mean = np.asarray(matrix.mean(axis=0), dtype=np.float64).ravel()
+    centred = LinearOperator(
+        matrix.shape,
+        matvec=lambda w: matrix @ w - mean @ w,
+        rmatvec=lambda v: matrix.T @ v - mean * v.sum(),
+        dtype=np.float64,
+    )
+    level = float(values.mean())
+    # min ||A w - y||^2 + damp^2 ||w||^2 is min 1/2 ||w||^2 + C/2 ||A w - y||^2 for damp^2 = 1/C.
+    weights = lsqr(centred, values - level, damp=cost**-0.5, atol=1e-10, btol=1e-10, iter_lim=2000)[0]
+    return np.append(weights, level - mean @ weights)[:, None]

@@ -1,0 +1,1 @@
+"""Block-wise low-rank approximation of kernel matrices."""

@@ -1,0 +1,95 @@
+"""From an approximated kernel matrix to routed models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.methods.meka.approximation import Meka
+from svmfast.methods.meka.systems import Spectrum, positive_spectrum, ridge_by_cg, smallest_eigenvalue
+from svmfast.models.head import Head
+from svmfast.models.routed import RoutedModel
+from svmfast.routing import flat_tree
+from svmfast.rows import Rows
+from svmfast.solvers.squared_hinge import solve_squared_hinge
+
+FloatArray = NDArray[np.float64]
+
+#: Gradient at which a squared hinge problem counts as solved, relative to that at zero. At 1e-3 the weights
+#: may still be off by their own length, and along a path of Cs the last solution would pass for the next one.
+HINGE_TOLERANCE = 1e-5
+
+Solution = tuple[FloatArray, FloatArray]
+
+
+def assemble(meka: Meka, head: Head, inner: FloatArray, rho: FloatArray) -> RoutedModel:
+    """Fold a solution into one expansion for each cluster.
+
+    A row x of cluster s has the features q(x) = projection_s^T K(landmarks_s, x), and the value
+    q(x) . inner_s - rho, so the landmarks' coefficients are projection_s @ inner_s.
+
+    Parameters
+    ----------
+    meka : Meka
+    head : Head
+    inner : (sum k, p) float64
+    rho : (p,) float64
+    """
+    coef = [(p @ inner[at]).T for p, at in zip(meka.projections, meka.slices(), strict=True)]
+    cells = len(coef)
+    return RoutedModel(
+        head=head,
+        kernel=meka.kernel.kind,
+        gamma=np.full(cells, meka.kernel.gamma),
+        children=flat_tree(cells),
+        centers=meka.partition.centers,
+        landmarks=Rows.concatenate(meka.landmarks),
+        sizes=np.array([len(rows) for rows in meka.landmarks], dtype=np.int64),
+        coef=np.ascontiguousarray(np.hstack(coef)),
+        rho=np.tile(rho, (cells, 1)),
+    )
+
+
+def meka_ridge(meka: Meka, targets: FloatArray, lambdas: Sequence[float], psd: str) -> Iterator[Solution]:
+    """Solve (G + lambda I) alpha = targets - mean for every lambda; yield (inner, rho)."""
+    mean = targets.mean(axis=0)
+    centred = targets - mean
+    if psd == "clip":
+        spectrum = positive_spectrum(meka, "clip")
+        turned = spectrum.vectors.T @ meka.backward(centred)
+        for strength in lambdas:
+            shrunk = (spectrum.values / (spectrum.values + strength))[:, None] * turned
+            yield spectrum.vectors @ shrunk, -mean
+        return
+    # The diagonal's shift is a larger lambda.
+    shift = max(0.0, -smallest_eigenvalue(meka)) if psd == "shift" else 0.0
+    for strength in lambdas:
+        yield ridge_by_cg(meka, centred, strength + shift), -mean
+
+
+def meka_svc(meka: Meka, targets: FloatArray, costs: Sequence[float], psd: str) -> Iterator[Solution]:
+    """Solve the squared hinge SVM for every C, each from the last one's solution; yield (inner, rho).
+
+    Features are Q V sqrt(values), with one more that is 1 everywhere for the bias (LIBLINEAR's -B 1). Their
+    products go through clusters, so the n x (sum k) matrix never exists.
+    """
+    spectrum: Spectrum = positive_spectrum(meka, psd)
+    root = np.sqrt(spectrum.values)[:, None]
+
+    def forward(w: FloatArray) -> FloatArray:
+        decisions: FloatArray = meka.forward(spectrum.vectors @ (root * w[:-1])) + w[-1]
+        return decisions
+
+    def backward(v: FloatArray) -> FloatArray:
+        return np.vstack([root * (spectrum.vectors.T @ meka.backward(v)), v.sum(axis=0)])
+
+    squares = np.append(spectrum.values, float(len(targets)))
+    start: FloatArray | None = None
+    for cost in costs:
+        found = solve_squared_hinge(
+            forward, backward, targets, cost, squares, tolerance=HINGE_TOLERANCE, start=start
+        )
+        start = found.weights
+        yield spectrum.vectors @ (root * start[:-1]), -start[-1]

@@ -1,0 +1,1 @@
+"""LIBSVM's own training."""

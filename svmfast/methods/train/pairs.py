@@ -1,0 +1,67 @@
+"""LIBSVM's problems of two classes solved side by side, and put together as svm_train does.
+
+svm_train solves the pairs of several classes one after the other; OpenMP within a pair waits at every kernel
+column. The pairs share nothing but the rows, so each can be a problem of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from svmfast.methods.train.libsvm import Problem, Solution
+from svmfast.rows import FloatArray, Rows
+from svmfast.threads import map_in_threads
+
+
+def solve_pairs(
+    rows: Rows, labels: FloatArray, parameters: Mapping[str, float], *, first_index: int = 1, threads: int = 1
+) -> Solution:
+    """Return the solution svm_train finds for three or more classes, to the last bit.
+
+    Parameters
+    ----------
+    rows : Rows of n rows
+    labels : (n,) float64
+        Of three or more classes.
+    parameters : mapping
+        As :class:`Problem` takes them: C-SVC without probabilities. Pairs solved at once share the cache.
+    first_index : int
+    threads : int
+    """
+    labels = np.trunc(labels)  # as LIBSVM does, if the caller lets them pass
+    known, appears = np.unique(labels, return_index=True)
+    known = known[np.argsort(appears)]  # svm_group_classes: in the order in which they appear
+    k = len(known)
+    members = [np.flatnonzero(labels == label) for label in known]
+    pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
+    # LIBSVM's result does not depend on the cache, only its time does.
+    parameters = {**parameters, "cache_size": parameters["cache_size"] / max(1, min(threads, len(pairs)))}
+
+    def solve(pair: tuple[int, int]) -> tuple[FloatArray, float]:
+        """Coefficients of all rows of both classes, the first's first, and rho."""
+        i, j = pair
+        chosen = np.concatenate([members[i], members[j]])
+        said = np.repeat([1.0, 2.0], [len(members[i]), len(members[j])])
+        found = Problem(rows.take(chosen), said, parameters, (), first_index).train()
+        coef = np.where(said == 1, 0.0, -0.0)  # alpha times +1 or -1; files show the sign
+        coef[found.sv_indices] = found.sv_coef[0]
+        return coef, float(found.rho[0])
+
+    solved = map_in_threads(solve, pairs, threads)
+    # [class][row of coefficients][its rows]
+    dense = [np.zeros((k - 1, len(part))) for part in members]
+    for (i, j), (coef, _) in zip(pairs, solved, strict=True):
+        dense[i][j - 1], dense[j][i] = coef[: len(members[i])], coef[len(members[i]) :]
+    used = [np.flatnonzero(part.any(axis=0)) for part in dense]
+    return Solution(
+        sv_indices=np.concatenate([m[u] for m, u in zip(members, used, strict=True)]),
+        sv_coef=np.hstack([part[:, u] for part, u in zip(dense, used, strict=True)]),
+        rho=np.array([rho for _, rho in solved]),
+        label=known.astype(np.int64),
+        nr_sv=np.array([len(u) for u in used], dtype=np.int64),
+        prob_a=None,
+        prob_b=None,
+        density_marks=None,
+    )
