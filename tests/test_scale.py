@@ -60,6 +60,7 @@ def test_the_answer_does_not_depend_on_the_blocks() -> None:
 def test_every_command_warns_once_and_answers_the_same(tmp_path: Path) -> None:
     exact = model("breast_c_rbf")
     raw = scaled(data("breast.test"), 50.0, tmp_path / "raw")
+    other = scaled(data("breast.train"), 50.0, tmp_path / "other")
     fast, out = tmp_path / "fast", tmp_path / "out"
     assert svmfast("approximate", exact, "-o", fast, "-q").returncode == 0
     small = ("--iterations", "2", "--start", "kmeans")
@@ -72,6 +73,12 @@ def test_every_command_warns_once_and_answers_the_same(tmp_path: Path) -> None:
         "approximate": ("approximate", "-q", exact, "--data", raw, "-o", tmp_path / "a"),
         "dcpred": ("dcpred", "-q", raw, tmp_path / "d", "--from", exact, "--tune", "0"),
         "meka": ("meka", "-q", raw, tmp_path / "m", "--from", exact),
+        # Its candidates are commands of their own, which would warn each.
+        "frontier": ("frontier", "-q", exact, "--data", raw, "--methods", "linear", "-o", tmp_path / "f"),
+        "frontier, both": (
+            *("frontier", "-q", exact, "--data", raw, "--test", other, "--methods", "linear"),
+            *("-o", tmp_path / "g"),
+        ),
     }
     for name, words in runs.items():
         done = svmfast(*words)

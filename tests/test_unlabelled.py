@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from every_command import INPUTS, RUNS, words
+from meaning import FROZEN
 from program import data, model, svmfast
 
 from svmfast.cli.main import run
@@ -53,6 +54,13 @@ def test_the_result_is_that_of_rows_with_labels(
     assert made[0] == made[1]
     if name == "bound-check":
         assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("name", ["frontier", "linear", "budget-train"])
+def test_commands_that_need_all_labels_say_so(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run([*words(name, {}), "--unlabelled"]) == 2
+    said = f"svmfast {name}: no option '--unlabelled': {name} needs the labels of all rows; see"
+    assert capfd.readouterr().err.startswith(said)
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -144,6 +152,16 @@ def test_a_table_of_another_width_is_noticed(
         "compare": ["compare", "-q", exact, exact, "--repeats", "1", "--data", "rows"],
         "bound-check": ["bound-check", "rows", "--model", exact],
     }
+    if status:
+        # Whatever converts a model with the help of rows: the first feature is no label.
+        runs |= {
+            "approximate": ["approximate", exact, "--data", "rows", "-o", "out"],
+            "approximate, calibrated": ["approximate", exact, "--calibrate", "rows", "-o", "out"],
+            "compress": ["compress", exact, "--sv", "5", "--data", "rows", "-o", "out"],
+            "cascade": ["cascade", str(FROZEN / "1.1/routed_pseudo_poly.model"), exact, "--data", "rows"],
+            "dcpred": ["dcpred", "rows", "out", "--from", exact],
+            "meka": ["meka", "rows", "out", "--from", exact],
+        }
     for name, words_ in runs.items():
         got = run([*words_, "--dense", *options])
         assert (got == 2) == (status == 2), name

@@ -19,8 +19,6 @@ from svmfast.formats.packing import without_ending
 
 if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
-    from svmfast.progress import Progress
-    from svmfast.rows import Rows
 
 # Seconds that are announced.
 WORTH_A_WORD = 2.0
@@ -190,13 +188,14 @@ def command(
     if embed_exact and certificate == "none":
         raise OptionError("--embed-exact needs the certificate, which says what the exact model must answer")
     from svmfast.cli.approximate_report import report_lines
-    from svmfast.cli.inputs import open_model, warn_of_scale
+    from svmfast.cli.inputs import check_width, open_model, read_sample
     from svmfast.cli.probabilities import outcome
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.detect import model_bytes, save_model
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import stored_size
+    from svmfast.methods.approximate.certification_sample import MOST_ROWS
     from svmfast.methods.approximate.convert import TARGET, approximate
     from svmfast.methods.common.refit_probabilities import probabilities_after
     from svmfast.models.expansion import KernelExpansion
@@ -209,17 +208,18 @@ def command(
             f"--tolerance is for regression; of a {loaded.model.head.svm_type} model labels are certified"
         )
     calibrating = None if calibrate is None else read_svmlight(calibrate, threads=jobs, **how.reading()).rows
+    if calibrate is not None and calibrating is not None:
+        check_width(how, calibrate, loaded.model, calibrating)
     remarks(_foreseen(loaded.model, order, cells, certificate, jobs), quiet)
     with progress_bar(quiet) as progress:
-        rows, seen = _sample(data, seed, how, jobs, progress)
-        warn_of_scale("--data", loaded.model, rows)
+        sample = read_sample(data, MOST_ROWS, seed, how, jobs, quiet, progress, loaded.model)
         made, report = approximate(
             loaded.model,
             order=order,
             cells=cells,
             center=center,
-            data=rows,
-            data_seen=seen,
+            data=None if sample is None else sample.result()[0],
+            data_seen=None if sample is None else sample.seen,
             target=TARGET if target_certified is None else target_certified,
             tolerance=tolerance,
             max_bytes=max_bytes,
@@ -287,20 +287,3 @@ def _foreseen(
         f"{many} will take about {found.seconds_a_cell * n:.0f} s, all {least}{found.bytes / 1e6:,.0f} MB of "
         "memory (--certificate row-norms is faster)"
     ]
-
-
-def _sample(
-    paths: tuple[str, ...], seed: int, how: DataFormat, jobs: int, progress: Progress
-) -> tuple[Rows | None, int | None]:
-    """Read a sample of the rows, so that any amount may stream by; return it and how many rows there were."""
-    if not paths:
-        return None, None
-    from svmfast.cli.inputs import read_through
-    from svmfast.methods.approximate.certification_sample import MOST_ROWS
-    from svmfast.methods.common.row_sample import RowSample
-
-    sample = RowSample(MOST_ROWS, seed)
-    for path in paths:
-        for block in read_through(path, how, jobs, progress):
-            sample.add(block.rows, block.labels)
-    return sample.result()[0], sample.seen

@@ -108,7 +108,7 @@ def command(
 
     Exit status 1: the rows that decide say that EXACT alone costs no more, and nothing was written.
     """
-    from svmfast.cli.inputs import open_model, read_sample, warn_of_scale
+    from svmfast.cli.inputs import labels_of, open_model, read_sample, remark_sample
     from svmfast.cli.probabilities import warn_of_cascade
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
@@ -125,8 +125,9 @@ def command(
         raise OptionError("FAST is EXACT itself: there is nothing to be gained")
     warn_of_cascade(fast, exact, given.model, wanted.model)
     with progress_bar(quiet) as progress:
-        rows, targets = read_sample(data, max_rows, seed, how, jobs, quiet, progress)
-        warn_of_scale("--data", wanted.model, rows)
+        sample = read_sample(data, max_rows, seed, how, jobs, quiet, progress, wanted.model)
+        remark_sample(sample, quiet)
+        rows, targets = labels_of(sample, how)
         assert rows is not None, "--data is required"
         made, report = join(
             given.model,

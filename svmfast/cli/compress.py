@@ -137,7 +137,7 @@ def command(
     if sparse_tolerance and select_only:
         raise OptionError("--sparse-tolerance thins moved vectors; --select-only moves none")
 
-    from svmfast.cli.inputs import open_model, read_sample, warn_of_scale
+    from svmfast.cli.inputs import labels_of, open_model, read_sample, remark_sample
     from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
     from svmfast.formats.libsvm_model import libsvm_model_bytes
@@ -151,8 +151,9 @@ def command(
         raise UnsupportedError(f"{model} is a {loaded.model.kind} model", "give the LIBSVM model")
     settings = Settings(start, select_only, sparse_tolerance, iterations, seed, jobs, memory)
     with progress_bar(quiet) as progress:
-        rows, labels = read_sample(data, max_rows, seed, how, jobs, quiet, progress)
-        warn_of_scale("--data", loaded.model, rows)
+        sample = read_sample(data, max_rows, seed, how, jobs, quiet, progress, loaded.model)
+        remark_sample(sample, quiet)
+        rows, labels = labels_of(sample, how)
         compressor = prepare(loaded.model, rows, labels, settings)
         found = search(
             compressor,

@@ -8,7 +8,7 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
-from svmfast.cli.inputs import naming_lines, open_model, warn_of_scale
+from svmfast.cli.inputs import check_width, naming_lines, open_model, warn_of_scale
 from svmfast.cli.messages import remarks
 from svmfast.cli.options import DataFormat
 from svmfast.cli.units import Bytes, Grid, Multiple, Whole
@@ -160,6 +160,7 @@ def command(
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
     if exact is not None:
+        check_width(how, dataset.path, exact.model, dataset.rows)
         warn_of_scale(dataset.path, exact.model, dataset.rows)
     settings = _settings(task, fit, dataset.rows, None if exact is None else exact.model, given)
     from svmfast.methods.dcpred import fit as method

@@ -157,7 +157,7 @@ def command(
     _refuse_another_folder(folder.path)
     from svmfast.cli.frontier_rows import read_sets
     from svmfast.cli.frontier_work import Request, Work
-    from svmfast.cli.inputs import check_width, open_model
+    from svmfast.cli.inputs import check_width, open_model, warn_of_scale
     from svmfast.cli.progress import progress_bar
 
     opened = open_model(exact, memory, quiet)
@@ -178,6 +178,8 @@ def command(
         )
         check_width(how, train, model, sets.sample.rows)
         check_width(how, test or train, model, sets.choosing.rows)
+        if not warn_of_scale(train, model, sets.sample.rows) and test is not None:
+            warn_of_scale(test, model, sets.choosing.rows)
         progress(0, None, "measuring exact")
         measuring, origin = _look_at(model, sets, train, test, jobs)
         request = Request(

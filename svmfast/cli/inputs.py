@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
     from svmfast.formats.source import SourceLike
     from svmfast.formats.svmlight import Dataset, Notes
+    from svmfast.methods.common.row_sample import RowSample
     from svmfast.models.base import Model
     from svmfast.rows import FloatArray, Rows
 
@@ -106,21 +107,42 @@ def read_sample(
     jobs: int,
     quiet: bool,
     progress: Progress,
-) -> tuple[Rows | None, FloatArray | None]:
-    """Return at most `limit` rows of all ``--data`` files, drawn at random, and labels; None of none."""
+    model: Model,
+) -> RowSample | None:
+    """Return at most `limit` rows of all ``--data`` files, drawn at random; None of none.
+
+    Any amount may stream by. The rows are held against the model that they are for: a table of too few
+    columns is refused, rows of another scale are one warning.
+    """
     if not paths:
-        return None, None
+        return None
     from svmfast.methods.common.row_sample import RowSample
 
     sample = RowSample(limit, seed)
     for path in paths:
+        first = True
         for block in read_through(path, how, jobs, progress):
+            if first and len(block.rows):
+                check_width(how, path, model, block.rows)
+                first = False
             remarks((f"{path}: {text}" for text in block.notes.messages()), quiet)
             sample.add(block.rows, block.labels)
-    if sample.seen > limit:
-        remarks([f"{limit:,} of {sample.seen:,} rows of --data are used (--rows)"], quiet)
+    warn_of_scale("--data", model, sample.result()[0])
+    return sample
+
+
+def labels_of(sample: RowSample | None, how: DataFormat) -> tuple[Rows | None, FloatArray | None]:
+    """Return the rows of a sample, and their labels unless they have none."""
+    if sample is None:
+        return None, None
     rows, labels = sample.result()
     return rows, None if how.unlabelled else labels
+
+
+def remark_sample(sample: RowSample | None, quiet: bool) -> None:
+    """Say how many rows of --data are used where that is not all of them."""
+    if sample is not None and sample.seen > sample.limit:
+        remarks([f"{sample.limit:,} of {sample.seen:,} rows of --data are used (--rows)"], quiet)
 
 
 def check_width(how: DataFormat, path: str, model: Model, rows: Rows) -> None:
@@ -157,21 +179,21 @@ def _refuse_binary(path: str, start: bytes) -> None:
         raise DataFormatError(path, None, "not text: it begins with NUL bytes", None, "expected LIBSVM data")
 
 
-def warn_of_scale(path: str, model: Model, rows: Rows | None) -> None:
-    """Warn, with -q too, where the first rows are of another scale than the model's vectors."""
+def warn_of_scale(path: str, model: Model, rows: Rows) -> bool:
+    """Warn, with -q too, where the first rows are of another scale than the model's vectors; tell whether."""
     from svmfast.evaluation.scale import ScaleCheck
 
-    if rows is not None:
-        check = ScaleCheck(model)
-        check.add(rows)
-        say_scale(path, check)
+    check = ScaleCheck(model)
+    check.add(rows)
+    return say_scale(path, check)
 
 
-def say_scale(path: str, check: ScaleCheck) -> None:
-    """Print what a check of rows that have gone by has found."""
+def say_scale(path: str, check: ScaleCheck) -> bool:
+    """Print what a check of rows that have gone by has found; tell whether there was anything to print."""
     found = check.verdict()
     if found is not None:
         warning(f"{path}: {found}")
+    return found is not None
 
 
 class _Named:

@@ -8,7 +8,7 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output
-from svmfast.cli.inputs import naming_lines, open_model, warn_of_scale
+from svmfast.cli.inputs import check_width, naming_lines, open_model, warn_of_scale
 from svmfast.cli.meka_report import show_error, show_fit, show_scores
 from svmfast.cli.messages import remark, remarks
 from svmfast.cli.options import DataFormat
@@ -164,6 +164,7 @@ def command(
     dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
     if exact is not None:
+        check_width(how, dataset.path, exact.model, dataset.rows)
         warn_of_scale(dataset.path, exact.model, dataset.rows)
     job = "exact" if exact is not None else str(task)
     original = None if exact is None else exact.model

@@ -11,9 +11,15 @@ _ALIKE = 0.7
 def message_of(error: click.UsageError) -> str:
     """Return one line without its end: what is wrong, and for an unknown option what may have been meant."""
     if isinstance(error, click.NoSuchOption):
+        if error.option_name == "--unlabelled" and error.ctx is not None and _reads_rows(error.ctx):
+            return f"no option '--unlabelled': {error.ctx.info_name} needs the labels of all rows"
         hint = None if error.ctx is None else _meant(error.option_name, error.ctx)
         return f"No such option '{error.option_name}'" + (f"; {hint}" if hint else "")
     return error.format_message().rstrip(".").replace("\n", " ")
+
+
+def _reads_rows(ctx: click.Context) -> bool:
+    return any(param.name == "zero_based" for param in ctx.command.params)
 
 
 def _meant(name: str, ctx: click.Context) -> str | None:
