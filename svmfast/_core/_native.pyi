@@ -26,7 +26,7 @@ class DecisionSums:
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
         values: NDArray[np.float64],
-        reference: bool,
+        libsvm_order: bool,
         threads: int,
         wanted: NDArray[np.uint8] | None = None,
     ) -> tuple[NDArray[np.float64], int]: ...
@@ -332,7 +332,7 @@ class PolynomialValues:
         features: NDArray[np.int32],
         gamma: float,
         about_zero: bool,
-        centres: NDArray[np.float64],
+        centers: NDArray[np.float64],
         orders: NDArray[np.int32],
         starts: NDArray[np.int64],
         coefficients: NDArray[np.float64],

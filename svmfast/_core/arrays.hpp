@@ -8,6 +8,8 @@
 #include <initializer_list>
 #include <memory>
 
+#include "csr.hpp"
+
 namespace svmfast {
 namespace nb = nanobind;
 
@@ -17,6 +19,10 @@ template <class T>
 using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Out = nb::ndarray<nb::numpy, T, nb::c_contig>;
+
+inline Csr csr(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices, const In1<double> &values) {
+    return {indptr.data(), indices.data(), values.data()};
+}
 
 // Hands a heap buffer of `shape` over to NumPy, which frees it.
 template <class T>

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "aligned.hpp"
+#include "csr.hpp"
 #include "dispatch.hpp"
+#include "math.hpp"
 
 namespace svmfast {
 
@@ -81,7 +83,6 @@ struct BudgetState {
     std::vector<SlotEntries> entries;
     SlotEntries found;  // entries found by searching a merged slot
 
-    static constexpr double LOG2_E = 1.4426950408889634;
     void place(std::size_t slot, double slot_scale, double slot_norm) {
         scale[slot] = slot_scale;
         norm[slot] = slot_norm;
@@ -91,10 +92,7 @@ struct BudgetState {
     std::size_t octets() const { return stride / 8; }
 };
 
-struct TrainingRows {
-    const std::int64_t *indptr;
-    const std::int32_t *indices;
-    const double *values;
+struct TrainingRows : Csr {
     const double *norms;    // ||x||^2
     const double *targets;  // +-1, or the value
 };

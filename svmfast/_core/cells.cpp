@@ -9,12 +9,12 @@
 #include <tuple>
 
 #include "arrays.hpp"
+#include "math.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
 namespace {
 
-constexpr double LOG2E = 1.4426950408889634;
 // Rows grouped by cell at a time: they and their answers stay in the second-level cache.
 constexpr std::size_t MOST_ROWS = 8192, FEWEST_ROWS = 256;
 // Below this share of values that are not zero landmarks are listed: the dense ones, which are there twice, would take
@@ -44,7 +44,7 @@ class CellSums {
              In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
              In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef, In2<std::int64_t> group_sizes) {
         const std::size_t n = gamma.shape(0), m = indptr.shape(0) - 1, p = rho.shape(1), q = pseudo_coef.shape(1);
-        const CellRows landmarks{indptr.data(), indices.data(), values.data()};
+        const Csr landmarks = csr(indptr, indices, values);
         e.columns = 0;
         e.functions = p;
         const std::size_t k = e.groups = group_sizes.shape(1);
@@ -83,10 +83,10 @@ class CellSums {
             if (cell.data()[i] < 0 || static_cast<std::size_t>(cell.data()[i]) >= cells)
                 throw std::invalid_argument("a cell that does not exist");
         std::unique_ptr<double[]> out(new double[n * e.functions]);
-        std::vector<std::uint8_t> doubtful(e.groups ? n : 0);
+        std::vector<std::uint8_t> near_boundary(e.groups ? n : 0);
         {
             nb::gil_scoped_release unlocked;
-            const CellRows rows{indptr.data(), indices.data(), values.data()};
+            const Csr rows = csr(indptr, indices, values);
             // Many cells need many rows for full tiles.
             const std::size_t even = n / threads + 1;
             const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
@@ -97,13 +97,13 @@ class CellSums {
                 for (std::size_t c = 0; c < cells; ++c) start[c + 1] += start[c];
                 std::vector<std::int64_t> next(start.begin(), start.end() - 1);
                 for (std::size_t i = first; i < last; ++i) order[next[cell.data()[i]]++] = i;
-                SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get(), doubtful.data());
+                SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get(), near_boundary.data());
             });
         }
-        const std::size_t count = std::count(doubtful.begin(), doubtful.end(), 1);
+        const std::size_t count = std::count(near_boundary.begin(), near_boundary.end(), 1);
         std::unique_ptr<std::int64_t[]> which(new std::int64_t[count]);
         for (std::size_t i = 0, at = 0; at < count; ++i)
-            if (doubtful[i]) which[at++] = i;
+            if (near_boundary[i]) which[at++] = i;
         return {give(std::move(out), {n, e.functions}), give(std::move(which), {count})};
     }
 
@@ -136,7 +136,7 @@ class CellSums {
     }
 
     void pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at, double gamma,
-              const CellRows &landmarks, const In2<double> &coef, const In2<double> &rho,
+              const Csr &landmarks, const In2<double> &coef, const In2<double> &rho,
               const In2<std::int64_t> &pairs, const In1<double> &distance, const In2<double> &pseudo_coef) const {
         const std::size_t m = cell.m;
         cell.gamma = gamma;
@@ -166,14 +166,14 @@ class CellSums {
         cell.coef = panels(active, width, 1.0);
     }
 
-    void pack_landmarks(Cell &cell, std::size_t at, const CellRows &landmarks) const {
+    void pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) const {
         const std::size_t m = cell.m, stride = padded(m, CELL_OCTET);
         const std::int64_t *start = landmarks.indptr + at;
         const std::size_t nnz = start[m] - start[0];
         cell.features = ActiveColumns::of(landmarks.indices + start[0], nnz);
         const std::size_t d = cell.features.size();
         cell.listed = static_cast<double>(nnz) < LISTED_SHARE * static_cast<double>(d) * static_cast<double>(stride);
-        const double scale = 2 * cell.gamma * LOG2E;
+        const double scale = 2 * cell.gamma * LOG2_E;
         cell.max_norm = 0;
         cell.init.assign(stride, 0.0);
         std::vector<double> dense(cell.listed ? 0 : m * d, 0.0);
@@ -203,7 +203,7 @@ class CellSums {
                     dense[j * d + f] = u;
                 }
             }
-            cell.init[j] = -cell.gamma * LOG2E * norm;
+            cell.init[j] = -cell.gamma * LOG2_E * norm;
             cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
         }
         if (cell.listed) return;
@@ -273,9 +273,9 @@ class CellFit {
                 for (std::size_t f = 0; f < d; ++f) {
                     const double u = s.vectors[j * d + f];
                     norm += u * u;
-                    s.scaled[j * d + f] = 2 * gamma * LOG2E * u;
+                    s.scaled[j * d + f] = 2 * gamma * LOG2_E * u;
                 }
-                s.init[j] = -gamma * LOG2E * norm;
+                s.init[j] = -gamma * LOG2_E * norm;
             }
             s.transposed.resize(width * p);
             for (std::size_t a = 0; a < p; ++a)

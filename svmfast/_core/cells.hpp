@@ -18,6 +18,7 @@
 
 #include "active_columns.hpp"
 #include "aligned.hpp"
+#include "csr.hpp"
 #include "dispatch.hpp"
 
 namespace svmfast {
@@ -60,12 +61,6 @@ struct Cells {
 constexpr std::size_t CELL_PANEL = 8;
 constexpr std::size_t CELL_OCTET = 8;
 
-struct CellRows {
-    const std::int64_t *indptr;
-    const std::int32_t *indices;
-    const double *values;
-};
-
 enum class CellLoss : int { squares = 0, squared_hinge = 1, softmax = 2 };
 
 // The training rows of one cell, in tiles of rows.
@@ -104,9 +99,9 @@ struct FitSums {
 }  // namespace svmfast
 
 // Decision values of the rows order[start[c] .. start[c + 1]) of every cell c -> out[row][functions].
-// In LIBSVM's arrangement doubtful[row] tells whether rounding could turn the sign of a value of the row.
-SVMFAST_DECLARE(void cell_decisions(const Cells &, const CellRows &, const std::int64_t *order, const std::int64_t *start,
-                                    double *out, std::uint8_t *doubtful))
+// In LIBSVM's arrangement near_boundary[row] tells whether rounding could turn the sign of a value of the row.
+SVMFAST_DECLARE(void cell_decisions(const Cells &, const Csr &, const std::int64_t *order, const std::int64_t *start,
+                                    double *out, std::uint8_t *near_boundary))
 // Adds the loss and its derivatives over the tiles [first, last).
 SVMFAST_DECLARE(void cell_fit(const FitRows &, const FitPoint &, std::size_t first, std::size_t last, FitSums &))
 SVMFAST_DECLARE(std::size_t cell_fit_rows())

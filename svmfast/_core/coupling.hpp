@@ -20,7 +20,7 @@ struct Sigmoids {
 // pairwise[row][pair]: the probability of the pair's first class, inside LIBSVM's limits.
 SVMFAST_DECLARE(void pairwise_rows(const Sigmoids &, const double *decisions, std::size_t rows, double *pairwise))
 
-// out[row][class]. With `errors` (else null), how far from the decision values LIBSVM's own can lie: doubtful[row] is 0 where
+// out[row][class]. With `errors` (else null), how far from the decision values LIBSVM's own can lie: near_boundary[row] is 0 where
 // LIBSVM's estimates print the same with six digits, and have the same first maximum; proven in docs/certificate.md.
 SVMFAST_DECLARE(void probability_rows(const Sigmoids &, const double *decisions, const double *errors, std::size_t rows,
-                                      double *out, std::uint8_t *doubtful))
+                                      double *out, std::uint8_t *near_boundary))

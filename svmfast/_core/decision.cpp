@@ -52,13 +52,13 @@ class DecisionSums {
     }
 
     std::tuple<Out<double>, std::size_t> decide(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
-                                                bool reference, Threads threads,
+                                                bool libsvm_order, Threads threads,
                                                 std::optional<In2<std::uint8_t>> wanted) {
         const std::size_t n = indptr.shape(0) - 1;
         if (wanted && (wanted->shape(0) != n || wanted->shape(1) != e.functions))
             throw std::invalid_argument("one mark for each row and decision function is needed");
         std::unique_ptr<double[]> out(new double[n * e.functions]);
-        std::size_t doubtful = 0;
+        std::size_t near_boundary = 0;
         {
             nb::gil_scoped_release unlocked;
             pack();
@@ -70,13 +70,13 @@ class DecisionSums {
                 const RowBlock rows{indptr.data(), indices.data(), values.data(), b * block,
                                     std::min(block, n - b * block)};
                 counts[b] = SVMFAST_DISPATCH(
-                    decision_block, e, rows, reference,
+                    decision_block, e, rows, libsvm_order,
                     wanted ? wanted->data() + rows.first * e.functions : nullptr,
                     out.get() + rows.first * e.functions, static_cast<double *>(nullptr));
             });
-            for (std::size_t c : counts) doubtful += c;
+            for (std::size_t c : counts) near_boundary += c;
         }
-        return {give(std::move(out), {n, e.functions}), doubtful};
+        return {give(std::move(out), {n, e.functions}), near_boundary};
     }
 
     // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was taken.
@@ -109,7 +109,7 @@ class DecisionSums {
             throw std::invalid_argument("only pairs of classes and single functions have labels");
         std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
         // Rows that single precision was asked about, and that it, or double precision, left open.
-        std::atomic<std::size_t> asked{0}, left{0}, doubtful{0};
+        std::atomic<std::size_t> asked{0}, left{0}, near_boundary{0};
         {
             nb::gil_scoped_release unlocked;
             pack_one_hot();
@@ -129,11 +129,11 @@ class DecisionSums {
                 } else {
                     std::fill_n(to, rows.count, -1);
                 }
-                if (open) doubtful += label_by_double(rows, open, to);
+                if (open) near_boundary += label_by_double(rows, open, to);
             });
         }
         const std::size_t proven = asked - left;
-        return {give(std::move(out), {n}), proven, doubtful};
+        return {give(std::move(out), {n}), proven, near_boundary};
     }
 
     // Decision values in single precision and bounds on |value - LIBSVM's value|, infinity where there is none.
@@ -181,7 +181,7 @@ class DecisionSums {
             else
                 pack_panels(indptr, indices, values);
             weigh(indptr, values, sv_coef);
-            e.collapsed = e.kind == KernelKind::linear && collapse_pays();
+            e.collapsed = e.kind == KernelKind::linear && collapse_is_cheaper();
             if (e.collapsed) collapse(indptr, indices, values, sv_coef);
         });
     }
@@ -252,13 +252,13 @@ class DecisionSums {
             few = {start.data(), columns.data(), entries.data(), 0, open};
         }
         std::vector<double> decisions(open * e.functions);
-        const std::size_t doubtful =
+        const std::size_t near_boundary =
             SVMFAST_DISPATCH(decision_block, e, few, false, static_cast<const std::uint8_t *>(nullptr), decisions.data(),
                              static_cast<double *>(nullptr));
         std::vector<int> votes(e.groups);
         for (std::size_t i = 0; i < open; ++i)
             out[which.empty() ? i : which[i]] = vote(decisions.data() + i * e.functions, votes);
-        return doubtful;
+        return near_boundary;
     }
 
     // LIBSVM's vote: a value above 0 counts for the first class of its pair, any other for the second; ties go to the
@@ -362,14 +362,13 @@ class DecisionSums {
     }
 
     void weigh(const In1<std::int64_t> &indptr, const In1<double> &values, const In2<double> &sv_coef) {
-        constexpr double log2e = 1.4426950408889634;
         e.init.assign(e.panels() * e.lanes, 0.0);
         e.coef.assign(e.panels() * e.width * e.lanes, 0.0);
         for (std::size_t i = 0; i < e.n; ++i) {
             double norm = 0;
             for (std::int64_t k = indptr.data()[i]; k < indptr.data()[i + 1]; ++k)
                 norm += values.data()[k] * values.data()[k];
-            e.init[lane[i]] = -e.gamma * log2e * norm;
+            e.init[lane[i]] = -e.gamma * LOG2_E * norm;
             for (std::size_t j = 0; j < e.width; ++j)
                 e.coef[(lane[i] / e.lanes * e.width + j) * e.lanes + lane[i] % e.lanes] = sv_coef(j, i);
         }
@@ -377,7 +376,7 @@ class DecisionSums {
 
     // Of many classes the functions are more than the support vectors: their weights would take more memory, and more
     // time for a row, than the support vectors do.
-    bool collapse_pays() const {
+    bool collapse_is_cheaper() const {
         const std::size_t d = e.active.size();
         return d * e.functions <= std::max(COLLAPSED_NUMBERS, e.n * (d + e.width));
     }
@@ -416,7 +415,7 @@ void register_decision(nanobind::module_ &m) {
              nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("sv_coef").noconvert(),
              nb::arg("rho").noconvert(), nb::arg("group_sizes").noconvert())
         .def("decide", &DecisionSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("reference"), nb::arg("threads"),
+             nb::arg("values").noconvert(), nb::arg("libsvm_order"), nb::arg("threads"),
              nb::arg("wanted").noconvert() = nb::none())
         .def("double_values", &DecisionSums::double_values, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("threads"))

@@ -12,18 +12,17 @@
 
 #include "active_columns.hpp"
 #include "aligned.hpp"
+#include "csr.hpp"
 #include "dispatch.hpp"
 #include "rounding.hpp"
 
 namespace svmfast {
 
-struct RowBlock {
-    const std::int64_t *indptr;
-    const std::int32_t *indices;
-    const double *values;
+// The rows first .. first + count.
+struct RowBlock : Csr {
     std::size_t first, count;
     // Of the row of that number in the block.
-    std::size_t entries(std::size_t r) const { return indptr[first + r + 1] - indptr[first + r]; }
+    std::size_t entries(std::size_t r) const { return Csr::entries(first + r); }
 };
 
 // Support vectors whose stored values are all the same number v, as of categorical data: x . z of a row of v's is v^2 times
@@ -64,7 +63,7 @@ struct Expansion {
     std::size_t max_entries;                // most entries of a support vector
     bool mixed;                             // some class has coefficients of both signs for a function
 
-    // Very wide, very sparse models: no panels but columns, and for the reference path the vectors themselves.
+    // Very wide, very sparse models: no panels but columns, and for sums in LIBSVM's order the vectors themselves.
     bool scattered;
     std::vector<std::int64_t> column_start;  // [active + 1]
     std::vector<std::uint32_t> column_lane;  // panel * lanes + lane
@@ -99,13 +98,13 @@ void each_function(const Expansion &e, Visit &&visit) {
 }  // namespace svmfast
 
 // Decision values of the rows of one block -> out[count][functions]. Where rounding could turn a label (or when
-// `reference` asks for it) a row is summed in LIBSVM's own order and gets LIBSVM's own bits. Returns how many were.
+// `libsvm_order` asks for it) a row is summed in LIBSVM's own order and gets LIBSVM's own bits. Returns how many were.
 // wanted[row of the block][function], or null for all: what is not wanted is not looked at, and classes that no wanted
 // function needs are not evaluated; its values mean nothing. errors, or null: how far from each value LIBSVM's can lie.
-SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool reference,
+SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool libsvm_order,
                                            const std::uint8_t *wanted, double *out, double *errors))
 // The same for the rows which[0 .. count) of the block, all in LIBSVM's order -> out[which][functions].
-SVMFAST_DECLARE(void reference_rows(const Expansion &, const RowBlock &, const std::uint32_t *which, std::size_t count,
+SVMFAST_DECLARE(void libsvm_order_rows(const Expansion &, const RowBlock &, const std::uint32_t *which, std::size_t count,
                                     double *out))
 // Sums of one-hot support vectors for the rows which[0 .. count) of the block, all of whose entries in the model's columns
 // are the model's value: sums[row][group][width]. needed[row][group], or null for all.

@@ -7,8 +7,8 @@
 namespace svmfast {
 namespace {
 
-// From this share of stored values on rows are taken from the centre, which shortens them and fills their zeros.
-constexpr double CENTRED_DENSITY = 0.5;
+// From this share of stored values on rows are taken from the center, which shortens them and fills their zeros.
+constexpr double CENTERED_DENSITY = 0.5;
 // The proof of the bound asks for few terms and, of exponents and coefficients, for a moderate range.
 constexpr std::size_t MOST_FEATURES = 50000;
 constexpr double LARGEST_EXPONENT = 1e5;
@@ -39,11 +39,11 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *
     if (e.kind != KernelKind::rbf || e.scattered || e.n == 0 || d > MOST_FEATURES || !(e.gamma > 0)) return nullptr;
     const double density = static_cast<double>(indptr[e.n]) / (static_cast<double>(e.n) * static_cast<double>(d));
     auto s = std::make_unique<SinglePack>(SinglePack{e, 0, 1, 1, false, false, false, {}, 0, 0, {}, {}, {}, {}, {}, {}, nullptr});
-    s->exponent = e.gamma * 1.4426950408889634;
-    s->centred = density > CENTRED_DENSITY;
-    s->centre.assign(d, 0.0);
-    for (std::int64_t k = 0; s->centred && k < indptr[e.n]; ++k)
-        s->centre[e.position(indices[k])] += values[k] / static_cast<double>(e.n);
+    s->exponent = e.gamma * LOG2_E;
+    s->centered = density > CENTERED_DENSITY;
+    s->center.assign(d, 0.0);
+    for (std::int64_t k = 0; s->centered && k < indptr[e.n]; ++k)
+        s->center[e.position(indices[k])] += values[k] / static_cast<double>(e.n);
 
     s->lanes = SVMFAST_DISPATCH(single_lanes);
     s->group_panels.push_back(0);
@@ -53,16 +53,16 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *
 
     std::vector<double> x(d), norm(e.n);
     double largest = 0;
-    auto centred_vector = [&](std::size_t i) {
-        for (std::size_t f = 0; f < d; ++f) x[f] = -s->centre[f];
+    auto centered_vector = [&](std::size_t i) {
+        for (std::size_t f = 0; f < d; ++f) x[f] = -s->center[f];
         for (std::int64_t k = indptr[i]; k < indptr[i + 1]; ++k) {
             const std::int32_t at = e.position(indices[k]);
-            x[at] = values[k] - s->centre[at];
+            x[at] = values[k] - s->center[at];
         }
     };
     s->reach = 0;
     for (std::size_t i = 0; i < e.n; ++i) {
-        centred_vector(i);
+        centered_vector(i);
         for (double v : x) {
             norm[i] += v * v;
             largest = std::max(largest, std::fabs(v));
@@ -82,7 +82,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *
     s->pairs = e.functions > 1;
     // Its coefficients, of the size of a gamma^2 x^2, must not underflow beside what rounding makes of the constant.
     const bool moderate = e.gamma > 1e-100 && e.gamma < 1e100 && most > 1e-100 && most < 1e100;
-    if (moderate && !s->pairs && s->centred && d <= WIDEST_HEAD && 2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
+    if (moderate && !s->pairs && s->centered && d <= WIDEST_HEAD && 2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
         s->head = std::make_unique<Head>(Head{0, std::vector<double>(d), std::vector<double>(d * (d + 1) / 2), 0});
 
     s->values.assign(panels * d * s->lanes, 0.0f);
@@ -92,7 +92,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *
     if (s->pairs) s->by_column.assign(e.width * panels * s->lanes, 0.0f);
     for (std::size_t g = 0, i = 0; g < e.groups; ++g)
         for (std::size_t l = s->group_panels[g] * s->lanes; i < e.group_end[g]; ++i, ++l) {
-            centred_vector(i);
+            centered_vector(i);
             for (std::size_t f = 0; f < d; ++f)
                 s->values[(l / s->lanes * d + f) * s->lanes + l % s->lanes] = static_cast<float>(x[f] * s->value_scale);
             const double shrink = s->head ? std::exp(-e.gamma * norm[i]) : 1;

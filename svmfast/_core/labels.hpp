@@ -2,7 +2,7 @@
 // rows (simd/labels.cpp, one variant per instruction set). docs/single-precision.md proves the bounds.
 //
 // As in decision.hpp, support vectors lie in panels, feature-major, and a panel never mixes classes. Everything is
-// float: features are taken from the centre and scaled by a power of two so that the largest is about 1, coefficients are
+// float: features are taken from the center and scaled by a power of two so that the largest is about 1, coefficients are
 // scaled likewise.
 #pragma once
 #include <memory>
@@ -12,7 +12,7 @@
 namespace svmfast {
 
 // Where gamma is small and the coefficients are large, kernel values near 1 cancel and single precision proves nothing of
-// their sum. Then the expansion's second-order polynomial about the centre is evaluated in double precision,
+// their sum. Then the expansion's second-order polynomial about the center is evaluated in double precision,
 //     f(z) = exp(-gamma ||z||^2) (constant + linear . z + z' quadratic z + sum_i a_i R(2 gamma x_i . z)) - rho,
 // R(t) = exp(t) - 1 - t - t^2 / 2, a_i = coef_i exp(-gamma ||x_i||^2), and only the small rest in single precision.
 struct Head {
@@ -29,9 +29,9 @@ struct SinglePack {
     double coef_scale;    // coefficients are stored divided by this
     bool pairs;           // three classes or more: kernel values are kept, and coefficients lie column by column
     bool mixed;           // some class has coefficients of both signs
-    bool centred;         // rows lose the centre and are dense; else the centre is 0
-    std::vector<double> centre;
-    double reach;             // largest ||x_i - centre||
+    bool centered;         // rows lose the center and are dense; else the center is 0
+    std::vector<double> center;
+    double reach;             // largest ||x_i - center||
     std::size_t lanes;
     std::vector<std::size_t> group_panels;
     Aligned<float> values;    // [panel][active][lanes]
@@ -42,7 +42,7 @@ struct SinglePack {
     std::unique_ptr<Head> head;
 
     std::size_t bytes() const {
-        return 4 * (values.size() + init.size() + coef.size() + size.size() + by_column.size()) + 8 * centre.size();
+        return 4 * (values.size() + init.size() + coef.size() + size.size() + by_column.size()) + 8 * center.size();
     }
 };
 

@@ -38,7 +38,7 @@ const char *read_integer(const char *p, const char *end, Int &out) {
     return result.ec == std::errc() ? result.ptr : nullptr;
 }
 
-// An output buffer that grows; `room(n)` promises n more bytes.
+// An output buffer that grows; `room(n)` makes room for n more bytes.
 class TextBuffer {
   public:
     char *room(std::size_t n) {

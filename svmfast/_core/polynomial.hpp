@@ -50,8 +50,8 @@ SVMFAST_DECLARE(std::size_t polynomial_lanes())
 SVMFAST_DECLARE(void polynomial_block(const double *w, std::size_t d, int order, const double *coefficients,
                                       std::size_t vectors, double *out))
 
-// sums[r] = sum_f (w[f][r] - centre[f])^2 with the same arrangement; centre null means zero.
-SVMFAST_DECLARE(void squared_distance_block(const double *w, const double *centre, std::size_t d,
+// sums[r] = sum_f (w[f][r] - center[f])^2 with the same arrangement; center null means zero.
+SVMFAST_DECLARE(void squared_distance_block(const double *w, const double *center, std::size_t d,
                                             std::size_t vectors, double *sums))
 
 // factors[r] = exp(-gamma s[r]).
@@ -62,16 +62,16 @@ SVMFAST_DECLARE(void gaussian_factors(const double *s, std::size_t n, double gam
 SVMFAST_DECLARE(void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride,
                                        std::size_t d, std::size_t a0, std::size_t a1, double *sums))
 
-// cell[i] = the one centre c whose score offsets[c] + value.centre_c is smallest for row i, entries start[i] .. start[i + 1]
-// of position and value; -1 where rounding leaves more than one. Centres stored feature by feature, `padded` of them (a
+// cell[i] = the one center c whose score offsets[c] + value.center_c is smallest for row i, entries start[i] .. start[i + 1]
+// of position and value; -1 where rounding leaves more than one. Centers stored feature by feature, `padded` of them (a
 // multiple of twice the lanes, filled up with infinite offsets); largest_offset and largest_entry bound |offsets| and
-// |centres|; scores is scratch of `padded` numbers.
-SVMFAST_DECLARE(void nearest_centres(const std::int32_t *position, const float *value, const std::int64_t *start,
-                                     std::size_t n, const float *centres, const float *offsets, std::size_t padded,
+// |centers|; scores is scratch of `padded` numbers.
+SVMFAST_DECLARE(void nearest_centers(const std::int32_t *position, const float *value, const std::int64_t *start,
+                                     std::size_t n, const float *centers, const float *offsets, std::size_t padded,
                                      float largest_offset, float largest_entry, float *scores, std::int32_t *cell))
 
-// w[f][r] -= centre[f] in place, and sums[r] = sum_f w[f][r]^2 of the result.
-SVMFAST_DECLARE(void shifted_block(double *w, const double *centre, std::size_t d, std::size_t vectors, double *sums))
+// w[f][r] -= center[f] in place, and sums[r] = sum_f w[f][r]^2 of the result.
+SVMFAST_DECLARE(void shifted_block(double *w, const double *center, std::size_t d, std::size_t vectors, double *sums))
 
 // The bounds of svmfast.certificate.error_bounds for n rows of one cell and function; the true squared distance lies
 // between below and above. All arrays hold a whole number of vectors; what lies behind n is scratch.

@@ -1,4 +1,4 @@
-// Evaluating truncated expansions on sparse rows: nearest centre, polynomials, error bounds, one pass for each.
+// Evaluating truncated expansions on sparse rows: nearest center, polynomials, error bounds, one pass for each.
 //
 // Rows are routed, ordered by cell, and evaluated a block of lanes at a time, so that a block meets one polynomial.
 // What a row gets depends on the row alone: never on the rows beside it, on the order or on the threads.
@@ -14,7 +14,7 @@
 
 #include "aligned.hpp"
 #include "arrays.hpp"
-#include "nearest_centre.hpp"
+#include "nearest_center.hpp"
 #include "polynomial.hpp"
 #include "threads.hpp"
 
@@ -43,17 +43,17 @@ class PolynomialValues {
    public:
     // features: the column of each variable, ascending. bound_degrees (cells, functions, top + 1) and bound_rest (cells, functions, 5)
     // are those of svmfast.certificate.error_bounds.
-    PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centres,
+    PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers,
                      In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
                      std::optional<In3> bound_degrees, std::optional<In3> bound_rest)
-        : cells(centres.shape(0)), d(centres.shape(1)), p(rho.shape(0)), W(SVMFAST_DISPATCH(polynomial_lanes)),
+        : cells(centers.shape(0)), d(centers.shape(1)), p(rho.shape(0)), W(SVMFAST_DISPATCH(polynomial_lanes)),
           gamma(gamma), about_zero(about_zero),
           table(std::vector<std::int32_t>(features.data(), features.data() + features.shape(0))),
-          centres_(centres), orders_(orders), starts_(starts), coefficients_(coefficients), rho_(rho),
+          centers_(centers), orders_(orders), starts_(starts), coefficients_(coefficients), rho_(rho),
           degrees_(bound_degrees), rest_(bound_rest) {
         if (features.shape(0) != d) throw std::invalid_argument("a column for each variable is needed");
         if (orders.shape(0) != cells || orders.shape(1) != p || starts.shape(0) != cells || starts.shape(1) != p)
-            throw std::invalid_argument("orders, starts, centres and rho do not fit together");
+            throw std::invalid_argument("orders, starts, centers and rho do not fit together");
         for (std::size_t i = 0; i < cells * p; ++i) {
             const int order = orders.data()[i];
             const std::int64_t start = starts.data()[i];
@@ -66,10 +66,10 @@ class PolynomialValues {
                           rest_->shape(0) != cells || rest_->shape(1) != p || rest_->shape(2) != 5)))
             throw std::invalid_argument("the numbers of the bounds do not fit the polynomials");
         prepare_sparse();
-        if (cells > 1) router.emplace(table, centres.data(), cells, d);
+        if (cells > 1) router.emplace(table, centers.data(), cells, d);
     }
 
-    // Decision values (n, p), squared distances from the centre (n), cells (n), and bounds (n, p) or None.
+    // Decision values (n, p), squared distances from the center (n), cells (n), and bounds (n, p) or None.
     nb::tuple values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
                      Threads threads) const {
         if (bounds && !degrees_) throw std::invalid_argument("the polynomials have no bounds");
@@ -79,7 +79,7 @@ class PolynomialValues {
         std::unique_ptr<std::int32_t[]> cell(new std::int32_t[n]);
         {
             nb::gil_scoped_release release;
-            const Csr rows{indptr.data(), indices.data(), values.data()};
+            const Csr rows = csr(indptr, indices, values);
             // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache: grouped
             // by cell they are visited again, far apart.
             const std::size_t together = std::clamp<std::size_t>(96 * cells, 2048, 1 << 16);
@@ -101,7 +101,7 @@ class PolynomialValues {
         {
             nb::gil_scoped_release release;
             in_parts(n, 2048, threads, [&](std::size_t begin, std::size_t end) {
-                route({indptr.data(), indices.data(), values.data()}, begin, end, cell.get());
+                route(csr(indptr, indices, values), begin, end, cell.get());
             });
         }
         return give(std::move(cell), {n});
@@ -112,7 +112,7 @@ class PolynomialValues {
     double gamma;
     bool about_zero;
     ActiveColumns table;
-    In2<double> centres_;
+    In2<double> centers_;
     In2<std::int32_t> orders_;
     In2<std::int64_t> starts_;
     In1<double> coefficients_, rho_;
@@ -123,9 +123,9 @@ class PolynomialValues {
     std::vector<const std::size_t *> tables;
     std::vector<std::size_t> terms;                         // of each cell, and its features
     std::vector<std::size_t> begin_of_degree, most_sparse;  // most_sparse: entries up to which a cell's rows stay sparse
-    std::vector<double> centre_square;
+    std::vector<double> center_square;
 
-    std::optional<NearestCentre> router;
+    std::optional<NearestCenter> router;
 
     void read(const Csr &rows, std::size_t row, SparseRow &out) const {
         const std::size_t begin = rows.indptr[row], end = rows.indptr[row + 1];
@@ -167,8 +167,8 @@ class PolynomialValues {
             std::size_t &most = most_sparse[c];
             while (most < d && SPARSE_TERM * double(monomials_up_to(most + 1, own)) <= dense) ++most;
             double square = 0;
-            for (std::size_t f = 0; f < d; ++f) square += centres_(c, f) * centres_(c, f);
-            centre_square.push_back(square);
+            for (std::size_t f = 0; f < d; ++f) square += centers_(c, f) * centers_(c, f);
+            center_square.push_back(square);
         }
     }
 
@@ -207,7 +207,7 @@ class PolynomialValues {
         } else {
             auto bucket = [&](std::size_t row) {
                 const std::size_t c = cell[row];
-                return 2 * c + (about_zero && std::size_t(rows.indptr[row + 1] - rows.indptr[row]) <= most_sparse[c]);
+                return 2 * c + (about_zero && rows.entries(row) <= most_sparse[c]);
             };
             order.resize(n);
             for (std::size_t row = begin; row < end; ++row) ++count[bucket(row) + 1];
@@ -236,9 +236,8 @@ class PolynomialValues {
         double *out, *squared, *bound;
 
         std::size_t row(std::size_t i) const { return first + (order ? order[i] : i); }
-        std::size_t entries(std::size_t row) const { return rows.indptr[row + 1] - rows.indptr[row]; }
         // Rows of a cell are far apart: ask for the next ones early.
-        void ask_for(std::size_t i) const {
+        void prefetch(std::size_t i) const {
             if (!order || i >= n) return;
             const std::size_t at = rows.indptr[row(i)];
             __builtin_prefetch(rows.indices + at);
@@ -269,7 +268,7 @@ class PolynomialValues {
             if (!finite && !vanishes && !run.bound) throw std::overflow_error("a decision value");
             run.out[row * p + function] = finite ? value : -r;
             if (run.bound)
-                run.bound[row * p + function] = finite && run.entries(row) <= d + SPARE_ENTRIES
+                run.bound[row * p + function] = finite && run.rows.entries(row) <= d + SPARE_ENTRIES
                                                     ? bounds[i]
                                                     : std::numeric_limits<double>::infinity();
         }
@@ -281,10 +280,10 @@ class PolynomialValues {
         if (buffer.size() < d * width) buffer.resize(d * width);
         double *w = buffer.data();
         std::fill_n(w, d * width, 0.0);
-        const double *centre = centres_.data() + std::size_t(task.cell) * d;
+        const double *center = centers_.data() + std::size_t(task.cell) * d;
         double other[32] = {}, s[32], factor[32], sum[32];
         for (std::size_t r = 0; r < task.count; ++r) {
-            run.ask_for(task.begin + r + 16);
+            run.prefetch(task.begin + r + 16);
             const std::size_t row = run.row(task.begin + r);
             const std::int64_t begin = run.rows.indptr[row], end = run.rows.indptr[row + 1];
             const std::int32_t *index = run.rows.indices;
@@ -302,9 +301,9 @@ class PolynomialValues {
             }
         }
         if (about_zero)
-            SVMFAST_DISPATCH(squared_distance_block, w, centre, d, vectors, s);
+            SVMFAST_DISPATCH(squared_distance_block, w, center, d, vectors, s);
         else
-            SVMFAST_DISPATCH(shifted_block, w, centre, d, vectors, s);
+            SVMFAST_DISPATCH(shifted_block, w, center, d, vectors, s);
         for (std::size_t r = 0; r < width; ++r) s[r] += other[r];
         SVMFAST_DISPATCH(gaussian_factors, s, width, gamma, factor);
         // A sum of at most d + entries squares, each of a rounded difference.
@@ -324,23 +323,23 @@ class PolynomialValues {
         static thread_local SparseRow row;
         static thread_local std::vector<double> sums;
         if (sums.size() < 64 * p) sums.resize(64 * p);
-        const double *centre = centres_.data() + std::size_t(task.cell) * d;
-        const double own_square = centre_square[task.cell];
+        const double *center = centers_.data() + std::size_t(task.cell) * d;
+        const double own_square = center_square[task.cell];
         double s[64], below[64] = {}, above[64] = {}, factor[64];
         for (std::size_t i = 0; i < task.count; ++i) {
             const std::size_t number = run.row(task.begin + i);
-            run.ask_for(task.begin + i + 8);
+            run.prefetch(task.begin + i + 8);
             read(run.rows, number, row);
             double square = 0, product = 0;
             for (std::size_t k = 0; k < row.nnz; ++k) {
                 square += row.value[k] * row.value[k];
-                product += row.value[k] * centre[row.position[k]];
+                product += row.value[k] * center[row.position[k]];
             }
             s[i] = (square - 2 * product) + (own_square + row.other);
             // Infinity less infinity: a row that far away is not at the centre.
             s[i] = std::isnan(s[i]) ? std::numeric_limits<double>::infinity() : std::max(0.0, s[i]);
             // This form cancels, and the root of what is left would magnify it: the bound takes both ends.
-            const double error = double(run.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
+            const double error = double(run.rows.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
             below[i] = std::max(0.0, s[i] - error);
             above[i] = s[i] + error;
             for (std::size_t function = 0; function < p; ++function) {
@@ -366,7 +365,7 @@ void register_polynomial_values(nanobind::module_ &m) {
     nb::class_<PolynomialValues>(m, "PolynomialValues")
         .def(nb::init<In1<std::int32_t>, double, bool, In2<double>, In2<std::int32_t>, In2<std::int64_t>, In1<double>,
                       In1<double>, std::optional<In3>, std::optional<In3>>(),
-             "features"_a.noconvert(), "gamma"_a, "about_zero"_a, "centres"_a.noconvert(), "orders"_a.noconvert(),
+             "features"_a.noconvert(), "gamma"_a, "about_zero"_a, "centers"_a.noconvert(), "orders"_a.noconvert(),
              "starts"_a.noconvert(), "coefficients"_a.noconvert(), "rho"_a.noconvert(),
              "bound_degrees"_a.noconvert().none(), "bound_rest"_a.noconvert().none())
         .def("values", &PolynomialValues::values, "indptr"_a.noconvert(), "indices"_a.noconvert(),

@@ -44,17 +44,17 @@ std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, 
     if (errors && (errors->shape(0) != n || errors->shape(1) != s.pairs()))
         throw std::invalid_argument("one error for each value is needed");
     std::unique_ptr<double[]> out(new double[n * classes]);
-    std::unique_ptr<std::uint8_t[]> doubtful(new std::uint8_t[marks]);
+    std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[marks]);
     {
         nb::gil_scoped_release unlocked;
         parallel_for((n + BLOCK - 1) / BLOCK, threads, [&](std::size_t block, std::size_t) {
             const std::size_t first = block * BLOCK, count = std::min(BLOCK, n - first);
             SVMFAST_DISPATCH(probability_rows, s, decisions.data() + first * s.pairs(),
                              errors ? errors->data() + first * s.pairs() : nullptr, count, out.get() + first * classes,
-                             doubtful.get() + (errors ? first : 0));
+                             near_boundary.get() + (errors ? first : 0));
         });
     }
-    return {give(std::move(out), {n, classes}), give(std::move(doubtful), {marks})};
+    return {give(std::move(out), {n, classes}), give(std::move(near_boundary), {marks})};
 }
 
 }  // namespace

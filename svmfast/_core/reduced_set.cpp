@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "arrays.hpp"
+#include "math.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
@@ -128,7 +129,6 @@ class ReducedSetObjective {
     bool dense() const { return rows.dense; }
 
    private:
-    static constexpr double LOG2E = 1.4426950408889634;
     ReducedRows rows;
 
     std::size_t share_tiles(std::size_t shares) const {
@@ -171,7 +171,7 @@ class ReducedSetObjective {
         s.vectors.assign(s.padded * s.d, 0.0);
         s.init.assign(s.padded, 0.0);
         s.coef.assign(s.width * s.padded, 0.0);
-        const double factor = s.kind == KernelKind::rbf ? 2 * gamma * LOG2E : s.kind == KernelKind::linear ? 1.0 : gamma;
+        const double factor = s.kind == KernelKind::rbf ? 2 * gamma * LOG2_E : s.kind == KernelKind::linear ? 1.0 : gamma;
         each_vector(s, [&](std::size_t j, std::size_t slot) {
             double *u = s.vectors.data() + slot / s.lanes * s.d * s.lanes + slot % s.lanes;
             const double *from = vectors.data() + j * s.d;
@@ -180,7 +180,7 @@ class ReducedSetObjective {
                 norm += from[f] * from[f];
                 u[f * s.lanes] = factor * from[f];
             }
-            s.init[slot] = -gamma * LOG2E * norm;
+            s.init[slot] = -gamma * LOG2_E * norm;
             for (std::size_t q = 0; q < s.width; ++q) s.coef[q * s.padded + slot] = coef.data()[q * m + j];
         });
         return s;

@@ -32,7 +32,7 @@ class Refit {
         basis_.weight[1] = weight_positive;
         basis_.loss = static_cast<Loss>(loss);
         basis_.values.assign(basis_.columns * basis_.stride, 0.0);
-        basis_.gain.assign(basis_.stride, 2.0 * gamma * BudgetState::LOG2_E);
+        basis_.gain.assign(basis_.stride, 2.0 * gamma * LOG2_E);
         basis_.offset.assign(basis_.stride, 0.0);
         norms_.assign(basis_.vectors, 0.0);
         for (std::size_t j = 0; j < basis_.vectors; ++j) {
@@ -41,7 +41,7 @@ class Refit {
                 basis_.values[k * basis_.stride + j] = x;
                 norms_[j] += x * x;
             }
-            basis_.offset[j] = -gamma * BudgetState::LOG2_E * norms_[j];
+            basis_.offset[j] = -gamma * LOG2_E * norms_[j];
         }
     }
 

@@ -7,17 +7,11 @@
 #include <cstddef>
 #include <limits>
 
+#include "math.hpp"
+
 namespace svmfast {
 
 enum class KernelKind : int { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3 };
-
-// LIBSVM's own power, multiplication by multiplication.
-static inline double powi(double base, int times) {
-    double result = 1.0;
-    for (double square = base; times > 0; times /= 2, square *= square)
-        if (times % 2 == 1) result *= square;
-    return result;
-}
 
 struct Rounding {
     double kernel;  // of one kernel value

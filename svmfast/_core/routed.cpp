@@ -26,7 +26,7 @@ class Router {
     // children[node]: count, breadth first; centers: one row for each node but the root.
     Router(In1<std::int64_t> children, In2<double> centers) {
         const std::size_t n = children.shape(0);
-        if (n == 0 || centers.shape(0) != n - 1) throw std::invalid_argument("one centre for each node but the root");
+        if (n == 0 || centers.shape(0) != n - 1) throw std::invalid_argument("one center for each node but the root");
         tree.columns = centers.shape(1);
         std::size_t next = 1, values = 0, norms = 0;
         for (std::size_t i = 0; i < n; ++i) {
@@ -34,11 +34,11 @@ class Router {
             // Compared so that no sum can wrap around.
             if (count < 0 || static_cast<std::size_t>(count) > n - next || (count > 0 && next <= i))
                 throw std::invalid_argument("the counts of children are not those of a tree");
-            CentreTree::Node node{};
+            CenterTree::Node node{};
             node.children = count;
             node.first_child = next;
             // An only child is reached without a comparison.
-            if (count > 1) node.padded = (count + CentreTree::WIDTH - 1) / CentreTree::WIDTH * CentreTree::WIDTH;
+            if (count > 1) node.padded = (count + CenterTree::WIDTH - 1) / CenterTree::WIDTH * CenterTree::WIDTH;
             node.values = values;
             node.norms = norms;
             node.cell = count ? -1 : cells++;
@@ -50,7 +50,7 @@ class Router {
         if (next != n) throw std::invalid_argument("the counts of children are not those of a tree");
         tree.values.assign(values, 0.0);
         tree.norms.assign(norms, std::numeric_limits<double>::infinity());
-        for (const CentreTree::Node &node : tree.nodes)
+        for (const CenterTree::Node &node : tree.nodes)
             for (std::size_t j = 0; node.padded && j < node.children; ++j) {
                 const double *c = centers.data() + (node.first_child + j - 1) * tree.columns;
                 double norm = 0;
@@ -68,7 +68,7 @@ class Router {
         std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
         {
             nb::gil_scoped_release unlocked;
-            const SparseRows rows{indptr.data(), indices.data(), values.data()};
+            const Csr rows = csr(indptr, indices, values);
             in_blocks(n, threads, [&](std::size_t first, std::size_t last) {
                 SVMFAST_DISPATCH(nearest_cells, tree, rows, first, last, out.get());
             });
@@ -79,7 +79,7 @@ class Router {
     std::int32_t cells = 0;
 
    private:
-    CentreTree tree;
+    CenterTree tree;
 };
 
 // Rows ordered by cell, keeping their order within a cell: (order, start of each cell, indptr, indices, values).
@@ -168,7 +168,7 @@ class LaplacianSums {
         std::unique_ptr<double[]> out(new double[n * p.width]);
         {
             nb::gil_scoped_release unlocked;
-            const SparseRows rows{indptr.data(), indices.data(), values.data()};
+            const Csr rows = csr(indptr, indices, values);
             in_blocks(n, threads, [&](std::size_t first, std::size_t last) {
                 SVMFAST_DISPATCH(laplacian_decisions, p, rows, first, last, out.get());
             });

@@ -6,13 +6,14 @@
 
 #include "active_columns.hpp"
 #include "aligned.hpp"
+#include "csr.hpp"
 #include "dispatch.hpp"
 
 namespace svmfast {
 
-// A tree of centres in breadth-first order; node 0 is the root and has no centre. The children of a node lie
-// feature-major and padded to `WIDTH`, so that one vector holds one feature of several centres.
-struct CentreTree {
+// A tree of centers in breadth-first order; node 0 is the root and has no center. The children of a node lie
+// feature-major and padded to `WIDTH`, so that one vector holds one feature of several centers.
+struct CenterTree {
     static constexpr std::size_t WIDTH = 16;
     struct Node {
         std::size_t children, first_child;  // count, number of the first
@@ -22,7 +23,7 @@ struct CentreTree {
     std::size_t columns;
     std::vector<Node> nodes;
     Aligned<double> values;  // [node][column][padded]
-    Aligned<double> norms;   // [node][padded]: ||centre||^2, infinite in the padding
+    Aligned<double> norms;   // [node][padded]: ||center||^2, infinite in the padding
 };
 
 // Rows of vectors under the Laplacian kernel exp(-gamma ||x - z||_1), in panels like those of decision.hpp. Where few of
@@ -41,19 +42,13 @@ struct L1Panels {
     std::size_t panels() const { return (n + lanes - 1) / lanes; }
 };
 
-struct SparseRows {
-    const std::int64_t *indptr;
-    const std::int32_t *indices;
-    const double *values;
-};
-
 }  // namespace svmfast
 
 // Cells of the rows [first, last) -> out[row].
-SVMFAST_DECLARE(void nearest_cells(const CentreTree &, const SparseRows &, std::size_t first, std::size_t last,
+SVMFAST_DECLARE(void nearest_cells(const CenterTree &, const Csr &, std::size_t first, std::size_t last,
                                    std::int32_t *out))
 // Decision values of the rows [first, last) -> out[row][width]. Columns that no vector has add the same to all distances.
-SVMFAST_DECLARE(void laplacian_decisions(const L1Panels &, const SparseRows &, std::size_t first, std::size_t last,
+SVMFAST_DECLARE(void laplacian_decisions(const L1Panels &, const Csr &, std::size_t first, std::size_t last,
                                          double *out))
 // Kernel values of the dense rows [first, last) of x -> out[row][n].
 SVMFAST_DECLARE(void laplacian_values(const L1Panels &, const double *x, std::size_t first, std::size_t last,

@@ -108,8 +108,8 @@ inline TwoNumbers two_numbers(const char *end1, std::size_t n1, const char *end2
 
 }  // namespace
 
-// Makes three places from next_ on known, unless the text ends before: a token looks two ahead.
-void PlainReader::look_ahead() {
+// Makes three places from next_ on known, unless the text ends before: a token needs the two behind it.
+void PlainReader::prefetch_places() {
     while (count_ - next_ < 3 && indexed_ != end_) {
         const std::size_t left = count_ - next_;
         const char *const base = left ? base_ + place_[next_] : indexed_;
@@ -153,7 +153,7 @@ void PlainReader::index_stretch() {
 
 // Reads the line at cursor.p, whose places begin at next_. False: it is not plain, and only unused room has changed.
 bool PlainReader::read_row(Cursor &cursor) {
-    look_ahead();
+    prefetch_places();
     std::int32_t *index_out = cursor.index;
     double *value_out = cursor.value;
     std::int64_t last = least_ - 1;
@@ -164,7 +164,7 @@ bool PlainReader::read_row(Cursor &cursor) {
     while (*mark == ' ' || *mark == '\t') {
         if (__builtin_expect(place > last_safe, 0)) {
             next_ = static_cast<std::size_t>(place - place_.get());
-            look_ahead();
+            prefetch_places();
             base = base_, place = place_.get() + next_, last_safe = place_.get() + last_safe_;
             mark = base + *place;
         }

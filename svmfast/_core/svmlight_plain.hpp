@@ -37,7 +37,7 @@ class PlainReader {
     static constexpr std::ptrdiff_t stretch = 1 << 14;  // characters indexed at a time: their places stay in the cache
     static constexpr std::size_t room = stretch + 64;   // and some left over, and some written ahead of the count
 
-    void look_ahead();
+    void prefetch_places();
     void index_stretch();
     bool read_row(Cursor &cursor);
 

@@ -25,7 +25,7 @@ inline TrainingRows training_rows(const In1<std::int64_t> &indptr, const In1<std
             if (indices.data()[p] < 0 || static_cast<std::size_t>(indices.data()[p]) >= columns)
                 throw std::invalid_argument("a column is out of range");
     }
-    return {indptr.data(), indices.data(), values.data(), norms.data(), targets.data()};
+    return {csr(indptr, indices, values), norms.data(), targets.data()};
 }
 
 }  // namespace svmfast

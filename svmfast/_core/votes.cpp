@@ -1,4 +1,4 @@
-// LIBSVM's votes where some signs are in doubt: for every class the fewest, the most and the present votes.
+// LIBSVM's votes where some signs are open: for every class the fewest, the most and the present votes.
 #include <stdexcept>
 
 #include "arrays.hpp"

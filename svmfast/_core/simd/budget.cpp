@@ -29,7 +29,7 @@ std::size_t active_octets(const BudgetState &s) {
 double kernel_row(BudgetState &s, const std::int32_t *columns, const double *values, std::size_t nnz, double norm) {
     const std::size_t octets = active_octets(s);
     dot_row(octets, s.vectors.data(), s.stride, columns, values, nnz, s.raw.data());
-    const vd row_offset = broadcast(s.gamma * BudgetState::LOG2_E * norm);
+    const vd row_offset = broadcast(s.gamma * LOG2_E * norm);
     const double *const raw = s.raw.data(), *const gain = s.gain.data(), *const offset = s.offset.data();
     const double *const coef = s.coef.data();
     double *const log_kernels = s.log_kernel.data(), *const kernels = s.kernel.data();
@@ -223,7 +223,7 @@ double maintain(BudgetState &s, std::size_t fresh) {
 void budget_steps(BudgetState &s, const TrainingRows &rows, const std::int64_t *order, std::size_t count) {
     Pulse pulse;
     for (std::size_t n = 0; n < count; ++n) {
-        // Rows are met in random order; what the machine cannot foresee is fetched ahead.
+        // Rows are met in random order; what the processor cannot foresee is prefetched.
         if (n + 16 < count) {
             const std::int64_t far = order[n + 16], next = rows.indptr[order[n + 4]];
             __builtin_prefetch(rows.indptr + far);

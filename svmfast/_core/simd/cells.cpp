@@ -7,17 +7,17 @@
 #include <limits>
 
 #include "interrupt.hpp"
+#include "math.hpp"
 #include "rounding.hpp"
 #include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr double LOG2E = 1.4426950408889634;
 constexpr std::size_t PREDICT_VECTORS = 2, PREDICT_ROWS = PREDICT_VECTORS * W;
 constexpr std::size_t FIT_ROWS = 8 * W;
 constexpr std::size_t L = CELL_PANEL;
-// Entry by entry pays where a tile's rows have less than this share of all columns.
+// Entry by entry is faster where a tile's rows have less than this share of all columns.
 constexpr double SPARSE_SHARE = 0.35;
 
 // c[i][v] += sum_k a[i * ai + k * ak] b[k * ldb + v W], for i < M and v < V: all of c in registers.
@@ -96,7 +96,7 @@ struct Tile {
     }
 
     // The rows order[0 .. count) with their columns numbered as the cell's features; columns that it lacks are left out.
-    CellRows among(const ActiveColumns &columns, const CellRows &rows, const std::int64_t *order, std::size_t count) {
+    Csr among(const ActiveColumns &columns, const Csr &rows, const std::int64_t *order, std::size_t count) {
         position.clear(), value.clear();
         for (std::size_t r = 0; r < count; ++r) {
             for (std::int64_t i = rows.indptr[order[r]]; i < rows.indptr[order[r] + 1]; ++i) {
@@ -119,7 +119,7 @@ inline double lane_fma(double a, double b, double c) {
 #endif
 }
 
-void listed_exponents(const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count, double *out) {
+void listed_exponents(const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count, double *out) {
     for (std::size_t r = 0; r < count; ++r) {
         for (std::size_t j = 0; j < cell.m; ++j) out[j * PREDICT_ROWS + r] = cell.init[j];
         for (std::int64_t i = rows.indptr[order[r]]; i < rows.indptr[order[r] + 1]; ++i) {
@@ -134,7 +134,7 @@ void listed_exponents(const Cell &cell, const CellRows &rows, const std::int64_t
     }
 }
 
-void sparse_exponents(const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count, double *out) {
+void sparse_exponents(const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count, double *out) {
     const std::size_t stride = (cell.m + CELL_OCTET - 1) / CELL_OCTET * CELL_OCTET;
     constexpr std::size_t N = CELL_OCTET / W;
     for (std::size_t r = 0; r < count; ++r) {
@@ -161,7 +161,7 @@ void sparse_exponents(const Cell &cell, const CellRows &rows, const std::int64_t
     }
 }
 
-void dense_exponents(const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count,
+void dense_exponents(const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count,
                      std::size_t vectors, Aligned<double> &across, double *out) {
     const std::size_t d = cell.features.size();
     std::fill_n(across.begin(), d * PREDICT_ROWS, 0.0);
@@ -176,7 +176,7 @@ void dense_exponents(const Cell &cell, const CellRows &rows, const std::int64_t 
 
 // Pseudo landmarks by the triangle inequality: from the exponents at x[0 .. m), before they become kernel values.
 void triangle(const Cell &cell, std::size_t vectors, double *x) {
-    const double scale = -1 / (cell.gamma * LOG2E), back = -cell.gamma * LOG2E;
+    const double scale = -1 / (cell.gamma * LOG2_E), back = -cell.gamma * LOG2_E;
     for (std::size_t v = 0; v < vectors; ++v) {
         double *at = x + v * W;
         // Distances take the place of the exponents for a while.
@@ -220,8 +220,8 @@ void decide_pairs(const Cells &e, const Cell &cell, std::size_t vectors, const d
 }
 
 // Marks the tile's rows where a value lies within rounding of zero, as the exact sums do (simd/decision.cpp).
-void doubt(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *which, std::size_t count,
-           const double *squared_norm, const double *f, std::uint8_t *doubtful) {
+void mark_near_boundary(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_t *which, std::size_t count,
+           const double *squared_norm, const double *f, std::uint8_t *near_boundary) {
     Rounding error[PREDICT_ROWS] = {};
     double per_coef[PREDICT_ROWS] = {}, fixed[PREDICT_ROWS] = {};
     for (std::size_t r = 0; r < count; ++r) {
@@ -236,16 +236,16 @@ void doubt(const Cells &e, const Cell &cell, const CellRows &rows, const std::in
         for (std::size_t p = 0; p < e.functions; ++p) {
             if (cell.coef_l1[p] == 0) continue;  // a constant, the same in any order
             const vd bound = load(per_coef + at) * cell.coef_l1[p] + (load(fixed + at) + error[0].rho * std::fabs(cell.rho[p]));
-            // Not "below the bound": a nan is in doubt.
+            // Not "below the bound": a nan counts as near.
             any |= ~(vi)(absolute(load(f + p * PREDICT_ROWS + at)) > bound);
         }
         store(unsure + at, any ? broadcast(1.0) : vd{});
     }
-    for (std::size_t r = 0; r < count; ++r) doubtful[which[r]] = !error[r].small() || unsure[r] != 0;
+    for (std::size_t r = 0; r < count; ++r) near_boundary[which[r]] = !error[r].small() || unsure[r] != 0;
 }
 
-void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::int64_t *order, std::size_t count, Tile &t,
-            double *out, std::uint8_t *doubtful) {
+void decide(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count, Tile &t,
+            double *out, std::uint8_t *near_boundary) {
     double *x = t.features.data(), *f = t.sums.data();
     for (std::size_t first = 0; first < count; first += PREDICT_ROWS) {
         const std::size_t here = std::min(PREDICT_ROWS, count - first);
@@ -260,10 +260,10 @@ void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::i
                 entries += end - begin;
                 for (std::int64_t i = begin; i < end; ++i) norm[r] += rows.values[i] * rows.values[i];
                 squared_norm[r] = norm[r];
-                norm[r] *= -cell.gamma * LOG2E;
+                norm[r] *= -cell.gamma * LOG2_E;
             }
             const bool as_they_are = cell.features.plain();
-            const CellRows mine = as_they_are ? rows : t.among(cell.features, rows, which, here);
+            const Csr mine = as_they_are ? rows : t.among(cell.features, rows, which, here);
             const std::int64_t *at = as_they_are ? which : t.own_order.data();
             if (cell.listed || entries < SPARSE_SHARE * cell.features.size() * here) {
                 if (here < vectors * W)
@@ -297,7 +297,7 @@ void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::i
                 }
             if (e.groups) {
                 decide_pairs(e, cell, vectors, x, f);
-                doubt(e, cell, rows, which, here, squared_norm, f, doubtful);
+                mark_near_boundary(e, cell, rows, which, here, squared_norm, f, near_boundary);
                 for (std::size_t r = 0; r < here; ++r)
                     for (std::size_t p = 0; p < e.functions; ++p)
                         out[which[r] * e.functions + p] = f[p * PREDICT_ROWS + r];
@@ -320,11 +320,11 @@ void decide(const Cells &e, const Cell &cell, const CellRows &rows, const std::i
 
 }  // namespace
 
-void cell_decisions(const Cells &e, const CellRows &rows, const std::int64_t *order, const std::int64_t *start,
-                    double *out, std::uint8_t *doubtful) {
+void cell_decisions(const Cells &e, const Csr &rows, const std::int64_t *order, const std::int64_t *start,
+                    double *out, std::uint8_t *near_boundary) {
     Tile t(e);
     for (std::size_t c = 0; c < e.cells.size(); ++c)
-        if (start[c] < start[c + 1]) decide(e, e.cells[c], rows, order + start[c], start[c + 1] - start[c], t, out, doubtful);
+        if (start[c] < start[c + 1]) decide(e, e.cells[c], rows, order + start[c], start[c + 1] - start[c], t, out, near_boundary);
 }
 
 std::size_t cell_fit_rows() { return FIT_ROWS; }
@@ -347,7 +347,7 @@ double losses(const FitRows &rows, std::size_t tile, double *f) {
             for (std::size_t p = 0; p < rows.functions; ++p) {
                 const vd value = load(f + p * FIT_ROWS + at) - top;
                 own = fma(value, maximum(load(target + p * FIT_ROWS + at), vd{}), own);
-                const vd e = exp2(value * LOG2E);
+                const vd e = exp2(value * LOG2_E);
                 sum += e;
                 store(f + p * FIT_ROWS + at, e);
             }
@@ -385,7 +385,7 @@ void cell_fit(const FitRows &rows, const FitPoint &s, std::size_t first, std::si
     const std::size_t width = s.m + s.pseudo, P = rows.functions;
     Aligned<double> exponent(s.m * FIT_ROWS), x(width * FIT_ROWS), f(P * FIT_ROWS), back(width * FIT_ROWS),
         turned(FIT_ROWS * rows.padded_functions);
-    const double per_gamma = 1 / (s.gamma * LOG2E);
+    const double per_gamma = 1 / (s.gamma * LOG2_E);
     Pulse pulse;
     for (std::size_t tile = first; tile < last; ++tile) {
         pulse.spent(3 * FIT_ROWS * width * (rows.d + P + 1));
@@ -393,7 +393,7 @@ void cell_fit(const FitRows &rows, const FitPoint &s, std::size_t first, std::si
         for (std::size_t j = 0; j < s.m; ++j)
             for (std::size_t v = 0; v < V; ++v)
                 store(exponent.data() + j * FIT_ROWS + v * W,
-                      broadcast(s.init[j]) - s.gamma * LOG2E * load(norm + v * W));
+                      broadcast(s.init[j]) - s.gamma * LOG2_E * load(norm + v * W));
         const double *across = rows.across.data() + tile * rows.d * FIT_ROWS;
         product(s.m, V, exponent.data(), FIT_ROWS, s.scaled.data(), rows.d, across, FIT_ROWS, rows.d);
         for (std::size_t i = 0; i < s.m * FIT_ROWS; i += W) {

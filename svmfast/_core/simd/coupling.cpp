@@ -268,7 +268,7 @@ void pairwise_rows(const Sigmoids &s, const double *decisions, std::size_t rows,
 }
 
 void probability_rows(const Sigmoids &s, const double *decisions, const double *errors, std::size_t rows, double *out,
-                      std::uint8_t *doubtful) {
+                      std::uint8_t *near_boundary) {
     const std::size_t pairs = s.pairs(), k = s.classes;
     Aligned<double> r(2 * pairs);
     double *const dr = r.data() + pairs;
@@ -280,13 +280,13 @@ void probability_rows(const Sigmoids &s, const double *decisions, const double *
             dr[p] = sigmoid_error(f[p], errors[i * pairs + p], s.a[p], s.b[p], r[p]);
         if (k == 2) {
             const bool sure = two_classes(r[0], errors ? dr[0] : HUGE_VAL, out + 2 * i);
-            if (errors) doubtful[i] = !sure;
+            if (errors) near_boundary[i] = !sure;
             continue;
         }
         coupling.set(r.data(), errors ? dr : nullptr);
         const bool bounded = errors ? coupling.run<true>() : coupling.run<false>();
         std::copy_n(coupling.estimates(), k, out + i * k);
-        if (errors) doubtful[i] = !(bounded && certain(coupling.estimates(), coupling.uncertainty(), k));
+        if (errors) near_boundary[i] = !(bounded && certain(coupling.estimates(), coupling.uncertainty(), k));
     }
 }
 

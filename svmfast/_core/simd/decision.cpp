@@ -5,7 +5,7 @@
 //   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
 //   sparse   one row x NV vectors, the row's features only, panel by panel so that a panel stays in the L1 cache;
 //   scatter  for wide, very sparse models: the model's columns of the row's features.
-// and a fourth, in reference.cpp, that follows LIBSVM operation by operation.
+// and a fourth, in libsvm_order.cpp, that follows LIBSVM operation by operation.
 #include "decision.hpp"
 
 #include <algorithm>
@@ -19,22 +19,12 @@ namespace svmfast::SVMFAST_ISA {
 namespace {
 
 constexpr std::size_t ROWS = W == 8 ? 8 : 4;     // rows per dense tile: ROWS * NV accumulators fill the registers
-constexpr double LOG2E = 1.4426950408889634;
 // A dense feature costs NV multiply-adds at two a cycle; a sparse one also its broadcast and its index. Measured break-even.
 constexpr double SPARSE_COST = 1.7;
-// Share of the support vectors below which it pays to leave classes out (measured).
+// Share of the support vectors below which leaving classes out is faster (measured).
 constexpr double SOME_CLASSES = 0.6;
 constexpr std::size_t L1_FEATURES = 24576 / (LANES * 8);  // features of a panel that stay in L1
 constexpr std::size_t L2_BYTES = 256 * 1024;
-
-using svmfast::powi;
-
-vd powi(vd base, int times) {
-    vd result = broadcast(1.0);
-    for (vd square = base; times > 0; times /= 2, square *= square)
-        if (times % 2 == 1) result *= square;
-    return result;
-}
 
 // The kernel function of a finished sum. For rbf the sum is already the exponent of two.
 template <KernelKind kind>
@@ -307,20 +297,20 @@ void kernel_sums(const Block &b, const RowBlock &rows) {
 
 std::size_t decision_lanes() { return LANES; }
 
-std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool reference, const std::uint8_t *wanted,
+std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm_order, const std::uint8_t *wanted,
                            double *out, double *errors) {
-    if (errors && reference) std::fill_n(errors, rows.count * e.functions, 0.0);
-    std::vector<std::uint32_t> doubtful;
-    if (reference) {
-        for (std::size_t r = 0; r < rows.count; ++r) doubtful.push_back(static_cast<std::uint32_t>(r));
+    if (errors && libsvm_order) std::fill_n(errors, rows.count * e.functions, 0.0);
+    std::vector<std::uint32_t> near_boundary;
+    if (libsvm_order) {
+        for (std::size_t r = 0; r < rows.count; ++r) near_boundary.push_back(static_cast<std::uint32_t>(r));
     } else {
-        const double scale = e.kind == KernelKind::rbf      ? 2 * e.gamma * LOG2E
+        const double scale = e.kind == KernelKind::rbf      ? 2 * e.gamma * LOG2_E
                              : e.kind == KernelKind::linear ? 1.0
                                                             : e.gamma;
         const MappedRows mapped(e, rows, scale);
         std::vector<double> offset(rows.count);
         for (std::size_t r = 0; r < rows.count; ++r)
-            offset[r] = e.kind == KernelKind::rbf ? -e.gamma * LOG2E * mapped.squared_norm[r] : e.coef0;
+            offset[r] = e.kind == KernelKind::rbf ? -e.gamma * LOG2_E * mapped.squared_norm[r] : e.coef0;
         std::vector<double> sums(e.collapsed ? 0 : rows.count * e.groups * e.width, 0.0);
         std::vector<std::uint8_t> needed(wanted ? rows.count * e.groups : 0, 0);
         for (std::size_t r = 0; wanted && r < rows.count; ++r)
@@ -367,7 +357,7 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
             for (std::size_t p = 0; p < e.functions; ++p)
                 sure &= (wanted && !wanted[r * e.functions + p]) ||
                         std::fabs(row_out[p]) > error.of(e.coef_l1[p], e.rho[p]);
-            if (!sure) doubtful.push_back(static_cast<std::uint32_t>(r));
+            if (!sure) near_boundary.push_back(static_cast<std::uint32_t>(r));
             if (!errors) continue;
             each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
                 double bound = error.of(e.coef_l1[p], e.rho[p]);
@@ -381,8 +371,8 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool refere
             });
         }
     }
-    reference_rows(e, rows, doubtful.data(), doubtful.size(), out);
-    return doubtful.size();
+    libsvm_order_rows(e, rows, near_boundary.data(), near_boundary.size(), out);
+    return near_boundary.size();
 }
 
 }  // namespace svmfast::SVMFAST_ISA

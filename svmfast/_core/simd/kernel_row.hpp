@@ -17,8 +17,6 @@ inline vd minimum(vd a, vd b) {
 #endif
 }
 
-constexpr double LOG2_E = 1.4426950408889634;
-
 template <std::size_t N>
 inline void dot_tile(const double *vectors, std::size_t stride, const std::int32_t *columns, const double *values,
                      std::size_t nnz, double *out) {

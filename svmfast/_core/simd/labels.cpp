@@ -30,7 +30,7 @@ double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<double>(ter
 
 // What is known of a row before it meets the support vectors.
 struct RowFacts {
-    double norm = 0;         // ||z - centre||
+    double norm = 0;         // ||z - center||
     double entries = 0;      // stored in the row
     std::size_t terms = 0;   // of its dot products
     bool sparse = false;
@@ -48,7 +48,7 @@ struct Block {
     std::int64_t end(std::size_t r) const { return rows.indptr[rows.first + r + 1]; }
 };
 
-// ||z - centre|| of a row, with the features that no support vector has; counts those that one has.
+// ||z - center|| of a row, with the features that no support vector has; counts those that one has.
 RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end) {
     const std::size_t d = s.e.active.size();
     RowFacts facts;
@@ -57,17 +57,17 @@ RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t begin, 
     for (std::int64_t k = begin; k < end; ++k) {
         const std::int32_t at = s.e.position(rows.indices[k]);
         double value = rows.values[k];
-        if (at >= 0 && s.centred) {
-            for (; next < static_cast<std::size_t>(at); ++next) squares += s.centre[next] * s.centre[next];
-            value -= s.centre[next++];
+        if (at >= 0 && s.centered) {
+            for (; next < static_cast<std::size_t>(at); ++next) squares += s.center[next] * s.center[next];
+            value -= s.center[next++];
         }
         known += at >= 0 && value != 0;
         squares += value * value;
     }
-    for (; s.centred && next < d; ++next) squares += s.centre[next] * s.centre[next];
+    for (; s.centered && next < d; ++next) squares += s.center[next] * s.center[next];
     facts.norm = std::sqrt(squares);
     facts.entries = static_cast<double>(end - begin);
-    facts.sparse = !s.centred && static_cast<double>(known) * SPARSE_COST < static_cast<double>(d);
+    facts.sparse = !s.centered && static_cast<double>(known) * SPARSE_COST < static_cast<double>(d);
     facts.terms = facts.sparse ? known : d;
     return facts;
 }
@@ -79,13 +79,13 @@ bool in_range(const SinglePack &s, const RowFacts &facts) {
     return s.exponent * far * far * dot_error(facts.terms) < LARGEST_EXPONENT_ERROR;
 }
 
-// z - centre in the model's columns.
-void centred_row(const Block &b, std::size_t r, double *z) {
+// z - center in the model's columns.
+void centered_row(const Block &b, std::size_t r, double *z) {
     const SinglePack &s = b.s;
-    for (std::size_t f = 0; f < s.e.active.size(); ++f) z[f] = s.centred ? -s.centre[f] : 0.0;
+    for (std::size_t f = 0; f < s.e.active.size(); ++f) z[f] = s.centered ? -s.center[f] : 0.0;
     for (std::int64_t k = b.begin(r); k < b.end(r); ++k) {
         const std::int32_t at = s.e.position(b.rows.indices[k]);
-        if (at >= 0) z[at] = b.rows.values[k] - (s.centred ? s.centre[at] : 0.0);
+        if (at >= 0) z[at] = b.rows.values[k] - (s.centered ? s.center[at] : 0.0);
     }
 }
 
@@ -101,9 +101,9 @@ double head_value(const Head &head, const double *z, std::size_t d) {
 }
 
 // Decides a row's label from its sums and the bound of their error.
-class Judge {
+class LabelDecider {
    public:
-    Judge(const Block &b, const SingleSums &sums)
+    LabelDecider(const Block &b, const SingleSums &sums)
         : s(b.s), b(b), sums(sums), least(s.e.groups), open(s.e.groups), order(s.e.groups),
           columns(s.pairs ? s.e.groups * s.e.width : 0), known(columns.size()) {}
 
@@ -249,7 +249,7 @@ class Judge {
 
 // The rows dense[from ..) in tiles of R, as many as there are whole ones; returns the first that is left.
 template <class Function, std::size_t R>
-std::size_t dense_tiles(const Block &b, std::size_t from, SingleSums &sums, Judge &judge) {
+std::size_t dense_tiles(const Block &b, std::size_t from, SingleSums &sums, LabelDecider &decider) {
     const SinglePack &s = b.s;
     const std::size_t d = s.e.active.size(), tiles = (b.dense.size() - from) / R;
     if (!tiles) return from;
@@ -259,7 +259,7 @@ std::size_t dense_tiles(const Block &b, std::size_t from, SingleSums &sums, Judg
     const double scale = (s.head ? 2 * s.e.gamma : 2 * s.exponent) / s.value_scale;
     for (std::size_t i = 0; i < tiles * R; ++i) {
         const std::size_t r = b.dense[from + i];
-        centred_row(b, r, z.data());
+        centered_row(b, r, z.data());
         float *column = packed.data() + (i / R) * d * R + i % R;
         for (std::size_t f = 0; f < d; ++f) column[f * R] = static_cast<float>(z[f] * scale);
         offset[i] = s.head ? 0.0f : static_cast<float>(-s.exponent * b.facts[r].norm * b.facts[r].norm);
@@ -284,17 +284,17 @@ std::size_t dense_tiles(const Block &b, std::size_t from, SingleSums &sums, Judg
             classes(t, t + 1);
             for (std::size_t r = 0; r < R; ++r) {
                 const std::size_t row = b.dense[from + t * R + r];
-                b.out[row] = judge.of_pairs(row, sums.kernel.data() + r * sums.stride);
+                b.out[row] = decider.of_pairs(row, sums.kernel.data() + r * sums.stride);
             }
         }
     } else {
         classes(0, tiles);
-        for (std::size_t i = 0; i < tiles * R; ++i) b.out[b.dense[from + i]] = judge.of_one(b.dense[from + i], head[i]);
+        for (std::size_t i = 0; i < tiles * R; ++i) b.out[b.dense[from + i]] = decider.of_one(b.dense[from + i], head[i]);
     }
     return from + tiles * R;
 }
 
-void sparse_rows(const Block &b, SingleSums &sums, Judge &judge) {
+void sparse_rows(const Block &b, SingleSums &sums, LabelDecider &decider) {
     const SinglePack &s = b.s;
     const double scale = 2 * s.exponent / s.value_scale;
     std::vector<std::int32_t> position;
@@ -322,7 +322,7 @@ void sparse_rows(const Block &b, SingleSums &sums, Judge &judge) {
         for (std::size_t g = 0; g < s.e.groups; ++g) sparse_class(s, sums, rows, g, acc, partial);
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t r = rows[i].row;
-            b.out[r] = s.pairs ? judge.of_pairs(r, sums.kernel.data() + i * sums.stride) : judge.of_one(r, 0);
+            b.out[r] = s.pairs ? decider.of_pairs(r, sums.kernel.data() + i * sums.stride) : decider.of_one(r, 0);
         }
     }
 }
@@ -343,15 +343,15 @@ std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_
         if (in_range(s, b.facts[r])) (b.facts[r].sparse ? b.sparse : b.dense).push_back(static_cast<std::uint32_t>(r));
     }
     SingleSums sums(s, rows.count);
-    Judge judge(b, sums);
+    LabelDecider decider(b, sums);
     auto dense = [&](auto function) {
         using Function = decltype(function);
-        std::size_t done = dense_tiles<Function, SINGLE_ROWS>(b, 0, sums, judge);
-        done = dense_tiles<Function, 3>(b, done, sums, judge);
-        dense_tiles<Function, 1>(b, done, sums, judge);
+        std::size_t done = dense_tiles<Function, SINGLE_ROWS>(b, 0, sums, decider);
+        done = dense_tiles<Function, 3>(b, done, sums, decider);
+        dense_tiles<Function, 1>(b, done, sums, decider);
     };
     if (s.head) dense(Remainder{}); else dense(Gaussian{});
-    sparse_rows(b, sums, judge);
+    sparse_rows(b, sums, decider);
     return static_cast<std::size_t>(std::count(out, out + rows.count, -1));
 }
 

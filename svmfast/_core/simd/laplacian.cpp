@@ -3,13 +3,13 @@
 #include <vector>
 
 #include "interrupt.hpp"
+#include "math.hpp"
 #include "routed.hpp"
 #include "simd/panel.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr double LOG2E = 1.4426950408889634;
 constexpr std::size_t ROWS = 4;
 
 inline vd absolute(vd v) { return maximum(v, -v); }
@@ -31,7 +31,7 @@ inline void kernel_panel(const L1Panels &p, std::size_t panel, const double *con
             SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) sum[r][v] += absolute(xf - z[v]);
         }
     }
-    const vd scale = broadcast(-p.gamma * LOG2E);
+    const vd scale = broadcast(-p.gamma * LOG2_E);
     for (std::size_t r = 0; r < count; ++r)
         for (std::size_t v = 0; v < NV; ++v) store(out[r] + v * W, exp2(scale * sum[r][v]));
 }
@@ -46,7 +46,7 @@ struct ListedRow {
     explicit ListedRow(const L1Panels &p) : place(p.listed ? p.columns : 0, -1) {}
 
     // Takes the row's entries; returns what columns that no vector has add to its distances.
-    double read(const L1Panels &p, const SparseRows &rows, std::size_t row) {
+    double read(const L1Panels &p, const Csr &rows, std::size_t row) {
         for (const std::int32_t f : column) place[f] = -1;
         column.clear(), value.clear(), size.clear();
         double beyond = 0;
@@ -83,7 +83,7 @@ struct ListedRow {
             }
             distance[i - number * LANES] = common + horizontal_sum(rest);
         }
-        const vd scale = broadcast(-p.gamma * LOG2E);
+        const vd scale = broadcast(-p.gamma * LOG2_E);
         for (std::size_t v = 0; v < NV; ++v) store(out + v * W, exp2(scale * load(distance + v * W)));
     }
 };
@@ -110,7 +110,7 @@ void laplacian_values(const L1Panels &p, const double *x, std::size_t first, std
     }
 }
 
-void laplacian_decisions(const L1Panels &p, const SparseRows &rows, std::size_t first, std::size_t last, double *out) {
+void laplacian_decisions(const L1Panels &p, const Csr &rows, std::size_t first, std::size_t last, double *out) {
     double k[ROWS][LANES];
     static_assert(ROWS == 4);
     std::vector<double> dense(p.listed ? 0 : ROWS * p.columns);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "interrupt.hpp"
+#include "math.hpp"
 #include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -211,12 +212,12 @@ void polynomial_block(const double *w, std::size_t d, int order, const double *c
         block<1>(w, d, order, coefficients, out);
 }
 
-void squared_distance_block(const double *w, const double *centre, std::size_t d, std::size_t vectors,
+void squared_distance_block(const double *w, const double *center, std::size_t d, std::size_t vectors,
                             double *sums) {
     for (std::size_t r = 0; r < vectors; ++r) {
         vd sum = {};
         for (std::size_t f = 0; f < d; ++f) {
-            const vd difference = load(w + (f * vectors + r) * W) - (centre ? centre[f] : 0.0);
+            const vd difference = load(w + (f * vectors + r) * W) - (center ? center[f] : 0.0);
             sum = fma(difference, difference, sum);
         }
         store(sums + r * W, sum);
@@ -224,7 +225,7 @@ void squared_distance_block(const double *w, const double *centre, std::size_t d
 }
 
 void gaussian_factors(const double *s, std::size_t n, double gamma, double *factors) {
-    const double scale = -gamma * 0x1.71547652b82fep+0;  // log2(e)
+    const double scale = -gamma * LOG2_E;
     std::size_t i = 0;
     for (; i + W <= n; i += W) store(factors + i, exp2(load(s + i) * scale));
     if (i < n) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "math.hpp"
 #include "polynomial.hpp"
 #include "simd/vec.hpp"
 
@@ -85,9 +86,9 @@ inline vf everywhere(float x) {
 #endif
 }
 
-// Scores of V vectors of centres; returns the sum of |value| on the way, which costs nothing beside the products.
+// Scores of V vectors of centers; returns the sum of |value| on the way, which costs nothing beside the products.
 template <std::size_t V>
-inline float score_tile(const Row &row, const float *centres, const float *offsets, std::size_t padded, float *scores,
+inline float score_tile(const Row &row, const float *centers, const float *offsets, std::size_t padded, float *scores,
                         vf &least) {
     vf score[V];
     SVMFAST_UNROLL
@@ -96,7 +97,7 @@ inline float score_tile(const Row &row, const float *centres, const float *offse
     for (std::size_t k = 0; k < row.nnz; ++k) {
         const vf z = everywhere(row.value[k]);
         length += std::fabs(row.value[k]);
-        const float *line = centres + std::size_t(row.position[k]) * padded;
+        const float *line = centers + std::size_t(row.position[k]) * padded;
         SVMFAST_UNROLL
         for (std::size_t v = 0; v < V; ++v) score[v] = multiply_add(z, load_floats(line + v * F), score[v]);
     }
@@ -114,19 +115,19 @@ inline float score_tile(const Row &row, const float *centres, const float *offse
 constexpr std::size_t TILE = 12;  // vectors of scores that stay in registers, also with sixteen of them
 
 template <std::size_t V>
-inline float score_rest(std::size_t vectors, const Row &row, const float *centres, const float *offsets,
+inline float score_rest(std::size_t vectors, const Row &row, const float *centers, const float *offsets,
                         std::size_t padded, float *scores, vf &least) {
     if constexpr (V > 0) {
-        if (vectors == V) return score_tile<V>(row, centres, offsets, padded, scores, least);
-        return score_rest<V - 1>(vectors, row, centres, offsets, padded, scores, least);
+        if (vectors == V) return score_tile<V>(row, centers, offsets, padded, scores, least);
+        return score_rest<V - 1>(vectors, row, centers, offsets, padded, scores, least);
     }
     return 0;
 }
 
 }  // namespace
 
-void nearest_centres(const std::int32_t *position, const float *value, const std::int64_t *start, std::size_t n,
-                     const float *centres, const float *offsets, std::size_t padded, float largest_offset,
+void nearest_centers(const std::int32_t *position, const float *value, const std::int64_t *start, std::size_t n,
+                     const float *centers, const float *offsets, std::size_t padded, float largest_offset,
                      float largest_entry, float *scores, std::int32_t *cell) {
     for (std::size_t i = 0; i < n; ++i) {
         const Row row{position + start[i], value + start[i], std::size_t(start[i + 1] - start[i])};
@@ -134,9 +135,9 @@ void nearest_centres(const std::int32_t *position, const float *value, const std
         float length = 0;
         std::size_t c = 0;
         for (; c + TILE * F <= padded; c += TILE * F)
-            length = score_tile<TILE>(row, centres + c, offsets + c, padded, scores + c, least);
+            length = score_tile<TILE>(row, centers + c, offsets + c, padded, scores + c, least);
         if (c < padded)
-            length = score_rest<TILE - 1>((padded - c) / F, row, centres + c, offsets + c, padded, scores + c, least);
+            length = score_rest<TILE - 1>((padded - c) / F, row, centers + c, offsets + c, padded, scores + c, least);
         // Twice the error of a sum of so many terms, each rounded twice before.
         const float spread = 2.2f * 0x1p-24f * float(row.nnz + 8) * (largest_offset + 1.01f * length * largest_entry);
         const float limit = smallest(least) + (spread + 1e-30f);
@@ -156,12 +157,12 @@ void nearest_centres(const std::int32_t *position, const float *value, const std
     }
 }
 
-void shifted_block(double *w, const double *centre, std::size_t d, std::size_t vectors, double *sums) {
+void shifted_block(double *w, const double *center, std::size_t d, std::size_t vectors, double *sums) {
     vd sum[4] = {};
     for (std::size_t f = 0; f < d; ++f)
         for (std::size_t r = 0; r < vectors; ++r) {
             double *place = w + (f * vectors + r) * W;
-            const vd difference = load(place) - centre[f];
+            const vd difference = load(place) - center[f];
             store(place, difference);
             sum[r] = fma(difference, difference, sum[r]);
         }
@@ -176,7 +177,7 @@ inline void bound_tile(double gamma, const double *degrees, std::size_t top, con
                        const double *above, const double *sums, double *bounds) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr double largest_exponent = 600.0;  // svmfast.certificate.LARGEST_EXPONENT
-    const double minus_log2e_gamma = -gamma * 0x1.71547652b82fep+0;
+    const double minus_log2e_gamma = -gamma * LOG2_E;
     vd s[V], r[V], total[V], power[V];
     SVMFAST_UNROLL
     for (std::size_t v = 0; v < V; ++v) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "interrupt.hpp"
+#include "math.hpp"
 #include "simd/vec.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -15,14 +16,6 @@ constexpr std::size_t NV = 3;
 constexpr std::size_t ROWS = W == 8 ? 8 : 4;  // rows per register tile, as in the decision sums
 constexpr std::size_t LANES = NV * W;
 constexpr std::size_t SPARSE_ROWS = 4 * ROWS;  // rows that share one walk over the panels
-constexpr double LOG2E = 1.4426950408889634;
-
-vd powi(vd base, int times) {
-    vd result = broadcast(1.0);
-    for (vd square = base; times > 0; times /= 2, square *= square)
-        if (times % 2 == 1) result *= square;
-    return result;
-}
 
 // One tile's scratch: kernel values (later: q = weight on x in the gradient) and what their derivative needs.
 struct Scratch {
@@ -64,7 +57,7 @@ inline vd start_value(const ReducedSet &s, std::size_t slot, double offset) {
 }
 
 inline double offset_of(const ReducedRows &rows, const ReducedSet &s, std::size_t row) {
-    return s.kind == KernelKind::rbf ? -s.gamma * LOG2E * rows.squared_norm[row] : s.coef0;
+    return s.kind == KernelKind::rbf ? -s.gamma * LOG2_E * rows.squared_norm[row] : s.coef0;
 }
 
 template <KernelKind kind>

@@ -57,7 +57,7 @@ void add_panel(const double *panel, const double *weights, std::size_t rows, std
 void refit_kernel_row(const RefitBasis &basis, const std::int32_t *columns, const double *values, std::size_t nnz,
                       double norm, double *kernel) {
     dot_row(basis.stride / 8, basis.values.data(), basis.stride, columns, values, nnz, kernel);
-    const vd row_offset = broadcast(basis.gamma * BudgetState::LOG2_E * norm);
+    const vd row_offset = broadcast(basis.gamma * LOG2_E * norm);
     for (std::size_t j = 0; j < basis.stride; j += W) {
         const vd log_kernel = fma(load(kernel + j), load(&basis.gain[j]), load(&basis.offset[j]) - row_offset);
         store(kernel + j, exp2(minimum(log_kernel, vd{})));

@@ -1,4 +1,4 @@
-// The nearest centre of a row: down the tree, at every node the child with the smallest ||c||^2 - 2 x.c, the first of
+// The nearest center of a row: down the tree, at every node the child with the smallest ||c||^2 - 2 x.c, the first of
 // equals. Products and sums are separate operations in the order of the row's features, so every instruction set
 // routes a row to the same cell.
 #include "routed.hpp"
@@ -10,19 +10,19 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t CHUNK = CentreTree::WIDTH;  // centres whose sums stay in registers
+constexpr std::size_t CHUNK = CenterTree::WIDTH;  // centers whose sums stay in registers
 constexpr std::size_t VECTORS = CHUNK / W;
 
 }  // namespace
 
-void nearest_cells(const CentreTree &tree, const SparseRows &rows, std::size_t first, std::size_t last,
+void nearest_cells(const CenterTree &tree, const Csr &rows, std::size_t first, std::size_t last,
                    std::int32_t *out) {
     for (std::size_t row = first; row < last; ++row) {
         const std::int64_t begin = rows.indptr[row];
         std::int64_t end = rows.indptr[row + 1];
-        // Columns that no centre has add the same to every distance.
+        // Columns that no center has add the same to every distance.
         while (end > begin && static_cast<std::size_t>(rows.indices[end - 1]) >= tree.columns) --end;
-        const CentreTree::Node *node = &tree.nodes[0];
+        const CenterTree::Node *node = &tree.nodes[0];
         while (node->children) {
             std::size_t best = 0;
             double nearest = std::numeric_limits<double>::infinity();

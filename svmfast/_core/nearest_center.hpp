@@ -1,4 +1,4 @@
-// Which of many centres is nearest to each of many sparse rows.
+// Which of many centers is nearest to each of many sparse rows.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,15 +8,10 @@
 
 #include "active_columns.hpp"
 #include "aligned.hpp"
+#include "csr.hpp"
 #include "polynomial.hpp"
 
 namespace svmfast {
-
-struct Csr {
-    const std::int64_t *indptr;
-    const std::int32_t *indices;
-    const double *values;
-};
 
 // Whether all columns of a row are their own variables.
 inline bool is_plain(const ActiveColumns &variables, const Csr &rows, std::size_t row) {
@@ -24,19 +19,19 @@ inline bool is_plain(const ActiveColumns &variables, const Csr &rows, std::size_
     return variables.plain() && (rows.indptr[row] == end || std::size_t(rows.indices[end - 1]) < variables.size());
 }
 
-class NearestCentre {
+class NearestCenter {
    public:
-    // ||z - mu_c||^2 / 2 without what all centres share: about the mean m of the centres
+    // ||z - mu_c||^2 / 2 without what all centers share: about the mean m of the centers
     // ||mu_c - m||^2 / 2 + m.(mu_c - m) - z.(mu_c - m), everything scaled by a power of two so that single precision
     // neither overflows nor underflows.
-    NearestCentre(const ActiveColumns &table, const double *centres, std::size_t cells, std::size_t d)
+    NearestCenter(const ActiveColumns &table, const double *centers, std::size_t cells, std::size_t d)
         : table(table), cells(cells) {
         std::vector<double> mean(d, 0.0);
         for (std::size_t c = 0; c < cells; ++c)
-            for (std::size_t f = 0; f < d; ++f) mean[f] += centres[c * d + f] / double(cells);
+            for (std::size_t f = 0; f < d; ++f) mean[f] += centers[c * d + f] / double(cells);
         double largest = 0;
         for (std::size_t c = 0; c < cells; ++c)
-            for (std::size_t f = 0; f < d; ++f) largest = std::max(largest, std::fabs(centres[c * d + f] - mean[f]));
+            for (std::size_t f = 0; f < d; ++f) largest = std::max(largest, std::fabs(centers[c * d + f] - mean[f]));
         if (largest > 0 && std::isfinite(largest)) scale = std::ldexp(1.0, -std::clamp(std::ilogb(largest), -1000, 1000));
         const std::size_t lanes = 2 * SVMFAST_DISPATCH(polynomial_lanes);
         padded = (cells + lanes - 1) / lanes * lanes;
@@ -46,7 +41,7 @@ class NearestCentre {
         offset32.assign(padded, HUGE_VALF);
         for (std::size_t c = 0; c < cells; ++c) {
             for (std::size_t f = 0; f < d; ++f) {
-                const double u = (centres[c * d + f] - mean[f]) * scale;
+                const double u = (centers[c * d + f] - mean[f]) * scale;
                 shifted[f * cells + c] = u;
                 shifted32[f * padded + c] = float(u);
                 offset[c] += u * (u / 2 + mean[f] * scale);
@@ -57,7 +52,7 @@ class NearestCentre {
         }
     }
 
-    // Cells of rows first .. last: the nearest centre, the first of equals. Single precision with a bound on its error leaves one candidate nearly
+    // Cells of rows first .. last: the nearest center, the first of equals. Single precision with a bound on its error leaves one candidate nearly
     // always; where it leaves more, double precision decides, by the same operations on every machine.
     void route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const {
         constexpr std::size_t batch = 256;
@@ -91,7 +86,7 @@ class NearestCentre {
                 start[end - begin] = known;
                 at = positions.data();
             }
-            SVMFAST_DISPATCH(nearest_centres, at, value.data(), start, end - begin, shifted32.data(), offset32.data(),
+            SVMFAST_DISPATCH(nearest_centers, at, value.data(), start, end - begin, shifted32.data(), offset32.data(),
                              padded, float(largest_offset), float(largest_entry), scores.data(), cell + begin);
             for (std::size_t row = begin; row < end; ++row)
                 if (cell[row] < 0) cell[row] = nearest_in_double(rows, row);
@@ -101,7 +96,7 @@ class NearestCentre {
    private:
     const ActiveColumns &table;  // its columns are the variables
     std::size_t cells;
-    // Scaled centres about their mean, feature by feature, and what the score starts from.
+    // Scaled centers about their mean, feature by feature, and what the score starts from.
     double scale = 1;
     std::size_t padded = 0;
     double largest_offset = 0, largest_entry = 0;

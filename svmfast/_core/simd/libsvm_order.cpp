@@ -1,4 +1,4 @@
-// The reference: rows summed operation by operation as LIBSVM sums them. See decision.hpp for the layout.
+// Rows summed operation by operation as LIBSVM sums them. See decision.hpp for the layout.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,11 +13,11 @@ namespace {
 // Squared differences in the order of the indices, libm's exp, coefficients in the
 // order of the file; multiplications and additions rounded separately. Lanes are support vectors, so each lane sees
 // LIBSVM's own sequence of operations. A few rows go together, so that each panel comes once from memory for all of them.
-class Reference {
+class LibsvmOrder {
    public:
     static constexpr std::size_t BATCH = 8;
 
-    explicit Reference(const Expansion &e)
+    explicit LibsvmOrder(const Expansion &e)
         : e(e), stride(e.panels() * LANES), k(BATCH * stride), across(BATCH * stride) {}
 
     // Rows which[0 .. count), count <= BATCH -> out[row][functions].
@@ -152,11 +152,11 @@ class Reference {
 
 }  // namespace
 
-void reference_rows(const Expansion &e, const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
+void libsvm_order_rows(const Expansion &e, const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
     if (count == 0) return;
-    Reference exactly(e);
-    for (std::size_t i = 0; i < count; i += Reference::BATCH)
-        exactly.evaluate(rows, which + i, std::min(Reference::BATCH, count - i), out);
+    LibsvmOrder exactly(e);
+    for (std::size_t i = 0; i < count; i += LibsvmOrder::BATCH)
+        exactly.evaluate(rows, which + i, std::min(LibsvmOrder::BATCH, count - i), out);
 }
 
 }  // namespace svmfast::SVMFAST_ISA

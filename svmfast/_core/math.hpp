@@ -1,0 +1,22 @@
+// Numbers and functions that every part of the core shares.
+#pragma once
+#include <cstddef>
+
+namespace svmfast {
+
+// log2(e): kernels are powers of two in here.
+constexpr double LOG2_E = 1.4426950408889634;
+
+// LIBSVM's own power, multiplication by multiplication; of a number or of a vector of them.
+template <class Number>
+static inline Number powi(Number base, int times) {
+    Number result = Number{} + 1.0;
+    for (Number square = base; times > 0; times /= 2, square *= square)
+        if (times % 2 == 1) result *= square;
+    return result;
+}
+
+static constexpr std::size_t divide_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit; }
+static constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return divide_up(n, unit) * unit; }
+
+}  // namespace svmfast
