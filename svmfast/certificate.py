@@ -146,6 +146,8 @@ def centred_squared_norms(rows: Rows, centre: FloatArray) -> FloatArray:
 LARGEST_EXPONENT = 600.0
 # Columns of `rest`: beyond the last degree, constant, per squared distance, and relative to |fhat + rho|.
 REST = 5
+# Added to a squared distance: no less than what underflow can have taken from a sum of squares.
+LEAST_SQUARE = 1e-300
 # Entries a row may have beyond the features of the model; the rounding of longer rows is not allowed for.
 SPARE_ENTRIES = 4096
 
@@ -178,12 +180,16 @@ def error_bounds(
     """
     s = np.asarray(squared_distances, dtype=np.float64)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
-        r = np.sqrt(s)
+        r = np.sqrt(s + LEAST_SQUARE)
         top = degrees.shape[-1] - 1
         total = degrees[..., top] + np.zeros_like(sums)
         for j in range(top - 1, -1, -1):
             total = total * r + degrees[..., j]
-        bound = np.exp(-gamma * s) * total + rest[..., 0] * r ** (top + 1)
+        # From the factor on, not as a power of r alone, which could vanish before a large factor meets it.
+        beyond = rest[..., 0] * r
+        for _ in range(top):
+            beyond = beyond * r
+        bound = np.exp(-gamma * s) * total + beyond
         bound += rest[..., 1] + rest[..., 2] * s + np.abs(sums) * (rest[..., 3] + rest[..., 4] * s)
         # The bound's own arithmetic.
         bound *= 1 + 1e-9

@@ -28,6 +28,8 @@ constexpr double UNIT = 0x1p-53;
 constexpr double VANISHED = 0x1p-1022;
 // Entries a row may have beyond the variables: svmfast.certificate.SPARE_ENTRIES.
 constexpr std::size_t SPARE_ENTRIES = 4096;
+// No less than what underflow can take from a sum of squares: svmfast.certificate.LEAST_SQUARE.
+constexpr double LEAST_SQUARE = 1e-300;
 // Nanoseconds of one term of a sparse row, and of one coefficient in one lane of a dense block: their ratio decides
 // between the two ways, from the row's own count of entries and its cell alone.
 constexpr double SPARSE_TERM = 0.8, DENSE_TERM_TIMES_LANES = 0.35;
@@ -309,7 +311,7 @@ class PolynomialValues {
         // A sum of at most d + entries squares, each of a rounded difference.
         const double error = double(2 * d + SPARE_ENTRIES + 8) * 1.01 * UNIT;
         double below[32], above[32];
-        for (std::size_t r = 0; r < width; ++r) below[r] = s[r] * (1 - error), above[r] = s[r] * (1 + error);
+        for (std::size_t r = 0; r < width; ++r) below[r] = s[r] * (1 - error), above[r] = s[r] * (1 + error) + LEAST_SQUARE;
         for (std::size_t function = 0; function < p; ++function) {
             const std::size_t piece = std::size_t(task.cell) * p + function;
             SVMFAST_DISPATCH(polynomial_block, w, d, orders_.data()[piece],
@@ -341,7 +343,7 @@ class PolynomialValues {
             // This form cancels, and the root of what is left would magnify it: the bound takes both ends.
             const double error = double(run.rows.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
             below[i] = std::max(0.0, s[i] - error);
-            above[i] = s[i] + error;
+            above[i] = s[i] + error + LEAST_SQUARE;
             for (std::size_t function = 0; function < p; ++function) {
                 const std::size_t piece = std::size_t(task.cell) * p + function;
                 sums[function * 64 + i] = SVMFAST_DISPATCH(

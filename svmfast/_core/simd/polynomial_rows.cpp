@@ -186,7 +186,8 @@ inline void bound_tile(double gamma, const double *degrees, std::size_t top, con
         for (std::size_t l = 0; l < W; ++l) root[l] = std::sqrt(above[v * W + l]);
         r[v] = load(root);
         total[v] = broadcast(degrees[top]);
-        power[v] = r[v];
+        // From the factor on: a power of r alone could vanish before a large factor meets it.
+        power[v] = r[v] * rest[0];
     }
     for (std::size_t j = top; j-- > 0;) {
         const vd degree = broadcast(degrees[j]);
@@ -200,7 +201,7 @@ inline void bound_tile(double gamma, const double *degrees, std::size_t top, con
     for (std::size_t v = 0; v < V; ++v) {
         const vd sum = load(sums + v * W), size = maximum(sum, -sum);
         const vd factor = exp2(load(below + v * W) * minus_log2e_gamma);
-        vd bound = fma(factor, total[v], power[v] * rest[0]) + (rest[1] + rest[2] * s[v]) +
+        vd bound = fma(factor, total[v], power[v]) + (rest[1] + rest[2] * s[v]) +
                    size * (rest[3] + rest[4] * s[v]);
         bound *= 1 + 1e-9;  // the bound's own arithmetic
         bound = gamma * s[v] < largest_exponent ? bound : broadcast(infinity);

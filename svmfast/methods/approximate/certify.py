@@ -8,7 +8,7 @@ import numpy as np
 
 from svmfast.certificate import REST
 from svmfast.methods.approximate.dual_expansion import DualExpansion
-from svmfast.methods.approximate.residual import SPECTRAL, Tail
+from svmfast.methods.approximate.residual import SMALLEST, SPECTRAL, Tail
 from svmfast.methods.approximate.rounding_bound import (
     RoundingBound,
     gaussian_rounding_bound,
@@ -83,7 +83,9 @@ def gaussian_certificate(
     degrees[: order + 1] += slack.degrees
     if scales is not None:
         plain = gaussian_coefficients(points, beta, gamma, centre, order, about_zero=False, threads=threads)
-        degrees[: order + 1] += np.abs(1 - scales) * symmetric_norms(plain, len(centre), order) * (1 + 1e-9)
+        degrees[: order + 1] += np.abs(1 - scales) * (
+            symmetric_norms(plain, len(centre), order) * (1 + 1e-9) + SMALLEST
+        )
     rest = _rest(slack, tail.beyond)
     rest[1] += abs(shift) * (1 + 1e-9)
     return rounded_up(degrees), rounded_up(rest)
@@ -112,4 +114,8 @@ def _rest(slack: RoundingBound, beyond: float) -> FloatArray:
 
 def rounded_up(values: FloatArray) -> FloatArray:
     """Return values no smaller, with few digits: a bound may be written short, never small."""
-    return np.array([0.0 if value == 0 else float(f"{value * (1 + 1e-5):.6g}") for value in values])
+    return np.array([_rounded_up(value) for value in values])
+
+
+def _rounded_up(value: float) -> float:
+    return 0.0 if value == 0 else max(float(f"{value * (1 + 1e-5):.6g}"), SMALLEST)

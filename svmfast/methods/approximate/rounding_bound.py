@@ -12,9 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmfast.certificate import SPARE_ENTRIES
-from svmfast.methods.approximate.residual import UNIT, squared_norms_about
-from svmfast.methods.approximate.taylor import symmetric_norms
+from svmfast.methods.approximate.residual import SMALLEST, UNIT, squared_norms_about
+from svmfast.methods.approximate.taylor import PowerScales, symmetric_norms, width_exponent
 from svmfast.rows import FloatArray
+
+# Limits of what is certified (docs/certificate.md, underflow): the rbf kernel's gamma, a function's sum of
+# |coefficients|, and for polynomial kernels gamma, the longest vector, and their product.
+LEAST_GAMMA, MOST_GAMMA = 1e-280, 1e280
+LEAST_TOTAL, MOST_TOTAL = 1e-100, 1e200
+MOST_FACTOR = 1e150
+# What underflow can take, at most: from sums of scaled numbers, relative to the sum of |coefficients|; from a
+# scaled coefficient of the expansion; from a vector's power, relative to the longest vector's.
+NEGLIGIBLE = 1e-25
+LOST = 1e-220
+NEGLIGIBLE_POWER = 1e-60
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +45,7 @@ class RoundingBound:
     relative_per_square: float
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def gaussian_rounding_bound(
     points: FloatArray,
     beta: FloatArray,
@@ -62,6 +74,12 @@ def gaussian_rounding_bound(
     order, about_zero, scales
         As in :func:`svmfast.methods.approximate.taylor.gaussian_coefficients`.
     """
+    total = float(np.abs(beta).sum())
+    if not (LEAST_GAMMA <= gamma <= MOST_GAMMA and _is_moderate(total)):
+        return _nothing(order)
+    k = width_exponent(gamma)
+    if k:  # the same kernel, of numbers whose powers stay in range
+        points, centre, gamma = np.ldexp(points, k), np.ldexp(centre, k), math.ldexp(gamma, -2 * k)
     n, d = points.shape
     squares = squared_norms_about(points, centre)
     norms = np.sqrt(squares)
@@ -77,29 +95,37 @@ def gaussian_rounding_bound(
     stored = symmetric_norms(coefficients, d, order)
     per_norm = evaluated * stored + moved * (1 + 1e-9)
     sigma = 2 * gamma * norms * of_centre if about_zero else np.zeros(n)
+    # Where no point has a direction, the coefficients above degree 0 are exact zeros.
+    varied = bool((points != centre).any())
+    lost = LOST * (1 + float(np.abs(scales).max()))
     for m in range(order + 1):
         inner = np.zeros(n)
         for q in range(order - m, -1, -1):
             inner = abs(float(scales[m + q])) + abs(1 - float(scales[m + q])) + inner * sigma / (q + 1)
+        if m and varied:
+            per_norm[m] += SMALLEST
+        per_norm[m] = float(np.ldexp(per_norm[m], -k * m))
         per_norm[m] += built * float((a * inner) @ norms**m) * (2 * gamma) ** m / math.factorial(m)
+        if m and varied:
+            per_norm[m] += lost
     degrees = _about_centre(per_norm, of_centre) if about_zero else per_norm
     entries = 2 * d + SPARE_ENTRIES
     reach = float(np.sqrt(np.einsum("ij,ij->i", points, points).max())) if n else 0.0
     # Squared norms and products of vectors no longer than `reach`, of_centre or ||z|| <= r + of_centre.
-    total = float(np.abs(beta).sum())
     exponent = 4.04 * entries * UNIT * gamma
     constant = total * ((n + 24) * 1.01 * UNIT + exponent * 2 * (reach + of_centre) ** 2) + 4 * UNIT * abs(
         rho
     )
     return RoundingBound(
-        degrees=degrees * (1 + 1e-9),
-        constant=constant * (1 + 1e-9) + 1e-290,
-        per_square=total * exponent * 2 * (1 + 1e-9),
+        degrees=np.array([_stored(c * (1 + 1e-9), k * j) for j, c in enumerate(degrees)]),
+        constant=constant * (1 + 1e-9) + total * NEGLIGIBLE + 1e-290,
+        per_square=_stored(total * exponent * 2 * (1 + 1e-9), 2 * k),
         relative=(16 * UNIT + exponent * 8 * of_centre**2) * (1 + 1e-9),
-        relative_per_square=(exponent * 2 + 4 * UNIT * gamma) * (1 + 1e-9),
+        relative_per_square=_stored((exponent * 2 + 4 * UNIT * gamma) * (1 + 1e-9), 2 * k),
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def polynomial_rounding_bound(
     points: FloatArray,
     beta: FloatArray,
@@ -111,19 +137,53 @@ def polynomial_rounding_bound(
 ) -> RoundingBound:
     """Return what rounding adds where a polynomial kernel was converted exactly."""
     n, d = points.shape
+    total = float(np.abs(beta).sum())
+    scales = PowerScales.of(points, gamma, coef0, degree)
+    points = np.ldexp(points, -scales.of_points) if scales.of_points else points
     norms = np.sqrt(np.einsum("ij,ij->i", points, points))
-    # sum |beta_i| (gamma |x_i| r + |coef0|)^degree, the size of everything that is ever added up.
-    size = np.array(
-        [
-            math.comb(degree, m) * gamma**m * abs(coef0) ** (degree - m) * float(np.abs(beta) @ norms**m)
-            for m in range(degree + 1)
-        ]
-    )
+    longest = float(norms.max(initial=0.0))
+    reach = _stored(longest, scales.of_points)
+    if not (abs(gamma) <= MOST_FACTOR and reach <= MOST_FACTOR and abs(gamma) * reach <= MOST_FACTOR):
+        return _nothing(degree)
+    if not _is_moderate(total):
+        return _nothing(degree)
     entries = 2 * d + SPARE_ENTRIES
     both = (2 * n + (degree + 1) * (entries + 8) + 8 * degree + 64) * 1.01 * UNIT
     evaluated = (2 * degree * (d + 4) + 20) * 1.01 * UNIT
-    degrees = both * size + evaluated * symmetric_norms(coefficients, d, degree)
-    return RoundingBound(degrees * (1 + 1e-9), 8 * UNIT * abs(rho) + 1e-290, 0.0, 4 * UNIT, 0.0)
+    stored = symmetric_norms(coefficients, d, degree)
+    # sum |beta_i| (gamma |x_i| r + |coef0|)^degree, the size of everything that is ever added up, and what
+    # underflow can take from a vector's powers, of which the longest vector's are the largest.
+    degrees = np.zeros(degree + 1)
+    for m in range(degree + 1):
+        of_points = float(np.abs(beta) @ norms**m)
+        if m:
+            of_points += NEGLIGIBLE_POWER * total * longest**m
+        size = both * (abs(scales.weight(m)) * of_points)
+        degrees[m] = _stored(size, scales.exponent(m)) + evaluated * stored[m]
+    if longest > 0:
+        degrees[degree] += SMALLEST
+    # Products x_i z_i that underflow move the power's base by this at most.
+    of_base = entries * 2.0**-1074 * (1 + abs(gamma)) * degree * 2.0**degree
+    constant = 8 * UNIT * abs(rho) + total * of_base + 1e-290
+    return RoundingBound(degrees * (1 + 1e-9), constant, 0.0, 4 * UNIT, 0.0)
+
+
+def _is_moderate(total: float) -> bool:
+    """Tell whether sums of coefficients are far from both ends of the range, or there are none."""
+    return total == 0 or LEAST_TOTAL <= total <= MOST_TOTAL
+
+
+def _nothing(order: int) -> RoundingBound:
+    """Return the bound of what cannot be certified."""
+    return RoundingBound(np.full(order + 1, math.inf), math.inf, math.inf, math.inf, math.inf)
+
+
+def _stored(x: float, exponent: int) -> float:
+    """Return no less than ``x 2^exponent``, and never what is nearly below the range of doubles."""
+    if x == 0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        return max(float(np.ldexp(x, exponent)), SMALLEST)
 
 
 def _about_centre(per_norm: FloatArray, of_centre: float) -> FloatArray:

@@ -8,6 +8,7 @@ inner products, ``sum_m sum_i w_mi (u_i . z)^m``, so one native contraction buil
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +17,65 @@ from svmfast import _core
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.rows import FloatArray
+
+# Numbers between 2^-this and 2^this keep their size: no power up to MAX_ORDER leaves the range of doubles.
+_MODERATE_WIDTH, _MODERATE_FACTOR = 20, 10
+
+
+def width_exponent(gamma: float) -> int:
+    """Return k: points scaled by ``2^k`` and gamma by ``4^-k`` give the same kernel, with gamma near 1.
+
+    0 where gamma is near enough already. Powers of gamma and of features then neither vanish nor overflow,
+    and the coefficients of degree m are ``2^(k m)`` times those of the scaled points, exactly.
+    """
+    if not 0 < gamma < math.inf:
+        return 0
+    exponent = math.frexp(gamma)[1]
+    return 0 if abs(exponent) <= _MODERATE_WIDTH else exponent // 2
+
+
+def _factor_exponent(x: float) -> int:
+    """Return e such that ``x 2^-e`` is near 1; 0 where x is near enough already, or 0."""
+    if not 0 < abs(x) < math.inf:
+        return 0
+    exponent = math.frexp(x)[1]
+    return 0 if abs(exponent) <= _MODERATE_FACTOR else exponent
+
+
+@dataclass(frozen=True)
+class PowerScales:
+    """Exact powers of two that keep the powers of ``gamma x.z + coef0`` in range.
+
+    Attributes
+    ----------
+    gamma, coef0 : float
+        The kernel's parameters without them.
+    of_gamma, of_coef0, of_points : int
+        ``gamma 2^of_gamma`` is the kernel's own, and so on.
+    degree : int
+    """
+
+    gamma: float
+    coef0: float
+    of_gamma: int
+    of_coef0: int
+    of_points: int
+    degree: int
+
+    @classmethod
+    def of(cls, points: FloatArray, gamma: float, coef0: float, degree: int) -> PowerScales:
+        """Return the scales for `points` and these parameters."""
+        largest = float(np.abs(points).max(initial=0.0))
+        a, b = _factor_exponent(gamma), _factor_exponent(coef0)
+        return cls(math.ldexp(gamma, -a), math.ldexp(coef0, -b), a, b, _factor_exponent(largest), degree)
+
+    def weight(self, m: int) -> float:
+        """Return ``C(degree, m) gamma^m coef0^(degree - m)`` of the scaled parameters."""
+        return math.comb(self.degree, m) * self.gamma**m * self.coef0 ** (self.degree - m)
+
+    def exponent(self, m: int) -> int:
+        """Return e: ``2^e`` times the scaled coefficients of degree m are the kernel's own."""
+        return m * (self.of_gamma + self.of_points) + (self.degree - m) * self.of_coef0
 
 
 def coefficient_count(d: int, order: int) -> int:
@@ -72,8 +132,13 @@ def gaussian_coefficients(
     """
     if not 0 <= order <= MAX_ORDER:
         raise OptionError(f"order {order} is not between 0 and {MAX_ORDER}")
+    k = width_exponent(gamma)
     u = np.ascontiguousarray(points - centre)
+    if k:
+        gamma, centre, u = math.ldexp(gamma, -2 * k), np.ldexp(centre, k), np.ldexp(u, k)
     a = beta * np.exp(-gamma * np.einsum("ij,ij->i", u, u))
+    if k:
+        u[a == 0] = 0  # their powers could overflow, and 0 times infinity is no number
     factor = np.ones(order + 1) if scales is None else np.asarray(scales, dtype=np.float64)
     weights = np.empty((order + 1, len(a)))
     for m in range(order + 1):
@@ -87,7 +152,11 @@ def gaussian_coefficients(
             weights[m] = per_degree * inner
         else:
             weights[m] = per_degree * factor[m]
-    return _in_range(_core.power_sum_coefficients(u, weights, threads))
+    made: FloatArray = _core.power_sum_coefficients(u, weights, threads)
+    if k:
+        for m, part in enumerate(by_degree(made, u.shape[1], order)):
+            np.ldexp(part, k * m, out=part)
+    return _in_range(made)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -106,10 +175,14 @@ def polynomial_kernel_coefficients(
     """
     if not 0 <= degree <= MAX_ORDER:
         raise OptionError(f"degree {degree} is not between 0 and {MAX_ORDER}")
-    weights = np.stack(
-        [beta * (math.comb(degree, m) * gamma**m * coef0 ** (degree - m)) for m in range(degree + 1)]
-    )
-    return _in_range(_core.power_sum_coefficients(np.ascontiguousarray(points), weights, threads))
+    scales = PowerScales.of(points, gamma, coef0, degree)
+    weights = np.stack([beta * scales.weight(m) for m in range(degree + 1)])
+    points = np.ascontiguousarray(np.ldexp(points, -scales.of_points) if scales.of_points else points)
+    made: FloatArray = _core.power_sum_coefficients(points, weights, threads)
+    for m, part in enumerate(by_degree(made, points.shape[1], degree)):
+        if e := scales.exponent(m):
+            np.ldexp(part, e, out=part)
+    return _in_range(made)
 
 
 def _in_range(coefficients: FloatArray) -> FloatArray:
@@ -149,14 +222,22 @@ def symmetric_norms(coefficients: FloatArray, d: int, order: int) -> FloatArray:
     """Return for each degree m the norm b_m with ``|degree-m part at z| <= b_m ||z||^m``.
 
     ``b_m^2 = sum c^2 / multiplicity`` (the Bombieri norm: Cauchy-Schwarz between the symmetric tensors of the
-    coefficients and of z). It also bounds the sum of the absolute values of the terms.
+    coefficients and of z). It also bounds the sum of the absolute values of the terms. Coefficients are
+    scaled by a power of two before they are squared, so that no square that counts is lost.
     """
-    parts = by_degree(coefficients, d, order)
-    out = [
-        math.sqrt(float(np.sum(part * part / multiplicities(d, m)))) if m else abs(float(part[0]))
-        for m, part in enumerate(parts)
-    ]
-    return np.array(out)
+    return np.array([_symmetric_norm(part, d, m) for m, part in enumerate(by_degree(coefficients, d, order))])
+
+
+def _symmetric_norm(part: FloatArray, d: int, degree: int) -> float:
+    if not degree:
+        return abs(float(part[0]))
+    largest = float(np.abs(part).max(initial=0.0))
+    if not 0 < largest < math.inf:
+        return largest
+    exponent = math.frexp(largest)[1]
+    part = np.ldexp(part, -exponent)
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(math.sqrt(float(np.sum(part * part / multiplicities(d, degree)))), exponent))
 
 
 def shorten(coefficients: FloatArray, d: int, order: int, tolerance: FloatArray) -> FloatArray:
