@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Progress(Protocol):
@@ -14,3 +18,18 @@ class Progress(Protocol):
 
 def silent(done: float, total: float | None, what: str) -> None:
     """Ignore every report (the default)."""
+
+
+def counting(work: Callable[[T], R], progress: Progress, total: int, what: str) -> Callable[[T], R]:
+    """Return `work`, each call of which is one of `total` units; for work shared out among threads."""
+    done = 0
+    progress(0, total, what)
+
+    def counted(item: T) -> R:
+        nonlocal done
+        result = work(item)
+        done += 1
+        progress(done, total, what)
+        return result
+
+    return counted

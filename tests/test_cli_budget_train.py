@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from program import PATIENCE, PROGRAM, data, started, svmfast
 
+from svmfast.cli.budget_checkpoint import _other
 from svmfast.cli.main import program
 from svmfast.errors import CheckpointError, FileAccessError
 from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
@@ -216,15 +217,38 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     run = ("budget-train", "-g", "0.05", "--checkpoint", "s", "--resume", "-q")
     assert svmfast(*run, BREAST, "m", cwd=tmp_path).returncode == 0
     kept = (tmp_path / "m").read_bytes()
-    other = svmfast(*run, "-B", "50", BREAST, "m", cwd=tmp_path)
-    assert other.returncode == 2
-    assert said(other) == (
-        "s: the checkpoint was written with another budget ('100'); this run has '50'; "
-        "without --resume it starts anew\n"
-    )
+    for words, what in (
+        (("-B", "50"), "-B 100, this run has -B 50"),
+        (("-s", "3"), "-s 0, this run has -s 3"),
+        (("-c", "2"), "-c 1, this run has -c 2"),
+        (("--lambda", "0.01"), "no --lambda, this run has --lambda 0.01"),
+        (("-g", "0.5"), "-g 0.05, this run has -g 0.5"),
+        (("-w1", "3", "-w-1", "0.5"), "no -w, this run has -w1 3 -w-1 0.5"),
+        (("-b", "1"), "-b 0, this run has -b 1"),
+        (("--no-bias",), "no --bias, this run has --no-bias"),
+        (("--merge", "gss"), "--merge lookup-wd, this run has --merge gss"),
+        (("--keep", "last"), "--keep refit, this run has --keep last"),
+        (("--seed", "7"), "--seed 0, this run has --seed 7"),
+        (("--validate", BREAST), "no --validate"),
+    ):
+        other = svmfast(*run, *words, BREAST, "m", cwd=tmp_path)
+        assert other.returncode == 2
+        assert said(other).startswith(f"s: the checkpoint was written with {what}"), said(other)
+        assert said(other).endswith("; without --resume it starts anew\n")
     other = svmfast(*run, data("iris.train"), "m", cwd=tmp_path)
     assert other.returncode == 2
-    assert said(other).startswith("s: the checkpoint was written with another data ('380 rows, ")
+    assert said(other) == (
+        "s: the checkpoint was written with other training data; without --resume it starts anew\n"
+    )
+    assert _other("data", "9 rows, 4e5f, 1 working sets", "9 rows, 4e5f, 3 working sets") == (
+        "another --memory: 1 working sets, this run has 3 working sets"
+    )
+    again = ("budget-train", "-q", "--checkpoint", "v", "--resume", "--validate")
+    assert svmfast(*again, BREAST, BREAST, "n", cwd=tmp_path).returncode == 0
+    other = svmfast(*again, data("breast.test"), BREAST, "n", cwd=tmp_path)
+    assert said(other).startswith("v: the checkpoint was written with other rows for --validate; ")
+    other = svmfast(*again[:-1], BREAST, "n", cwd=tmp_path)
+    assert said(other).startswith("v: the checkpoint was written with --validate; ")
     (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:-100])
     damaged = svmfast(*run, BREAST, "m", cwd=tmp_path)
     assert (damaged.returncode, said(damaged)) == (

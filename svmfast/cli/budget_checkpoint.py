@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from svmfast.cli.messages import count, remark
 from svmfast.cli.signals import signals_to_end
 from svmfast.errors import CheckpointError, OptionError
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from svmfast.methods.budget.training import Checkpointing
 
 _VERSION = 1
+#: svm-train's numbers of the types that can be trained on a budget.
+SVM_TYPES = {0: "c_svc", 3: "epsilon_svr"}
 
 
 @contextlib.contextmanager
@@ -113,7 +117,47 @@ def _check_same_run(path: str, run: dict[str, Any], saved: Any) -> None:
             raise CheckpointError(
                 path,
                 None,
-                f"the checkpoint was written with another {name.rstrip('_')}",
-                str(saved.get(name)),
-                f"this run has '{value}'; without --resume it starts anew",
+                f"the checkpoint was written with {_other(name, saved.get(name), value)}",
+                None,
+                "without --resume it starts anew",
             )
+
+
+def _other(name: str, saved: object, value: object) -> str:
+    """Say in words what differs: data have no values that tell anybody anything, options have."""
+    if name == "version":
+        return "another version of svmfast"
+    if name == "arithmetic":
+        return "another instruction set"
+    if name == "validation data":
+        return (
+            "other rows for --validate"
+            if "none" not in (saved, value)
+            else ("no --validate" if saved == "none" else "--validate")
+        )
+    if name == "data":
+        rows, sets = (str(text).rpartition(", ") for text in (saved, value))
+        if rows[0] != sets[0]:
+            return "other training data"
+        return f"another --memory: {rows[2]}, this run has {sets[2]}"
+    known = {param.name: param for param in click.get_current_context().command.params}
+    param = known[{"C": "cost"}.get(name, name)]
+    assert isinstance(param, click.Option)
+    return f"{_spelled(param, saved)}, this run has {_spelled(param, value)}"
+
+
+def _spelled(param: click.Option, value: Any) -> str:
+    """Return an option as it is typed."""
+    if param.secondary_opts and isinstance(value, bool):
+        return (param.opts if value else param.secondary_opts)[0]
+    if param.multiple:
+        return (
+            " ".join(f"{param.opts[0]}{label} {weight:g}" for label, weight in value) or f"no {param.opts[0]}"
+        )
+    if value is None:
+        return f"no {max(param.opts, key=len)}"
+    if param.name == "svm_type":
+        value = {kind: number for number, kind in SVM_TYPES.items()}.get(value, value)
+    elif isinstance(value, bool):
+        value = int(value)
+    return f"{param.opts[0]} {value:g}" if isinstance(value, float) else f"{param.opts[0]} {value}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -12,26 +11,25 @@ import click
 from click.core import ParameterSource
 
 from svmfast.cli import options
-from svmfast.cli.budget_checkpoint import checkpointing
+from svmfast.cli.budget_checkpoint import SVM_TYPES, checkpointing
 from svmfast.cli.budget_report import report_lines, status_line
 from svmfast.cli.files import Input, Output, in_this_folder
 from svmfast.cli.inputs import naming_lines
 from svmfast.cli.json_report import show
-from svmfast.cli.messages import line, lines, remarks
+from svmfast.cli.messages import lines, remarks
 from svmfast.cli.options import DataFormat, data_format
 from svmfast.cli.train import ClassWeight, SvmTrainCommand, show_cross_validation, warn_of_weights
 from svmfast.cli.units import MOST_64, Bytes, Real, Whole
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
+    from svmfast.cli.progress import ProgressBar
     from svmfast.evaluation.score import Score
     from svmfast.formats.spool import Spool
     from svmfast.formats.svmlight import Notes
     from svmfast.methods.budget.options import BudgetTrainOptions, PassStatus
     from svmfast.progress import Progress
 
-#: svm-train's numbers of the types that can be trained on a budget.
-_TYPES = {0: "c_svc", 3: "epsilon_svr"}
 _PARSED_AT_ONCE = 4 << 20
 
 
@@ -138,6 +136,7 @@ def command(
     """
     _check_files(model, validate, folds, checkpoint, resume)
 
+    from svmfast.cli.progress import progress_bar
     from svmfast.formats.libsvm_model import libsvm_model_bytes
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.formats.target import write_atomic
@@ -148,10 +147,10 @@ def command(
     if parameters["lambda_"] is not None and source is not ParameterSource.DEFAULT:
         raise OptionError("-c and --lambda both set the regularisation; give one of them")
     given = BudgetTrainOptions(
-        svm_type=_TYPES[int(svm_type)], C=cost, probability=bool(probability), **parameters
+        svm_type=SVM_TYPES[int(svm_type)], C=cost, probability=bool(probability), **parameters
     )
     with (
-        _watched(quiet, verbose) as (progress, observe),
+        progress_bar(quiet) as progress,
         _read(data, how, memory, jobs, bool(checkpoint), progress) as (spool, notes, first_line),
     ):
         remarks((f"{data}: {note}" for note in notes.messages()), quiet)
@@ -159,7 +158,7 @@ def command(
         with naming_lines(data, notes, first_line):
             if model is None:
                 assert folds is not None, "without it the model has a name"
-                score = _cross_validate(spool, folds, given, jobs)
+                score = _cross_validate(spool, folds, given, jobs, progress)
                 show_cross_validation(score, folds, regression=not given.is_classifier, as_json=as_json)
                 return
             held = None if validate is None else read_svmlight(validate, threads=jobs, **how.reading())
@@ -176,7 +175,7 @@ def command(
                     threads=jobs,
                     memory=memory,
                     progress=progress,
-                    observe=observe,
+                    observe=_observer(progress, verbose),
                     checkpoints=checkpoints,
                 )
                 out.write(libsvm_model_bytes(trained))
@@ -231,7 +230,9 @@ def _read(
         yield spool.finish(), notes, first_line
 
 
-def _cross_validate(spool: Spool, folds: int, given: BudgetTrainOptions, jobs: int) -> Score:
+def _cross_validate(
+    spool: Spool, folds: int, given: BudgetTrainOptions, jobs: int, progress: Progress
+) -> Score:
     from svmfast.evaluation.score import Score
     from svmfast.methods.budget.training import cross_validate
     from svmfast.solvers.training_data import expand
@@ -242,44 +243,20 @@ def _cross_validate(spool: Spool, folds: int, given: BudgetTrainOptions, jobs: i
     rows = expand(whole.rows, spool.columns, spool.n_features)
     if not given.gamma:  # of the whole data, whatever features a fold lacks
         given = replace(given, gamma=1.0 / spool.n_features if spool.n_features else 1.0)
-    predictions = cross_validate(rows, whole.labels, folds, given, threads=jobs)
+    predictions = cross_validate(rows, whole.labels, folds, given, threads=jobs, progress=progress)
     score = Score()
     score.add(predictions, whole.labels, regression=not given.is_classifier)
     return score
 
 
-@contextlib.contextmanager
-def _watched(quiet: bool, verbose: bool) -> Iterator[tuple[Progress, Callable[[PassStatus], None] | None]]:
-    """A progress callback and one for the ends of passes: a bar with the latter beside it on a terminal."""
-    from svmfast.progress import silent
+def _observer(bar: ProgressBar, verbose: bool) -> Callable[[PassStatus], None] | None:
+    """Return what shows the end of a pass; None where nobody looks, since a status has to be computed."""
+    if not bar.shown and not verbose:
+        return None
 
-    if quiet or not sys.stderr.isatty():
-        yield silent, (lambda status: line(status_line(status), err=True)) if verbose else None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
+    def observe(status: PassStatus) -> None:
+        bar.note("train", status_line(status))
+        if verbose:
+            bar.line(status_line(status))
 
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[status]}"),
-    )
-    tasks: dict[str, TaskID] = {}
-    with Bars(*columns, console=console, transient=True) as bars:
-
-        def progress(done: float, total: float | None, what: str) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total, status="")
-            bars.update(tasks[what], completed=done, total=total)
-
-        def observe(status: PassStatus) -> None:
-            if "train" in tasks:
-                bars.update(tasks["train"], status=status_line(status))
-            if verbose:
-                console.print(status_line(status), markup=False, highlight=False)
-
-        yield progress, observe
+    return observe

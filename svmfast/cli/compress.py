@@ -154,7 +154,7 @@ def command(
         sample = read_sample(data, max_rows, seed, how, jobs, quiet, progress, loaded.model)
         remark_sample(sample, quiet)
         rows, labels = labels_of(sample, how)
-        compressor = prepare(loaded.model, rows, labels, settings)
+        compressor = prepare(loaded.model, rows, labels, settings, progress)
         found = search(
             compressor,
             lambda made: stored_size(output, libsvm_model_bytes(made)),

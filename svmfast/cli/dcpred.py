@@ -157,7 +157,9 @@ def command(
         from svmfast.methods.dcpred.fit import what_is_fitted
 
         warn_of_labels(source, exact.model, what_is_fitted(exact.model.head, fit))
-    dataset = read_svmlight(data, threads=jobs, **how.reading())
+    with progress_bar(quiet) as progress:
+        progress(0, None, "read")
+        dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
     if exact is not None:
         check_width(how, dataset.path, exact.model, dataset.rows)

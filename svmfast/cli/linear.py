@@ -43,13 +43,20 @@ def command(
     """
     if not cost > 0:
         raise OptionError(f"-c is {cost:g}; expected a positive number")
+    from svmfast.cli.progress import progress_bar
     from svmfast.formats.detect import save_model
     from svmfast.formats.svmlight import read_svmlight
     from svmfast.methods.linear.fit import linear
 
-    dataset = read_svmlight(data, threads=jobs, **how.reading())
+    with progress_bar(quiet) as progress:
+        progress(0, None, "read")
+        dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
-    with naming_lines(dataset.path, dataset.notes, dataset.first_line):
+    with (
+        naming_lines(dataset.path, dataset.notes, dataset.first_line),
+        progress_bar(quiet) as progress,
+    ):
+        progress(0, None, "train")
         made, report = linear(dataset.rows, dataset.labels, cost=cost, regression=task == "ridge")
     size = save_model(made, model)
     if as_json:

@@ -161,7 +161,9 @@ def command(
     from svmfast.formats.target import write_atomic
 
     exact = None if source is None else open_model(source, sizes["memory"], quiet)
-    dataset = read_svmlight(data, threads=jobs, **how.reading())
+    with progress_bar(quiet) as progress:
+        progress(0, None, "read")
+        dataset = read_svmlight(data, threads=jobs, **how.reading())
     remarks((f"{dataset.path}: {note}" for note in dataset.notes.messages()), quiet)
     if exact is not None:
         check_width(how, dataset.path, exact.model, dataset.rows)

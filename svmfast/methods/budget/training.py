@@ -20,7 +20,7 @@ from svmfast.methods.budget.model import Finished, assemble, finish
 from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport, PassStatus
 from svmfast.methods.budget.training_run import BudgetRun
 from svmfast.models.expansion import KernelExpansion
-from svmfast.progress import Progress, silent
+from svmfast.progress import Progress, counting, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import MemorySource, TrainingSource, random_order
 from svmfast.threads import map_in_threads
@@ -118,6 +118,7 @@ def budget_train(
     stop_asked = checkpoints.should_stop if checkpoints else lambda: False
     if checkpoints:
         checkpoints.save(*run.save())
+    progress(0, None, "refit" if options.keep == "refit" else "finish")
     finished = finish(run, stop_asked)
     model = assemble(run, finished)
     score = _score(run, model, validate)
@@ -125,7 +126,13 @@ def budget_train(
 
 
 def cross_validate(
-    rows: Rows, labels: FloatArray, folds: int, options: BudgetTrainOptions, *, threads: int = 1
+    rows: Rows,
+    labels: FloatArray,
+    folds: int,
+    options: BudgetTrainOptions,
+    *,
+    threads: int = 1,
+    progress: Progress = silent,
 ) -> FloatArray:
     """Cross-validate: every row is predicted by a model that was trained without its fold.
 
@@ -140,6 +147,7 @@ def cross_validate(
     options : BudgetTrainOptions
     threads : int
         Folds trained at a time; the predictions are the same for any number.
+    progress : Progress
 
     Returns
     -------
@@ -179,7 +187,8 @@ def cross_validate(
         return out, model.head.predict(model.decision_values(rows.take(out)))
 
     predictions = np.empty(n)
-    for out, values in map_in_threads(predict, range(folds), threads):
+    counted = counting(predict, progress, folds, "cross validation")
+    for out, values in map_in_threads(counted, range(folds), threads):
         predictions[out] = values
     return predictions
 

@@ -345,6 +345,7 @@ def prepare(
     data: Rows | None = None,
     labels: FloatArray | None = None,
     settings: Settings | None = None,
+    progress: Progress = silent,
 ) -> Compressor:
     """Check the model and gather the rows.
 
@@ -356,6 +357,7 @@ def prepare(
     labels : (n,) float64, optional
         Labels or values of `data`, if known: they serve the probabilities.
     settings : Settings, optional
+    progress : Progress
 
     Raises
     ------
@@ -379,6 +381,7 @@ def prepare(
             "no --data: fitted and judged on the support vectors alone, "
             "which lie where the model is hardest to copy; rows of data give more and a fairer statement"
         )
+    progress(0, None, "exact model on the rows")
     material = gather(model, data, seed=settings.seed, threads=settings.threads)
     if material.trained_on:
         notes.append(

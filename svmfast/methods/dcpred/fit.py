@@ -182,6 +182,7 @@ def fit_exact(
         raise OptionError(f"--fit {fit} is for classifiers; this is a {head.svm_type} model")
     if fit == "pairs":
         check_pairs(settings)
+    progress(0, None, "exact model on the rows")
     if fit == "pairs":
         training = _labelled(rows, head, exact.decision_values(rows, threads=threads), None)
         model, report, statement = _fit_pairs(
@@ -211,6 +212,7 @@ def fit_exact(
         training = _labelled(inside, head, values, landmarks)
         settings = replace(settings, strengths=(cost,))
     model, report = _fit(fit, training, settings, threads, provenance or {}, progress)
+    progress(0, None, "error on held-out rows")
     found = held_out(exact, model, aside, values_fitted=fit == "values", threads=threads)
     if found is not None and trained_on:
         found["trained_on"] = 1.0
@@ -336,6 +338,7 @@ def _fit(
             gamma, strength = best.gamma, best.strength
             seconds.lap("cross validation")
         if tree is None:
+            progress(0, None, "clusters")
             tree = build_tree(training, settings, threads)
             seconds.lap("clusters")
         made = train_tree(training, tree, settings, gamma, strength, threads=threads, progress=progress)

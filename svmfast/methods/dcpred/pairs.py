@@ -90,7 +90,9 @@ def fit_pairs(
             threads=threads,
             memory=settings.memory,
         )
-        made, report = prepare(exact, rows, settings=how).compress(settings.landmarks, progress=progress)
+        made, report = prepare(exact, rows, settings=how, progress=progress).compress(
+            settings.landmarks, progress=progress
+        )
         statement = report.statement
     assert made.nr_sv is not None
     model = RoutedModel(

@@ -69,6 +69,7 @@ def choose(
     inside = training.only(np.sort(order[judge : judge + TRIAL_ROWS]))
     outside = training.only(np.sort(order[:judge]))
     plans: list[tuple[KMeansTree, DcpredSettings, float]] = []
+    progress(0, None, "clusters")
     for leaves, levels in TREES:
         if leaves > 1 and len(training.rows) < leaves * LEAST_LEAF_ROWS:
             break
@@ -79,6 +80,7 @@ def choose(
             if fitting is not None and fitting not in [p for _, p, _ in plans]:
                 plans.append((tree, fitting, share))
     tried: list[tuple[float, int, Candidate]] = []
+    progress(0, len(plans), "ways to spend the cost")
     for i, (tree, plan, _) in enumerate(plans):
         trial = replace(plan, iterations=min(settings.iterations, TRIAL_ITERATIONS))
         model = train_tree(inside, tree, trial, gamma, strength, threads=threads)
@@ -89,6 +91,7 @@ def choose(
         )
         tried.append((-score, i, candidate))
         progress(i + 1, len(plans), "ways to spend the cost")
+    progress(0, None, "clusters")
     for _, i, _ in sorted(tried, key=lambda t: t[:2]):
         _, plan, share = plans[i]
         tree = build_tree(training, plan, threads)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
-from svmfast.progress import Progress, silent
+from svmfast.progress import Progress, counting, silent
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import Partition
 from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_features
@@ -184,12 +184,17 @@ def approximate_kernel(
     """
     begin = time.perf_counter()
     c = len(partition.sizes)
-    samples = map_in_threads(lambda s: _sample_block(kernel, partition, options, s), range(c), threads)
+
+    def sample(s: int) -> tuple[Rows, FloatArray, FloatArray]:
+        return _sample_block(kernel, partition, options, s)
+
+    samples = map_in_threads(counting(sample, progress, c, "landmarks"), range(c), threads)
     ranks = _spread_ranks(partition.sizes, samples, options)
-    progress(0, c, "blocks")
-    built = map_in_threads(
-        lambda s: _basis(kernel, partition, samples[s], int(ranks[s]), s), range(c), threads
-    )
+
+    def basis(s: int) -> _Block:
+        return _basis(kernel, partition, samples[s], int(ranks[s]), s)
+
+    built = map_in_threads(counting(basis, progress, c, "blocks"), range(c), threads)
     meka = Meka(
         kernel,
         partition,
@@ -199,13 +204,16 @@ def approximate_kernel(
         [b.root**2 for b in built],
         {},
     )
-    progress(c, c, "blocks")
     meka.seconds["blocks"] = time.perf_counter() - begin
     begin = time.perf_counter()
     if options.links and c > 1:
         ends = map_in_threads(lambda s: _LinkEnd.sample(partition, built[s], options, s), range(c), threads)
         pairs = list(_linked_pairs(kernel, partition.centers, options.eps))
-        fit = map_in_threads(lambda pair: _link(kernel, ends[pair[0]], ends[pair[1]]), pairs, threads)
+
+        def link(pair: tuple[int, int]) -> FloatArray | None:
+            return _link(kernel, ends[pair[0]], ends[pair[1]])
+
+        fit = map_in_threads(counting(link, progress, len(pairs), "links"), pairs, threads)
         for (s, t), block in zip(pairs, fit, strict=True):
             if block is not None:
                 # From the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.

@@ -122,6 +122,7 @@ def kernel_error(
     load_kmeans()
     with one_blas_thread():
         begin = time.perf_counter()
+        progress(0, None, "clusters")
         centers = kmeans_centers(rows, settings.clusters, seed=settings.seed)
         parted = partition(rows, centers, threads=threads)
         stages = {"clusters": time.perf_counter() - begin}
@@ -133,6 +134,7 @@ def kernel_error(
         if settings.block_only:
             ranks, size = tuple(parted.sizes.tolist()), exact_blocks_bytes(parted)
             stages["blocks"] = 0.0
+            progress(0, None, "error")
             error = apart = _blocks_error(kernel, chosen, threads)
         else:
             # Now that the clusters' sizes are known.
@@ -143,6 +145,7 @@ def kernel_error(
                 kernel, parted, settings.approximation, threads=threads, progress=progress
             )
             stages.update(meka.seconds)
+            progress(0, None, "error")
             start = time.perf_counter()
             whole: FloatArray | None = None
             if settings.psd == "clip":

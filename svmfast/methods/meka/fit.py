@@ -186,6 +186,7 @@ def fit_exact(
         raise UnsupportedError(
             "the model has a single class and no decision function", "it needs no conversion"
         )
+    progress(0, None, "exact model on the rows")
     targets = exact.decision_values(rows, threads=threads)
     return _fit("exact", rows, targets, exact.head, settings, threads, provenance or {}, progress)
 
@@ -219,9 +220,11 @@ def _fit(
             gamma, strength = best.gamma, best.strength
             seconds["cross validation"] = time.perf_counter() - begin
         elif task == "exact" and len(rows) >= 20:
+            progress(0, None, "lambda, on held-out rows")
             strength, held_out = choose_on_held_out(rows, targets, head, settings, threads)
             seconds["held out"] = time.perf_counter() - begin
         begin = time.perf_counter()
+        progress(0, None, "clusters")
         centers = kmeans_centers(rows, settings.clusters, seed=settings.seed)
         parted = partition(rows, centers, threads=threads)
         seconds["clusters"] = time.perf_counter() - begin
@@ -238,6 +241,7 @@ def _fit(
             "arithmetic": arithmetic(),
         },
     )
+    progress(0, None, "error")
     sample = rows[: min(len(rows), 20_000)]
     decisions = model.decision_values(sample, threads=threads)
     report = MekaReport(

@@ -70,6 +70,7 @@ class Work:
     def models(self, kernel: Kernel, strengths: Sequence[float]) -> list[RoutedModel]:
         settings = self.settings
         if settings.block_only:
+            self.progress(0, None, "exact blocks")
             sizes = self.parted.sizes
             check_blocks(sizes, settings, self.task, threads=self.threads)
             self.ranks, self.bytes = tuple(sizes.tolist()), int((sizes * (sizes + 1)).sum()) * 4
@@ -87,6 +88,7 @@ class Work:
             kernel, self.parted, settings.approximation, threads=self.threads, progress=self.progress
         )
         self.ranks, self.links, self.bytes = tuple(meka.ranks.tolist()), len(meka.links), meka.bytes
+        self.progress(0, None, "solve")
         solve = meka_svc if self.task == "svc" else meka_ridge
         return [
             assemble(meka, self.head, inner, rho)
@@ -108,6 +110,7 @@ def cross_validate(
     fold = np.random.default_rng([settings.seed, 7]).permutation(len(rows)) % settings.folds
     total = np.zeros((len(settings.gammas), len(settings.strengths)))
     done, steps = 0, settings.folds * len(settings.gammas)
+    progress(0, steps, "cross validation")
     for f in range(settings.folds):
         inside, outside = rows.take(fold != f), rows.take(fold == f)
         centers = kmeans_centers(inside, settings.clusters, seed=settings.seed)
