@@ -29,7 +29,8 @@ from model_mutations import mutate
 from svmfast.errors import SvmfastError
 from svmfast.evaluation.describe import describe_model
 from svmfast.formats.detect import open_model
-from svmfast.models.answer import answer
+from svmfast.models.answer import answer, missing_probability
+from svmfast.models.certified import certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import Rows
 
@@ -51,6 +52,14 @@ def use_model(text: bytes) -> str:
         exact = getattr(model, "embedded_exact", None)
         said = answer(model, ROWS, exact=None if model.head.is_regression else exact)
         values, labels = model.decision_values(ROWS), said.predicted
+        if missing_probability(model) is None:
+            shares = answer(model, ROWS, probability=True).probabilities
+            shares = np.empty(0) if shares is None else shares  # a regression has none for a row
+            assert ((shares >= 0) & (shares <= 1 + 1e-9)).all(), f"probabilities {shares}"
+        if certifies(model):
+            bounds = answer(model, ROWS, certify=True).error_bounds
+            assert bounds is not None
+            assert (bounds >= 0).all(), f"error bounds {bounds}"
     except SvmfastError as error:
         if error.exit_code != 2 or "\n" in str(error):
             raise AssertionError(f"not one line with status 2: {error}") from error
