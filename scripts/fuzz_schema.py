@@ -1,10 +1,12 @@
 """The target `schema` of scripts/fuzz: models whose sizes, starts, counts and numbers lie at their edges.
 
-Inputs come in parts of 20,000, each in a process of its own and made from the run's seed and the part's
-number alone. So a run can go on where it ended (--progress keeps a line for each part), a part can be run
-again, and no memory grows. Every input is loaded, described and asked to predict; it must be refused in one
-line with status 2, or give finite values, within 200 MB and 20 s of processor time. The input being read
-lies in build/fuzz/schema-PART-reading; a crash leaves it there.
+First comes every size, count, start and scalar of every seed at every edge, one at a time; then random
+mutations, several at once. These come in parts of 20,000, each in a process of its own and made from the
+run's seed and the part's number alone. So a run can go on where it ended (--progress keeps a line for each
+part), a part can be run again, and no memory grows. (A run of one part leaves out what comes first.) Every
+input is loaded, described and asked to predict, with probabilities and error bounds where the model has them;
+it must be refused in one line with status 2, or give finite values, within 200 MB and 20 s of processor time.
+The input being read lies in build/fuzz/schema-SEED-PART-reading; a crash leaves it there.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from meaning import FROZEN
-from model_mutations import mutate
+from model_mutations import every_edge, mutate
 
 from svmfast.errors import SvmfastError
 from svmfast.evaluation.describe import describe_model
@@ -37,6 +39,8 @@ from svmfast.rows import Rows
 ROOT = Path(__file__).resolve().parent.parent
 SANITIZED = "SVMFAST_SANITIZED" in os.environ
 PART = 20_000
+#: The number of the part that tries every edge of every size, count and start, one at a time.
+SYSTEMATIC = -1
 LONGEST = 12_000
 #: Rows of ordinary numbers; one without an entry, and one with columns that no seed knows.
 ROWS = Rows.from_dense([[0.5, -1.0, 0.0, 2.0, 0.0], [0.0] * 5, [-3.0, 0.25, 7.5, -0.125, 1.0]])
@@ -94,6 +98,7 @@ def run_part(part: int, runs: int, seed: int, kept: Path, deadline: float) -> di
     answers: Counter[str] = Counter()
     good: list[bytes] = []  # models that are accepted lead deeper than those that are refused
     odd = list(seeds)
+    edges = (changed for text in seeds for changed in every_edge(text))
     with kept.open("w+b") as file:
         file.truncate(4 * LONGEST)
         reading = mmap.mmap(file.fileno(), 0)
@@ -101,7 +106,11 @@ def run_part(part: int, runs: int, seed: int, kept: Path, deadline: float) -> di
     done = 0
     try:
         while done < runs and time.monotonic() < deadline:
-            if part == 0 and done < len(seeds):
+            if part == SYSTEMATIC:
+                text = next(edges, b"")
+                if not text:
+                    break
+            elif part == 0 and done < len(seeds):
                 text = seeds[done]
             else:
                 pool = good if good and chance.random() < 0.8 else odd
@@ -175,11 +184,11 @@ def run_schema(runs: int, seconds: float, seed: int, build: Path, progress: Path
         parts = [json.loads(line) for line in progress.read_text().splitlines()]
     deadline = time.monotonic() + seconds
     have = {part["part"] for part in parts}
-    for part in range(-(-runs // PART)):
+    for part in range(SYSTEMATIC if runs > PART else 0, -(-runs // PART)):
         if part in have or time.monotonic() >= deadline:
             continue
         kept = build / f"schema-{seed}-{part}-reading"
-        many = min(PART, runs - part * PART)
+        many = sys.maxsize if part == SYSTEMATIC else min(PART, runs - part * PART)
         found = forked(lambda: run_part(part, many, seed, kept, deadline), kept)  # noqa: B023
         if "failed" in found:
             said = f"schema, seed {seed}, part {part}: {found['failed']}"

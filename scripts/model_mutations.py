@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 import re
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import pairwise, product
 
 EDGES = [s * v for v in (0, 1, 2, 3, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**62, 2**63 - 1) for s in (1, -1)]
 EDGES += [-(2**63), 2**63, 2**64 - 1]
@@ -33,6 +34,7 @@ PLAUSIBLE = [
 ]
 _SECTION = re.compile(rb"^(array|embedded) ", re.MULTILINE)
 _INT64 = 2**64
+_GREAT = (2**63 - 1, 2**62, 2**32, -(2**63), 2**31)
 
 
 def sections(text: bytes) -> list[bytes]:
@@ -78,6 +80,56 @@ def mutate(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
             parts[at] = chance.choice(theirs) if theirs else parts[at]
         text = b"".join(parts)
     return text
+
+
+def every_edge(text: bytes) -> Iterator[bytes]:
+    """Yield `text` with each of its sizes, counts, starts and scalars at each edge, one at a time.
+
+    Of arrays of floats, which are long, the first, the middle and the last number are taken. Three counts of
+    each array are also set so that their sum wraps around to the right one, in all ways of two great ones.
+    A model inside is changed likewise, with its size as it then is.
+    """
+    for found in re.finditer(rb"^embedded (\w+) bytes (\d+)\n", text, re.MULTILINE):
+        inner = text[found.end() : found.end() + int(found[2])]
+        for changed in every_edge(inner) if inner.startswith(b"svmfast-model") else ():
+            heading = b"embedded %s bytes %d\n" % (found[1], len(changed))
+            yield text[: found.start()] + heading + changed + text[found.end() + len(inner) :]
+    parts = sections(text)
+    heads = [(0, i, j, w) for i, j, w in _words(parts[0])]
+    places = [*heads, *((at, i, j, w) for at in range(1, len(parts) - 1) for i, j, w in _words(parts[at]))]
+    for at, start, stop, whole in places:
+        for value in map(str, EDGES) if whole else FLOATS:
+            changed = parts[at][:start] + value.encode() + parts[at][stop:]
+            yield b"".join([*parts[:at], changed, *parts[at + 1 :]])
+        if not at and not whole:  # a scalar that is whole in the schema
+            for edge in EDGES:
+                yield parts[0][:start] + str(edge).encode() + parts[0][stop:] + b"".join(parts[1:])
+    for at in range(1, len(parts) - 1):
+        heading, _, rest = parts[at].partition(b"\n")
+        numbers = rest.split()
+        if b"int64" in heading and len(numbers) >= 3:
+            for places3 in {(0, 1, 2), (0, len(numbers) // 2, len(numbers) - 1), (1, 2, 0)}:
+                if len(set(places3)) == 3:
+                    for big in product(_GREAT, _GREAT):
+                        changed = heading + b"\n" + b" ".join(_wrap(numbers, places3, big)) + b"\n"
+                        yield b"".join([*parts[:at], changed, *parts[at + 1 :]])
+
+
+def _words(part: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Yield where the numbers of a section are to be changed, and whether they are whole."""
+    heading = part.split(b"\n", 1)[0]
+    if not part.startswith(b"array "):
+        for found in re.finditer(rb"^\w+ (-?[\d.e+-]+)$", part, re.MULTILINE):
+            yield found.start(1), found.end(1), False
+        return
+    for found in list(re.finditer(rb"\S+", heading))[3:]:
+        yield found.start(), found.end(), True
+    whole = b"int" in heading
+    numbers = [(m.start(), m.end()) for m in re.finditer(rb"\S+", part[len(heading) :])]
+    if not whole and len(numbers) > 3:
+        numbers = [numbers[0], numbers[len(numbers) // 2], numbers[-1]]
+    for start, stop in numbers:
+        yield len(heading) + start, len(heading) + stop, whole
 
 
 def _heading(part: bytes, chance: random.Random) -> bytes:
@@ -149,12 +201,17 @@ def _wrapped(part: bytes, chance: random.Random) -> bytes:
     if b"int64" not in heading or len(numbers) < 3:
         return _numbers(part, chance)
     a, b, c = chance.sample(range(len(numbers)), 3)
-    total = sum(int(numbers[i]) for i in (a, b, c))
-    big = [chance.choice((2**63 - 1, 2**62, 2**32, -(2**63), 2**31)) for _ in range(2)]
-    last = (total - sum(big) + 2**63) % _INT64 - 2**63
-    for i, value in zip((a, b, c), (*big, last), strict=True):
-        numbers[i] = str(value).encode()
+    numbers = _wrap(numbers, (a, b, c), (chance.choice(_GREAT), chance.choice(_GREAT)))
     return heading + b"\n" + b" ".join(numbers) + b"\n"
+
+
+def _wrap(numbers: list[bytes], at: tuple[int, int, int], big: tuple[int, int]) -> list[bytes]:
+    total = sum(int(numbers[i]) for i in at)
+    last = (total - sum(big) + 2**63) % _INT64 - 2**63
+    out = list(numbers)
+    for i, value in zip(at, (*big, last), strict=True):
+        out[i] = str(value).encode()
+    return out
 
 
 def _scalars(head: bytes, chance: random.Random) -> bytes:
