@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from svmfast.api import compress as compress
     from svmfast.api import dcpred as dcpred
     from svmfast.api import predict as predict
+    from svmfast.api import train as train
     from svmfast.errors import SvmfastError as SvmfastError
     from svmfast.evaluation.bound_check import BoundReport as BoundReport
     from svmfast.evaluation.compare import Comparison as Comparison
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from svmfast.methods.budget.options import BudgetTrainOptions as BudgetTrainOptions
     from svmfast.methods.dcpred.fit import DcpredSettings as DcpredSettings
     from svmfast.methods.train.training import TrainOptions as TrainOptions
-    from svmfast.methods.train.training import train as train
     from svmfast.models.answer import Answer as Answer
     from svmfast.rows import Rows as Rows
     from svmfast.rows import as_rows as as_rows
@@ -70,7 +70,7 @@ _PUBLIC = {
     "read_svmlight": "svmfast.formats.svmlight",
     "save_model": "svmfast.formats.detect",
     "stream_svmlight": "svmfast.formats.svmlight",
-    "train": "svmfast.methods.train.training",
+    "train": "svmfast.api",
     "write_svmlight": "svmfast.formats.svmlight",
 }
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from svmfast.methods.cascade.join import CascadeReport
     from svmfast.methods.compress.compressor import CompressReport
     from svmfast.methods.dcpred.fit import DcpredReport, DcpredSettings
+    from svmfast.methods.train.training import TrainOptions
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.polynomial import PolynomialModel
     from svmfast.models.routed import RoutedModel
+
+S = TypeVar("S")
 
 
 def predict(
@@ -121,7 +124,7 @@ def _original(model: Model, exact: Model | str | os.PathLike[str], memory: int) 
         opened = open_model(exact, memory=memory)
         loaded, is_source = opened.model, opened.is_source
     else:
-        require_memory(exact, memory)
+        _model(exact, memory)
         loaded, is_source = exact, lambda source: source == identity_of(exact)
     given = check_exact(model, loaded)
     # An assumed error is not of one pair of models alone; a proof is.
@@ -321,6 +324,8 @@ def cascade(
     if isinstance(exact, str | os.PathLike):
         opened = open_model(exact, memory=memory)
         exact, source = opened.model, opened.identity
+    else:
+        exact = _model(exact, memory)
     data = _dataset(data)
     if labels is None:
         labels = getattr(data, "labels", None)
@@ -355,7 +360,7 @@ def compare(
         The exact model first.
     data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
     labels : (n,) array_like, optional
-        True labels or values; a Dataset has its own.
+        True labels or values; a Dataset has its own. Without them there is no accuracy and no error.
     threads : int, optional
         Default: the cores this process may use.
     repeats : int
@@ -377,10 +382,8 @@ def compare(
     data = _dataset(data)
     if labels is None:
         labels = getattr(data, "labels", None)
-        if labels is None:
-            raise OptionError("labels are missing: give them beside the data, or a Dataset")
     rows = _rows(data)
-    targets = np.asarray(labels, dtype=np.float64)
+    targets = np.full(len(rows), np.nan) if labels is None else np.asarray(labels, dtype=np.float64)
     if targets.shape != (len(rows),):
         raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {targets.shape}")
     entrants = []
@@ -409,6 +412,7 @@ def bound_check(
     gamma: float | None = None,
     order: int | None = None,
     tolerance: float | None = None,
+    threads: int | None = None,
     memory: int = MEMORY,
 ) -> BoundReport:
     """Tell for which gamma RBF models on data can be approximated, or whether rows are inside the bound.
@@ -425,6 +429,8 @@ def bound_check(
     tolerance : float, optional
         With a certified model: count a row as certified only if its error bound is at most this; regression
         is not counted without.
+    threads : int, optional
+        Default: the cores this process may use. The answer is the same for every number.
     memory : int
         Most bytes that the model may take.
 
@@ -440,7 +446,9 @@ def bound_check(
         raise OptionError("model and gamma exclude each other: a model has a gamma of its own")
     blocks: Iterable[Rows] = [_rows(data)]
     if model is not None:
-        return check_model(blocks, _model(model, memory), order=order, tolerance=tolerance)
+        return check_model(
+            blocks, _model(model, memory), order=order, tolerance=tolerance, threads=thread_count(threads)
+        )
     if tolerance is not None:
         raise OptionError("a tolerance is for the certificate of a model; give the model too")
     return check_data(lambda: blocks, gamma, order=2 if order is None else order)
@@ -454,6 +462,7 @@ def budget_train(
     validate: Any = None,
     validate_labels: ArrayLike | None = None,
     threads: int | None = None,
+    memory: int = MEMORY,
 ) -> tuple[KernelExpansion, BudgetTrainReport]:
     """Train an RBF model of at most ``options.budget`` support vectors a decision function.
 
@@ -467,6 +476,8 @@ def budget_train(
         Held-out rows in the same forms: candidates are compared on them and the report has their score.
     threads : int, optional
         Default: the cores this process may use. The model is the same for every number.
+    memory : int
+        Most bytes that training may take beside the rows.
 
     Returns
     -------
@@ -483,7 +494,63 @@ def budget_train(
     data, validate = _dataset(data), _dataset(validate)
     source = MemorySource(_rows(data), _labels(data, labels))
     held = None if validate is None else (_rows(validate), _labels(validate, validate_labels))
-    return train_source(source, options or BudgetTrainOptions(), validate=held, threads=thread_count(threads))
+    chosen = _settings("options", options, BudgetTrainOptions)
+    return train_source(source, chosen, validate=held, threads=thread_count(threads), memory=memory)
+
+
+def train(
+    data: Any,
+    labels: ArrayLike | None = None,
+    options: TrainOptions | None = None,
+    *,
+    truncate_labels: bool = False,
+    threads: int | None = None,
+    log: Callable[[str], None] | None = None,
+) -> KernelExpansion:
+    """Train a model with LIBSVM's solver.
+
+    Parameters
+    ----------
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
+        Precomputed kernel: the sample's serial number (from 1), then a kernel value for each sample.
+    labels : (n,) array_like, optional
+        Classes (integers) or regression targets; a Dataset has its own, one-class training needs none.
+    options : TrainOptions, optional
+    truncate_labels : bool
+        Cut real-valued class labels to integers, as LIBSVM does, where they are otherwise an error.
+    threads : int, optional
+        Default: the cores this process may use. The pairs of three or more classes are solved side by side
+        (C-SVC without class weights, probabilities and log); the model is the same for every number.
+    log : callable, optional
+        Receives the solver's messages, piece by piece; it is called from another thread.
+
+    Returns
+    -------
+    KernelExpansion
+        What svm-train of the installed LIBSVM version would write for the same data, to the byte.
+
+    Raises
+    ------
+    OptionError
+        Where svm-train would refuse the options.
+    TrainingRowError
+        For labels and precomputed rows that it would misread.
+    """
+    from svmfast.formats.svmlight import read_svmlight
+    from svmfast.methods.train.training import TrainOptions
+    from svmfast.methods.train.training import train as train_rows
+
+    chosen = _settings("options", options, TrainOptions)
+    cores, precomputed = thread_count(threads), chosen.kernel == "precomputed"
+    if isinstance(data, str | os.PathLike):
+        data = read_svmlight(data, precomputed=precomputed, threads=cores)
+    rows = data if precomputed and not hasattr(data, "rows") else _rows(data)
+    targets = getattr(data, "labels", None) if labels is None else labels
+    if targets is None:
+        if chosen.svm_type != "one_class":
+            raise OptionError("labels are missing: give them beside the data, or a Dataset")
+        targets = np.zeros(rows.shape[0] if hasattr(rows, "shape") else len(rows))
+    return train_rows(rows, targets, chosen, truncate_labels=truncate_labels, threads=cores, log=log)
 
 
 def dcpred(
@@ -522,6 +589,8 @@ def dcpred(
 
     data = _dataset(data)
     rows, cores = _rows(data), thread_count(threads)
+    if settings is not None:
+        _settings("settings", settings, method.DcpredSettings)
     if exact is not None:
         original = _model(exact, settings.memory if settings else MEMORY)
         gamma = 1.0 / max(1, rows.n_columns)
@@ -536,6 +605,14 @@ def dcpred(
     chosen = settings or method.DcpredSettings((gamma,), (10.0,) if task == "svc" else (0.1,))
     train = method.fit_svc if task == "svc" else method.fit_ridge
     return train(rows, targets, chosen, threads=cores)
+
+
+def _settings(name: str, given: S | None, kind: type[S]) -> S:
+    if given is None:
+        return kind()
+    if not isinstance(given, kind):
+        raise WrongTypeError(name, given, kind.__name__)
+    return given
 
 
 def _labels(data: Any, labels: ArrayLike | None) -> FloatArray:

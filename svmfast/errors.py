@@ -229,7 +229,8 @@ class WrongTypeError(OptionError, TypeError):
     """
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
-        super().__init__(f"{name} is a {type(value).__name__}; expected {accepted}")
+        kind = type(value).__name__
+        super().__init__(f"{name} is {'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}; expected {accepted}")
 
 
 class NothingFitsError(UnsupportedError):

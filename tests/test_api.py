@@ -12,7 +12,8 @@ import pytest
 from program import ROOT, data, model, svmfast
 
 import svmfast as package
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.formats.detect import model_bytes
 
 
 def columns(*words: str | Path) -> list[list[str]]:
@@ -159,3 +160,80 @@ def test_a_wrong_type_is_named_with_those_that_are_right(wrong: object) -> None:
     ):
         with pytest.raises(TypeError, match="expected an array of numbers, a SciPy sparse matrix, Rows, a"):
             call()
+
+
+@pytest.mark.parametrize("given", [3, None, [1.0], np.zeros(3)])
+def test_what_is_no_source_is_a_type_error(given: object) -> None:
+    for read in (package.load_model, package.read_svmlight):
+        with pytest.raises(
+            TypeError, match=r"^the source is an? \w+; expected a path, bytes or a binary file"
+        ):
+            read(given)
+
+
+def test_a_wrong_type_is_said_with_what_is_accepted(tmp_path: Path) -> None:
+    exact, rows = package.load_model(model("breast_c_rbf")), package.read_svmlight(data("breast.test"))
+    for call in (
+        lambda: package.predict(3, rows),
+        lambda: package.predict(exact, rows, exact=3),
+        lambda: package.cascade(exact, 3, rows),
+    ):
+        with pytest.raises(TypeError, match=r"^the model is an int; expected a model, or the path of one$"):
+            call()
+    with pytest.raises(TypeError, match=r"^the model is an int; expected a model$"):
+        package.save_model(3, tmp_path / "out")
+    for train in (package.budget_train, package.train):
+        with pytest.raises(TypeError, match=r"^options is a dict; expected (Budget)?TrainOptions$"):
+            train(rows, options={})
+    with pytest.raises(TypeError, match=r"^settings is a dict; expected DcpredSettings$"):
+        package.dcpred(rows, settings={})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, "1", True])
+def test_numbers_that_are_none_are_refused(value: object) -> None:
+    fast, _ = package.approximate(model("diabetes_eps_rbf"))
+    rows, exact = package.read_svmlight(data("diabetes.test")), model("diabetes_eps_rbf")
+    calls = {
+        "the tolerance": [
+            lambda: package.predict(fast, rows, certify=True, tolerance=value),
+            lambda: package.bound_check(rows, model=fast, tolerance=value),
+            lambda: package.approximate(exact, rows, tolerance=value),
+        ],
+        "the time limit": [lambda: package.approximate(exact, rows, order="auto", time_limit=value)],
+        "max_diff": [lambda: package.compress(exact, rows, max_diff=value)],
+        "the ratio": [lambda: package.compress(exact, rows, ratio=value)],
+        "sparse_tolerance": [lambda: package.compress(exact, rows, sv=9, sparse_tolerance=value)],
+    }
+    expected = "a number" if isinstance(value, str | bool) else "a finite number "
+    for name, made in calls.items():
+        for call in made:
+            with pytest.raises(OptionError, match=f"^{name} is .*; expected {expected}") as caught:
+                call()
+            assert isinstance(caught.value, TypeError) == isinstance(value, str | bool)
+
+
+def test_train_takes_what_the_other_verbs_take() -> None:
+    path, options = data("iris.train"), package.TrainOptions(gamma=0.5)
+    rows = package.read_svmlight(path)
+    expected = model_bytes(package.train(rows.rows, rows.labels, options, threads=1))
+    for given, labels in ((path, None), (str(path), None), (rows, None), (rows.rows.to_scipy(), rows.labels)):
+        for threads in (None, 2):
+            assert model_bytes(package.train(given, labels, options, threads=threads)) == expected
+    with pytest.raises(OptionError, match="labels are missing: give them beside the data, or a Dataset"):
+        package.train(rows.rows, options=options)
+    one_class = package.TrainOptions(svm_type="one_class", gamma=0.5)
+    assert package.train(rows.rows, options=one_class).head.svm_type == "one_class"
+    kernel = package.TrainOptions(kernel="precomputed")
+    made = package.train(data("precomputed.train"), options=kernel)
+    assert made.kernel.kind == "precomputed"
+    matrix = np.column_stack((np.arange(1, 5), np.eye(4)))
+    assert package.train(matrix, [1, 1, -1, -1], kernel).kernel.kind == "precomputed"
+
+
+def test_bound_check_and_budget_train_take_threads_and_memory() -> None:
+    fast, _ = package.approximate(model("breast_c_rbf"))
+    said = [package.bound_check(data("breast.test"), model=fast, threads=threads) for threads in (1, 2)]
+    assert said[0] == said[1]
+    options = package.BudgetTrainOptions(budget=5, gamma=0.1)
+    with pytest.raises(MemoryLimitError):
+        package.budget_train(data("breast.train"), options=options, memory=1000)

@@ -174,8 +174,9 @@ def test_compare_from_python() -> None:
     assert lines[0].split()[:2] == ["model", "accuracy"]
     assert len(lines) == 3
     assert json.loads(report.as_json(named))["models"][1]["bytes"] is None
-    with pytest.raises(OptionError, match="labels are missing"):
-        svmfast.compare({"exact": exact}, given.rows)
+    bare = svmfast.compare({"exact": exact, "fast": fast}, given.rows, repeats=1)
+    assert [row.accuracy for row in bare.models] == [None, None]
+    assert [row.labels_differing for row in bare.models] == [row.labels_differing for row in named.models]
     with pytest.raises(OptionError, match="need as many labels"):
         svmfast.compare({"exact": exact}, given.rows, [1, 2])
     with pytest.raises(OptionError, match="no model"):

@@ -15,6 +15,7 @@ BELOW = {
     "errors": {"display"},
     "progress": set[str](),
     "threads": {"errors"},
+    "arguments": {"errors"},
     "class_scores": set[str](),
     "rows": {"errors"},
     "_core": set[str](),

@@ -158,7 +158,7 @@ def test_impossible_path() -> None:
 
 
 def test_what_is_no_file() -> None:
-    with pytest.raises(errors.OptionError, match="cannot read from int: expected a path"):
+    with pytest.raises(errors.OptionError, match="the source is an int; expected a path, bytes or"):
         open_source(3)
     with pytest.raises(errors.OptionError, match="open it in binary mode"):
         open_source(io.StringIO("1 1:1\n"))

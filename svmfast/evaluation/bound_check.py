@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from svmfast.arguments import check_number
 from svmfast.certificate import MAX_ORDER, centred_squared_norms, gamma_max, inside_bound
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.evaluation.score import percent
@@ -228,6 +229,7 @@ def check_model(
         There is no expansion of the model to be inside of.
     """
     check_order(2 if order is None else order)
+    check_number("the tolerance", tolerance)
     if isinstance(model, KernelExpansion):
         kernel = model.kernel
         if kernel.kind == "linear" or (kernel.kind == "polynomial" and kernel.degree <= MAX_ORDER):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast
 
-from svmfast.errors import EmptyModelError, NotAModelError
+from svmfast.errors import EmptyModelError, NotAModelError, WrongTypeError
 from svmfast.formats._whole import KILOBYTE, first_words, read_whole
 from svmfast.formats.container import MAGIC, container_bytes, parse_model
 from svmfast.formats.libsvm_model import is_model_key, libsvm_model_bytes, parse_libsvm_model
@@ -169,6 +169,8 @@ def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes
     """
     if isinstance(model, KernelExpansion):
         return libsvm_model_bytes(model)
+    if not hasattr(model, "to_record"):
+        raise WrongTypeError("the model", model, "a model")
     record = cast(RecordModel, model).to_record()
     if provenance:
         record = replace(record, provenance={**record.provenance, **provenance})

@@ -16,7 +16,13 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from svmfast.errors import CompressedDataError, FileAccessError, OptionError, UnsupportedCompressionError
+from svmfast.errors import (
+    CompressedDataError,
+    FileAccessError,
+    OptionError,
+    UnsupportedCompressionError,
+    WrongTypeError,
+)
 from svmfast.formats.packing import MAGIC, XZ_MEMORY, Decoder, new_decoder
 from svmfast.formats.target import Writer, write_atomic
 
@@ -98,9 +104,7 @@ def _reader_of(file: Any, name: str) -> Callable[[memoryview], int | None]:
             reader: Callable[[memoryview], int | None] = getattr(file, method)
             return reader
     if not hasattr(file, "read"):
-        raise OptionError(
-            f"cannot read from {type(file).__name__}: expected a path, bytes or a binary file object"
-        )
+        raise WrongTypeError("the source", file, "a path, bytes or a binary file object")
 
     def read_and_copy(view: memoryview) -> int | None:
         data = file.read(len(view))

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.arguments import check_number
 from svmfast.certificate import pairs_in_doubt
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import BoundedModel, Model, bounded
@@ -180,6 +181,7 @@ def answer(
         The model has no probabilities, no bound or no certificate, or its kernel has no function of vectors.
     """
     require(model, probability=probability, bound=bound, certify=certify, exact=exact)
+    check_number("the tolerance", tolerance)
     certify = certify or exact is not None
     head = model.head
     if isinstance(model, KernelExpansion) and not (probability or certify or head.is_regression):

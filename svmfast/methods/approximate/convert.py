@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from svmfast.arguments import check_number
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import DoesNotPayError, OptionError, UnsupportedError
 from svmfast.methods.approximate.cells import Step
@@ -126,6 +127,7 @@ def approximate(
     """
     begin = time.perf_counter()
     _check(order, cells, center, target, max_bytes, certificate, calibrate, time_limit)
+    check_number("the tolerance", tolerance, above=True)
     kernel = model.kernel
     collapses = kernel.kind in ("linear", "polynomial")
     if not collapses and kernel.kind != "rbf":
@@ -245,6 +247,7 @@ def _check(
         raise OptionError(f"{cells} cells: at least 1 is needed, or 'auto'")
     if not 0 < target <= 1:
         raise OptionError(f"a target of {target:g} is not a share above 0 and up to 1")
+    check_number("the time limit", time_limit, above=True)
     if time_limit is not None and "auto" not in (order, cells):
         raise OptionError("a time limit is for 'auto', which looks for orders and cells")
     if certificate == "none" and "auto" in (order, cells):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.arguments import check_number
 from svmfast.errors import MemoryLimitError, NothingFitsError, OptionError, UnsupportedError
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.common.refit_probabilities import refit_probabilities
@@ -365,6 +366,7 @@ def prepare(
         A precomputed kernel, or a model without support vectors.
     """
     settings = settings or Settings()
+    check_number("sparse_tolerance", settings.sparse_tolerance, most=1)
     if settings.start not in ("auto", *STARTS):
         raise OptionError(f"unknown start '{settings.start}'; expected auto or one of {' '.join(STARTS)}")
     if model.kernel.kind == "precomputed":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from svmfast.arguments import check_number
 from svmfast.errors import NothingFitsError, OptionError
 from svmfast.methods.compress.compressor import Compressor, CompressReport
 from svmfast.models.expansion import KernelExpansion
@@ -75,6 +76,10 @@ def search(
     """
     wishes = {"--sv": sv, "--ratio": ratio, "--max-diff": max_diff, "--max-bytes": max_bytes}
     check_one_wish(wishes)
+    check_number("sv", sv, least=1)
+    check_number("the ratio", ratio, above=True)
+    check_number("max_diff", max_diff)
+    check_number("max_bytes", max_bytes, least=1)
     exact, n = compressor.model, len(compressor.model.sv)
     own = size_of(exact)
     if max_diff is not None:

@@ -1,0 +1,37 @@
+"""Checks of what Python callers give: the command line's own types have done the same before."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+from svmfast.errors import OptionError, WrongTypeError
+
+
+def check_number(
+    name: str, value: Any, *, least: float = 0.0, above: bool = False, most: float = math.inf
+) -> None:
+    """Refuse what is no finite number in a range; None, which stands for a default, passes.
+
+    Parameters
+    ----------
+    name : str
+        What the number is.
+    value : object
+    least, most : float
+        Both belong to the range, `least` not with `above`.
+
+    Raises
+    ------
+    WrongTypeError, OptionError
+    """
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise WrongTypeError(name, value, "a number")
+    number = float(value)
+    if not math.isfinite(number) or not least <= number <= most or (above and number == least):
+        low = f"above {least:g}" if above else f"of at least {least:g}"
+        high = f" and at most {most:g}" if math.isfinite(most) else ""
+        raise OptionError(f"{name} is {number:g}; expected a finite number {low}{high}")
