@@ -19,15 +19,16 @@ Names are imported when they are first used, so ``import svmfast`` costs next to
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from svmfast.api import approximate as approximate
-    from svmfast.api import bound_check as bound_check
-    from svmfast.api import budget_train as budget_train
-    from svmfast.api import cascade as cascade
-    from svmfast.api import compare as compare
-    from svmfast.api import compress as compress
-    from svmfast.api import dcpred as dcpred
-    from svmfast.api import predict as predict
-    from svmfast.api import train as train
+    from svmfast.api.result import Result as Result
+    from svmfast.api.verbs import approximate as approximate
+    from svmfast.api.verbs import bound_check as bound_check
+    from svmfast.api.verbs import budget_train as budget_train
+    from svmfast.api.verbs import cascade as cascade
+    from svmfast.api.verbs import compare as compare
+    from svmfast.api.verbs import compress as compress
+    from svmfast.api.verbs import dcpred as dcpred
+    from svmfast.api.verbs import predict as predict
+    from svmfast.api.verbs import train as train
     from svmfast.errors import SvmfastError as SvmfastError
     from svmfast.evaluation.bound_check import BoundReport as BoundReport
     from svmfast.evaluation.compare import Comparison as Comparison
@@ -54,23 +55,24 @@ _PUBLIC = {
     "Comparison": "svmfast.evaluation.compare",
     "Dataset": "svmfast.formats.svmlight",
     "DcpredSettings": "svmfast.methods.dcpred.fit",
+    "Result": "svmfast.api.result",
     "Rows": "svmfast.rows",
     "SvmfastError": "svmfast.errors",
     "TrainOptions": "svmfast.methods.train.training",
-    "approximate": "svmfast.api",
+    "approximate": "svmfast.api.verbs",
     "as_rows": "svmfast.rows",
-    "bound_check": "svmfast.api",
-    "budget_train": "svmfast.api",
-    "cascade": "svmfast.api",
-    "compare": "svmfast.api",
-    "compress": "svmfast.api",
-    "dcpred": "svmfast.api",
+    "bound_check": "svmfast.api.verbs",
+    "budget_train": "svmfast.api.verbs",
+    "cascade": "svmfast.api.verbs",
+    "compare": "svmfast.api.verbs",
+    "compress": "svmfast.api.verbs",
+    "dcpred": "svmfast.api.verbs",
     "load_model": "svmfast.formats.detect",
-    "predict": "svmfast.api",
+    "predict": "svmfast.api.verbs",
     "read_svmlight": "svmfast.formats.svmlight",
     "save_model": "svmfast.formats.detect",
     "stream_svmlight": "svmfast.formats.svmlight",
-    "train": "svmfast.api",
+    "train": "svmfast.api.verbs",
     "write_svmlight": "svmfast.formats.svmlight",
 }
 
@@ -78,14 +80,28 @@ __all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'svmfast' has no attribute '{name}'")
     from importlib import import_module
 
-    value: object = getattr(import_module(_PUBLIC[name]), name)
-    globals()[name] = value
-    return value
+    value: object
+    if name in _PUBLIC:
+        value = getattr(import_module(_PUBLIC[name]), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        registry = import_module("svmfast.methods.registry")
+        try:
+            method = registry.method(name)
+        except KeyError:
+            pass
+        else:
+            # Not kept: a method can be taken out of the registry.
+            value = import_module("svmfast.api.functions").function_of(method)
+            return value
+    raise AttributeError(f"module 'svmfast' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    from importlib import import_module
+
+    names = {one.function_name for one in import_module("svmfast.methods.registry").methods()}
+    return sorted({*__all__, *names})

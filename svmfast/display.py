@@ -50,6 +50,17 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
+def count(number: int, thing: str) -> str:
+    """Return ``1 row``, ``2,000 rows``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def rounded_up(value: float) -> str:
+    """Return three digits that are not below the value: a threshold must not shrink in print."""
+    text = f"{value:.3g}"
+    return text if float(text) >= value else f"{1.01 * value:.3g}"
+
+
 def shell_line(words: Iterable[str | os.PathLike[str]]) -> str:
     """Return a command as one line to type: every word quoted for a shell.
 

@@ -245,6 +245,22 @@ class DoesNotPayError(SvmfastError):
     exit_code = 1
 
 
+class NegativeAnswerError(SvmfastError):
+    """A negative answer: there is no model of the kind that was asked for.
+
+    Attributes
+    ----------
+    result : Result or None
+        The report of what was tried.
+    """
+
+    exit_code = 1
+
+    def __init__(self, reason: str, result: object = None) -> None:
+        self.result = result
+        super().__init__(reason)
+
+
 class TrainingRowError(SvmfastError):
     """A row cannot be trained on; the command line turns its number into a line of the file.
 

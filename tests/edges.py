@@ -318,7 +318,7 @@ TREE = ("--clusters", "2", "--landmarks", "4")
 LEARN = {
     "train": ("train", "-q", "data", "FILE"),
     "train -t 0": ("train", "-q", "-t", "0", "data", "FILE"),
-    "linear": ("linear", "-q", "data", "FILE"),
+    "linear": ("linear", "-q", "data", "-o", "FILE"),
     "budget-train": ("budget-train", "-q", "-B", "4", "--passes", "2", "data", "FILE"),
     "meka ridge": ("meka", "-q", "--task", "ridge", "--clusters", "2", "data", "FILE"),
     "meka svc": ("meka", "-q", "--task", "svc", "--clusters", "2", "data", "FILE"),

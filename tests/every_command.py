@@ -44,7 +44,7 @@ RUNS: dict[str, list[str]] = {
     "dcpred": ["dcpred", "TRAIN", "OUT", "--task", "svc", *_SMALL, "--tune", "2"],
     "dcpred from a model": ["dcpred", "TRAIN", "OUT", "--from", "EXACT", *_SMALL, "--tune", "2"],
     "cascade": ["cascade", "FAST", "EXACT", "--data", "TRAIN", "--max-diff", "10%", "-o", "OUT"],
-    "linear": ["linear", "TRAIN", "OUT"],
+    "linear": ["linear", "TRAIN", "-o", "OUT"],
     "frontier": [
         *("frontier", "EXACT", "--data", "TRAIN", "--test", "TEST", "-o", "OUT", "--methods", "linear"),
     ],

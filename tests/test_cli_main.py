@@ -28,11 +28,11 @@ def test_version_is_the_distributions() -> None:
 
 def test_help_lists_every_command_with_its_line() -> None:
     lines = svmfast("--help").stdout.decode().splitlines()
-    for name, (_, short_help) in main.COMMANDS.items():
+    for name, (_, short_help) in main.commands().items():
         assert any(line.split() == [name, *short_help.split()] for line in lines), name
 
 
-@pytest.mark.parametrize("name", main.COMMANDS)
+@pytest.mark.parametrize("name", main.commands())
 def test_defaults_in_words_stand_in_brackets_alone(name: str) -> None:
     said = " ".join(svmfast(name, "--help").stdout.decode().split())
     assert "[default: (" not in said
@@ -53,7 +53,7 @@ def test_remarks_begin_with_the_programs_name(tmp_path: Path) -> None:
     assert f"svmfast: {rows}: all rows have label 1: the model will always answer that" in said
 
 
-@pytest.mark.parametrize("name", [None, *main.COMMANDS])
+@pytest.mark.parametrize("name", [None, *main.commands()])
 def test_h_is_help_on_every_command(name: str | None, capsys: pytest.CaptureFixture[str]) -> None:
     words = [] if name is None else [name]
     said = []
@@ -168,7 +168,7 @@ def command():
     {body}
 failing = types.ModuleType("failing"); failing.command = command
 sys.modules["failing"] = failing
-main.COMMANDS["fail"] = ("failing:command", "Fail.")
+main.OTHERS["fail"] = ("use", "failing:command", "Fail.")
 sys.argv = ["svmfast", *{args!r}]
 main.console()
 """
@@ -300,7 +300,7 @@ def test_shell_completion() -> None:
     assert done.stdout == "plain,predict\n"
 
 
-@pytest.mark.parametrize("name", list(main.COMMANDS))
+@pytest.mark.parametrize("name", list(main.commands()))
 def test_every_command_has_a_help_text(name: str) -> None:
     done = svmfast(name, "--help")
     assert (done.returncode, done.stderr) == (0, b"")

@@ -72,7 +72,7 @@ def test_results_on_stdout_are_all_that_was_wanted() -> None:
     for arguments in (
         ["predict", "-q", data("iris.test"), model("iris_c_rbf_prob")],
         ["train", "-q", data("iris.train"), "-"],
-        ["linear", "-q", data("iris.train"), "/dev/stdout"],
+        ["linear", "-q", data("iris.train"), "-o", "/dev/stdout"],
     ):
         done = run(arguments)
         assert (done.returncode, done.stderr) == (0, b"")

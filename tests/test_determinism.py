@@ -30,7 +30,7 @@ COMMANDS: dict[str, list[str]] = {
     "predict": ["predict", "-b", "1", "--decision-values", str(data("iris.test")), EXACT, "OUT"],
     "bound-check": ["bound-check", IRIS, "--model", EXACT],
     "info": ["info", EXACT],
-    "linear": ["linear", IRIS, "OUT"],
+    "linear": ["linear", IRIS, "-o", "OUT"],
     "compare": ["compare", EXACT, EXACT, "--data", str(data("iris.test")), "--json", "--repeats", "1"],
     "frontier": [
         *("frontier", EXACT, "--data", IRIS, "--test", str(data("iris.test")), "-o", "OUT", "-q"),

@@ -34,7 +34,7 @@ ONE_CLASS = {
     2: [
         ["budget-train", "one", "out"],
         ["budget-train", "one", "-v", "3"],
-        ["linear", "one", "out"],
+        ["linear", "one", "-o", "out"],
         ["dcpred", "one", "out", "--task", "svc"],
         ["meka", "one", "out", "--task", "svc"],
     ],

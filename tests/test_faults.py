@@ -173,7 +173,7 @@ READERS = {
     "info": ["info", "ODD"],
     "budget-train": ["budget-train", "ODD", "OUT"],
     "train": ["train", "ODD", "OUT"],
-    "linear": ["linear", "ODD", "OUT"],
+    "linear": ["linear", "ODD", "-o", "OUT"],
     "meka": ["meka", "ODD", "OUT", "--task", "ridge"],
     "meka from a model": ["meka", "--from", "ODD", "ROWS", "OUT"],
     "dcpred": ["dcpred", "ODD", "OUT", "--task", "svc"],

@@ -15,7 +15,7 @@ from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
 from program import PROGRAM, svmfast
 
 from svmfast.cli.files import Input, Output
-from svmfast.cli.main import COMMANDS, program, run
+from svmfast.cli.main import commands, program, run
 
 #: Other names of a file.
 NAMES: dict[str, Callable[[Path], Path]] = {
@@ -138,7 +138,7 @@ def test_standard_input_is_read_once(name: str, capfd: pytest.CaptureFixture[str
     assert any(text in message for text in first)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_every_path_is_declared_as_read_or_written(name: str) -> None:
     command = program.get_command(click.Context(program), name)
     assert command is not None

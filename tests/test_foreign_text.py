@@ -20,7 +20,7 @@ import pytest
 from every_command import INPUTS, RUNS, inputs, outputs, words
 from program import PROGRAM, data, model, svmfast
 
-from svmfast.cli.main import COMMANDS, program, run
+from svmfast.cli.main import commands, program, run
 from svmfast.evaluation.report import markdown
 
 #: Clears the screen, names the window, turns the line round, ends it; a byte that is no UTF-8; rich's markup.
@@ -108,7 +108,7 @@ def test_provenance_cannot_act(capfdbinary: pytest.CaptureFixture[bytes], tmp_pa
 def options() -> list[tuple[str, str]]:
     """Return every option of every command that takes a value."""
     found = []
-    for name in COMMANDS:
+    for name in commands():
         command = program.get_command(click.Context(program), name)
         assert command is not None
         for param in command.params:
@@ -120,7 +120,7 @@ def options() -> list[tuple[str, str]]:
 def test_values_of_options_cannot_act(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     lines = [[name, option, HOSTILE] for name, option in options()]
     assert len(lines) > 80
-    for line in [*lines, [HOSTILE], [f"--{HOSTILE}"], *([name, f"--{HOSTILE}"] for name in COMMANDS)]:
+    for line in [*lines, [HOSTILE], [f"--{HOSTILE}"], *([name, f"--{HOSTILE}"] for name in commands())]:
         assert run(line) == 2
         assert len(check(capfdbinary.readouterr().err, str(line))) == 2
 

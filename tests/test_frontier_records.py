@@ -23,7 +23,7 @@ ARGUMENTS = [
     *(str(model("breast_c_rbf")), "--data", str(data("breast.train")), "--test", str(data("breast.test"))),
     *("--methods", "linear", "-q", "--time-limit", "10s", "-o"),
 ]
-LINEAR = Candidate("linear", "linear", 0, ("linear", "{train}", "{out}"))
+LINEAR = Candidate("linear", "linear", 0, ("linear", "{train}", "-o", "{out}"))
 
 
 def seal(record: dict[str, Any]) -> bytes:

@@ -74,14 +74,14 @@ def test_refusals() -> None:
 
 
 def test_command(tmp_path: Path) -> None:
-    done = svmfast("linear", data("breast.train"), "m", "--json", cwd=tmp_path)
+    done = svmfast("linear", data("breast.train"), "-o", "m", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert b'"functions": 1' in done.stdout
     assert b"1 weight vector" in done.stderr
     assert load_model(tmp_path / "m").kind == "polynomial"
     again = svmfast("linear", data("breast.train"), "-q", "-j", "1", cwd=tmp_path)
     assert (again.returncode, again.stdout, again.stderr) == (0, b"", b"")
-    assert (tmp_path / "breast.train.linear").read_bytes() == (tmp_path / "m").read_bytes()
+    assert (tmp_path / "breast.train.linear.model").read_bytes() == (tmp_path / "m").read_bytes()
     said = svmfast("predict", data("breast.test"), "m", "out", cwd=tmp_path).stdout
     assert said.startswith(b"Accuracy = 9")
 
@@ -89,9 +89,13 @@ def test_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["-"], "svmfast: DATA is standard input, so the model needs a name; give MODEL\n"),
-        (["x", "m", "-c", "0"], "svmfast: -c is 0; expected a positive number\n"),
-        (["x", "-", "--json"], "svmfast: MODEL and --json cannot both go to standard output\n"),
+        (["-"], "svmfast: DATA is standard input, so the model needs a name; give --output\n"),
+        (
+            ["x", "-c", "0"],
+            "svmfast linear: Invalid value for '-c': '0' is not a finite decimal number above 0; "
+            "see 'svmfast linear --help'\n",
+        ),
+        (["x", "-o", "-", "--json"], "svmfast: --output and --json cannot both go to standard output\n"),
     ],
 )
 def test_command_refuses(arguments: list[str], line: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from program import data, svmfast
 
 from svmfast.cli import main
-from svmfast.cli.units import Number
+from svmfast.cli.units import Typed
 
 #: Options that take words or paths.
 WORDS = {
@@ -32,7 +32,7 @@ NO_NUMBERS = [
 
 def commands() -> list[tuple[str, click.Command]]:
     found = []
-    for name in main.COMMANDS:
+    for name in main.commands():
         command = main.program.get_command(click.Context(main.program), name)
         assert command is not None
         found.append((name, command))
@@ -51,7 +51,7 @@ def options(of: type) -> list[tuple[str, click.Command, click.Option]]:
 
 
 def test_every_option_that_takes_a_number_has_one_of_our_types() -> None:
-    assert len(options(Number)) > 60
+    assert len(options(Typed)) > 60
     foreign = (click.types.IntParamType, click.types.FloatParamType, click.types.UUIDParameterType)
     assert not [(name, param.opts) for name, _, param in options(foreign)]  # type: ignore[arg-type]
     words = {param.opts[-1] for _, _, param in options(click.types.StringParamType)}
@@ -60,7 +60,7 @@ def test_every_option_that_takes_a_number_has_one_of_our_types() -> None:
 
 @pytest.mark.parametrize(
     ("name", "command", "option"),
-    [pytest.param(*found, id=f"{found[0]} {found[2].opts[-1]}") for found in options(Number)],
+    [pytest.param(*found, id=f"{found[0]} {found[2].opts[-1]}") for found in options(Typed)],
 )
 def test_what_is_no_number_is_refused_by_every_option(
     name: str, command: click.Command, option: click.Option, capsys: pytest.CaptureFixture[str]
@@ -86,7 +86,7 @@ def test_what_is_no_number_is_refused_by_every_option(
         (["compare", "m", "m", "--data", "d", "--repeats", "0"], "'0' is not a whole number from 1 to"),
         (["meka", "d", "m", "--eps", "1"], "'1' is not a finite decimal number of at least 0 and below 1"),
         (["predict", "d", "m", "--tolerance", "-1"], "'-1' is not a finite decimal number of at least 0;"),
-        (["approximate", "m", "--order", "17"], "'17' is not a whole number from 0 to 16, nor 'auto'"),
+        (["approximate", "m", "--order", "17"], "'17' is not a whole number from 0 to 16, or 'auto'"),
         (["meka", "d", "m", "-g", "1,2^x"], "'1,2^x' is not positive numbers such as 0.5, 2^-4"),
         (["meka", "d", "m", "-g", "2^-9999"], "'2^-9999' is not positive numbers such as"),
         (["train", "d", "m", "-g", "1e-400"], "'1e-400' is not a finite decimal number"),

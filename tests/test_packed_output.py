@@ -166,7 +166,7 @@ def test_a_place_that_cannot_be_written_costs_no_work(command: str, tmp_path: Pa
         "approximate": (exact, "-o", "none/"),
         "compress": (exact, "--sv", "3", "-o", "none/"),
         "cascade": (exact, exact, "--data", "missing", "-o", "none/"),
-        "linear": ("missing", "none/"),
+        "linear": ("missing", "-o", "none/"),
         "train": (rows, "none/"),
         "meka": (rows, "none/", "--task", "svc"),
     }

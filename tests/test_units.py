@@ -138,5 +138,5 @@ def test_multiples_sizes_and_times() -> None:
         assert Duration().convert(text, None, None) == seconds
     for kind in (Multiple(), Bytes(), Duration()):
         for text in ("0", "0x", "-1", "x", "12y", "9" * 300 + "T"):
-            with pytest.raises(click.BadParameter, match=f"is not {kind.expected()}"):
+            with pytest.raises(click.BadParameter, match=f"is not {kind.value.expected()}"):
                 kind.convert(text, None, None)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from svmfast.display import shell_line
 from svmfast.errors import OptionError
+from svmfast.methods import registry
+from svmfast.methods.method import Grid
 from svmfast.models.memory import MEMORY
 
 if TYPE_CHECKING:
@@ -121,6 +123,7 @@ def plan(
     found: list[Candidate] = []
     missing: list[Missing] = []
     data, random = tuple(reading), ("--seed", str(seed))
+    registered = {one.name: one for one in registry.methods()}
     rbf, head = model.kernel.kind == "rbf", model.head
 
     def refuse(method: str, reason: str) -> None:
@@ -129,12 +132,15 @@ def plan(
     for method in methods:
         if method == JOINING:
             continue
-        if method == "linear":
-            if head.svm_type == "one_class":
-                refuse(method, "a one-class model has no labels to train on")
-                continue
-            task = ("--task", "ridge") if head.is_regression else ()
-            found.append(Candidate("linear", method, 0, ("linear", TRAIN, OUT, *task, *data)))
+        if method in registered:
+            tried, left_out = registered[method].grid(Grid(model, seed, limits.max_bytes))
+            for one in tried:
+                places = {"data": TRAIN, "exact": EXACT}
+                arguments = registered[method].command_words(
+                    {name: places[name] for name in one.inputs}, one.options, OUT, data
+                )
+                found.append(Candidate(one.name, method, one.level, tuple(arguments)))
+            missing += [Missing(one.name, method, one.reason) for one in left_out]
         elif method == "approximate":
             if model.kernel.kind in ("linear", "polynomial"):
                 name = "approximate"

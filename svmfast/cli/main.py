@@ -23,23 +23,59 @@ from svmfast import __version__
 from svmfast.cli import messages, signals
 from svmfast.display import shown
 from svmfast.errors import InputError, SvmfastError
+from svmfast.methods.registry import methods
 
-#: name -> (where its click command lives, one line for ``svmfast --help``), in the order of the help text.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "approximate": ("svmfast.cli.approximate:command", "Replace support vectors by a truncated expansion."),
-    "compress": ("svmfast.cli.compress:command", "Move a few support vectors to stand for all of them."),
-    "budget-train": ("svmfast.cli.budget_train:command", "Train an SVM of a fixed size in a few passes."),
-    "bound-check": ("svmfast.cli.bound_check:command", "Tell whether data is safe to approximate on."),
-    "meka": ("svmfast.cli.meka:command", "Train on a block-wise low-rank kernel; kernel error."),
-    "dcpred": ("svmfast.cli.dcpred:command", "Train or convert to a tree of small expansions."),
-    "cascade": ("svmfast.cli.cascade:command", "Join a fast and an exact model under a promise."),
-    "linear": ("svmfast.cli.linear:command", "Train a linear model, which others have to beat."),
-    "frontier": ("svmfast.cli.frontier:command", "Try every method on a model, and recommend one."),
-    "predict": ("svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
-    "compare": ("svmfast.cli.compare:command", "Show what models lost and gained against the exact one."),
-    "info": ("svmfast.cli.info:command", "Tell what a model or data file is."),
-    "train": ("svmfast.cli.train:command", "Train a model with LIBSVM's solver."),
+#: Sections of ``svmfast --help``.
+SECTIONS = {
+    "start": "Start here",
+    "convert": "Convert a model",
+    "use": "Use models",
+    "train": "Train",
 }
+#: Commands that are no methods: name -> (section, where its click command lives, one line of help).
+OTHERS: dict[str, tuple[str, str, str]] = {
+    "frontier": ("start", "svmfast.cli.frontier:command", "Try every method on a model and recommend one."),
+    "info": ("start", "svmfast.cli.info:command", "Describe a model or data file."),
+    "approximate": (
+        "convert",
+        "svmfast.cli.approximate:command",
+        "Replace support vectors by a truncated expansion.",
+    ),
+    "compress": (
+        "convert",
+        "svmfast.cli.compress:command",
+        "Replace many support vectors by a few that are moved.",
+    ),
+    "cascade": (
+        "convert",
+        "svmfast.cli.cascade:command",
+        "Join a fast and an exact model under a guarantee.",
+    ),
+    "predict": ("use", "svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
+    "compare": ("use", "svmfast.cli.compare:command", "Compare models with the exact one on equal rows."),
+    "bound-check": (
+        "use",
+        "svmfast.cli.bound_check:command",
+        "Check whether the bound holds on DATA.",
+    ),
+    "train": ("train", "svmfast.cli.train:command", "Train a model with LIBSVM's solver."),
+    "budget-train": (
+        "train",
+        "svmfast.cli.budget_train:command",
+        "Train an SVM of a fixed size in a few passes.",
+    ),
+    "meka": ("train", "svmfast.cli.meka:command", "Train on a block-wise low-rank kernel; kernel error."),
+    "dcpred": ("train", "svmfast.cli.dcpred:command", "Train or convert to a tree of small expansions."),
+}
+
+
+def commands() -> dict[str, tuple[str, str]]:
+    """Return every command's section and line of help, in the order of the help."""
+    found = {name: (section, text) for name, (section, _, text) in OTHERS.items()}
+    found |= {one.name: (one.group, one.summary) for one in methods()}
+    places = list(SECTIONS)
+    return dict(sorted(found.items(), key=lambda item: places.index(item[1][0])))
+
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERNAL = 3
@@ -72,17 +108,30 @@ def _debug_option() -> click.Option:
     )
 
 
+def _command(name: str) -> click.Command | None:
+    found: click.Command
+    if name in OTHERS:
+        module, attribute = OTHERS[name][1].split(":")
+        found = getattr(importlib.import_module(module), attribute)
+        return found
+    for one in methods():
+        if one.name == name:
+            from svmfast.cli.method_command import command_of
+
+            return command_of(one)
+    return None
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module only when that command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        command = _command(cmd_name)
+        if command is None:
             return None
-        module, attribute = COMMANDS[cmd_name][0].split(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
         if not any(param.name == "debug" for param in command.params):
             command.params.append(_debug_option())
         from svmfast.cli.files import Guarded
@@ -97,19 +146,23 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if COMMANDS:
-            with formatter.section("Commands"):
-                formatter.write_dl([(name, short_help) for name, (_, short_help) in COMMANDS.items()])
+        known = commands()
+        width = max(map(len, known))
+        for section, title in SECTIONS.items():
+            rows = [(name.ljust(width), text) for name, (own, text) in known.items() if own == section]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+        known = list(commands())
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
-            near = get_close_matches(name, COMMANDS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(COMMANDS)}"
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(known)}"
             raise click.UsageError(f"no command '{name}'; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -117,7 +170,8 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 done or yes, 1 a clean no, 2 bad usage or input, 3 internal, 130 interrupted.",
+    epilog="Exit status: 0 done or yes, 1 a negative answer, 2 bad usage or input, 3 internal error, "
+    "130 interrupted.",
     invoke_without_command=True,
 )
 @click.version_option(__version__, prog_name="svmfast", message="%(prog)s %(version)s")
@@ -251,7 +305,9 @@ def _out_of_range(error: Exception) -> bool:
 def describe(error: Exception) -> tuple[str, int]:
     """Return the one line that tells of `error`, and its exit status."""
     line, status = _describe(error)
-    return shown(line), status
+    from svmfast.cli.flags import with_flags
+
+    return shown(with_flags(line)), status
 
 
 def _describe(error: Exception) -> tuple[str, int]:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 import click
 
+from svmfast.display import count as count
+from svmfast.display import rounded_up as rounded_up
 from svmfast.display import shown
 
 
@@ -67,14 +69,3 @@ def warning(text: str) -> None:
     """Print one warning on stderr, with -q too."""
     WARNINGS.append(text)
     line(f"svmfast: warning: {text}", err=True)
-
-
-def count(number: int, thing: str) -> str:
-    """``1 row``, ``2,000 rows``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def rounded_up(value: float) -> str:
-    """Return three digits that are not below the value: a threshold must not shrink in print."""
-    text = f"{value:.3g}"
-    return text if float(text) >= value else f"{1.01 * value:.3g}"

@@ -10,23 +10,28 @@ from typing import Any
 from svmfast.display import shown
 from svmfast.evaluation.frontier_report import Frontier
 from svmfast.evaluation.pareto import Point
+from svmfast.methods.registry import methods
 
 #: Colour and marker of every method; colours that colour-blind readers tell apart (Okabe and Ito).
-STYLES = {
+_STYLES = {
     "approximate": ("#0072B2", "o"),
     "compress": ("#D55E00", "s"),
     "budget-train": ("#009E73", "^"),
     "meka": ("#CC79A7", "D"),
     "dcpred": ("#E69F00", "P"),
-    "linear": ("#555555", "X"),
 }
-#: Of a method that has none of its own.
-_PLAIN = ("#000000", "v")
 #: What thick and thin edges say, shown in grey.
 _MEANING: dict[str, dict[str, Any]] = {
     "+ exact": {"marker": "o", "markersize": 9, "markeredgewidth": 2.2},
     "beaten": {"marker": "o", "markersize": 7, "markeredgewidth": 1.3},
 }
+
+
+def _styles() -> dict[str, tuple[str, str]]:
+    """Return the colour and the marker of every method."""
+    return _STYLES | {one.name: (one.style.color, one.style.marker) for one in methods()}
+
+
 #: Percent; no axis needs to reach farther down than one row of 100,000.
 _LOWEST_SHARE = 1e-3
 
@@ -93,8 +98,9 @@ def _others(found: Frontier) -> list[Point]:
 def _scatter(axes: Any, found: Frontier, height: Any) -> None:
     """Every point; full where no other beats it, hollow else; thick with the exact model behind it."""
     used = {point.method for point in found.points} - {"exact"}
-    for method in [*(known for known in STYLES if known in used), *sorted(used - set(STYLES))]:
-        colour, marker = STYLES.get(method, _PLAIN)
+    styles = _styles()
+    for method in [known for known in styles if known in used]:
+        colour, marker = styles[method]
         first = True
         for point, front in zip(found.points, found.on_front, strict=True):
             if point.method != method:
@@ -259,7 +265,7 @@ def _name_points(axes: Any, found: Frontier, height: Callable[[Point], float]) -
         if any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3] for t in taken):
             continue
         taken.append(box)
-        colour = STYLES.get(point.method, _PLAIN)[0]
+        colour = _styles()[point.method][0]
         place = (point.speed.ratio, height(point))
         axes.annotate(text, place, (6, 4), textcoords="offset points", fontsize=7.5, color=colour)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svmfast.errors import MemoryLimitError
+from svmfast.options import MEMORY as MEMORY
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
-
-#: Most bytes that a model may take, its text while it is read included, unless the caller says otherwise.
-MEMORY = 2 << 30
 
 _INSTEAD = "allow more memory"
 

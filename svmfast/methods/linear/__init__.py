@@ -1,1 +1,23 @@
-"""Linear models."""
+"""Linear models: what every kernel model has to beat."""
+
+from __future__ import annotations
+
+from svmfast.methods.linear.options import LinearOptions
+from svmfast.methods.method import Input, Method, Style
+
+METHOD = Method(
+    name="linear",
+    summary="Train a linear model, the baseline of every kernel model.",
+    description="""
+        Train a linear model on DATA.
+
+        Try it first: where it is as accurate as the kernel model, nothing else is needed. Classes are trained
+        with the L2-regularized squared hinge loss, one class against the rest, as LIBLINEAR does by default.
+        """,
+    group="train",
+    inputs=(Input(name="data", content="rows", help="Rows to train on."),),
+    options=LinearOptions,
+    run="svmfast.methods.linear.fit:run",
+    candidates="svmfast.methods.linear.fit:candidates",
+    style=Style("#555555", "X"),
+)

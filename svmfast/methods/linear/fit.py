@@ -9,11 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from svmfast.display import count
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.linear.options import LinearOptions
+from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
@@ -42,6 +46,39 @@ class LinearReport:
     functions: int
     cost: float
     seconds: float
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        return [
+            f"{count(self.rows, 'row')}, {count(self.features, 'feature')}, "
+            f"{count(self.functions, 'weight vector')}; {self.seconds:.2f} s"
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        return {
+            "rows": self.rows,
+            "features": self.features,
+            "functions": self.functions,
+            "cost": self.cost,
+        }
+
+
+def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
+    """Train a linear model on `data`."""
+    data = inputs.rows("data")
+    assert data.labels is not None, "the declaration says that they are needed"
+    setting.progress(0, None, "train")
+    model, report = linear(data.rows, data.labels, cost=options.C, regression=options.task == "ridge")
+    return Outcome(model, report)
+
+
+def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+    """Return what ``frontier`` tries: one model."""
+    if grid.exact.head.svm_type == "one_class":
+        return [], [NotTried("linear", "a one-class model has no labels to train on")]
+    options = {"task": "ridge"} if grid.exact.head.is_regression else {}
+    return [Candidate("linear", 0, options, ("data",))], []
 
 
 def linear(

@@ -1,0 +1,4 @@
+"""The verbs of the command line for Python: paths or arrays in, one type of result out.
+
+:mod:`svmfast` has the public names; nothing is imported here.
+"""

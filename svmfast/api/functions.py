@@ -1,0 +1,122 @@
+"""The Python function of each method, made from its declaration: signature, docstring and call."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from svmfast.methods.method import Input, Method
+from svmfast.options import Option, Reading, options_of
+
+if TYPE_CHECKING:
+    from svmfast.api.result import Result
+
+_INDENT = 4
+_WIDTH = 110
+_DATA = "(n, d) array_like, SciPy sparse matrix, Rows, Dataset or path"
+
+
+def function_of(method: Method) -> Callable[..., Result]:
+    """Return ``svmfast.NAME``."""
+    signature = _signature(method)
+    input_names = {one.name for one in method.inputs}
+    option_names = {one.name for one in options_of(method.options)}
+    reading_names = {one.name for one in options_of(Reading)}
+
+    def function(*args: Any, **kwargs: Any) -> Result:
+        from svmfast.api.run import run_method
+        from svmfast.errors import NegativeAnswerError
+
+        given = signature.bind(*args, **kwargs).arguments
+        result = run_method(
+            method,
+            {name: value for name, value in given.items() if name in input_names},
+            {name: value for name, value in given.items() if name in option_names},
+            labels=given.get("labels"),
+            reading={name: value for name, value in given.items() if name in reading_names},
+            threads=given.get("threads"),
+        )
+        if result.refusal is not None:
+            raise NegativeAnswerError(result.refusal, result)
+        return result
+
+    function.__name__ = function.__qualname__ = method.function_name
+    function.__module__ = "svmfast"
+    function.__doc__ = _docstring(method)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
+
+
+def _takes_labels(method: Method) -> bool:
+    return any(one.content == "rows" and one.labels != "ignored" for one in method.inputs)
+
+
+def _signature(method: Method) -> inspect.Signature:
+    kinds = inspect.Parameter
+    positional = [one for one in method.inputs if one.flag is None]
+    named = [one for one in method.inputs if one.flag is not None]
+    first = [
+        kinds(one.name, kinds.POSITIONAL_OR_KEYWORD, default=kinds.empty if one.required else None)
+        for one in positional
+    ]
+    if _takes_labels(method):
+        first.append(kinds("labels", kinds.POSITIONAL_OR_KEYWORD, default=None))
+    later = [
+        kinds(one.name, kinds.KEYWORD_ONLY, default=kinds.empty if one.required else None) for one in named
+    ]
+    later += [
+        kinds(one.name, kinds.KEYWORD_ONLY, default=one.default)
+        for one in (*options_of(method.options), *options_of(Reading))
+    ]
+    later.append(kinds("threads", kinds.KEYWORD_ONLY, default=None))
+    return inspect.Signature([*first, *later])
+
+
+def _docstring(method: Method) -> str:
+    parts = [method.summary, "", *_wrapped(method.description, 0), "", "Parameters", "----------"]
+    for given in method.inputs:
+        parts += _input(given)
+    if _takes_labels(method):
+        parts += ["labels : (n,) array_like, optional", *_wrapped("Of rows that come without.", _INDENT)]
+    for one in (*options_of(method.options), *options_of(Reading)):
+        parts += _option(one)
+    parts += ["threads : int, optional"]
+    parts += _wrapped(
+        "Default: the cores this process may use. The result is the same for every number.", _INDENT
+    )
+    parts += ["", "Returns", "-------", "svmfast.Result", *_wrapped("The model and its report.", _INDENT)]
+    parts += [
+        "",
+        "Raises",
+        "------",
+        "OptionError, UnsupportedError, MemoryLimitError",
+        "NegativeAnswerError",
+    ]
+    parts += _wrapped("There is no model of the kind that was asked for.", _INDENT)
+    return "\n".join(parts)
+
+
+def _input(given: Input) -> list[str]:
+    kind = {"model": "Model or path", "exact model": "KernelExpansion or path"}.get(given.content, _DATA)
+    if given.many:
+        kind += ", or a sequence of paths"
+    head = f"{given.name} : {kind}{'' if given.required else ', optional'}"
+    return [head, *_wrapped(given.help, _INDENT)] if given.help else [head]
+
+
+def _option(one: Option) -> list[str]:
+    default = one.shown or ("" if one.default is None else repr(one.default))
+    kind = one.value.expected() + (f" (default: {default})" if default else ", optional")
+    return [f"{one.name} : {kind}", *_wrapped(one.help, _INDENT)]
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    lines: list[str] = []
+    for paragraph in text.split("\n\n"):
+        if lines:
+            lines.append("")
+        body = " ".join(paragraph.split())
+        lines += textwrap.wrap(body, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * indent)
+    return lines

@@ -1,0 +1,249 @@
+"""Inputs of a run: models and rows from paths, or as Python objects, checked against each other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from svmfast.errors import (
+    DataFormatError,
+    OptionError,
+    RowWidthError,
+    SingleClassError,
+    TrainingRowError,
+    UnsupportedError,
+    WrongTypeError,
+)
+from svmfast.methods.common.row_sample import RowSample
+from svmfast.methods.method import GivenModel, GivenRows, Input, Inputs, Method, Setting
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.memory import MEMORY, require_memory
+from svmfast.options import Reading
+from svmfast.rows import Rows, as_rows
+
+if TYPE_CHECKING:
+    from svmfast.formats.svmlight import Notes
+
+#: What data may be.
+DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, or the path of LIBSVM data"
+
+
+def is_path(given: Any) -> bool:
+    """Tell whether something names a file."""
+    return isinstance(given, str | os.PathLike)
+
+
+@contextmanager
+def opened_inputs(
+    method: Method, given: Mapping[str, Any], labels: ArrayLike | None, options: Any, reading: Reading,
+    setting: Setting,
+) -> Iterator[Inputs]:  # fmt: skip
+    """Read the inputs of a run; inside the block errors of rows name the line of the file.
+
+    Parameters
+    ----------
+    method : Method
+    given : mapping
+        Inputs by name, each a path, an object or None; sequences of them where there may be many.
+    labels : (n,) array_like or None
+        Of the first rows that are looked at for labels.
+    options : object
+        `method.options`; ``memory``, ``seed`` and ``rows`` (most rows of a sample) count here.
+    reading : Reading
+    setting : Setting
+    """
+    inputs = Inputs()
+    with ExitStack() as stack:
+        for spec in method.inputs:
+            one = given.get(spec.name)
+            if one is None or (spec.many and isinstance(one, Sequence) and not len(one)):
+                if spec.required:
+                    raise OptionError(f"`{spec.name}` is missing")
+                inputs[spec.name] = None
+            elif spec.content == "rows":
+                own = labels if spec.labels != "ignored" else None
+                inputs[spec.name] = _rows(one, own, spec, options, reading, setting, stack)
+                labels = None if own is labels else labels
+            else:
+                inputs[spec.name] = _model(one, spec, getattr(options, "memory", MEMORY), setting)
+        _check_together(method, inputs, reading, setting)
+        yield inputs
+
+
+def _model(given: Any, spec: Input, memory: int, setting: Setting) -> GivenModel:
+    from svmfast.formats.detect import identity_of, open_model
+
+    if is_path(given):
+        opened = open_model(given, memory=memory)
+        for text in opened.warnings:
+            setting.note(text)
+        found = GivenModel(opened.model, os.fspath(given), opened.identity, opened.n_bytes)
+    else:
+        if not hasattr(given, "decision_values"):
+            raise WrongTypeError(f"`{spec.name}`", given, "a model, or the path of one")
+        require_memory(given, memory)
+        found = GivenModel(given, f"`{spec.name}`", identity_of(given), None)
+    if spec.content == "exact model" and not isinstance(found.model, KernelExpansion):
+        raise UnsupportedError(f"{found.name} is a {found.model.kind} model", "give the LIBSVM model")
+    return found
+
+
+def _rows(
+    given: Any, labels: ArrayLike | None, spec: Input, options: Any, reading: Reading, setting: Setting,
+    stack: ExitStack,
+) -> GivenRows:  # fmt: skip
+    several = given if spec.many and not is_path(given) and isinstance(given, list | tuple) else [given]
+    if reading.unlabelled and spec.labels == "needed":
+        raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
+    if spec.most is not None and is_path(several[0]):
+        return _sample(several, spec, options, reading, setting)
+    if len(several) != 1:
+        raise OptionError(f"`{spec.name}` takes one object, or several paths")
+    if is_path(given := several[0]):
+        from svmfast.formats.svmlight import read_svmlight
+
+        setting.progress(0, None, "read")
+        dataset = read_svmlight(given, threads=setting.threads, **reading.reader_kwargs())
+        for note in dataset.notes.messages():
+            setting.note(f"{dataset.path}: {note}")
+        stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
+        own = None if reading.unlabelled or spec.labels == "ignored" else dataset.labels
+        return GivenRows(dataset.rows, own, dataset.path, len(dataset.rows))
+    rows = rows_of(given)
+    if labels is None:
+        labels = getattr(given, "labels", None)
+    if labels is None and spec.labels == "needed":
+        raise OptionError("`labels` are missing: give them beside the data, or a Dataset")
+    values = None if labels is None or spec.labels == "ignored" else checked_labels(rows, labels)
+    seen = len(rows)
+    most = _most(spec, options)
+    if seen > most:
+        sample = RowSample(most, getattr(options, "seed", 0))
+        sample.add(rows, np.zeros(seen) if values is None else values)
+        rows, kept = sample.result()
+        values = None if values is None else kept
+    return GivenRows(rows, values, f"`{spec.name}`", seen)
+
+
+def _sample(paths: Sequence[Any], spec: Input, options: Any, reading: Reading, setting: Setting) -> GivenRows:
+    from svmfast.formats.svmlight import stream_svmlight
+
+    most = _most(spec, options)
+    sample = RowSample(most, getattr(options, "seed", 0))
+    for path in paths:
+        with stream_svmlight(path, threads=setting.threads, **reading.reader_kwargs()) as stream:
+            for block in stream:
+                for note in block.notes.messages():
+                    setting.note(f"{os.fspath(path)}: {note}")
+                sample.add(block.rows, block.labels)
+                setting.progress(stream.bytes_read, stream.bytes_total, "read")
+    if sample.seen > most:
+        setting.note(f"{most:,} of {sample.seen:,} rows of `{spec.name}` are used")
+    rows, labels = sample.result()
+    own = None if reading.unlabelled or spec.labels == "ignored" else labels
+    return GivenRows(rows, own, f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0]), sample.seen)
+
+
+def _most(spec: Input, options: Any) -> int:
+    """Return how many rows of an input are used at most: as the option `rows` has it, or the declaration."""
+    most: int | None = getattr(options, "rows", spec.most)
+    return sys.maxsize if most is None or spec.most is None else most
+
+
+def _check_together(method: Method, inputs: Inputs, reading: Reading, setting: Setting) -> None:
+    """Hold rows against the first model: their width, where it is known, and their scale."""
+    models = [one for one in inputs.values() if isinstance(one, GivenModel)]
+    if not models:
+        return
+    for one in inputs.values():
+        if isinstance(one, GivenRows):
+            check_width(reading, one.name, models[0].model, one.rows, setting.warn)
+            check_scale(one.name, models[0].model, one.rows, setting.warn)
+
+
+def check_width(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> None:
+    """Refuse a table that lacks features of a model, and warn of one with more (`dense` only).
+
+    A row of a table has a value for every feature, so with fewer values than the model has features it is not
+    a row of what the model was made from: a label may have been taken for a feature, or the other way round.
+
+    Raises
+    ------
+    RowWidthError
+        There are too few values.
+    """
+    if not reading.dense or rows.n_columns == model.n_features:
+        return
+    found, wanted = rows.n_columns, model.n_features
+    place = "in a row" if reading.unlabelled else "behind the label"
+    other = (
+        "; as many as features with `unlabelled`" if not reading.unlabelled and found + 1 == wanted else ""
+    )
+    if found < wanted:
+        expected = f"the model has {wanted} features{other}"
+        raise RowWidthError(name, None, f"{found} values {place}", None, expected)
+    also = "; as many as features behind a label, without `unlabelled`" if reading.unlabelled else ""
+    warn(
+        f"{name}: {found} values {place}, the model has {wanted} features"
+        + (also if found == wanted + 1 else "")
+    )
+
+
+def check_scale(name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> None:
+    """Warn where the first rows are of another scale than the model's vectors."""
+    from svmfast.evaluation.scale import ScaleCheck
+
+    check = ScaleCheck(model)
+    check.add(rows)
+    verdict = check.verdict()
+    if verdict is not None:
+        warn(f"{name}: {verdict}")
+
+
+@contextmanager
+def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
+    """Turn a row's number into a line of the file, and an error of all rows into one of the file."""
+    try:
+        yield
+    except SingleClassError as error:
+        raise DataFormatError(path, None, error.what, None, error.expected) from error
+    except TrainingRowError as error:
+        skipped = notes.comment_lines or notes.blank_lines
+        line = None if skipped else first_line + error.row - 1
+        what = f"row {error.row}: {error.what}" if skipped else error.what
+        raise DataFormatError(path, line, what, error.token, f"expected {error.expected}") from error
+
+
+def rows_of(data: Any) -> Rows:
+    """Return data that are in memory as Rows.
+
+    Raises
+    ------
+    WrongTypeError
+        They are nothing like an array of numbers.
+    """
+    rows = getattr(data, "rows", data)
+    if not (isinstance(rows, Rows) or hasattr(rows, "tocsr")):
+        try:
+            dense = np.asarray(rows, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise WrongTypeError("the data", data, DATA) from error
+        if dense.ndim == 0:
+            raise WrongTypeError("the data", data, DATA)
+        rows = dense
+    return as_rows(rows)
+
+
+def checked_labels(rows: Rows, labels: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return labels as float64, one a row (OptionError otherwise)."""
+    values = np.ascontiguousarray(labels, dtype=np.float64)
+    if values.shape != (len(rows),):
+        raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {values.shape}")
+    return values

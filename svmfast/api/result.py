@@ -1,0 +1,70 @@
+"""What a function that makes a model returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from svmfast.methods.method import Report
+    from svmfast.models.base import Model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """A model and its report; ``model, report = result`` takes them apart.
+
+    Attributes
+    ----------
+    method : str
+        The command that does the same.
+    model : Model or None
+        None where there is none to return: the run only scores, or `refusal` says why.
+    report : object
+        The figures, with ``lines()`` and ``to_dict()``.
+    refusal : str or None
+    warnings, notes : tuple of str
+        What the command line prints on the way.
+    seconds : float
+    """
+
+    method: str
+    model: Model | None
+    report: Report
+    refusal: str | None
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: float
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.model, self.report))
+
+    def __repr__(self) -> str:
+        return "\n".join([f"<svmfast {self.method}: {self.model!r}>", *self.report.lines()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report's figures as plain types, under the names of ``--json``."""
+        return {
+            "command": self.method,
+            "seconds": self.seconds,
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+            **self.report.to_dict(),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the model; return the size of the file.
+
+        Raises
+        ------
+        UnsupportedError
+            There is no model.
+        """
+        from svmfast.errors import UnsupportedError
+        from svmfast.formats.detect import save_model
+
+        if self.model is None:
+            raise UnsupportedError("there is no model to save", self.refusal or "the run only scored")
+        return save_model(self.model, os.fspath(path))

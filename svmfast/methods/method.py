@@ -1,0 +1,304 @@
+"""What a method declares: its name, inputs, options, and where the code is that runs.
+
+Nothing here, nor in the declarations, imports NumPy: help and completion start at Python's own speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from svmfast.options import words_of
+from svmfast.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
+    from svmfast.rows import FloatArray, Rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """Something that a method reads.
+
+    Attributes
+    ----------
+    name : str
+        In Python and in reports.
+    content : {"model", "exact model", "rows"}
+        An exact model is one of LIBSVM's.
+    help : str
+        Of an input that is a flag.
+    flag : str or None
+        Its flag; None for a positional argument.
+    required : bool
+    many : bool
+        The flag may be given several times.
+    labels : {"needed", "used", "ignored"}
+        Of rows: whether the method needs their labels, takes them where there are some, or looks at none.
+    most : int or None
+        Of rows: at most so many are used, drawn at random, so that any amount may stream by; None reads all.
+    """
+
+    name: str
+    content: Literal["model", "exact model", "rows"]
+    help: str = ""
+    flag: str | None = None
+    required: bool = True
+    many: bool = False
+    labels: Literal["needed", "used", "ignored"] = "needed"
+    most: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GivenModel:
+    """A model that was read or passed.
+
+    Attributes
+    ----------
+    model : Model
+    name : str
+        What messages call it.
+    identity : str
+        ``sha256:`` and the hash of its content: the `source` of what is made from it.
+    n_bytes : int or None
+        Size of its file.
+    """
+
+    model: Model
+    name: str
+    identity: str
+    n_bytes: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """Rows that were read or passed.
+
+    Attributes
+    ----------
+    rows : Rows of n rows
+    labels : (n,) float64 or None
+        None where there are none.
+    name : str
+        What messages call them.
+    seen : int
+        How many there were; more than n where only a sample is kept.
+    """
+
+    rows: Rows
+    labels: FloatArray | None
+    name: str
+    seen: int
+
+
+class Report(Protocol):
+    """What a method reports: plain numbers, and how they print."""
+
+    def lines(self) -> list[str]:
+        """Return the report as lines of text."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures under the names of docs/json.md."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a run.
+
+    Attributes
+    ----------
+    model : Model or None
+        None where nothing is to be written: the run scores only, or refuses.
+    report : Report
+    refusal : str or None
+        Why the model asked for is not there: a negative answer, no error.
+    """
+
+    model: Model | None
+    report: Report
+    refusal: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What the front end supplies to a run.
+
+    Attributes
+    ----------
+    threads : int
+    progress : Progress
+    note, warn : callable
+        Take one sentence.
+    stored_size : callable
+        Returns the bytes that a model takes as the file it will be.
+    writes : bool
+        Whether the caller has a place for a model.
+    """
+
+    threads: int
+    progress: Progress = silent
+    note: Callable[[str], None] = lambda text: None
+    warn: Callable[[str], None] = lambda text: None
+    stored_size: Callable[[Model], int] = field(default=lambda model: 0)
+    writes: bool = True
+
+
+class Inputs(dict[str, Any]):
+    """The inputs of a run by name; None for those that were not given."""
+
+    def rows(self, name: str) -> GivenRows:
+        """Return rows that are there."""
+        given = self[name]
+        assert isinstance(given, GivenRows), name
+        return given
+
+    def model(self, name: str) -> GivenModel:
+        """Return a model that is there."""
+        given = self[name]
+        assert isinstance(given, GivenModel), name
+        return given
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to use a method that ``frontier`` tries.
+
+    Attributes
+    ----------
+    name : str
+        Unique; the model's file name too.
+    level : int
+        Of two candidates of a method, the one of the lower level is the cheaper to make.
+    options : mapping
+        Options other than their defaults.
+    inputs : tuple of str
+        The inputs it takes.
+    """
+
+    name: str
+    level: int
+    options: Mapping[str, Any]
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NotTried:
+    """A candidate that ``frontier`` leaves out, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a method's grid depends on.
+
+    Attributes
+    ----------
+    exact : KernelExpansion
+    seed : int
+    max_bytes : int or None
+        A limit on the size of the result.
+    """
+
+    exact: KernelExpansion
+    seed: int
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a method is drawn: a colour that colour-blind readers tell from the others, and a marker."""
+
+    color: str
+    marker: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A way to make a model; one line in :mod:`svmfast.methods.registry` makes it a command and a function.
+
+    Attributes
+    ----------
+    name : str
+        Of the command; the Python function has underscores.
+    summary : str
+        One line for ``svmfast --help``.
+    description : str
+        The body of the command's help and of the function's docstring.
+    group : {"convert", "train"}
+    inputs : tuple of Input
+        Positional ones in their order.
+    options : type
+        A dataclass of options (:mod:`svmfast.options`). Its method ``check(given)``, if it has one, is called
+        with the names of the inputs that are given (and ``output``), before anything is read.
+    run : str
+        ``module:function``; the function takes ``(inputs, options, setting)`` and returns an Outcome.
+    candidates : str or None
+        ``module:function``; the function takes a Grid and returns candidates and those not tried.
+    style : Style
+    scores_alone : str or None
+        An option with which a run may go without writing a model.
+    svm_train_output : bool
+        The output may also be the last argument, as for svm-train.
+    """
+
+    name: str
+    summary: str
+    description: str
+    group: Literal["convert", "train"]
+    inputs: tuple[Input, ...]
+    options: type
+    run: str
+    style: Style
+    candidates: str | None = None
+    scores_alone: str | None = None
+    svm_train_output: bool = False
+
+    @property
+    def function_name(self) -> str:
+        """The name of the Python function."""
+        return self.name.replace("-", "_")
+
+    def command_words(
+        self, inputs: Mapping[str, str], options: Mapping[str, Any], output: str, reading: Sequence[str] = ()
+    ) -> list[str]:
+        """Return what follows ``svmfast`` on a command line that does this.
+
+        Parameters
+        ----------
+        inputs : mapping
+            Paths by the inputs' names.
+        options : mapping
+        output : str
+            Path.
+        reading : sequence of str
+            Flags of :class:`svmfast.options.Reading`.
+        """
+        words = [self.name]
+        words += [inputs[one.name] for one in self.inputs if one.flag is None]
+        for one in self.inputs:
+            if one.flag is not None and one.name in inputs:
+                words += [one.flag, inputs[one.name]]
+        return [*words, *words_of(self.options, options), *reading, "-o", output]
+
+    def runner(self) -> Callable[[Inputs, Any, Setting], Outcome]:
+        """Return the function that runs the method."""
+        found: Callable[[Inputs, Any, Setting], Outcome] = imported(self.run)
+        return found
+
+    def grid(self, given: Grid) -> tuple[Sequence[Candidate], Sequence[NotTried]]:
+        """Return what ``frontier`` tries of this method."""
+        if self.candidates is None:
+            return (), ()
+        found: tuple[Sequence[Candidate], Sequence[NotTried]] = imported(self.candidates)(given)
+        return found
+
+
+def imported(place: str) -> Any:
+    """Return what ``module:name`` names."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,42 @@
+"""Every method, once. The command line, the Python API, ``frontier``, the documentation and the contract
+tests take them from here.
+"""
+
+from __future__ import annotations
+
+from svmfast.methods import linear
+from svmfast.methods.method import Method
+
+#: In the order of the help text and of ``frontier``'s candidates.
+_METHODS: list[Method] = [linear.METHOD]
+
+
+def methods() -> tuple[Method, ...]:
+    """Return every method."""
+    return tuple(_METHODS)
+
+
+def method(name: str) -> Method:
+    """Return the method of a command's or function's name (KeyError where there is none)."""
+    for one in _METHODS:
+        if name in (one.name, one.function_name):
+            return one
+    raise KeyError(name)
+
+
+def register(one: Method) -> None:
+    """Add a method.
+
+    Raises
+    ------
+    ValueError
+        The name is taken.
+    """
+    if any(one.name == other.name for other in _METHODS):
+        raise ValueError(f"there is a method '{one.name}' already")
+    _METHODS.append(one)
+
+
+def unregister(name: str) -> None:
+    """Take a method out again."""
+    _METHODS.remove(method(name))

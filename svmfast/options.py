@@ -1,0 +1,174 @@
+"""Options, declared once: a dataclass whose fields know their help, range and default.
+
+The command line, the Python API and the option tables of the documentation are made from these classes. A
+message or a help text names an option in backquotes, as in "`gamma` is 0"; the command line shows the flag
+instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from svmfast.display import shown
+from svmfast.errors import OptionError
+from svmfast.values import MOST_64, Bytes, Switch, Value, Whole
+
+T = TypeVar("T")
+
+_KEY = "svmfast.option"
+#: Bytes of memory that may be used where nobody says.
+MEMORY = 2 << 30
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command, and keyword of its Python function.
+
+    Attributes
+    ----------
+    name : str
+        In Python and in reports.
+    value : Value
+    default : object
+    help : str
+        One or two sentences.
+    flags : tuple of str
+        What the command line calls it, the longest last.
+    metavar : str or None
+        What stands for its value in help; None for that of `value`.
+    shown : str or None
+        The default in words, where it is not a constant.
+    """
+
+    name: str
+    value: Value
+    default: Any
+    help: str
+    flags: tuple[str, ...]
+    metavar: str | None
+    shown: str | None
+
+    def check(self, given: Any) -> Any:
+        """Return `given` as a value of this option.
+
+        Raises
+        ------
+        OptionError
+            It is none.
+        """
+        if given is None and self.default is None:
+            return None
+        found = self.value.accept(given)
+        if found is None:
+            raise OptionError(f"`{self.name}` is {shown(repr(given), 60)}; expected {self.value.expected()}")
+        return found
+
+
+def option(
+    default: Any,
+    value: Value,
+    help: str,
+    *flags: str,
+    metavar: str | None = None,
+    shown: str | None = None,
+) -> Any:
+    """Return a dataclass field that is an option.
+
+    Parameters
+    ----------
+    default : object
+    value : Value
+    help : str
+    *flags : str
+        Such as ``-B``. A name of more than one letter is a long flag too, unless another is given.
+    metavar, shown : str, optional
+    """
+    return dataclasses.field(default=default, metadata={_KEY: (value, help, flags, metavar, shown)})
+
+
+def options_of(cls: type) -> tuple[Option, ...]:
+    """Return the options of an options class in the order of its help: its own, then those it inherits."""
+    found = []
+    for field in dataclasses.fields(cls):
+        if _KEY not in field.metadata:
+            continue
+        value, text, flags, metavar, words = field.metadata[_KEY]
+        if len(field.name) > 1 and not any(flag.startswith("--") for flag in flags):
+            flags = (*flags, "--" + field.name.rstrip("_").replace("_", "-"))
+        found.append(Option(field.name, value, field.default, text, flags, metavar, words))
+    inherited = {name for base in cls.__mro__[1:] for name in getattr(base, "__annotations__", {})}
+    return tuple(sorted(found, key=lambda one: one.name in inherited))
+
+
+def made(cls: type[T], given: Mapping[str, Any]) -> T:
+    """Return the options class with the values `given`, each of them checked.
+
+    Raises
+    ------
+    TypeError
+        There is no such option.
+    OptionError
+        A value is not allowed.
+    """
+    known = {one.name: one for one in options_of(cls)}
+    for name in given:
+        if name not in known:
+            raise TypeError(f"there is no option '{name}'; options: {', '.join(known)}")
+    return cls(**{name: known[name].check(value) for name, value in given.items()})
+
+
+def words_of(cls: type, given: Mapping[str, Any]) -> list[str]:
+    """Return the command line's words for options: flags, and values as text that reads the same."""
+    known = {one.name: one for one in options_of(cls)}
+    words: list[str] = []
+    for name, value in given.items():
+        one = known[name]
+        if not isinstance(one.value, Switch):
+            words += [one.flags[0], one.value.text(value)]
+        elif value:
+            words.append(one.flags[-1])
+    return words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeded:
+    """Options of a method that makes random choices."""
+
+    seed: int = option(
+        0,
+        Whole(0, MOST_64),
+        "Seed of every random choice; same input and seed, same bytes on the same instruction set.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounded:
+    """Options of a method that takes much memory."""
+
+    memory: int = option(MEMORY, Bytes(), "Refuse models and work that need more memory.", shown="2G")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How LIBSVM data text is to be read."""
+
+    zero_based: bool = option(False, Switch(), "Feature indices in the data start at 0, not 1.")
+    dense: bool = option(False, Switch(), "The data is a table: label, then every value, no indices.")
+    lenient: bool = option(False, Switch(), "Skip blank lines and sort features; duplicates stay errors.")
+    unlabelled: bool = option(
+        False,
+        Switch(),
+        "Rows of the data have no label: 'index:value ...', or with `dense` values alone.",
+    )
+
+    def reader_kwargs(self) -> dict[str, bool]:
+        """Return the keyword arguments of ``read_svmlight`` and ``stream_svmlight``."""
+        return {
+            "zero_based": self.zero_based,
+            "dense": self.dense,
+            "lenient": self.lenient,
+            "labelled": not self.unlabelled,
+        }
