@@ -643,6 +643,14 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     assert done.stderr == expected
 
 
+def test_standard_output_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = svmfast("frontier", BREAST[0], "--data", data("breast.train"), "-o", "-")
+    said = b"svmfast: --output is a folder of many files; give a name, not '-'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", said)
+    assert not list(tmp_path.iterdir())
+
+
 def candidate(method: str, level: int) -> Candidate:
     return Candidate(f"{method}-{level}", method, level, ())
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from test_pareto import loss
 
+from svmfast.evaluation.frontier_figure import draw
 from svmfast.evaluation.frontier_report import (
     Frontier,
     Missing,
@@ -181,3 +182,17 @@ def test_reports_are_json_without_what_json_lacks() -> None:
     assert values["recommended"]["confirmed_speedup_interval"] == [0, None]
     assert values["row_sets"]["trained"] == {"path": "train", "rows": 300, "sampled": 200, "accuracy": 91.5}
     assert [one["name"] for one in values["models"]] == ["exact", "compress-9"]
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 100.0])
+@pytest.mark.parametrize("regression", [False, True])
+def test_a_figure_of_equal_models_has_axes_of_some_height(accuracy: float, regression: bool) -> None:
+    """Warnings are errors here; matplotlib warns of an axis that begins where it ends."""
+    pytest.importorskip("matplotlib")
+    same = Quality(mse=accuracy) if regression else Quality(accuracy=accuracy, balanced_accuracy=accuracy)
+    points = [
+        replace(point, confirming=replace(point.confirming, quality=same, differing=NOTHING))
+        for point in (EXACT, SMALL, replace(SMALL, name="linear", method="linear"))
+    ]
+    drawn = draw(replace(found(None, Limits(0.5, regression=regression)), points=points, on_front=[True] * 3))
+    assert drawn["png"].startswith(b"\x89PNG")

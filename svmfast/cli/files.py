@@ -200,6 +200,8 @@ def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | 
                 _refuse_a_part(output, other)
         for other in earlier:
             _refuse_one_place(output, other)
+        if kind.folder and is_stdout(output.path):
+            raise OptionError(f"{output.name} is a folder of many files; give a name, not '{output.path}'")
         if not kind.folder:
             check_writable(output.path, pack=kind.packed)
     return settled

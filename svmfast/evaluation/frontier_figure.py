@@ -154,7 +154,8 @@ def _quality(axes: Any, found: Frontier) -> None:
     # what lies beyond stands on its edge.
     losses = sorted(sign * (reference - value(point)) for point in _others(found))
     depth = 1.2 * max(losses[: max(1, 3 * len(losses) // 4)], default=0.0)
-    depth = max(depth, 0.01 * abs(reference))
+    # The axis must have a height where all are equal, and where that is 0.
+    depth = max(depth, 0.01 * abs(reference)) or 1.0
     gain = max(0.0, -min(losses, default=0.0))
     edge = reference - sign * depth
 
