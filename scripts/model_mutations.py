@@ -40,10 +40,16 @@ _GREAT = (2**63 - 1, 2**62, 2**32, -(2**63), 2**31)
 def sections(text: bytes) -> list[bytes]:
     """Return the head of a model, each array with its numbers, and the rest from an embedded model on."""
     outer = text.find(b"\nembedded ")
-    stop = text.rfind(b"end\n") if outer < 0 else outer + 1
+    stop = _tail(text) if outer < 0 else outer + 1
     starts = [m.start() for m in _SECTION.finditer(text, 0, stop)]
     bounds = [0, *starts, stop, len(text)]
     return [text[a:b] for a, b in pairwise(bounds)]
+
+
+def _tail(text: bytes) -> int:
+    """Return where the last lines of a model begin: its checksum, if it has one, and its end."""
+    found = re.search(rb"(?:^checksum .*\n)?(?:^end\n)?\Z", text, re.MULTILINE)
+    return len(text) if found is None else found.start()
 
 
 def mutate(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
@@ -230,7 +236,8 @@ def _embedded(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
     found = re.search(rb"^embedded (\w+) bytes (\d+)\n", text, re.MULTILINE)
     new = chance.choice(seeds)
     if found is None:
-        return text.removesuffix(b"end\n") + b"embedded exact bytes %d\n" % len(new) + new + b"end\n"
+        stop = _tail(text)
+        return text[:stop] + b"embedded exact bytes %d\n" % len(new) + new + text[stop:]
     start, size = found.end(), int(found[2])
     if chance.random() < 0.5:
         new = mutate(text[start : start + size], seeds, chance) if size < 6000 else new

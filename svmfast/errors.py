@@ -103,6 +103,18 @@ class ModelContradictionError(ModelFormatError):
     """Parts that are right by themselves contradict each other."""
 
 
+class ModelChecksumError(ModelFormatError):
+    """The content is not what the file's checksum says: it was changed after it was written.
+
+    Attributes
+    ----------
+    computed : str
+        The checksum of the content as it is.
+    """
+
+    computed = ""
+
+
 class TruncatedModelError(ModelFormatError):
     """The file ends before the model does."""
 

@@ -409,7 +409,7 @@ def test_the_program_says_no(tmp_path: Path) -> None:
 def test_files_that_contradict_themselves(tmp_path: Path) -> None:
     exact = exact_model("iris_c_rbf_prob")
     whole = model_bytes(CascadeModel(coarse(exact, 3), exact, 0.25))
-    assert whole.startswith(b"svmfast-model 1.2\nkind cascade\nerror 0.25\nembedded fast bytes ")
+    assert whole.startswith(b"svmfast-model 1.4\nkind cascade\nerror 0.25\nembedded fast bytes ")
     assert model_bytes(load_model(whole)) == whole
     other = model_bytes(exact_model("breast_c_rbf"))
     head = b"svmfast-model 1.2\nkind cascade\n"

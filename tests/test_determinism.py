@@ -165,4 +165,4 @@ def test_a_model_names_the_instruction_set_that_its_last_digits_depend_on(name: 
         (line,) = re.findall(rb"^arithmetic (.*)$", written, re.MULTILINE)
         known = isa.encode() if _core.isa() != "baseline" else b"baseline"
         assert line.startswith(known + b", BLAS ")
-        assert written.startswith(b"svmfast-model 1.3\n")
+        assert written.startswith(b"svmfast-model 1.4\n")

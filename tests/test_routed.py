@@ -309,10 +309,8 @@ def test_pseudo_landmarks_that_contradict_their_cells(
         replace(model, kernel="laplacian")
 
 
-def test_a_file_says_the_oldest_version_that_knows_its_parts() -> None:
-    assert model_bytes(routed()).startswith(b"svmfast-model 1.0\n")
+def test_pseudo_landmarks_and_their_type_go_together() -> None:
     text = model_bytes(routed(pseudo="poly"))
-    assert text.startswith(b"svmfast-model 1.1\n")
     with pytest.raises(ModelContradictionError, match="pseudo landmarks without pseudo_type"):
         load_model(text.replace(b"pseudo_type poly\n", b""))
     with pytest.raises(ModelContradictionError, match="triangle without pseudo_distance"):

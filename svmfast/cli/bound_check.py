@@ -66,6 +66,7 @@ OUTSIDE = 1
 @options.as_json
 @options.quiet_but_report
 @options.model_memory
+@options.allow_edited
 @options.rows_format
 @options.jobs
 def command(
@@ -79,6 +80,7 @@ def command(
     as_json: bool,
     quiet: bool,
     memory: int,
+    allow_edited: bool,
     how: DataFormat,
     jobs: int,
 ) -> int:
@@ -106,7 +108,7 @@ def command(
     else:
         from svmfast.cli.inputs import open_model
 
-        opened = open_model(model, memory, quiet)
+        opened = open_model(model, memory, quiet, allow_edited=allow_edited)
         report = _check_model(data, opened, asked, order, center is not None, how, quiet, jobs)
     if as_json:
         show(_as_dict(report, asked))
@@ -188,8 +190,8 @@ def _check_model(
     if isinstance(model, BoundedModel) and not bounded(model) and asked.certified_percent is None:
         certified = "--require-certified judges by the certificate"
         raise UnsupportedError(
-            f"{opened.path}: no validity bound is known of a model that was calibrated or shortened to fit "
-            "a size",
+            f"{opened.path}: no validity bound is known of a model that was calibrated, shortened to fit a "
+            "size or edited",
             certified if certifies(model) else "compare it with the exact model",
         )
     with progress_bar(quiet) as progress:

@@ -79,6 +79,7 @@ _NEGATIVE = 1
 @options.as_json
 @options.quiet
 @options.model_memory
+@options.allow_edited
 @options.rows_format
 @options.jobs
 def command(
@@ -94,6 +95,7 @@ def command(
     as_json: bool,
     quiet: bool,
     memory: int,
+    allow_edited: bool,
     how: DataFormat,
     jobs: int,
 ) -> int:
@@ -115,7 +117,8 @@ def command(
     from svmfast.methods.cascade.join import join
     from svmfast.models.expansion import KernelExpansion
 
-    given, wanted = open_model(fast, memory, quiet), open_model(exact, memory, quiet)
+    given = open_model(fast, memory, quiet, allow_edited=allow_edited)
+    wanted = open_model(exact, memory, quiet)
     if not isinstance(wanted.model, KernelExpansion):
         instead = "give the LIBSVM model"
         if isinstance(given.model, KernelExpansion):

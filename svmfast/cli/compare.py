@@ -65,6 +65,7 @@ _LEAST_NAME = 8
 )
 @options.quiet_but_report
 @options.model_memory
+@options.allow_edited
 @options.rows_format
 @options.jobs
 def command(
@@ -77,6 +78,7 @@ def command(
     repeats: int,
     quiet: bool,
     memory: int,
+    allow_edited: bool,
     how: DataFormat,
     jobs: int,
 ) -> int:
@@ -95,7 +97,7 @@ def command(
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.compare import compare
 
-    entrants = [_load(path, memory, quiet) for path in (exact, *candidates)]
+    entrants = [_load(path, memory, quiet, allow_edited) for path in (exact, *candidates)]
     regression = entrants[0].model.head.is_regression
     if max_diff is not None and regression:
         raise OptionError("--max-diff counts labels, which regression models do not have")
@@ -126,15 +128,17 @@ def command(
     return 0 if max_diff is None else _judge(result, max_diff, quiet)
 
 
-def _load(path: str, memory: int, quiet: bool) -> Entrant:
+def _load(path: str, memory: int, quiet: bool, allow_edited: bool) -> Entrant:
     from svmfast.cli.inputs import open_model
     from svmfast.evaluation.compare import Entrant
     from svmfast.evaluation.timing import measure
     from svmfast.formats.detect import load_model
 
-    opened = open_model(path, memory, quiet)  # warms up, and says what is to be remarked
+    opened = open_model(
+        path, memory, quiet, allow_edited=allow_edited
+    )  # warms up, and says what is to be remarked
     model, timing = measure(
-        lambda: load_model(path, memory=memory),
+        lambda: load_model(path, memory=memory, allow_edited=allow_edited),
         repeats=READ_REPEATS,
         limit_seconds=READ_SECONDS,
         warm_up=False,

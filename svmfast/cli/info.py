@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 @options.as_json
 @options.quiet_but_report
 @options.model_memory
+@options.allow_edited
 @options.rows_format
 @options.jobs
-def command(file: str, as_json: bool, quiet: bool, memory: int, how: DataFormat, jobs: int) -> None:
+def command(
+    file: str, as_json: bool, quiet: bool, memory: int, allow_edited: bool, how: DataFormat, jobs: int
+) -> None:
     """Tell what FILE is: a LIBSVM model, a svmfast model, or LIBSVM data.
 
     The kind is found by content. For a model: type, kernel and parameters, labels, support vectors or arrays,
@@ -38,7 +41,7 @@ def command(file: str, as_json: bool, quiet: bool, memory: int, how: DataFormat,
         if kind in ("data", "empty"):
             said = _data(source, how, quiet, jobs)
         else:
-            said = _model(source, kind, memory, quiet)
+            said = _model(source, kind, memory, quiet, allow_edited)
     said = {"path": file, **said}
     if as_json:
         # Of models `labels` are a list of numbers.
@@ -52,11 +55,11 @@ def command(file: str, as_json: bool, quiet: bool, memory: int, how: DataFormat,
         lines(_lines(said))
 
 
-def _model(source: Source, kind: str, memory: int, quiet: bool) -> dict[str, Any]:
+def _model(source: Source, kind: str, memory: int, quiet: bool, allow_edited: bool) -> dict[str, Any]:
     from svmfast.cli.inputs import open_model
     from svmfast.evaluation.describe import describe_model
 
-    loaded = open_model(source, memory, quiet)
+    loaded = open_model(source, memory, quiet, allow_edited=allow_edited)
     return {
         "format": kind,
         **describe_model(loaded.model),

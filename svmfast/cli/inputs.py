@@ -28,12 +28,16 @@ if TYPE_CHECKING:
 _START = 1024
 
 
-def open_model(source: SourceLike, memory: int, quiet: bool = False) -> LoadedModel:
+def open_model(
+    source: SourceLike, memory: int, quiet: bool = False, *, allow_edited: bool = False
+) -> LoadedModel:
     """Read a model of any kind, in at most `memory` bytes, and print what its reader has to remark."""
     from svmfast.formats import detect
 
-    loaded = detect.open_model(source, memory=memory)
+    loaded = detect.open_model(source, memory=memory, allow_edited=allow_edited)
     remarks(loaded.warnings, quiet)
+    if loaded.edited:
+        warning(f"{loaded.path}: changed after svmfast wrote it: nothing that it claims of itself is used")
     return loaded
 
 

@@ -60,6 +60,12 @@ model_memory = click.option(
     metavar="SIZE",
     help="Refuse a model that takes more memory.",
 )
+#: ``--allow-edited`` of a command that reads svmfast's own models; the command receives `allow_edited`.
+allow_edited = click.option(
+    "--allow-edited",
+    is_flag=True,
+    help="Read a model that was changed after svmfast wrote it, without its certificate.",
+)
 
 
 @dataclass(frozen=True)

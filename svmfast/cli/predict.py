@@ -81,6 +81,7 @@ CELLS = 1 << 20
     "output is the same.",
 )
 @options.model_memory
+@options.allow_edited
 @options.as_json
 @options.rows_format
 @options.jobs
@@ -99,6 +100,7 @@ def command(
     assume_error: float | None,
     precision: str,
     memory: int,
+    allow_edited: bool,
     as_json: bool,
     how: DataFormat,
     jobs: int,
@@ -125,7 +127,7 @@ def command(
     from svmfast.formats.target import is_stdout
     from svmfast.models.answer import require
 
-    opened = open_model(model, memory, quiet)
+    opened = open_model(model, memory, quiet, allow_edited=allow_edited)
     loaded = opened.model
     wanted = _Wanted(probability == "1", decision_values, bound, certify, tolerance)
     wanted.single_precision = precision == "auto"
@@ -184,6 +186,10 @@ def _exact_model(
             check_source(model, opened.provenance.get("source"), exact.is_source)
         return given
     if fallback and embedded is None:
+        if getattr(model, "embedded_exact", None) is not None:
+            raise OptionError(
+                "--fallback: MODEL has no certificate that tells which rows need its exact model"
+            )
         raise OptionError("--fallback: MODEL has no exact model embedded; name one with --exact")
     return None if fallback is False else embedded
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from svmfast import errors
 from svmfast.errors import ModelContentError
+from svmfast.formats._checksum import CHECKSUM_SINCE, content_checksum
 from svmfast.formats._libsvm_reader import parse_libsvm_model
 from svmfast.formats._model_numbers import line_of, number_fault, read_numbers, token_at
 from svmfast.models.base import (
@@ -27,7 +28,7 @@ from svmfast.models.base import (
 from svmfast.models.memory import MEMORY, Allowance
 
 MAGIC = "svmfast-model"
-MAJOR, MINOR = 1, 3
+MAJOR, MINOR = 1, 4
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _MOST_WORDS = 8
@@ -36,11 +37,15 @@ _SIZE = re.compile(r"\d{1,18}", re.ASCII)
 
 @dataclass
 class Container:
-    """A container file: the record, the line on which each part stands, and warnings as whole messages."""
+    """A container file: the record, the line on which each part stands, and warnings as whole messages.
+
+    `edited` tells that its content, or that of a model inside, is not what its checksum says.
+    """
 
     record: Record
     lines: dict[str, int]
     warnings: list[str] = field(default_factory=list)
+    edited: bool = False
 
 
 def parse_container(data: bytes, path: str, allowance: Allowance | None = None) -> Container:
@@ -61,31 +66,52 @@ def parse_container(data: bytes, path: str, allowance: Allowance | None = None) 
         One subclass for each way to fail, with line and token.
     MemoryLimitError
     """
-    return _ContainerReader(data, path, allowance).read()
+    reader = _ContainerReader(data, path, allowance)
+    container = reader.read()
+    reader.check_content()
+    return container
 
 
-def parse_model(data: bytes, path: str, allowance: Allowance | None = None) -> tuple[Model, Container]:
-    """Read a container file and make its model; parameters and errors as :func:`parse_container`."""
-    return _model_of(_ContainerReader(data, path, allowance), path)
+def parse_model(
+    data: bytes, path: str, allowance: Allowance | None = None, *, allow_edited: bool = False
+) -> tuple[Model, Container]:
+    """Read a container file and make its model; parameters and errors as :func:`parse_container`.
+
+    With `allow_edited` a checksum that does not fit the content is no error; the model then has no
+    certificate.
+    """
+    return _model_of(_ContainerReader(data, path, allowance, allow_edited=allow_edited), path)
 
 
 def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
     container = reader.read()
     reader.check_source()
     try:
-        return model_class(container.record.kind).from_record(container.record), container
+        model = model_class(container.record.kind).from_record(container.record)
     except ModelContentError as error:
         at = container.lines.get(error.field)
         raise errors.ModelContradictionError(
             path, at, error.what, error.token, f"expected {error.expected}"
         ) from error
+    # Last: what contradicts itself is named with its own line.
+    reader.check_content()
+    return model.uncertified() if reader.edited else model, container
 
 
 class _ContainerReader:
     def __init__(
-        self, data: bytes, path: str, allowance: Allowance | None = None, *, inside: bool = False
+        self,
+        data: bytes,
+        path: str,
+        allowance: Allowance | None = None,
+        *,
+        inside: bool = False,
+        allow_edited: bool = False,
     ) -> None:
         self.data, self.path, self.pos, self.inside = data, path, 0, inside
+        self.allow_edited, self.edited, self.minor = allow_edited, False, 0
+        self.computed, self.edited_inside = "", False
+        self.embedded_texts: dict[str, bytes] = {}
         self.allowance = allowance or Allowance(MEMORY, path)
         self.lines: dict[str, int] = {}
         self.warnings: list[str] = []
@@ -104,6 +130,7 @@ class _ContainerReader:
             *(("", f.name, not f.optional) for f in schema.scalars),
             *(("array", f.name, not f.optional) for f in schema.arrays),
             *(("embedded", name, False) for name in schema.embedded),
+            ("", "checksum", self.minor >= CHECKSUM_SINCE),
             ("end", "end", True),
         ]
         at = -1
@@ -138,10 +165,11 @@ class _ContainerReader:
             elif section == "embedded":
                 begin = self.pos
                 self.values[name] = self._read_embedded(words, line, own=name in schema.own)
+                self.embedded_texts[name] = self.data[begin : self.pos]
                 if name == schema.source:
                     import hashlib  # not worth its import where nothing is embedded
 
-                    self.source_hash = hashlib.sha256(self.data[begin : self.pos]).hexdigest()
+                    self.source_hash = hashlib.sha256(self.embedded_texts[name]).hexdigest()
             elif name in scalars:
                 self.values[name] = self._read_scalar(scalars[name], words, line)
             else:
@@ -149,7 +177,23 @@ class _ContainerReader:
         record = Record(
             kind, self._part(PROVENANCE), self._part(scalars), self._part(arrays), self._part(schema.embedded)
         )
-        return Container(record, self.lines, self.warnings)
+        if "checksum" in self.values:
+            self.computed = content_checksum(record, self.embedded_texts)
+            self.edited = self.values["checksum"] != self.computed
+        return Container(record, self.lines, self.warnings, self.edited or self.edited_inside)
+
+    def check_content(self) -> None:
+        """Refuse content that is not what its checksum says, unless that is allowed."""
+        if self.edited and not self.allow_edited:
+            fault = errors.ModelChecksumError(
+                self.path,
+                self.lines["checksum"],
+                "the file was changed after svmfast wrote it: its content has another checksum",
+                None,
+                "make the model again, or read it without its certificate: --allow-edited",
+            )
+            fault.computed = self.computed
+            raise fault
 
     def check_source(self) -> None:
         """Refuse an embedded model that is not the one named by `source`."""
@@ -212,6 +256,7 @@ class _ContainerReader:
             what = f"format version {major}.{minor}; this svmfast reads version {MAJOR}.x"
             advice = "a newer svmfast" if major > MAJOR else "a model converted again"
             raise self._fault(errors.ModelVersionError, line, what, advice)
+        self.minor = minor
         if minor > MINOR:
             what = f"format version {major}.{minor} is newer than {MAJOR}.{MINOR}, which this svmfast knows"
             self.warnings.append(f"{self.path}:{line}: {what}")
@@ -331,14 +376,20 @@ class _ContainerReader:
         try:
             if own and text.startswith(MAGIC.encode()):
                 model, container = _model_of(
-                    _ContainerReader(text, self.path, self.allowance, inside=True), self.path
+                    _ContainerReader(
+                        text, self.path, self.allowance, inside=True, allow_edited=self.allow_edited
+                    ),
+                    self.path,
                 )
-                warnings = container.warnings
+                warnings, self.edited_inside = container.warnings, container.edited
             else:
                 model, warnings = parse_libsvm_model(text, self.path, self.allowance)
         except errors.ModelFormatError as error:
             at = line + (error.line or 1)
-            raise type(error)(self.path, at, error.what, error.token, error.expected) from None
+            again = type(error)(self.path, at, error.what, error.token, error.expected)
+            if isinstance(again, errors.ModelChecksumError) and isinstance(error, errors.ModelChecksumError):
+                again.computed = error.computed
+            raise again from None
         self.warnings += warnings
         return model
 

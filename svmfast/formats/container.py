@@ -12,6 +12,7 @@ import numpy as np
 
 from svmfast import errors
 from svmfast._core import format_float64, format_int32, format_int64
+from svmfast.formats._checksum import CHECKSUM_SINCE, content_checksum
 from svmfast.formats._container_reader import MAGIC, MAJOR, Container, parse_container, parse_model
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.models.base import (
@@ -47,7 +48,7 @@ def container_bytes(record: Record) -> bytes:
     # The oldest version that knows all parts: older readers take what they can without a warning.
     given = {*record.scalars, *record.arrays}
     fields: tuple[ScalarField | ArrayField, ...] = (*schema.scalars, *schema.arrays)
-    minor = max((f.since for f in fields if f.name in given), default=0)
+    minor = max((CHECKSUM_SINCE, *(f.since for f in fields if f.name in given)))
     if "arithmetic" in record.provenance:
         minor = max(minor, ARITHMETIC_SINCE)
     lines = [f"{MAGIC} {MAJOR}.{minor}", f"kind {record.kind}"]
@@ -63,11 +64,10 @@ def container_bytes(record: Record) -> bytes:
         if _given(declared.name, declared.optional, record.arrays):
             parts += _array_text(declared, record.arrays[declared.name])
     _only("embedded", record.embedded, schema.embedded)
-    for name in schema.embedded:
-        if name in record.embedded:
-            text = _embedded_text(record.embedded[name])
-            parts += [f"embedded {name} bytes {len(text)}\n".encode(), text]
-    return b"".join([*parts, b"end\n"])
+    inside = {n: _embedded_text(record.embedded[n]) for n in schema.embedded if n in record.embedded}
+    for name, text in inside.items():
+        parts += [f"embedded {name} bytes {len(text)}\n".encode(), text]
+    return b"".join([*parts, f"checksum {content_checksum(record, inside)}\nend\n".encode()])
 
 
 def _embedded_text(model: Model) -> bytes:

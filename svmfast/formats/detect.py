@@ -38,6 +38,8 @@ class LoadedModel:
         Empty for LIBSVM models.
     warnings : tuple of str
         Whole messages.
+    edited : bool
+        The file was changed after svmfast wrote it: `model` has no certificate.
     """
 
     model: Model
@@ -47,6 +49,7 @@ class LoadedModel:
     n_bytes: int
     provenance: dict[str, str]
     warnings: tuple[str, ...]
+    edited: bool = False
 
     @cached_property
     def sha256(self) -> str:
@@ -105,7 +108,7 @@ def detect(source: SourceLike) -> FileKind:
     return kind
 
 
-def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
+def open_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool = False) -> LoadedModel:
     """Read a model of any kind and keep what its file tells beside it.
 
     Parameters
@@ -115,6 +118,9 @@ def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
     memory : int
         Most bytes that the model may take: its text while it is read, its arrays, and what predicting with
         it takes beside them.
+    allow_edited : bool
+        Read an svmfast model that was changed after it was written, without its certificate; otherwise that
+        is a ModelChecksumError.
 
     Raises
     ------
@@ -130,13 +136,15 @@ def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
         stored = opened.consumed
     provenance: dict[str, str] = {}
     model: Model
+    edited = False
     if kind == "libsvm-model":
         model, warnings = parse_libsvm_model(data, name, allowance)
     else:
-        model, container = parse_model(data, name, allowance)
+        model, container = parse_model(data, name, allowance, allow_edited=allow_edited)
         provenance, warnings = dict(container.record.provenance), container.warnings
+        edited = container.edited
     allowance.check(model.working_bytes)
-    return LoadedModel(model, name, kind, data, stored, provenance, tuple(warnings))
+    return LoadedModel(model, name, kind, data, stored, provenance, tuple(warnings), edited)
 
 
 def _kind_of_model(opened: Source) -> FileKind:
@@ -153,9 +161,9 @@ def _kind_of_model(opened: Source) -> FileKind:
     return kind
 
 
-def load_model(source: SourceLike, *, memory: int = MEMORY) -> Model:
+def load_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool = False) -> Model:
     """Read a model of any kind; see :func:`open_model`."""
-    return open_model(source, memory=memory).model
+    return open_model(source, memory=memory, allow_edited=allow_edited).model
 
 
 def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes:

@@ -83,7 +83,7 @@ def require(
         )
     if bound and not bounded(model):
         raise UnsupportedError(
-            "no validity bound is known of a model that was calibrated or shortened to fit a size",
+            "no validity bound is known of a model that was calibrated, shortened to fit a size or edited",
             "ask for the certificate",
         )
     if certify and bounds_its_error(model) and not model.proven:

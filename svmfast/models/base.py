@@ -143,9 +143,22 @@ class RecordModel(Model, Protocol):
     def to_record(self) -> Record:
         """Return everything needed to make the model again."""
 
+    def uncertified(self) -> RecordModel:
+        """Return the model without what was proved or measured of it: its file was changed by hand."""
+
     @classmethod
     def from_record(cls, record: Record) -> RecordModel:
         """Make the model; raise ModelContentError where the content contradicts itself."""
+
+
+#: A word of `parameters` in the provenance of a model whose file was changed after it was written.
+EDITED = "edited"
+
+
+def as_edited(provenance: Mapping[str, str]) -> dict[str, str]:
+    """Return `provenance` with the mark of a model that was changed by hand."""
+    words = provenance.get("parameters", "").split()
+    return {**provenance, "parameters": " ".join([*words, *([] if EDITED in words else [EDITED])])}
 
 
 # kind -> "module:Class". One line is all a new kind needs here; modules are imported when first asked for.

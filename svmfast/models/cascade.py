@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.models.base import Model, Record, ScalarField, Schema
+from svmfast.models.base import Model, Record, ScalarField, Schema, as_edited
 from svmfast.models.certified import check_same_labels
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -101,6 +101,10 @@ class CascadeModel:
         """Return everything needed to make the model again."""
         embedded = {"fast": self.fast, "exact": self.exact}
         return Record(self.kind, self.provenance, {"error": self.error}, {}, embedded)
+
+    def uncertified(self) -> CascadeModel:
+        """Return the model with a note that its error is no longer the one that was measured."""
+        return replace(self, provenance=as_edited(self.provenance))
 
     @classmethod
     def from_record(cls, record: Record) -> CascadeModel:

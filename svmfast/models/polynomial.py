@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, cast
 
@@ -15,12 +15,14 @@ from svmfast import _core
 from svmfast.certificate import REST, SPARE_ENTRIES, centred_squared_norms, error_bounds, inside_bound
 from svmfast.errors import ModelContentError, NotFiniteError, UnsupportedError
 from svmfast.models.base import (
+    EDITED,
     HEAD_ARRAYS,
     HEAD_SCALARS,
     ArrayField,
     Record,
     ScalarField,
     Schema,
+    as_edited,
     head_fields,
     head_of,
 )
@@ -277,9 +279,9 @@ class PolynomialModel:
 
     @property
     def has_validity_bound(self) -> bool:
-        """Whether the terms are the expansion's own: neither calibrated nor shortened to fit a file size."""
+        """Whether the terms are the expansion's own: not calibrated, shortened to fit a size, or edited."""
         words = self.provenance.get("parameters", "").split()
-        return not any(word == "calibrated" or word.startswith("max_bytes=") for word in words)
+        return not any(word in ("calibrated", EDITED) or word.startswith("max_bytes=") for word in words)
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
         """Tell for each row whether the validity bound holds; always, where nothing is truncated.
@@ -353,6 +355,10 @@ class PolynomialModel:
             },
             {} if self.embedded_exact is None else {"exact": self.embedded_exact},
         )
+
+    def uncertified(self) -> PolynomialModel:
+        """Return the model without its certificate and without a validity bound."""
+        return replace(self, bound_degrees=None, bound_rest=None, provenance=as_edited(self.provenance))
 
     @classmethod
     def from_record(cls, record: Record) -> PolynomialModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -28,6 +28,7 @@ from svmfast.models.base import (
     Record,
     ScalarField,
     Schema,
+    as_edited,
     head_fields,
     head_of,
 )
@@ -323,6 +324,10 @@ class RoutedModel:
             scalars,
             {**arrays, **stored},
         )
+
+    def uncertified(self) -> RoutedModel:
+        """Return the model with a note that its file was changed."""
+        return replace(self, provenance=as_edited(self.provenance))
 
     @classmethod
     def from_record(cls, record: Record) -> RoutedModel:

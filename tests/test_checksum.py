@@ -1,0 +1,190 @@
+"""The checksum of a model file: what was changed by hand is refused, or read without its certificate."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from pathlib import Path
+
+import pytest
+from meaning import DAMAGE, meaning
+from program import data, model, svmfast
+from sealing import resealed
+
+import svmfast as package
+from svmfast.errors import MissingModelKeyError, ModelChecksumError, ModelFormatError, UnsupportedError
+from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.models.cascade import CascadeModel
+
+IRIS = model("iris_c_rbf_prob")
+
+
+@pytest.fixture(scope="module")
+def fast() -> bytes:
+    return model_bytes(package.approximate(load_model(IRIS), embed_exact=True)[0])
+
+
+def edited(text: bytes) -> bytes:
+    """Return `text` with another last digit of the first coefficient."""
+    found = re.search(rb"(?m)^array coefficients .*\n\S*(\d)", text)
+    assert found is not None
+    digit = b"%d" % ((int(found[1]) + 1) % 10)
+    return text[: found.start(1)] + digit + text[found.end(1) :]
+
+
+def test_a_changed_coefficient_is_refused_by_every_command(fast: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "fast"
+    path.write_bytes(edited(fast))
+    line = fast.count(b"\n") - 1
+    message = (
+        f"{path}:{line}: the file was changed after svmfast wrote it: its content has another checksum; "
+        "make the model again, or read it without its certificate: --allow-edited\n"
+    )
+    for words in (
+        ("predict", data("iris.test"), path),
+        ("info", path),
+        ("compare", IRIS, path, "--data", data("iris.test")),
+        ("bound-check", data("iris.test"), "--model", path),
+        ("cascade", path, IRIS, "--data", data("iris.train"), "-o", tmp_path / "both"),
+    ):
+        done = svmfast(*words)
+        assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
+        allowed = svmfast(*words, "--allow-edited", "-q")
+        assert b"the file was changed after svmfast wrote it" not in allowed.stderr
+        # No validity bound is known of such a model, and 95 rows are too few for a cascade.
+        assert allowed.returncode == (2 if words[0] in ("bound-check", "cascade") else 0)
+        assert b"warning: " + str(path).encode() + b": changed after svmfast wrote it" in allowed.stderr
+
+
+def test_an_edited_model_has_no_certificate(fast: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "fast"
+    path.write_bytes(edited(fast))
+    for option, said in (
+        ("--certify", b"the model carries no certificate"),
+        ("--fallback", b"no certificate that tells which rows need its exact model"),
+        ("--bound", b"no validity bound is known"),
+    ):
+        done = svmfast("predict", data("iris.test"), path, "--allow-edited", option)
+        assert done.returncode == 2
+        assert said in done.stderr
+    done = svmfast("predict", data("iris.test"), path, "--allow-edited", "--exact", IRIS)
+    assert done.returncode == 2
+    made = package.load_model(path, allow_edited=True)
+    assert not made.has_certificate
+    assert made.provenance["parameters"].endswith(" edited")
+    with pytest.raises(UnsupportedError, match="no certificate"):
+        package.predict(made, data("iris.test"), certify=True)
+    with pytest.raises(ModelChecksumError):
+        package.load_model(path)
+    # Written again it is a file of its own, with the mark and without the certificate.
+    again = open_model(model_bytes(made))
+    assert not again.edited
+    assert not again.model.has_certificate  # type: ignore[attr-defined]
+
+
+def test_a_model_inside_another(fast: bytes) -> None:
+    exact = load_model(IRIS)
+    whole = model_bytes(CascadeModel(load_model(fast), exact, 0.25))  # type: ignore[arg-type]
+    changed = edited(whole)
+    with pytest.raises(ModelChecksumError) as caught:
+        load_model(changed)
+    assert caught.value.line is not None
+    assert changed.split(b"\n")[caught.value.line - 1].startswith(b"checksum ")
+    loaded = open_model(changed, allow_edited=True)
+    assert loaded.edited
+    assert isinstance(loaded.model, CascadeModel)
+    assert not loaded.model.fast.has_certificate  # type: ignore[attr-defined]
+    # The error alone: the model inside is as it was.
+    loaded = open_model(whole.replace(b"\nerror 0.25\n", b"\nerror 0.125\n"), allow_edited=True)
+    assert loaded.edited
+    assert loaded.model.provenance["parameters"] == "edited"  # type: ignore[attr-defined]
+    assert loaded.model.fast.has_certificate  # type: ignore[attr-defined]
+    sealed = resealed(changed)
+    assert sealed != changed
+    assert not open_model(sealed).edited
+
+
+def test_another_spelling_is_no_change(fast: bytes) -> None:
+    outside, inside = fast.split(b"embedded exact", 1)
+    respelled = outside.replace(b"\n", b"\r\n").replace(
+        b"array rho float64 3\r\n", b"array rho float64 3\n  "
+    )
+    respelled = respelled.replace(b"gamma 0.", b"gamma 0000.")
+    assert respelled != outside
+    loaded = open_model(respelled + b"embedded exact" + inside)
+    assert not loaded.edited
+    assert model_bytes(loaded.model) == fast
+
+
+def test_the_checksum_is_required_since_its_version_and_not_before(fast: bytes) -> None:
+    without = re.sub(rb"(?m)^checksum .*\n", b"", fast)
+    with pytest.raises(MissingModelKeyError, match="no key 'checksum' before this line"):
+        load_model(without)
+    older = without.replace(b"svmfast-model 1.4", b"svmfast-model 1.3")
+    assert model_bytes(load_model(older)) == fast
+    with pytest.raises(ModelChecksumError):
+        load_model(edited(fast).replace(b"svmfast-model 1.4", b"svmfast-model 1.3"))
+
+
+def test_the_origin_is_part_of_the_content(fast: bytes) -> None:
+    """Another source would let another exact model answer for this one."""
+    with pytest.raises(ModelFormatError):
+        load_model(re.sub(rb"(?m)^source sha256:.", b"source sha256:0", fast))
+    with pytest.raises(ModelChecksumError):
+        load_model(fast.replace(b"parameters order=2", b"parameters order=3"))
+
+
+def test_the_checksum_by_the_description_of_the_format() -> None:
+    """docs/model-format.md, computed here by hand."""
+    made, _ = package.approximate(
+        load_model(model("normal_one_rbf")), order=1, certificate="none", force=True
+    )
+    text = model_bytes(made)
+    lines = text.decode().split("\n")
+    content = b""
+    at = 1
+    types = {"gamma": "float", "n_features": "int", "sv_squared_norm": "float"}
+    while not lines[at].startswith("checksum"):
+        words = lines[at].split()
+        at += 1
+        if words[0] == "kind":
+            content += f"kind {words[1]}\n".encode()
+        elif words[0] == "array":
+            shape = [int(n) for n in words[3:]]
+            count = 1
+            for n in shape:
+                count *= n
+            numbers: list[str] = []
+            while len(numbers) < count:
+                numbers += lines[at].split()
+                at += 1
+            content += f"{words[2]} {words[1]} {' '.join(words[3:])}\n".encode()
+            code = {"float64": "<d", "int64": "<q", "int32": "<i"}[words[2]]
+            for number in numbers:
+                content += struct.pack(code, float(number) if code == "<d" else int(number))
+        elif words[0] in types:
+            kind = types[words[0]]
+            content += f"{kind} {words[0]}\n".encode()
+            content += (
+                struct.pack("<d", float(words[1])) if kind == "float" else struct.pack("<q", int(words[1]))
+            )
+        else:
+            value = lines[at - 1].split(" ", 1)[1].encode()
+            content += f"text {words[0]} {len(value)}\n".encode() + value + b"\n"
+    assert lines[at] == f"checksum sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def test_no_damaged_byte_passes() -> None:
+    """What is accepted says what it said."""
+    made, _ = package.approximate(load_model(model("normal_one_rbf")), order=1, force=True)
+    text = model_bytes(made)
+    said = meaning(text)
+    for at in range(len(text)):
+        for piece in (DAMAGE[at % len(DAMAGE)], bytes([text[at] ^ (1 << at % 8)])):
+            damaged = text[:at] + piece + text[at + 1 :]
+            try:
+                open_model(damaged)
+            except ModelFormatError:
+                continue
+            assert meaning(damaged) == said
