@@ -252,7 +252,7 @@ class NothingFitsError(UnsupportedError):
 
 
 class DoesNotPayError(SvmfastError):
-    """A clean no: what was asked for is possible, but the exact model is the better choice."""
+    """A negative answer: what was asked for is possible, but the exact model is the better choice."""
 
     exit_code = 1
 

@@ -51,7 +51,7 @@ PHASES: dict[str, tuple[list[object], list[str]]] = {
         ["read", "clusters", "landmarks", "blocks", "solve"],
     ),
     "meka --task error": (["meka", data("breast.train"), "--task", "error", *TREE], ["clusters", "error"]),
-    "linear": (["linear", data("breast.train"), "o"], ["read", "train"]),
+    "linear": (["linear", data("breast.train"), "-o", "o"], ["read", "train"]),
     "cascade": (
         [
             *("cascade", "fast", model("digits_c_rbf_prob"), "--data", data("digits.test"), "-o", "o"),

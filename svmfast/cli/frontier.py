@@ -145,11 +145,11 @@ def command(
     to EXACT; under --max-bytes or --max-cost alone the closest that fits.
 
     Each candidate is an svmfast command of its own; the one recommended is printed and makes the same bytes
-    again. DIR gets the models, a copy of the recommended one under the name recommended (with EXACT inside,
-    where EXACT answers what is not certified), report.md, report.json and a figure. Cheap candidates come
-    first and share the time limit; the same command run again goes on where it stopped. Exit status 1:
-    nothing that is faster or smaller than EXACT keeps to the limits, or the confirming rows refute what was
-    chosen.
+    again, on the same instruction set. DIR gets the models, a copy of the recommended one under the name
+    recommended (with EXACT inside, where EXACT answers what is not certified), report.md, report.json and a
+    figure. Cheap candidates come first and share the time limit; the same command run again goes on where it
+    stopped. Exit status 1: nothing that is faster or smaller than EXACT keeps to the limits, or the
+    confirming rows refute what was chosen.
     """
     begin = time.monotonic()
     names = chosen_methods(methods)

@@ -119,10 +119,10 @@ def kernel_error(
     planned = plan_bytes(rows, settings, "error", 1, threads=threads, sample=sample, compare=compare)
     settings.check_memory(planned)
     kernel = Kernel(settings.kernel, settings.gammas[0])
+    progress(0, None, "clusters")
     load_kmeans()
     with one_blas_thread():
         begin = time.perf_counter()
-        progress(0, None, "clusters")
         centers = kmeans_centers(rows, settings.clusters, seed=settings.seed)
         parted = partition(rows, centers, threads=threads)
         stages = {"clusters": time.perf_counter() - begin}
