@@ -118,7 +118,7 @@ def faults(made: OptionSet, folder: Path, status: int) -> list[str]:
         found.append("killed after its time" if status == -signal.SIGKILL else f"status {status}")
         return found
     debug = "--debug" in made.words
-    if _REMARK.search(err) and not (debug and status == 2):
+    if _REMARK.search(err) and not (debug and status):
         found.append("a trace or a warning of Python")
     if status == 2 and not err.strip():
         found.append("no word about status 2")
