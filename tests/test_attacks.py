@@ -96,3 +96,16 @@ def test_the_paper_s_bound_of_a_wide_expansion_takes_no_memory(tmp_path: Path) -
     done, peak = metered(tmp_path, "predict", "--bound", ATTACKS / "three.data", tmp_path / "model")
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 4)
     assert peak < 60
+
+
+@no_limits_here
+def test_many_support_vectors_in_a_small_file_take_little_memory(tmp_path: Path) -> None:
+    # Each thread once held 16 kernel values of every vector: 230 MB for a file of 900 KB, whatever --memory.
+    n = 300_000
+    head = "svm_type epsilon_svr\nkernel_type rbf\ngamma 1\nnr_class 2\n"
+    (tmp_path / "model").write_text(f"{head}total_sv {n}\nrho 0\nSV\n" + "1 \n" * n)
+    for threads in ("1", "2", "4"):
+        words = ("predict", "-j", threads, ATTACKS / "hundred.data", tmp_path / "model")
+        done, peak = metered(tmp_path, *words)
+        assert (done.returncode, done.stdout.count(b"\n")) == (0, 100)
+        assert peak < 100

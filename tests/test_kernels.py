@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import libsvm_twin
 import numpy as np
 import pytest
 from blocks import blocks_of
@@ -21,6 +22,8 @@ from scipy.spatial.distance import cdist
 from svmfast import _core
 from svmfast.errors import UnsupportedError
 from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 KERNEL_NUMBER = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
@@ -327,3 +330,32 @@ def test_columns_of_any_distance_are_told_apart(width: int) -> None:
     expected = np.zeros(len(near))
     expected[np.isin(near, own)] = sv.values
     np.testing.assert_array_equal(engine.decision_values(rows)[:, 0], expected)
+
+
+@pytest.mark.parametrize("density", [1.0, 0.05], ids=["dense", "sparse"])
+@pytest.mark.parametrize("classes", [[40_000], [20_000, 0, 17_001, 5], [3, 33_000, 2_000]])
+def test_libsvms_order_over_parts_of_a_large_model(classes: list[int], density: float) -> None:
+    # The native loop holds 16,384 kernel values of a row at a time.
+    rng = np.random.default_rng(len(classes))
+    n, d = sum(classes), 3 if density == 1 else 30
+    kept = np.where(rng.uniform(size=(n, d)) < density, rng.normal(size=(n, d)), 0.0)
+    k = len(classes)
+    functions = max(k * (k - 1) // 2, 1)
+    expansion = KernelExpansion(
+        head=Head("epsilon_svr") if k == 1 else Head("c_svc", labels=np.arange(k)),
+        kernel=Kernel("rbf", gamma=0.3),
+        sv=Rows.from_dense(kept),
+        sv_coef=rng.normal(size=(max(k - 1, 1), n)),
+        rho=rng.normal(size=functions),
+        nr_sv=None if k == 1 else np.array(classes),
+    )
+    rows = Rows.from_dense(np.where(rng.uniform(size=(3, d)) < max(density, 0.3), 0.5, 0.0))
+    engine = DecisionEngine(
+        expansion.kernel,
+        expansion.sv,
+        expansion.sv_coef,
+        expansion.rho,
+        None if k == 1 else np.array(classes),
+    )
+    values = engine.decision_values(rows, libsvm_order=True)
+    assert values.tobytes() == libsvm_twin.decision_values(expansion, rows).tobytes()

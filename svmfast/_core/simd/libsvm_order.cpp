@@ -18,27 +18,21 @@ class LibsvmOrder {
     static constexpr std::size_t BATCH = 8;
 
     explicit LibsvmOrder(const Expansion &e)
-        : e(e), stride(e.panels() * LANES), k(BATCH * stride), across(BATCH * stride) {}
+        : e(e), together(std::min(e.panels(), PANELS)), stride(together * LANES), k(BATCH * stride), across(BATCH * stride),
+          so_far(e.panels() > PANELS ? e.functions * BATCH : 0) {}
 
     // Rows which[0 .. count), count <= BATCH -> out[row][functions].
     void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
-        if (e.scattered)
-            for (std::size_t b = 0; b < count; ++b) merged(rows, rows.first + which[b], k.data() + b * stride);
-        else if (e.kind == KernelKind::rbf)
-            panelled<true>(rows, which, count);
-        else
-            panelled<false>(rows, which, count);
-        pulse.spent(k.size() * (8 + e.width));
-        for (std::size_t b = 0; b < count; ++b)
-            for (std::size_t i = 0; i < stride; ++i) across[i * BATCH + b] = kernel(k[b * stride + i]);
-        each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
-            Sums s{};
-            s = add(i, row_i, s);
-            if (j < e.groups) s = add(j, row_j, s);
-            double sum[BATCH];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v) store(sum + v * W, s.of[v]);
-            for (std::size_t b = 0; b < count; ++b) out[which[b] * e.functions + p] = sum[b] - e.rho[p];
-        });
+        if (!e.scattered)
+            for (std::size_t b = 0; b < count; ++b)
+                plan(rows, rows.first + which[b], e.kind == KernelKind::rbf, walk[b]);
+        // Panels in their order: a sum goes on where it was, so the parts change no bit of it.
+        begin = 0;
+        do {
+            end = std::min(e.panels(), begin + PANELS);
+            part(rows, which, count, out);
+            begin = end;
+        } while (end < e.panels());
     }
 
    private:
@@ -52,12 +46,43 @@ class LibsvmOrder {
     };
     static constexpr std::int64_t ABSENT = -1;
 
+    // Panels at a time: what a thread holds does not grow with the model.
+    static constexpr std::size_t PANELS = (1 << 14) / LANES;
+
     const Expansion &e;
-    std::size_t stride;
+    std::size_t together, stride;
+    std::size_t begin = 0, end = 0;  // the panels of this part
     Aligned<double> k;       // [row of the batch][lane]: the kernel's arguments
     Aligned<double> across;  // [lane][row of the batch]: kernel values
+    Aligned<double> so_far;  // [function][row of the batch], where there are several parts
     std::vector<Step> walk[BATCH];
     Pulse pulse;
+
+    void part(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
+        if (e.scattered)
+            for (std::size_t b = 0; b < count; ++b) merged(rows, rows.first + which[b], k.data() + b * stride);
+        else if (e.kind == KernelKind::rbf)
+            panelled<true>(count);
+        else
+            panelled<false>(count);
+        const std::size_t lanes = (end - begin) * LANES;
+        pulse.spent(BATCH * lanes * (8 + e.width));
+        for (std::size_t b = 0; b < count; ++b)
+            for (std::size_t i = 0; i < lanes; ++i) across[i * BATCH + b] = kernel(k[b * stride + i]);
+        const bool last = end == e.panels();
+        each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
+            Sums s{};
+            if (begin > 0) SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v)
+                    s.of[v] = load(so_far.data() + p * BATCH + v * W);
+            s = add(i, row_i, s);
+            if (j < e.groups) s = add(j, row_j, s);
+            double sum[BATCH];
+            double *to = last ? sum : so_far.data() + p * BATCH;
+            SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v) store(to + v * W, s.of[v]);
+            if (last)
+                for (std::size_t b = 0; b < count; ++b) out[which[b] * e.functions + p] = sum[b] - e.rho[p];
+        });
+    }
 
     double kernel(double sum) const {
         switch (e.kind) {
@@ -70,9 +95,10 @@ class LibsvmOrder {
 
     // Adds a class's share to the sums of all rows of the batch: the rows' additions wait for their own sums only.
     Sums add(std::size_t group, std::size_t coef_row, Sums s) const {
-        for (std::size_t panel = e.group_panels[group]; panel < e.group_panels[group + 1]; ++panel) {
+        const std::size_t stop = std::min(e.group_panels[group + 1], end);
+        for (std::size_t panel = std::max(e.group_panels[group], begin); panel < stop; ++panel) {
             const double *coef = e.coef.data() + (panel * e.width + coef_row) * LANES;
-            const double *values = across.data() + panel * LANES * BATCH;
+            const double *values = across.data() + (panel - begin) * LANES * BATCH;
             // A filler lane has coefficient 0 and a finite kernel value: adding its +-0 changes no bit of a sum.
             SVMFAST_UNROLL for (std::size_t l = 0; l < LANES; ++l) {
                 const vd c = broadcast(coef[l]);
@@ -99,11 +125,10 @@ class LibsvmOrder {
     }
 
     template <bool rbf>
-    void panelled(const RowBlock &rows, const std::uint32_t *which, std::size_t count) {
+    void panelled(std::size_t count) {
         alignas(64) static const double zeros[LANES] = {};
-        for (std::size_t b = 0; b < count; ++b) plan(rows, rows.first + which[b], rbf, walk[b]);
         const std::size_t d = e.active.size();
-        for (std::size_t panel = 0; panel < e.panels(); ++panel) {
+        for (std::size_t panel = begin; panel < end; ++panel) {
             const double *x = e.values.data() + panel * d * LANES;
             for (std::size_t b = 0; b < count; ++b) {
                 vd sum[NV] = {};
@@ -120,7 +145,7 @@ class LibsvmOrder {
                         }
                     }
                 }
-                double *to = k.data() + b * stride + panel * LANES;
+                double *to = k.data() + b * stride + (panel - begin) * LANES;
                 SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + v * W, sum[v]);
                 pulse.spent(walk[b].size() * LANES);
             }
@@ -129,15 +154,20 @@ class LibsvmOrder {
 
     void merged(const RowBlock &rows, std::size_t row, double *sums) {
         const std::int64_t first = rows.indptr[row], last = rows.indptr[row + 1];
-        const std::int32_t end = std::numeric_limits<std::int32_t>::max();
-        for (std::size_t g = 0, sv = 0; g < e.groups; ++g) {
-            double *to = sums + e.group_panels[g] * LANES;
-            for (; sv < e.group_end[g]; ++sv) {
+        const std::int32_t none = std::numeric_limits<std::int32_t>::max();
+        for (std::size_t g = 0; g < e.groups; ++g) {
+            const std::size_t from = std::max(e.group_panels[g], begin), stop = std::min(e.group_panels[g + 1], end);
+            if (from >= stop) continue;
+            const std::size_t group = g ? e.group_end[g - 1] : 0;
+            std::size_t sv = group + (from - e.group_panels[g]) * LANES;
+            const std::size_t sv_end = std::min(e.group_end[g], group + (stop - e.group_panels[g]) * LANES);
+            double *to = sums + (from - begin) * LANES;
+            for (; sv < sv_end; ++sv) {
                 std::int64_t a = e.sv_start[sv], i = first;
                 double sum = 0;
                 while (a < e.sv_start[sv + 1] || i < last) {
-                    const std::int32_t ca = a < e.sv_start[sv + 1] ? e.active[e.sv_active[a]] : end;
-                    const std::int32_t ci = i < last ? rows.indices[i] : end;
+                    const std::int32_t ca = a < e.sv_start[sv + 1] ? e.active[e.sv_active[a]] : none;
+                    const std::int32_t ci = i < last ? rows.indices[i] : none;
                     const double x = ca <= ci ? e.sv_value[a] : 0.0, z = ci <= ca ? rows.values[i] : 0.0;
                     sum += e.kind == KernelKind::rbf ? (x - z) * (x - z) : x * z;
                     a += ca <= ci;
@@ -146,6 +176,7 @@ class LibsvmOrder {
                 *to++ = sum;
                 pulse.spent(static_cast<std::size_t>(e.sv_start[sv + 1] - e.sv_start[sv] + last - first));
             }
+            std::fill(to, sums + (stop - begin) * LANES, 0.0);  // filler lanes, after another part
         }
     }
 };
