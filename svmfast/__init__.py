@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from svmfast.api.verbs import budget_train as budget_train
     from svmfast.api.verbs import cascade as cascade
     from svmfast.api.verbs import compare as compare
-    from svmfast.api.verbs import compress as compress
     from svmfast.api.verbs import dcpred as dcpred
     from svmfast.api.verbs import predict as predict
     from svmfast.api.verbs import train as train
@@ -65,7 +64,6 @@ _PUBLIC = {
     "budget_train": "svmfast.api.verbs",
     "cascade": "svmfast.api.verbs",
     "compare": "svmfast.api.verbs",
-    "compress": "svmfast.api.verbs",
     "dcpred": "svmfast.api.verbs",
     "load_model": "svmfast.formats.detect",
     "predict": "svmfast.api.verbs",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from svmfast.display import shown
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, WrongTypeError
 from svmfast.values import MOST_64, Bytes, Switch, Value, Whole
 
 T = TypeVar("T")
@@ -56,11 +56,13 @@ class Option:
 
         Raises
         ------
-        OptionError
+        WrongTypeError, OptionError
             It is none.
         """
         if given is None and self.default is None:
             return None
+        if not self.value.has_type(given):
+            raise WrongTypeError(f"`{self.name}`", given, self.value.type_expected)
         found = self.value.accept(given)
         if found is None:
             raise OptionError(f"`{self.name}` is {shown(repr(given), 60)}; expected {self.value.expected()}")

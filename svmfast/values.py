@@ -13,6 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
+from numbers import Number
 from typing import Any
 
 #: Largest count: what LIBSVM's int holds.
@@ -41,6 +42,12 @@ class Value(ABC):
     """
 
     name = "value"
+    #: What a Python value must be for it to be looked at.
+    type_expected = "a number"
+
+    def has_type(self, value: Any) -> bool:
+        """Tell whether a Python value is of a type that may hold such a value."""
+        return isinstance(value, Number) and not isinstance(value, bool)
 
     def of_text(self, text: str) -> Any:
         """Return what `text` spells; None where that is not allowed."""
@@ -71,6 +78,11 @@ class Value(ABC):
 class Switch(Value):
     """True or False; on the command line a flag without a value."""
 
+    type_expected = "True or False"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, bool)
+
     def read(self, text: str) -> bool | None:
         return {"True": True, "False": False}.get(text)
 
@@ -84,8 +96,13 @@ class Switch(Value):
 class Choice(Value):
     """One of a few words."""
 
+    type_expected = "a word"
+
     def __init__(self, *words: str) -> None:
         self.words = words
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -132,6 +149,10 @@ class WholeOrAuto(Whole):
     """A whole number from `least` to `most`, or ``auto``."""
 
     name = "N|auto"
+    type_expected = "a number or 'auto'"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str) or super().has_type(value)
 
     def read(self, text: str) -> Any:
         return text if text == "auto" else super().read(text)
@@ -244,6 +265,10 @@ class Bytes(Value):
     """``32k``, ``2M``, ``500MiB``, ``1G`` or a plain number; k is 1024."""
 
     name = "SIZE"
+    type_expected = "a number, or text such as '32k'"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str) or super().has_type(value)
 
     def read(self, text: str) -> int | None:
         found = _SIZE.fullmatch(text)
@@ -285,6 +310,10 @@ class Grid(Value):
     """One positive number or several: ``0.5``, ``2^-4``, ``0.01,0.1,1``; a tuple."""
 
     name = "G[,G...]"
+    type_expected = "a number, or a sequence of numbers"
+
+    def has_type(self, value: Any) -> bool:
+        return super().has_type(value) or (isinstance(value, Sequence) and not isinstance(value, str))
 
     def read(self, text: str) -> tuple[float, ...] | None:
         numbers = [self._number(word.strip(" \t")) for word in text.split(",")]

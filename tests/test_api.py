@@ -200,9 +200,6 @@ def test_numbers_that_are_none_are_refused(value: object) -> None:
             lambda: package.approximate(exact, rows, tolerance=value),
         ],
         "the time limit": [lambda: package.approximate(exact, rows, order="auto", time_limit=value)],
-        "max_diff": [lambda: package.compress(exact, rows, max_diff=value)],
-        "the ratio": [lambda: package.compress(exact, rows, ratio=value)],
-        "sparse_tolerance": [lambda: package.compress(exact, rows, sv=9, sparse_tolerance=value)],
     }
     expected = "a number" if isinstance(value, str | bool) else "a finite number "
     for name, made in calls.items():
@@ -210,6 +207,12 @@ def test_numbers_that_are_none_are_refused(value: object) -> None:
             with pytest.raises(OptionError, match=f"^{name} is .*; expected {expected}") as caught:
                 call()
             assert isinstance(caught.value, TypeError) == isinstance(value, str | bool)
+    options = {"max_diff": {}, "ratio": {}, "sparse_tolerance": {"sv": 9}}
+    for name, more in options.items():
+        expected = "a number$" if isinstance(value, str | bool) else "a (share|finite decimal number) "
+        with pytest.raises(OptionError, match=f"^`{name}` is .*; expected {expected}") as caught:
+            package.compress(exact, rows, **more, **{name: value})
+        assert isinstance(caught.value, TypeError) == isinstance(value, str | bool)
 
 
 def test_train_takes_what_the_other_verbs_take() -> None:

@@ -12,12 +12,13 @@ from click.testing import CliRunner
 from program import ROOT, data, model, svmfast
 from test_compress import exact, rows
 
-from svmfast.cli.compress import default_output
 from svmfast.cli.main import program
 from svmfast.cli.messages import rounded_up
+from svmfast.cli.method_command import default_output
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
-from svmfast.methods.compress.compressor import Settings, prepare
+from svmfast.methods.compress.compressor import prepare
+from svmfast.methods.compress.options import CompressOptions
 from svmfast.models.cascade import CascadeModel
 
 
@@ -94,9 +95,13 @@ def test_max_diff(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "wish", "message"),
     [
-        ("breast_c_rbf", ("--sv", 60), "nothing to do: the model's 51 support vectors"),
-        ("breast_c_rbf", ("--max-bytes", "1M"), "nothing to do"),
-        ("onehot_c_rbf", ("--sv", 60), "compression does not pay: 60 dense support vectors take"),
+        (
+            "breast_c_rbf",
+            ("--sv", 60),
+            "the model, of 51 support vectors and 16,722 bytes, is small enough already",
+        ),
+        ("breast_c_rbf", ("--max-bytes", "1M"), "is small enough already"),
+        ("onehot_c_rbf", ("--sv", 60), "the file would grow: 60 dense support vectors take"),
     ],
 )
 def test_it_says_when_it_does_not_pay(
@@ -128,10 +133,10 @@ def test_an_input_is_never_written_over(which: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("start", ["kmeans", "auto"])
 def test_no_iterations_move_nothing(start: str) -> None:
-    settings = Settings(start=start, iterations=0)
+    settings = CompressOptions(start=start, iterations=0)
     made, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
     selected, _ = prepare(
-        exact("breast_c_rbf"), *rows("breast.train"), Settings(start=report.start, select_only=True)
+        exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(start=report.start, select_only=True)
     ).compress(6)
     assert (report.iterations, report.evaluations) == (0, 0)
     assert model_bytes(made) == model_bytes(selected)
@@ -172,9 +177,9 @@ def test_a_size_that_nothing_fits_is_a_negative_answer(tmp_path: Path) -> None:
 
 
 def test_default_output() -> None:
-    assert default_output("a/b.model") == "a/b.compressed.model"
-    assert default_output("a/b.model.xz") == "a/b.compressed.model"
-    assert default_output("a/b") == "a/b.compressed.model"
+    assert default_output("compress")("a/b.model") == "b.compress.model"
+    assert default_output("compress")("a/b.model.xz") == "b.compress.model"
+    assert default_output("compress")("a/b.txt") == "b.compress.model"
 
 
 def test_assumed_error_sends_doubtful_rows_to_the_exact_model(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_defaults_in_words_stand_in_brackets_alone(name: str) -> None:
     assert "[default: (" not in said
     if name in ("meka", "dcpred"):
         assert "[default: 1/number of features; with --from that of EXACT]" in said
-    if name in ("approximate", "compress"):
+    if name == "approximate":
         assert ", beside MODEL)." in said
 
 

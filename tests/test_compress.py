@@ -19,10 +19,12 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.refit_probabilities import fit_sigmoid
 from svmfast.methods.common.row_sample import RowSample
-from svmfast.methods.compress.compressor import Settings, prepare
+from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.data_split import gather
+from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import allocate
 from svmfast.models.expansion import KernelExpansion
+from svmfast.options import made
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.binomial import clopper_pearson
 
@@ -45,7 +47,7 @@ def dictionaries(z: Rows) -> Iterator[dict[int, float]]:
         yield dict(zip((z.indices[cut] + 1).tolist(), z.values[cut].tolist(), strict=True))
 
 
-QUICK = Settings(start="kmeans", iterations=60)
+QUICK = CompressOptions(start="kmeans", iterations=60)
 #: Model, data to fit on, test file, support vectors, most that labels may differ (regression: relative RMS).
 CASES = [
     ("breast_c_rbf", "breast.train", "breast.test", 8, 0.03),
@@ -111,8 +113,8 @@ def test_svm_predict_agrees(tmp_path: Path) -> None:
 def test_moving_beats_selecting() -> None:
     z, labels = rows("photos.train")
     before = exact("photos_c_rbf")
-    selected, _ = prepare(before, z, labels, Settings(start="lars", select_only=True)).compress(12)
-    moved, report = prepare(before, z, labels, Settings(start="lars", iterations=200)).compress(12)
+    selected, _ = prepare(before, z, labels, CompressOptions(start="lars", select_only=True)).compress(12)
+    moved, report = prepare(before, z, labels, CompressOptions(start="lars", iterations=200)).compress(12)
     test, _ = rows("photos.test")
     old = before.head.predict(before.decision_values(test))
     differing = [np.mean(m.head.predict(m.decision_values(test)) != old) for m in (selected, moved)]
@@ -126,9 +128,9 @@ def test_moving_beats_selecting() -> None:
 
 def test_the_statement_holds_on_rows_never_seen() -> None:
     before = exact("photos_c_rbf")
-    made, report = prepare(before, *rows("photos.train"), Settings(start="kmeans", iterations=200)).compress(
-        20
-    )
+    made, report = prepare(
+        before, *rows("photos.train"), CompressOptions(start="kmeans", iterations=200)
+    ).compress(20)
     said = report.statement
     assert (said.rows_from, said.median < said.quantile_99 < said.largest) == ("data", True)
     test, _ = rows("photos.test")
@@ -143,14 +145,14 @@ def test_the_statement_holds_on_rows_never_seen() -> None:
 
 @pytest.mark.parametrize(("name", "expected"), [("breast.train", True), ("breast.test", False)])
 def test_it_says_whether_the_model_knew_the_rows(name: str, expected: bool) -> None:
-    _, report = prepare(exact("breast_c_rbf"), *rows(name), Settings(start="random", iterations=0)).compress(
-        5
-    )
-    assert any("was trained on rows of --data" in note for note in report.notes) == expected
+    _, report = prepare(
+        exact("breast_c_rbf"), *rows(name), CompressOptions(start="random", iterations=0)
+    ).compress(5)
+    assert any("was trained on rows of `data`" in note for note in report.notes) == expected
 
 
 def test_auto_takes_the_better_start() -> None:
-    settings = Settings(iterations=80)
+    settings = CompressOptions(iterations=80)
     _, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
     assert [start.name for start in report.starts] == ["kmeans", "lars"]
     assert report.start in ("kmeans", "lars")
@@ -252,15 +254,15 @@ def test_refusals() -> None:
     with pytest.raises(UnsupportedError, match="no support vectors"):
         prepare(exact("single_class"))
     with pytest.raises(NothingFitsError, match="2 support vectors are too few for 10 classes"):
-        prepare(exact("digits_c_rbf_prob"), settings=QUICK).compress(2)
-    with pytest.raises(OptionError, match="unknown start"):
-        prepare(exact("breast_c_rbf"), settings=Settings(start="best"))
+        prepare(exact("digits_c_rbf_prob"), options=QUICK).compress(2)
+    with pytest.raises(OptionError, match="`start` is 'best'; expected auto, kmeans, lars, greedy or random"):
+        made(CompressOptions, {"start": "best"})
     with pytest.raises(
         MemoryLimitError, match="starting from greedy with dense support vectors needs 20,400"
     ):
-        prepare(exact("breast_c_rbf"), settings=Settings(start="greedy", memory=1000)).compress(20)
+        prepare(exact("breast_c_rbf"), options=CompressOptions(start="greedy", memory=1000)).compress(20)
     with pytest.raises(MemoryLimitError, match="moving 20 vectors of 30 features"):
-        prepare(exact("breast_c_rbf"), settings=Settings(memory=1000)).compress(20)
+        prepare(exact("breast_c_rbf"), options=CompressOptions(memory=1000)).compress(20)
 
 
 # --- the command ---
@@ -269,7 +271,7 @@ def test_refusals() -> None:
 def test_every_phase_is_named() -> None:
     """Starts and the statement take as long as the moving itself on large data."""
     said: list[str] = []
-    compressor = prepare(exact("breast_c_rbf"), *rows("breast.train"), Settings(iterations=2))
+    compressor = prepare(exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(iterations=2))
     compressor.compress(6, progress=lambda _done, _total, what: said.append(what))
     for phase in ("kmeans start", "lars start", "from kmeans", "error on held-out rows"):
         assert phase in said

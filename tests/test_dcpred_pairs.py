@@ -16,7 +16,8 @@ from program import svmfast as run_program
 from svmfast.errors import OptionError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.compress.compressor import Settings, prepare
+from svmfast.methods.compress.compressor import prepare
+from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.dcpred.fit import DcpredSettings, fit_exact, fit_svc
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.expansion import KernelExpansion
@@ -61,8 +62,8 @@ def test_the_error_is_stated_on_rows_that_compress_kept_out_of_the_fit() -> None
     rows = read_svmlight(data_path("digits.train")).rows
     few = replace(MINE, landmarks=30)  # type: ignore[attr-defined]
     told = fit_exact(rows, exact, few, fit="pairs")[1].held_out
-    how = Settings(start="kmeans", iterations=few.iterations, seed=few.seed, memory=few.memory)
-    stated = prepare(exact, rows, settings=how).compress(30)[1].statement
+    how = CompressOptions(start="kmeans", iterations=few.iterations, seed=few.seed, memory=few.memory)
+    stated = prepare(exact, rows, options=how).compress(30)[1].statement
     assert told is not None
     assert (told["rows"], told["fallback_error"]) == (stated.rows, stated.quantile_999)
     assert told["agreement_low"] == stated.agreement_low

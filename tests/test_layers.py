@@ -51,7 +51,11 @@ NATIVE_OF_METHODS = {
 
 #: A method's package imports its own modules and ``common``. What one offers others besides: training by
 #: LIBSVM and compression.
-OFFERED = {"svmfast.methods.train.training", "svmfast.methods.compress.compressor"}
+OFFERED = {
+    "svmfast.methods.train.training",
+    "svmfast.methods.compress.compressor",
+    "svmfast.methods.compress.options",
+}
 
 #: what only the command line knows
 TERMINAL = {"click", "rich"}

@@ -31,7 +31,8 @@ from svmfast.rows import Rows, as_rows
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Notes
 
-#: What data may be.
+#: What a model and data may be.
+MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, or the path of LIBSVM data"
 
 
@@ -65,7 +66,7 @@ def opened_inputs(
             one = given.get(spec.name)
             if one is None or (spec.many and isinstance(one, Sequence) and not len(one)):
                 if spec.required:
-                    raise OptionError(f"`{spec.name}` is missing")
+                    raise WrongTypeError(f"`{spec.name}`", one, DATA if spec.content == "rows" else MODEL)
                 inputs[spec.name] = None
             elif spec.content == "rows":
                 own = labels if spec.labels != "ignored" else None
@@ -87,7 +88,7 @@ def _model(given: Any, spec: Input, memory: int, setting: Setting) -> GivenModel
         found = GivenModel(opened.model, os.fspath(given), opened.identity, opened.n_bytes)
     else:
         if not hasattr(given, "decision_values"):
-            raise WrongTypeError(f"`{spec.name}`", given, "a model, or the path of one")
+            raise WrongTypeError(f"`{spec.name}`", given, MODEL)
         require_memory(given, memory)
         found = GivenModel(given, f"`{spec.name}`", identity_of(given), None)
     if spec.content == "exact model" and not isinstance(found.model, KernelExpansion):

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from svmfast.methods.approximate.report import ApproximationReport
     from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport
     from svmfast.methods.cascade.join import CascadeReport
-    from svmfast.methods.compress.compressor import CompressReport
     from svmfast.methods.dcpred.fit import DcpredReport, DcpredSettings
     from svmfast.methods.train.training import TrainOptions
     from svmfast.models.base import Model
@@ -196,72 +195,6 @@ def approximate(
     if report.refusal is not None and not force:
         raise DoesNotPayError(f"{report.refusal}; force=True returns it")
     return made, report
-
-
-def compress(
-    model: Model | str | os.PathLike[str],
-    data: Any = None,
-    labels: ArrayLike | None = None,
-    *,
-    sv: int | None = None,
-    ratio: float | None = None,
-    max_diff: float | None = None,
-    max_bytes: int | None = None,
-    threads: int | None = None,
-    **settings: Any,
-) -> tuple[KernelExpansion, CompressReport]:
-    """Return a LIBSVM model of a few moved vectors that stays close to `model`, and a report.
-
-    Parameters
-    ----------
-    model : KernelExpansion or path
-    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
-        Rows like those to be predicted.
-    labels : (n,) array_like, optional
-        Only for refitting probabilities; a Dataset has its own.
-    sv, ratio, max_diff, max_bytes
-        How small, in exactly one way: support vectors; share of the model's own; largest share of held-out
-        rows with another label (regression: root mean square difference over the spread); bytes of the file.
-    threads : int, optional
-        Default: the cores this process may use. The result is the same for every number.
-    **settings
-        Fields of :class:`svmfast.methods.compress.compressor.Settings`: ``start``, ``select_only``,
-        ``sparse_tolerance``, ``iterations``, ``seed``, ``memory``.
-
-    Raises
-    ------
-    UnsupportedError
-        A precomputed kernel, no support vectors, or nothing smaller than the model meets the wish.
-    """
-    from svmfast.formats.libsvm_model import libsvm_model_bytes
-    from svmfast.methods.compress.compressor import Settings, prepare
-    from svmfast.methods.compress.search import search
-    from svmfast.models.expansion import KernelExpansion
-
-    exact = _model(model, settings.get("memory", MEMORY))
-    if not isinstance(exact, KernelExpansion):
-        raise UnsupportedError(f"this is a {exact.kind} model", "give the LIBSVM model")
-    data = _dataset(data)
-    if labels is None:
-        labels = getattr(data, "labels", None)
-    targets = None if labels is None else np.asarray(labels, dtype=np.float64)
-    compressor = prepare(
-        exact,
-        None if data is None else _rows(data),
-        targets,
-        Settings(threads=thread_count(threads), **settings),
-    )
-    found = search(
-        compressor,
-        lambda made: len(libsvm_model_bytes(made)),
-        sv=sv,
-        ratio=ratio,
-        max_diff=max_diff,
-        max_bytes=max_bytes,
-    )
-    if found.model is None or found.report is None:
-        raise UnsupportedError(found.verdict, "there is nothing smaller to return")
-    return found.model, found.report
 
 
 def cascade(

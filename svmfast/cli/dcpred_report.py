@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from svmfast.cli.json_report import held_out, show
+from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines, rounded_up
 from svmfast.cli.probabilities import outcome
 from svmfast.display import shell_line
+from svmfast.methods.common.error_statement import held_out
 
 if TYPE_CHECKING:
     from svmfast.methods.dcpred.fit import CrossValidation, DcpredReport

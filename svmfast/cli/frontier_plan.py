@@ -25,10 +25,9 @@ JOINING = "cascade"
 #: Stand for paths in a candidate's arguments, until they are known.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
 
-#: compress: shares of the support vectors; budget-train: sizes; dcpred: multiples of a linear model; meka:
+#: budget-train: sizes; dcpred: multiples of a linear model; meka:
 #: clusters and rank. The position is the level: all methods' first, then all seconds, and so on. approximate:
 #: order, cells and level.
-RATIOS = (0.01, 0.025, 0.05, 0.1, 0.25)
 BUDGETS = (50, 100, 200, 500)
 COSTS = (5, 10, 20, 40)
 BLOCKS = ((8, 16), (16, 32), (32, 64))
@@ -43,8 +42,6 @@ EXPANSIONS = (
 #: Expansions that would store so many times the exact model's numbers are not worth their time.
 MOST_NUMBERS = 20
 
-#: Rows and steps that keep a compression short; asking compress itself gives the last tenth of a percent.
-COMPRESS = ("--rows", "20000", "--iterations", "300")
 PASSES = 5
 
 
@@ -113,7 +110,7 @@ def plan(
     methods : sequence of str
     seed : int
     limits : Limits
-        A size limit becomes a candidate of compress.
+        A size limit becomes a candidate of its own.
     reading : sequence of str
         Options with which the training data are to be read.
     """
@@ -135,7 +132,7 @@ def plan(
         if method in registered:
             tried, left_out = registered[method].grid(Grid(model, seed, limits.max_bytes))
             for one in tried:
-                places = {"data": TRAIN, "exact": EXACT}
+                places = {"data": TRAIN, "exact": EXACT, "model": EXACT}
                 arguments = registered[method].command_words(
                     {name: places[name] for name in one.inputs}, one.options, OUT, data
                 )
@@ -147,19 +144,6 @@ def plan(
                 found.append(Candidate(name, method, 0, (name, EXACT, "-o", OUT)))
                 continue
             found += _expansions(model, data, random, missing)
-        elif method == "compress":
-            n, names = len(model.sv), set()
-            for level, ratio in enumerate(RATIOS):
-                size = max(2, head.n_classes if head.is_classifier else 2, round(ratio * n))
-                if size >= n or size in names:
-                    continue
-                names.add(size)
-                words = (method, EXACT, "--sv", str(size), "--data", TRAIN, *COMPRESS, "-o", OUT)
-                found.append(Candidate(f"compress-{size}", method, level, (*words, *random, *data)))
-            if limits.max_bytes is not None:
-                words = (method, EXACT, "--max-bytes", str(limits.max_bytes), "--data", TRAIN, *COMPRESS)
-                name = f"compress-{limits.max_bytes}-bytes"
-                found.append(Candidate(name, method, len(RATIOS), (*words, "-o", OUT, *random, *data)))
         elif method == "budget-train":
             if not rbf or head.svm_type == "one_class":
                 what = "one-class models" if rbf else f"the {model.kernel.kind} kernel"

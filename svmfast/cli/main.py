@@ -41,11 +41,6 @@ OTHERS: dict[str, tuple[str, str, str]] = {
         "svmfast.cli.approximate:command",
         "Replace support vectors by a truncated expansion.",
     ),
-    "compress": (
-        "convert",
-        "svmfast.cli.compress:command",
-        "Replace many support vectors by a few that are moved.",
-    ),
     "cascade": (
         "convert",
         "svmfast.cli.cascade:command",

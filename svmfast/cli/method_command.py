@@ -33,7 +33,9 @@ def command_of(method: Method) -> click.Command:
     inputs = [_input(one) for one in method.inputs]
     options = [option_of(one) for one in options_of(method.options)]
     first = next(one for one in method.inputs if one.flag is None)
-    output = Output("model", after=first.name, named=default_output(method.name), unless=method.scores_alone)
+    output = Output(
+        "model", role="model", after=first.name, named=default_output(method.name), unless=method.scores_alone
+    )
     written: list[click.Parameter] = [
         click.Option(
             ["-o", "--output"],
@@ -93,7 +95,7 @@ def default_output(method: str) -> Any:
 
 
 def _input(one: Input) -> click.Parameter:
-    kind = InputFile("data" if one.content == "rows" else "model", role=_ROLES.get(one.name, one.name))
+    kind = InputFile("data" if one.content == "rows" else "model", role=one.role or one.name)
     if one.flag is None:
         return click.Argument([one.name], type=kind, required=one.required)
     return click.Option(
@@ -104,10 +106,6 @@ def _input(one: Input) -> click.Parameter:
         metavar="FILE",
         help=one.help + (" May be given several times." if one.many else ""),
     )
-
-
-#: Keys of inputs in JSON reports that differ from their names here.
-_ROLES: dict[str, str] = {}
 
 
 def option_of(one: Option) -> click.Option:
@@ -166,7 +164,7 @@ def _run(
         show({"bytes": size, **result.report.to_dict()}, written=size is not None)
     scored = output is None
     if (scored and not as_json) or (not scored and not quiet):
-        lines(result.report.lines(), err=not scored)
+        lines(map(with_flags, result.report.lines()), err=not scored)
     if size is not None and not quiet:
         line(f"written      {output}, {size:,} bytes, {time.perf_counter() - begin:.1f} s", err=True)
     if result.refusal is not None:

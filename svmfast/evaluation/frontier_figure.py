@@ -15,7 +15,6 @@ from svmfast.methods.registry import methods
 #: Colour and marker of every method; colours that colour-blind readers tell apart (Okabe and Ito).
 _STYLES = {
     "approximate": ("#0072B2", "o"),
-    "compress": ("#D55E00", "s"),
     "budget-train": ("#009E73", "^"),
     "meka": ("#CC79A7", "D"),
     "dcpred": ("#E69F00", "P"),

@@ -40,6 +40,8 @@ class Input:
         Of rows: whether the method needs their labels, takes them where there are some, or looks at none.
     most : int or None
         Of rows: at most so many are used, drawn at random, so that any amount may stream by; None reads all.
+    role : str or None
+        Its key in JSON reports, where that is not its name.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Input:
     many: bool = False
     labels: Literal["needed", "used", "ignored"] = "needed"
     most: int | None = None
+    role: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

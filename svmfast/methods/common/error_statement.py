@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -35,3 +37,30 @@ class ErrorStatement:
     label_agreement: float | None
     agreement_low: float | None
     agreement_high: float | None
+
+
+#: Names that methods have for figures of rows held out, and those of reports, which are compare's.
+_HELD_OUT = {
+    **{"median": "median_abs_error", "q50": "median_abs_error", "q90": "abs_error_90"},
+    **{"quantile_99": "abs_error_99", "q99": "abs_error_99", "quantile_999": "abs_error_999"},
+    **{"largest": "max_abs_error", "max": "max_abs_error", "mean": "mean_abs_error"},
+}
+#: Shares of equal labels, and the percentages of differing ones that they are.
+_AGREEMENT = {
+    "label_agreement": "labels_differing_percent",
+    "agreement_high": "labels_differing_percent_low",
+    "agreement_low": "labels_differing_percent_high",
+}
+
+
+def held_out(figures: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what was measured on rows held out, under the names that all reports have for it."""
+    if figures is None:
+        return None
+    found = {_HELD_OUT.get(key, key): value for key, value in figures.items() if key not in _AGREEMENT}
+    for key, name in _AGREEMENT.items():
+        if key in figures:
+            found[name] = None if figures[key] is None else round(100 * (1 - figures[key]), 10)
+    if "labels_differing" in found:
+        found["labels_differing_percent"] = 100 * found["labels_differing"] / found["rows"]
+    return found

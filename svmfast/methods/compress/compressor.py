@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.arguments import check_number
-from svmfast.errors import MemoryLimitError, NothingFitsError, OptionError, UnsupportedError
-from svmfast.methods.common.error_statement import ErrorStatement
+from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.refit_probabilities import refit_probabilities
 from svmfast.methods.compress.data_split import DataSplit, gather, scale_of, target
-from svmfast.methods.compress.landmark_start import STARTS, lars_bytes, start_bytes, start_vectors
+from svmfast.methods.compress.landmark_start import lars_bytes, start_bytes, start_vectors
+from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.reduced_set import ReducedSet, Target, allocate, move, solve_coefficients
+from svmfast.methods.compress.report import CompressReport, StartReport
 from svmfast.methods.compress.statement import caution, error_statement
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
@@ -29,74 +29,6 @@ from svmfast.rows import FloatArray, Rows
 PROBE_ITERATIONS = 60
 #: LARS squares a Gram matrix: beyond this many support vectors a class that takes minutes.
 _AUTO_LARS_LIMIT = 6000
-DEFAULT_ITERATIONS = 800
-DEFAULT_MEMORY = 2 << 30
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to compress; see the command's help for each."""
-
-    start: str = "auto"
-    select_only: bool = False
-    sparse_tolerance: float = 0.0
-    iterations: int = DEFAULT_ITERATIONS
-    seed: int = 0
-    threads: int = 1
-    memory: int = DEFAULT_MEMORY
-
-
-@dataclass(frozen=True)
-class StartReport:
-    """What one start alone is worth: its vectors with least-squares coefficients, on the stating rows."""
-
-    name: str
-    label_agreement: float | None
-    median_difference: float
-    choosing_error: float
-
-
-@dataclass(frozen=True)
-class CompressReport:
-    """What was done and how far the result is from the exact model.
-
-    Attributes
-    ----------
-    method : str
-        ``reduced set``, ``selection`` (`select_only`), ``collapse`` (linear kernel) or ``none``.
-    support_vectors, source_support_vectors : int
-    bytes, source_bytes : int or None
-        Sizes of the files, where known.
-    start : str
-        The start that was taken; `starts` tells of all that were tried.
-    iterations, evaluations : int
-    stopped : str
-    rows_fitted, rows_choosing : int
-    statement : ErrorStatement
-    probabilities : str
-        ``none``, ``refitted`` or ``kept``.
-    sizes_tried : tuple of (int, float)
-        While searching a size: support vectors, and what was measured there.
-    notes : tuple of str
-        Whole sentences for people.
-    """
-
-    method: str
-    support_vectors: int
-    source_support_vectors: int
-    bytes: int | None
-    source_bytes: int | None
-    start: str
-    starts: tuple[StartReport, ...]
-    iterations: int
-    evaluations: int
-    stopped: str
-    rows_fitted: int
-    rows_choosing: int
-    statement: ErrorStatement
-    probabilities: str
-    sizes_tried: tuple[tuple[int, float], ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +39,9 @@ class Compressor:
     """
 
     model: KernelExpansion
-    settings: Settings
-    material: DataSplit
+    options: CompressOptions
+    threads: int
+    split: DataSplit
     fit: Target
     choose: Target
     notes: tuple[str, ...]
@@ -116,7 +49,7 @@ class Compressor:
 
     def compress(self, count: int, *, progress: Progress = silent) -> tuple[KernelExpansion, CompressReport]:
         """Return a model of `count` support vectors (below the model's own number) and its report."""
-        settings, material = self.settings, self.material
+        split = self.split
         notes = list(self.notes)
         if count < self.smallest:
             raise NothingFitsError(
@@ -137,7 +70,7 @@ class Compressor:
                 tried.append(self._start(name, sizes, notes))
             starts = tuple(self._report_start(name, reduced) for name, reduced in tried)
             method, iterations, evaluations, stopped = "selection", 0, 0, "not moved"
-            if settings.select_only:
+            if self.options.select_only:
                 best, reduced = min(tried, key=lambda t: self.choose.error(t[1]))
             else:
                 method = "reduced set"
@@ -146,13 +79,13 @@ class Compressor:
         compressed = self._expansion(reduced)
         progress(0, None, "error on held-out rows")
         head, probabilities = refit_probabilities(
-            self.model, compressed, self.labelled, threads=settings.threads, notes=notes
+            self.model, compressed, self.labelled, threads=self.threads, notes=notes
         )
         compressed = replace(compressed, head=head)
-        statement = error_statement(self.model, compressed, material, threads=settings.threads)
-        said = caution(statement)
-        if said is not None and method != "collapse":
-            notes.append(said)
+        statement = error_statement(self.model, compressed, split, threads=self.threads)
+        few = caution(statement)
+        if few is not None and method != "collapse":
+            notes.append(few)
         return compressed, CompressReport(
             method=method,
             support_vectors=len(compressed.sv),
@@ -164,8 +97,8 @@ class Compressor:
             iterations=iterations,
             evaluations=evaluations,
             stopped=stopped,
-            rows_fitted=len(material.fit),
-            rows_choosing=len(material.choose),
+            rows_fitted=len(split.fit),
+            rows_choosing=len(split.choose),
             statement=statement,
             probabilities=probabilities,
             notes=tuple(notes),
@@ -182,46 +115,46 @@ class Compressor:
         return np.array([len(self.model.sv)]) if nr_sv is None or len(nr_sv) <= 2 else nr_sv
 
     def _start_names(self, count: int) -> list[str]:
-        if self.settings.start != "auto":
-            return [self.settings.start]
-        largest, memory = int(self._groups().max()), self.settings.memory
+        if self.options.start != "auto":
+            return [self.options.start]
+        largest, memory = int(self._groups().max()), self.options.memory
         lars = largest <= _AUTO_LARS_LIMIT and lars_bytes(largest) <= memory
         second = "lars" if lars else "greedy"
-        fits = start_bytes(second, largest, self.material.width, count) <= memory
+        fits = start_bytes(second, largest, self.split.width, count) <= memory
         return ["kmeans", second] if fits else ["kmeans"]
 
     def _start(self, name: str, sizes: NDArray[np.int64], notes: list[str]) -> tuple[str, ReducedSet]:
-        settings, model = self.settings, self.model
+        options, model = self.options, self.model
         edge = np.concatenate([[0], np.cumsum(self._groups())])
         parts = []
         for g, size in enumerate(sizes):
             own = slice(int(edge[g]), int(edge[g + 1]))
-            vectors, said = start_vectors(
+            vectors, remarks = start_vectors(
                 name,
                 model.kernel,
-                self.material.sv[own],
+                self.split.sv[own],
                 np.ascontiguousarray(model.sv_coef[:, own]),
                 int(size),
-                n_columns=self.material.width,
-                seed=settings.seed,
-                memory=settings.memory,
+                n_columns=self.split.width,
+                seed=options.seed,
+                memory=options.memory,
             )
             parts.append(vectors)
-            notes += [s for s in said if s not in notes]
+            notes += [text for text in remarks if text not in notes]
         return name, solve_coefficients(self.fit, np.vstack(parts), sizes)
 
     def _report_start(self, name: str, reduced: ReducedSet) -> StartReport:
-        said = error_statement(
-            self.model, self._expansion(_rounded(reduced)), self.material, threads=self.settings.threads
+        statement = error_statement(
+            self.model, self._expansion(_rounded(reduced)), self.split, threads=self.threads
         )
-        return StartReport(name, said.label_agreement, said.median, self.choose.error(reduced))
+        return StartReport(name, statement.label_agreement, statement.median, self.choose.error(reduced))
 
     def _move(
         self, tried: list[tuple[str, ReducedSet]], progress: Progress
     ) -> tuple[str, ReducedSet, int, int, str]:
         """Move from every start a little, then from the best to the end."""
         iterations = evaluations = 0
-        limit = self.settings.iterations
+        limit = self.options.iterations
         probe = min(PROBE_ITERATIONS, limit)
         best, reduced, error = "", tried[0][1], np.inf
         if len(tried) == 1:
@@ -260,9 +193,9 @@ class Compressor:
         self, reduced: ReducedSet, *, moved: bool, notes: list[str], progress: Progress
     ) -> ReducedSet:
         """Round to the file's digits, drop small entries if asked, and solve the coefficients exactly."""
-        tolerance = self.settings.sparse_tolerance
+        tolerance = self.options.sparse_tolerance
         if tolerance and moved:
-            largest = np.abs(self.material.sv.values).max(initial=0.0)
+            largest = np.abs(self.split.sv.values).max(initial=0.0)
             keep = np.abs(reduced.vectors) > tolerance * largest
             thinned = solve_coefficients(self.fit, np.where(keep, reduced.vectors, 0.0), reduced.sizes)
             # What is left makes up for what was dropped.
@@ -270,12 +203,12 @@ class Compressor:
                 self.fit,
                 thinned,
                 held_out=self.choose,
-                max_iterations=min(PROBE_ITERATIONS, self.settings.iterations),
+                max_iterations=min(PROBE_ITERATIONS, self.options.iterations),
                 keep=keep,
                 progress=progress,
                 what="after thinning",
             ).reduced
-            notes.append(f"{1 - keep.mean():.1%} of the vectors' entries were dropped by --sparse-tolerance")
+            notes.append(f"{1 - keep.mean():.1%} of the vectors' entries were dropped (`sparse_tolerance`)")
         reduced = _rounded(reduced)
         solved = solve_coefficients(self.fit, reduced.vectors, reduced.sizes)
         return solved if self.choose.error(solved) <= self.choose.error(reduced) else reduced
@@ -287,7 +220,7 @@ class Compressor:
         if model.kernel.kind != "linear" or count < len(groups) * width:
             return None
         edge = np.concatenate([[0], np.cumsum(groups)])
-        sv = self.material.sv.to_dense(self.material.width)
+        sv = self.split.sv.to_dense(self.split.width)
         vectors = np.vstack(
             [model.sv_coef[:, edge[g] : edge[g + 1]] @ sv[edge[g] : edge[g + 1]] for g in range(len(groups))]
         )
@@ -295,31 +228,31 @@ class Compressor:
         return ReducedSet(vectors, coef, model.rho, np.full(len(groups), width))
 
     def _check_memory(self, count: int, sizes: NDArray[np.int64]) -> None:
-        start, own = self.settings.start, self._groups()
+        start, own = self.options.start, self._groups()
         needed = max(
-            start_bytes(start, int(n), self.material.width, int(m)) for n, m in zip(own, sizes, strict=True)
+            start_bytes(start, int(n), self.split.width, int(m)) for n, m in zip(own, sizes, strict=True)
         )
-        if needed > self.settings.memory:
+        if needed > self.options.memory:
             raise MemoryLimitError(
                 f"starting from {start} with dense support vectors",
                 needed,
-                self.settings.memory,
-                "raise --memory, or start from kmeans",
+                self.options.memory,
+                "raise `memory`, or start from kmeans",
             )
-        numbers = count * (self.material.width + self.model.sv_coef.shape[0])
+        numbers = count * (self.split.width + self.model.sv_coef.shape[0])
         # L-BFGS keeps 2 x 20 corrections; the sums of 16 shares; a handful of working copies.
-        needed = 8 * (numbers * 64 + self.material.fit.rows.nnz * 2 + self.fit.values.size * 6)
-        if needed > self.settings.memory:
+        needed = 8 * (numbers * 64 + self.split.fit.rows.nnz * 2 + self.fit.values.size * 6)
+        if needed > self.options.memory:
             raise MemoryLimitError(
-                f"moving {count:,} vectors of {self.material.width:,} features",
+                f"moving {count:,} vectors of {self.split.width:,} features",
                 needed,
-                self.settings.memory,
-                "raise --memory, ask for fewer vectors, or use fewer rows of data (--rows)",
+                self.options.memory,
+                "raise `memory`, ask for fewer vectors, or use fewer rows of data (`rows`)",
             )
 
     def _expansion(self, reduced: ReducedSet) -> KernelExpansion:
         """Return the set as a LIBSVM model, in the original columns."""
-        model, columns = self.model, self.material.columns
+        model, columns = self.model, self.split.columns
         rows = Rows.from_dense(reduced.vectors)
         width = max(model.sv.n_columns, int(columns[-1]) + 1 if len(columns) else 0)
         sv = rows.renumbered(columns[rows.indices].astype(np.int32), width)
@@ -345,7 +278,9 @@ def prepare(
     model: KernelExpansion,
     data: Rows | None = None,
     labels: FloatArray | None = None,
-    settings: Settings | None = None,
+    options: CompressOptions | None = None,
+    *,
+    threads: int = 1,
     progress: Progress = silent,
 ) -> Compressor:
     """Check the model and gather the rows.
@@ -357,7 +292,8 @@ def prepare(
         Rows like those the model will meet; labels are not needed.
     labels : (n,) float64, optional
         Labels or values of `data`, if known: they serve the probabilities.
-    settings : Settings, optional
+    options : CompressOptions, optional
+    threads : int
     progress : Progress
 
     Raises
@@ -365,10 +301,7 @@ def prepare(
     UnsupportedError
         A precomputed kernel, or a model without support vectors.
     """
-    settings = settings or Settings()
-    check_number("sparse_tolerance", settings.sparse_tolerance, most=1)
-    if settings.start not in ("auto", *STARTS):
-        raise OptionError(f"unknown start '{settings.start}'; expected auto or one of {' '.join(STARTS)}")
+    options = options or CompressOptions()
     if model.kernel.kind == "precomputed":
         raise UnsupportedError(
             "a precomputed kernel has no function of vectors", "compress needs a kernel of features"
@@ -380,21 +313,21 @@ def prepare(
         data = None
     if data is None:
         notes.append(
-            "no --data: fitted and judged on the support vectors alone, "
-            "which lie where the model is hardest to copy; rows of data give more and a fairer statement"
+            "without `data` the model is fitted and measured on its support vectors alone, which lie where "
+            "it is hardest to copy; rows of data give a closer model and a better estimate"
         )
     progress(0, None, "exact model on the rows")
-    material = gather(model, data, seed=settings.seed, threads=settings.threads)
-    if material.trained_on:
+    split = gather(model, data, seed=options.seed, threads=threads)
+    if split.trained_on:
         notes.append(
-            "the model was trained on rows of --data, its support vectors are among them: "
+            "the model was trained on rows of `data`, its support vectors are among them: "
             "expect somewhat more differences on new rows than stated"
         )
-    scale = scale_of(model, material.fit.exact)
-    fit = target(model, material, material.fit, scale, settings.threads)
-    choose = target(model, material, material.choose, scale, settings.threads)
+    scale = scale_of(model, split.fit.exact)
+    fit = target(model, split, split.fit, scale, threads)
+    choose = target(model, split, split.choose, scale, threads)
     labelled = (data, labels) if data is not None and labels is not None else None
-    return Compressor(model, settings, material, fit, choose, tuple(notes), labelled)
+    return Compressor(model, options, threads, split, fit, choose, tuple(notes), labelled)
 
 
 def _rounded(reduced: ReducedSet) -> ReducedSet:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from svmfast.arguments import check_number
-from svmfast.errors import NothingFitsError, OptionError
-from svmfast.methods.compress.compressor import Compressor, CompressReport
+from svmfast.errors import NothingFitsError
+from svmfast.methods.compress.compressor import Compressor
+from svmfast.methods.compress.options import CompressOptions
+from svmfast.methods.compress.report import CompressReport
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 
@@ -31,7 +32,7 @@ class Found:
     Attributes
     ----------
     model : KernelExpansion or None
-        None when nothing that is smaller than the exact model meets the wish.
+        None when nothing that is smaller than the exact model is as small or as close as asked for.
     report : CompressReport or None
         Of the model, or of the closest miss.
     verdict : str
@@ -44,7 +45,7 @@ class Found:
 
 
 def measured(report: CompressReport) -> float:
-    """Return what ``--max-diff`` limits: the share of held-out rows with another label; in regression the
+    """Return what `max_diff` limits: the share of held-out rows with another label; in regression the
     root mean square difference over the standard deviation of the exact values."""
     statement = report.statement
     if statement.label_agreement is None:
@@ -55,67 +56,44 @@ def measured(report: CompressReport) -> float:
 
 
 def search(
-    compressor: Compressor,
-    size_of: SizeOf,
-    *,
-    sv: int | None = None,
-    ratio: float | None = None,
-    max_diff: float | None = None,
-    max_bytes: int | None = None,
-    progress: Progress = silent,
+    compressor: Compressor, size_of: SizeOf, options: CompressOptions, *, progress: Progress = silent
 ) -> Found:
-    """Make the model that meets a wish, or say why there is none that is smaller than the exact one.
+    """Make the model that is asked for, or say why there is none that is smaller than the exact one.
 
     Parameters
     ----------
     compressor : Compressor
     size_of : callable
-        Gives the bytes of a model's file.
-    sv, ratio, max_diff, max_bytes
-        The wish: exactly one of them.
+        Returns the bytes of a model's file.
+    options : CompressOptions
+        One of `sv`, `ratio`, `max_diff` and `max_bytes` says how small.
+    progress : Progress
     """
-    wishes = {"--sv": sv, "--ratio": ratio, "--max-diff": max_diff, "--max-bytes": max_bytes}
-    check_one_wish(wishes)
-    check_number("sv", sv, least=1)
-    check_number("the ratio", ratio, above=True)
-    check_number("max_diff", max_diff)
-    check_number("max_bytes", max_bytes, least=1)
     exact, n = compressor.model, len(compressor.model.sv)
-    own = size_of(exact)
-    if max_diff is not None:
-        found = search_difference(compressor, max_diff, size_of, progress=progress)
-    elif max_bytes is not None and own > max_bytes:
-        found = search_bytes(compressor, max_bytes, size_of, progress=progress)
+    own, limit = size_of(exact), options.max_bytes
+    if options.max_diff is not None:
+        found = search_difference(compressor, options.max_diff, size_of, progress=progress)
+    elif limit is not None and own > limit:
+        found = search_bytes(compressor, limit, size_of, progress=progress)
     else:
-        count = n if max_bytes else sv or max(compressor.smallest, round((ratio or 0) * n))
+        count = n if limit else options.sv or max(compressor.smallest, round((options.ratio or 0) * n))
         if count >= n:
-            met = f"nothing to do: the model's {n:,} support vectors and {own:,} bytes meet the wish already"
-            return Found(None, None, met)
+            size = f"{n:,} support vectors and {own:,} bytes"
+            return Found(None, None, f"the model, of {size}, is small enough already")
         found = Found(*compressor.compress(count, progress=progress))
     if found.model is None:
         assert found.report is not None
         tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in found.report.sizes_tried)
-        verdict = f"compression does not pay: nothing smaller than the model meets the wish; tried {tried}"
-        return replace(found, verdict=verdict)
-    size = size_of(found.model)
-    if size < own:
+        return replace(found, verdict=f"nothing smaller than the model is close enough; tried {tried}")
+    final = size_of(found.model)
+    if final < own:
         return found
     return Found(
         None,
         found.report,
-        f"compression does not pay: {len(found.model.sv):,} dense support vectors take {size:,} bytes, the "
-        f"model {own:,}; ask for fewer, or thin them out by --sparse-tolerance",
+        f"the file would grow: {len(found.model.sv):,} dense support vectors take {final:,} bytes, the "
+        f"model {own:,}; ask for fewer, or thin them out by `sparse_tolerance`",
     )
-
-
-def check_one_wish(wishes: Mapping[str, object]) -> None:
-    """Raise OptionError unless exactly one of the wishes is not None."""
-    given = [name for name, value in wishes.items() if value is not None]
-    if len(given) != 1:
-        raise OptionError(
-            "say how small in one way: --sv, --ratio, --max-diff or --max-bytes; "
-            f"got {' and '.join(given) or 'none'}"
-        )
 
 
 def search_difference(
@@ -172,7 +150,7 @@ def search_bytes(
     tried: dict[int, tuple[KernelExpansion, CompressReport]] = {}
     best: tuple[KernelExpansion, CompressReport] | None = None
     # A value takes about 13 characters with its index, a coefficient 20.
-    each = 13 * compressor.material.width + 20 * compressor.model.sv_coef.shape[0]
+    each = 13 * compressor.split.width + 20 * compressor.model.sv_coef.shape[0]
     size = max(compressor.smallest, min(limit // each, n - 1))
     fits, too_large = 0, n
     for _ in range(_BYTE_TRIES):
@@ -188,7 +166,7 @@ def search_bytes(
             if size == compressor.smallest:
                 raise NothingFitsError(
                     f"{size} dense support vector{'s take' if size > 1 else ' takes'} {used:,} bytes, "
-                    f"more than {limit:,}; allow more, or thin them out by --sparse-tolerance"
+                    f"more than {limit:,}; allow more, or thin them out by `sparse_tolerance`"
                 )
         guess = round(size * limit / used * (0.99 if used <= limit else 0.97))
         size = max(fits + 1, compressor.smallest, min(guess, too_large - 1))

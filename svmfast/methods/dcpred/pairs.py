@@ -13,7 +13,8 @@ import numpy as np
 
 from svmfast.errors import NothingFitsError, OptionError
 from svmfast.methods.common.error_statement import ErrorStatement
-from svmfast.methods.compress.compressor import Settings, prepare
+from svmfast.methods.compress.compressor import prepare
+from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.dcpred.search import linear_functions
 from svmfast.methods.dcpred.settings import DcpredSettings
 from svmfast.models.base import Model
@@ -83,14 +84,13 @@ def fit_pairs(
     made: KernelExpansion = exact
     statement: ErrorStatement | None = None
     if settings.landmarks < len(exact.sv):
-        how = Settings(
+        how = CompressOptions(
             start="kmeans",
             iterations=settings.iterations,
             seed=settings.seed,
-            threads=threads,
             memory=settings.memory,
         )
-        made, report = prepare(exact, rows, settings=how, progress=progress).compress(
+        made, report = prepare(exact, rows, options=how, threads=threads, progress=progress).compress(
             settings.landmarks, progress=progress
         )
         statement = report.statement

@@ -1,0 +1,143 @@
+"""The report of ``compress``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from svmfast.display import rounded_up
+from svmfast.methods.common.error_statement import ErrorStatement, held_out
+
+
+@dataclass(frozen=True)
+class StartReport:
+    """What one start alone is worth: its vectors with least-squares coefficients, on the stating rows."""
+
+    name: str
+    label_agreement: float | None
+    median_difference: float
+    choosing_error: float
+
+
+@dataclass(frozen=True)
+class CompressReport:
+    """What was done and how far the result is from the exact model.
+
+    Attributes
+    ----------
+    method : str
+        ``reduced set``, ``selection`` (`select_only`), ``collapse`` (linear kernel) or ``none``.
+    support_vectors, source_support_vectors : int
+    bytes, source_bytes : int or None
+        Sizes of the files, where known.
+    start : str
+        The start that was taken; `starts` tells of all that were tried.
+    iterations, evaluations : int
+    stopped : str
+    rows_fitted, rows_choosing : int
+    statement : ErrorStatement
+    probabilities : str
+        ``none``, ``refitted`` or ``kept``.
+    sizes_tried : tuple of (int, float)
+        While searching a size: support vectors, and what was measured there.
+    notes : tuple of str
+        Whole sentences for people.
+    verdict : str
+        ``compressed``, or why there is no model.
+    """
+
+    method: str
+    support_vectors: int
+    source_support_vectors: int
+    bytes: int | None
+    source_bytes: int | None
+    start: str
+    starts: tuple[StartReport, ...]
+    iterations: int
+    evaluations: int
+    stopped: str
+    rows_fitted: int
+    rows_choosing: int
+    statement: ErrorStatement
+    probabilities: str
+    sizes_tried: tuple[tuple[int, float], ...] = ()
+    notes: tuple[str, ...] = ()
+    verdict: str = "compressed"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        values = asdict(self)
+        del values["notes"]  # of the head
+        return {
+            "verdict": values.pop("verdict"),
+            "bytes_exact": values.pop("source_bytes"),
+            "support_vectors_exact": values.pop("source_support_vectors"),
+            "held_out": held_out(values.pop("statement")),
+            **values,
+        }
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        held, n = self.statement, self.source_support_vectors
+        lines = [f"vectors      {n:,} -> {self.support_vectors:,} ({self.support_vectors / n:.2%})"]
+        if self.bytes is not None and self.source_bytes is not None:
+            factor = self.source_bytes / self.bytes
+            lines.append(f"bytes        {self.source_bytes:,} -> {self.bytes:,} ({factor:.1f}x smaller)")
+        lines.append(f"rows         {self.rows_fitted:,} fitted, {self.rows_choosing:,} to choose by")
+        for start in self.starts:
+            agreement = "" if start.label_agreement is None else f"labels agree {start.label_agreement:.2%}, "
+            lines.append(
+                f"start        {start.name}: {agreement}median difference {start.median_difference:.3g}"
+            )
+        if self.method == "reduced set":
+            lines.append(
+                f"moved        from {self.start}, {self.iterations:,} iterations "
+                f"({self.evaluations:,} evaluations), stopped by: {self.stopped}"
+            )
+        elif self.method == "collapse":
+            lines.append(
+                "collapsed    a linear kernel needs one vector a function and class: nothing is lost"
+            )
+        lines.append(
+            f"difference   of decision values on {held.rows:,} held-out rows ({held.rows_from}): half below "
+            f"{held.median:.3g}, 99% below {held.quantile_99:.3g}, 99.9% below {held.quantile_999:.3g}"
+        )
+        if held.label_agreement is not None:
+            lines.append(
+                f"labels       agree on {held.label_agreement:.2%} of them; "
+                f"95% confidence: {held.agreement_low:.2%} to {held.agreement_high:.2%}"
+            )
+        else:
+            lines.append(
+                f"relative     root mean square difference over their spread: {held.relative_rms:.2%}"
+            )
+        if self.sizes_tried:
+            tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in self.sizes_tried)
+            lines.append(f"sizes tried  {tried}")
+        if held.label_agreement is not None and self.bytes is not None:
+            lines.append(
+                "fallback     svmfast predict DATA OUT PREDICTIONS --exact MODEL --assume-error "
+                f"{rounded_up(held.quantile_999)} (statistical)"
+            )
+        return lines
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """The report where nothing was made.
+
+    Attributes
+    ----------
+    verdict : str
+        Why.
+    """
+
+    verdict: str
+
+    def lines(self) -> list[str]:
+        """Return no line: the refusal is printed."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        return {"verdict": self.verdict}
