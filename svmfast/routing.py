@@ -11,7 +11,7 @@ from svmfast.rows import Rows
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-#: The children of a node are padded to a multiple of this (routed.hpp).
+#: The children of a node are padded to a multiple of this (router.hpp).
 ROUTER_WIDTH = 16
 
 

@@ -440,3 +440,27 @@ def test_sparse_landmarks_against_the_definition() -> None:
 def thinned(dense: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int32], FloatArray]:
     rows = Rows.from_dense(dense)
     return rows.indptr, rows.indices, rows.values
+
+
+def test_a_tree_as_deep_as_it_has_cells_is_walked() -> None:
+    # Every node has a leaf and one deeper node: the row that lies at none of the leaves goes to the last.
+    depth = 3000
+    children = np.array([2, *[0, 2] * (depth - 1), 0, 0])
+    centers = np.tile([[-1.0], [1.0]], (depth, 1))
+    router = Router(children, centers)
+    assert router.n_cells == depth + 1
+    assert router.route(Rows.from_dense([[-0.5], [0.5]])).tolist() == [0, depth]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e7])
+@pytest.mark.parametrize("scale", [1e-160, 1.0, 1e160])
+def test_rows_far_from_the_origin_go_to_the_nearest_center(offset: float, scale: float) -> None:
+    rng = np.random.default_rng(7)
+    centers, points = (offset + rng.normal(size=(n, 6)) for n in (70, 300))
+    centers[40] = centers[3]  # of equals the first
+    cell = Router.flat(scale * centers).route(Rows.from_dense(scale * points))
+    distances = ((points[:, None] - centers[None]) ** 2).sum(axis=2)
+    # Rounding of ||c||^2 - 2 x.c may choose between centers that are as near as that.
+    slack = 1e-14 * (1 + offset) ** 2
+    assert (distances[np.arange(300), cell] <= distances.min(axis=1) + slack).all()
+    assert 40 not in cell

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "csr.hpp"
+
 namespace svmfast {
 
 class ActiveColumns {
@@ -65,6 +67,12 @@ class ActiveColumns {
     std::int32_t operator[](std::size_t i) const { return columns[i]; }
     // Whether they are 0, 1, 2, ...: then a column below size() is its own position.
     bool plain() const { return identity; }
+
+    // Whether all columns of a row are their own positions.
+    bool all_plain(const Csr &rows, std::size_t row) const {
+        const std::int64_t end = rows.indptr[row + 1];
+        return identity && (rows.indptr[row] == end || std::size_t(rows.indices[end - 1]) < columns.size());
+    }
 
     // Where a column stands among them, or -1.
     std::int32_t position(std::int32_t column) const {

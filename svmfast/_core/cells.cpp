@@ -23,7 +23,7 @@ constexpr double LISTED_SHARE = 0.1;
 // Shares of a fit's tiles that are summed apart. Fixed, so that sums do not depend on the threads.
 constexpr std::size_t SHARES = 8;
 
-std::size_t padded(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
 
 // [panel][k][panel width] of a matrix of rows x n numbers.
 Aligned<double> panels(const std::vector<const double *> &rows, std::size_t n, double factor) {
@@ -90,7 +90,7 @@ class CellSums {
             // Many cells need many rows for full tiles.
             const std::size_t even = n / threads + 1;
             const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
-            parallel_for((n + block - 1) / block, threads, [&](std::size_t b, std::size_t) {
+            parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
                 const std::size_t first = b * block, last = std::min(n, first + block);
                 std::vector<std::int64_t> start(cells + 1), order(last - first);
                 for (std::size_t i = first; i < last; ++i) ++start[cell.data()[i] + 1];
@@ -167,7 +167,7 @@ class CellSums {
     }
 
     void pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) const {
-        const std::size_t m = cell.m, stride = padded(m, CELL_OCTET);
+        const std::size_t m = cell.m, stride = round_up(m, CELL_OCTET);
         const std::int64_t *start = landmarks.indptr + at;
         const std::size_t nnz = start[m] - start[0];
         cell.features = ActiveColumns::of(landmarks.indices + start[0], nnz);
@@ -225,8 +225,8 @@ class CellFit {
         if (target.shape(0) != n || weight.shape(0) != n) throw std::invalid_argument("a target and a weight for each row");
         rows.loss = static_cast<CellLoss>(loss);
         const std::size_t unit = SVMFAST_DISPATCH(cell_register), tile = rows.tile_rows = SVMFAST_DISPATCH(cell_fit_rows);
-        rows.padded_d = padded(d, unit);
-        rows.padded_functions = padded(p, unit);
+        rows.padded_d = round_up(d, unit);
+        rows.padded_functions = round_up(p, unit);
         const std::size_t all = rows.tiles() * tile;
         rows.across.assign(all * d, 0.0);
         rows.along.assign(all * rows.padded_d, 0.0);

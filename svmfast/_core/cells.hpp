@@ -20,6 +20,7 @@
 #include "aligned.hpp"
 #include "csr.hpp"
 #include "dispatch.hpp"
+#include "math.hpp"
 
 namespace svmfast {
 
@@ -72,7 +73,7 @@ struct FitRows {
     std::vector<double> norm;   // [padded rows]
     Aligned<double> target;     // [tile][function][tile_rows]
     Aligned<double> weight;     // [tile][tile_rows]; 0 in the padding
-    std::size_t tiles() const { return (n + tile_rows - 1) / tile_rows; }
+    std::size_t tiles() const { return divide_up(n, tile_rows); }
 };
 
 // What is fitted, at one point.

@@ -52,6 +52,7 @@ struct Expansion {
     ActiveColumns active;
 
     std::size_t lanes;                      // support vectors per panel
+    std::vector<std::size_t> lane;          // of each support vector, counted through all panels
     std::vector<std::size_t> group_end;     // one past the last support vector of each group
     std::vector<std::size_t> group_panels;  // first panel of each group, and the end
     Aligned<double> values;                 // [panel][active][lanes]; empty when scattered
@@ -82,6 +83,22 @@ struct Expansion {
 
     std::int32_t position(std::int32_t column) const { return active.position(column); }
 };
+
+// The support vectors as they come from Python, coefficients [width][n].
+struct SupportVectors {
+    Csr rows;
+    const double *coef;
+    std::size_t n;
+    double coefficient(std::size_t row, std::size_t i) const { return coef[row * n + i]; }
+};
+
+// Columns, classes, places in panels and magnitudes of an expansion whose first members are set; all that rows need before
+// they are evaluated.
+void describe(Expansion &, const SupportVectors &);
+// Values and coefficients of an expansion that has been described.
+void pack(Expansion &, const SupportVectors &);
+// Null unless all stored values are one number.
+std::unique_ptr<OneHot> pack_one_hot(const Expansion &, const SupportVectors &);
 
 // Calls visit(function, group, coefficient row, other group, its row) for every decision function: LIBSVM's pairs of
 // classes, or, when there is one group, one coefficient row a function and no other group.

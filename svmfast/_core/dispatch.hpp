@@ -29,8 +29,12 @@ inline Isa best_isa() {
 
 }  // namespace svmfast
 
+#if defined(__x86_64__) && !defined(SVMFAST_BASELINE_ONLY)  // scripts/cross compiles no variants
+#define SVMFAST_VARIANTS
+#endif
+
 // SVMFAST_DISPATCH(function, arguments...) calls svmfast::<isa>::function.
-#if defined(__x86_64__)
+#if defined(SVMFAST_VARIANTS)
 #define SVMFAST_DISPATCH(function, ...)                                                  \
     (::svmfast::best_isa() == ::svmfast::Isa::avx512 ? ::svmfast::avx512::function(__VA_ARGS__) \
      : ::svmfast::best_isa() == ::svmfast::Isa::avx2 ? ::svmfast::avx2::function(__VA_ARGS__)   \
@@ -40,7 +44,7 @@ inline Isa best_isa() {
 #endif
 
 // Declares a function in every variant's namespace.
-#if defined(__x86_64__)
+#if defined(SVMFAST_VARIANTS)
 #define SVMFAST_DECLARE(declaration)                                                        \
     namespace svmfast::baseline { declaration; }                                            \
     namespace svmfast::avx2 { declaration; }                                                \

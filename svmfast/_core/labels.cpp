@@ -33,8 +33,10 @@ void add_to_head(Head &head, const std::vector<double> &x, double a, double gamm
 
 }  // namespace
 
-std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *indptr, const std::int32_t *indices,
-                                        const double *values, const double *sv_coef) {
+std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors &sv) {
+    const std::int64_t *const indptr = sv.rows.indptr;
+    const std::int32_t *const indices = sv.rows.indices;
+    const double *const values = sv.rows.values;
     const std::size_t d = e.active.size();
     if (e.kind != KernelKind::rbf || e.scattered || e.n == 0 || d > MOST_FEATURES || !(e.gamma > 0)) return nullptr;
     const double density = static_cast<double>(indptr[e.n]) / (static_cast<double>(e.n) * static_cast<double>(d));
@@ -48,7 +50,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *
     s->lanes = SVMFAST_DISPATCH(single_lanes);
     s->group_panels.push_back(0);
     for (std::size_t g = 0; g < e.groups; ++g)
-        s->group_panels.push_back(s->group_panels[g] + (e.group_end[g] - (g ? e.group_end[g - 1] : 0) + s->lanes - 1) / s->lanes);
+        s->group_panels.push_back(s->group_panels[g] + divide_up(e.group_end[g] - (g ? e.group_end[g - 1] : 0), s->lanes));
     const std::size_t panels = s->group_panels.back();
 
     std::vector<double> x(d), norm(e.n);
@@ -70,7 +72,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *
         s->reach = std::max(s->reach, std::sqrt(norm[i]));
     }
     double most = 0;
-    for (std::size_t i = 0; i < e.width * e.n; ++i) most = std::max(most, std::fabs(sv_coef[i]));
+    for (std::size_t i = 0; i < e.width * e.n; ++i) most = std::max(most, std::fabs(sv.coef[i]));
     // (also where something is not a number)
     if (!(s->exponent * s->reach * s->reach < LARGEST_EXPONENT) || !(most > 1e-200 && most < 1e200) ||
         !(largest == 0 || (largest > 1e-100 && largest < 1e100)) || !(s->exponent < 1e150))
@@ -99,13 +101,13 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const std::int64_t *
             s->init[l] = s->head ? 0.0f : static_cast<float>(-s->exponent * norm[i]);
             double top = 0;
             for (std::size_t j = 0; j < e.width; ++j) {
-                const double c = sv_coef[j * e.n + i] / s->coef_scale;
+                const double c = sv.coefficient(j, i) / s->coef_scale;
                 if (s->pairs) s->by_column[j * panels * s->lanes + l] = static_cast<float>(c);
                 top = std::max(top, std::fabs(c));
             }
-            s->coef[l] = s->pairs ? 1.0f : static_cast<float>(shrink * sv_coef[i] / s->coef_scale);
+            s->coef[l] = s->pairs ? 1.0f : static_cast<float>(shrink * sv.coef[i] / s->coef_scale);
             if (s->mixed) s->size[l] = static_cast<float>(top);
-            if (s->head) add_to_head(*s->head, x, shrink * sv_coef[i], e.gamma);
+            if (s->head) add_to_head(*s->head, x, shrink * sv.coef[i], e.gamma);
         }
     return s;
 }

@@ -48,8 +48,7 @@ struct SinglePack {
 
 // The pack of an rbf expansion, or null where single precision has no use: other kernels, scattered models, numbers
 // outside its range.
-std::unique_ptr<SinglePack> single_pack(const Expansion &, const std::int64_t *indptr, const std::int32_t *indices,
-                                        const double *values, const double *sv_coef);
+std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
 
 }  // namespace svmfast
 

@@ -10,6 +10,7 @@
 
 #include "aligned.hpp"
 #include "arrays.hpp"
+#include "math.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
@@ -102,7 +103,7 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
             std::vector<double> q(all_weights + task.degree * n, all_weights + (task.degree + 1) * n);
             for (std::size_t index : task.prefix)
                 for (std::size_t i = 0; i < n; ++i) q[i] *= u[i * stride + index];
-            const std::size_t width = (d - task.a0 + W - 1) / W * W;
+            const std::size_t width = round_up(d - task.a0, W);
             std::vector<double> sums((task.a1 - task.a0) * width, 0.0);
             SVMFAST_DISPATCH(weighted_triangle, u, q.data(), n, stride, d, task.a0, task.a1, sums.data());
             std::size_t place = begin[task.degree];

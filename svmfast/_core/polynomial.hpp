@@ -62,14 +62,6 @@ SVMFAST_DECLARE(void gaussian_factors(const double *s, std::size_t n, double gam
 SVMFAST_DECLARE(void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride,
                                        std::size_t d, std::size_t a0, std::size_t a1, double *sums))
 
-// cell[i] = the one center c whose score offsets[c] + value.center_c is smallest for row i, entries start[i] .. start[i + 1]
-// of position and value; -1 where rounding leaves more than one. Centers stored feature by feature, `padded` of them (a
-// multiple of twice the lanes, filled up with infinite offsets); largest_offset and largest_entry bound |offsets| and
-// |centers|; scores is scratch of `padded` numbers.
-SVMFAST_DECLARE(void nearest_centers(const std::int32_t *position, const float *value, const std::int64_t *start,
-                                     std::size_t n, const float *centers, const float *offsets, std::size_t padded,
-                                     float largest_offset, float largest_entry, float *scores, std::int32_t *cell))
-
 // w[f][r] -= center[f] in place, and sums[r] = sum_f w[f][r]^2 of the result.
 SVMFAST_DECLARE(void shifted_block(double *w, const double *center, std::size_t d, std::size_t vectors, double *sums))
 

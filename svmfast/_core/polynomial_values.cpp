@@ -14,8 +14,9 @@
 
 #include "aligned.hpp"
 #include "arrays.hpp"
-#include "nearest_center.hpp"
+#include "math.hpp"
 #include "polynomial.hpp"
+#include "router.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
@@ -68,7 +69,7 @@ class PolynomialValues {
                           rest_->shape(0) != cells || rest_->shape(1) != p || rest_->shape(2) != 5)))
             throw std::invalid_argument("the numbers of the bounds do not fit the polynomials");
         prepare_sparse();
-        if (cells > 1) router.emplace(table, centers.data(), cells, d);
+        router.emplace(table, cells, centers.data());
     }
 
     // Decision values (n, p), squared distances from the center (n), cells (n), and bounds (n, p) or None.
@@ -86,7 +87,7 @@ class PolynomialValues {
             // by cell they are visited again, far apart.
             const std::size_t together = std::clamp<std::size_t>(96 * cells, 2048, 1 << 16);
             in_parts(n, together, threads, [&](std::size_t begin, std::size_t end) {
-                route(rows, begin, end, cell.get());
+                router->route(rows, begin, end, cell.get());
                 evaluate(rows, begin, end, cell.get(), out.get(), squared.get(), bound.get());
             });
         }
@@ -103,7 +104,7 @@ class PolynomialValues {
         {
             nb::gil_scoped_release release;
             in_parts(n, 2048, threads, [&](std::size_t begin, std::size_t end) {
-                route(csr(indptr, indices, values), begin, end, cell.get());
+                router->route(csr(indptr, indices, values), begin, end, cell.get());
             });
         }
         return give(std::move(cell), {n});
@@ -127,7 +128,7 @@ class PolynomialValues {
     std::vector<std::size_t> begin_of_degree, most_sparse;  // most_sparse: entries up to which a cell's rows stay sparse
     std::vector<double> center_square;
 
-    std::optional<NearestCenter> router;
+    std::optional<Router> router;
 
     void read(const Csr &rows, std::size_t row, SparseRow &out) const {
         const std::size_t begin = rows.indptr[row], end = rows.indptr[row + 1];
@@ -178,19 +179,12 @@ class PolynomialValues {
     template <class Body>
     static void in_parts(std::size_t n, std::size_t together, Threads threads, Body &&body) {
         const std::size_t workers = threads;
-        const std::size_t parts = (n + together * workers - 1) / (together * workers) * workers;
-        const std::size_t size = parts ? (n + parts - 1) / parts : 0;
+        const std::size_t parts = divide_up(n, together * workers) * workers;
+        const std::size_t size = parts ? divide_up(n, parts) : 0;
         parallel_for(parts, threads, [&](std::size_t part, std::size_t) {
             const std::size_t begin = std::min(n, part * size), end = std::min(n, begin + size);
             if (begin < end) body(begin, end);
         });
-    }
-
-    void route(const Csr &rows, std::size_t begin, std::size_t end, std::int32_t *cell) const {
-        if (router)
-            router->route(rows, begin, end, cell);
-        else
-            std::fill(cell + begin, cell + end, 0);
     }
 
     struct Task {
@@ -290,7 +284,7 @@ class PolynomialValues {
             const std::int64_t begin = run.rows.indptr[row], end = run.rows.indptr[row + 1];
             const std::int32_t *index = run.rows.indices;
             const double *value = run.rows.values;
-            if (is_plain(table, run.rows, row)) {
+            if (table.all_plain(run.rows, row)) {
                 for (std::int64_t k = begin; k < end; ++k) w[std::size_t(index[k]) * width + r] = value[k];
                 continue;
             }

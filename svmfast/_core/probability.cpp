@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "arrays.hpp"
+#include "math.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
@@ -47,7 +48,7 @@ std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, 
     std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[marks]);
     {
         nb::gil_scoped_release unlocked;
-        parallel_for((n + BLOCK - 1) / BLOCK, threads, [&](std::size_t block, std::size_t) {
+        parallel_for(divide_up(n, BLOCK), threads, [&](std::size_t block, std::size_t) {
             const std::size_t first = block * BLOCK, count = std::min(BLOCK, n - first);
             SVMFAST_DISPATCH(probability_rows, s, decisions.data() + first * s.pairs(),
                              errors ? errors->data() + first * s.pairs() : nullptr, count, out.get() + first * classes,

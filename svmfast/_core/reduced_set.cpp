@@ -78,7 +78,7 @@ class ReducedSetObjective {
             const ReducedSet s = pack(kind, gamma, coef0, degree, vectors, coef, rho, sizes);
             // The shares do not depend on the threads, so neither do the sums.
             const std::size_t share = share_tiles(shares);
-            const std::size_t count = (rows.tiles.size() + share - 1) / share;
+            const std::size_t count = divide_up(rows.tiles.size(), share);
             std::vector<ReducedSums> sums;
             sums.reserve(std::max<std::size_t>(1, count));
             for (std::size_t i = 0; i < std::max<std::size_t>(1, count); ++i) sums.emplace_back(s);
@@ -117,7 +117,7 @@ class ReducedSetObjective {
             nb::gil_scoped_release unlocked;
             const ReducedSet s = pack(kind, gamma, coef0, degree, vectors, coef, rho, sizes);
             const std::size_t share = share_tiles(64);
-            parallel_for((rows.tiles.size() + share - 1) / share, threads, [&](std::size_t i, std::size_t) {
+            parallel_for(divide_up(rows.tiles.size(), share), threads, [&](std::size_t i, std::size_t) {
                 const std::size_t first = i * share;
                 SVMFAST_DISPATCH(reduced_rows, rows, s, first, std::min(first + share, rows.tiles.size()), nullptr,
                                  out.get());
@@ -132,7 +132,7 @@ class ReducedSetObjective {
     ReducedRows rows;
 
     std::size_t share_tiles(std::size_t shares) const {
-        return std::max<std::size_t>(1, (rows.tiles.size() + shares - 1) / std::max<std::size_t>(1, shares));
+        return std::max<std::size_t>(1, divide_up(rows.tiles.size(), std::max<std::size_t>(1, shares)));
     }
 
     template <class Visit>
@@ -160,14 +160,14 @@ class ReducedSetObjective {
             const std::size_t size = sizes.data()[g];
             total += size;
             s.group_size.push_back(size);
-            s.group_start.push_back(s.group_start.back() + (size + lane - 1) / lane * lane);
+            s.group_start.push_back(s.group_start.back() + round_up(size, lane));
         }
         const std::size_t expected = s.groups == 1 ? 1 : s.groups * (s.groups - 1) / 2;
         if (total != m || coef.shape(1) != m || vectors.shape(1) != rows.d || s.functions != expected ||
             s.width != rows.width || s.width != (s.groups == 1 ? 1 : s.groups - 1))
             throw std::invalid_argument("vectors, coefficients and classes do not fit together");
         s.rho.assign(rho.data(), rho.data() + s.functions);
-        s.padded = (s.group_start.back() + s.lanes - 1) / s.lanes * s.lanes;
+        s.padded = round_up(s.group_start.back(), s.lanes);
         s.vectors.assign(s.padded * s.d, 0.0);
         s.init.assign(s.padded, 0.0);
         s.coef.assign(s.width * s.padded, 0.0);

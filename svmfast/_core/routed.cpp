@@ -4,10 +4,13 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <tuple>
 
 #include "arrays.hpp"
+#include "math.hpp"
+#include "router.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
@@ -17,50 +20,14 @@ constexpr std::size_t BLOCK = 512;  // rows a thread takes at a time
 
 template <class Body>
 void in_blocks(std::size_t n, Threads threads, Body &&body) {
-    parallel_for((n + BLOCK - 1) / BLOCK, threads,
+    parallel_for(divide_up(n, BLOCK), threads,
                  [&](std::size_t b, std::size_t) { body(b * BLOCK, std::min(n, (b + 1) * BLOCK)); });
 }
 
-class Router {
+// A tree of centers whose columns are 0, 1, 2, ...
+class CenterTree {
    public:
-    // children[node]: count, breadth first; centers: one row for each node but the root.
-    Router(In1<std::int64_t> children, In2<double> centers) {
-        const std::size_t n = children.shape(0);
-        if (n == 0 || centers.shape(0) != n - 1) throw std::invalid_argument("one center for each node but the root");
-        tree.columns = centers.shape(1);
-        std::size_t next = 1, values = 0, norms = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::int64_t count = children.data()[i];
-            // Compared so that no sum can wrap around.
-            if (count < 0 || static_cast<std::size_t>(count) > n - next || (count > 0 && next <= i))
-                throw std::invalid_argument("the counts of children are not those of a tree");
-            CenterTree::Node node{};
-            node.children = count;
-            node.first_child = next;
-            // An only child is reached without a comparison.
-            if (count > 1) node.padded = (count + CenterTree::WIDTH - 1) / CenterTree::WIDTH * CenterTree::WIDTH;
-            node.values = values;
-            node.norms = norms;
-            node.cell = count ? -1 : cells++;
-            next += count;
-            values += node.padded * tree.columns;
-            norms += node.padded;
-            tree.nodes.push_back(node);
-        }
-        if (next != n) throw std::invalid_argument("the counts of children are not those of a tree");
-        tree.values.assign(values, 0.0);
-        tree.norms.assign(norms, std::numeric_limits<double>::infinity());
-        for (const CenterTree::Node &node : tree.nodes)
-            for (std::size_t j = 0; node.padded && j < node.children; ++j) {
-                const double *c = centers.data() + (node.first_child + j - 1) * tree.columns;
-                double norm = 0;
-                for (std::size_t f = 0; f < tree.columns; ++f) {
-                    tree.values[node.values + f * node.padded + j] = c[f];
-                    norm += c[f] * c[f];
-                }
-                tree.norms[node.norms + j] = norm;
-            }
-    }
+    CenterTree(In1<std::int64_t> children, In2<double> centers) : router_(built(children, centers)) {}
 
     Out<std::int32_t> route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
                             Threads threads) const {
@@ -69,17 +36,23 @@ class Router {
         {
             nb::gil_scoped_release unlocked;
             const Csr rows = csr(indptr, indices, values);
-            in_blocks(n, threads, [&](std::size_t first, std::size_t last) {
-                SVMFAST_DISPATCH(nearest_cells, tree, rows, first, last, out.get());
-            });
+            in_blocks(n, threads, [&](std::size_t first, std::size_t last) { router_.route(rows, first, last, out.get()); });
         }
         return give(std::move(out), {n});
     }
 
-    std::int32_t cells = 0;
+    std::int32_t cells() const { return router_.cells(); }
 
    private:
-    CenterTree tree;
+    Router router_;
+
+    static Router built(const In1<std::int64_t> &children, const In2<double> &centers) {
+        const std::size_t n = children.shape(0);
+        if (n == 0 || centers.shape(0) != n - 1) throw std::invalid_argument("one center for each node but the root");
+        std::vector<std::int32_t> columns(centers.shape(1));
+        std::iota(columns.begin(), columns.end(), 0);
+        return Router(ActiveColumns(std::move(columns)), children.data(), n, centers.data());
+    }
 };
 
 // Rows ordered by cell, keeping their order within a cell: (order, start of each cell, indptr, indices, values).
@@ -221,12 +194,12 @@ Out<double> laplacian_matrix(In2<double> x, In2<double> z, double gamma, Threads
 void register_routed(nanobind::module_ &m) {
     namespace nb = nanobind;
     using namespace svmfast;
-    nb::class_<Router>(m, "Router")
+    nb::class_<CenterTree>(m, "Router")
         .def(nb::init<In1<std::int64_t>, In2<double>>(), nb::arg("children").noconvert(),
              nb::arg("centers").noconvert())
-        .def("route", &Router::route, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+        .def("route", &CenterTree::route, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("threads"))
-        .def_ro("cells", &Router::cells);
+        .def_prop_ro("cells", &CenterTree::cells);
     m.def("count_columns", &count_columns, nb::arg("start").noconvert(), nb::arg("indices").noconvert());
     m.def("group_rows", &group_rows, nb::arg("cell").noconvert(), nb::arg("cells"), nb::arg("indptr").noconvert(),
           nb::arg("indices").noconvert(), nb::arg("values").noconvert());

@@ -1,4 +1,4 @@
-// Finding the cell of a row, and Laplacian kernel values: layouts shared with simd/routed.cpp and simd/laplacian.cpp.
+// Laplacian kernel values: the layout shared by routed.cpp and simd/laplacian.cpp.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -8,23 +8,9 @@
 #include "aligned.hpp"
 #include "csr.hpp"
 #include "dispatch.hpp"
+#include "math.hpp"
 
 namespace svmfast {
-
-// A tree of centers in breadth-first order; node 0 is the root and has no center. The children of a node lie
-// feature-major and padded to `WIDTH`, so that one vector holds one feature of several centers.
-struct CenterTree {
-    static constexpr std::size_t WIDTH = 16;
-    struct Node {
-        std::size_t children, first_child;  // count, number of the first
-        std::size_t padded, values, norms;  // padded count, offsets of the blocks
-        std::int32_t cell;                  // of a leaf, else -1
-    };
-    std::size_t columns;
-    std::vector<Node> nodes;
-    Aligned<double> values;  // [node][column][padded]
-    Aligned<double> norms;   // [node][padded]: ||center||^2, infinite in the padding
-};
 
 // Rows of vectors under the Laplacian kernel exp(-gamma ||x - z||_1), in panels like those of decision.hpp. Where few of
 // their values are not zero, they are listed instead.
@@ -39,14 +25,11 @@ struct L1Panels {
     Aligned<double> coef;    // [panel][width][lanes]; empty when only kernel values are wanted
     std::vector<double> rho;
     ActiveColumns features;  // for decisions: the columns in which some vector is not zero
-    std::size_t panels() const { return (n + lanes - 1) / lanes; }
+    std::size_t panels() const { return divide_up(n, lanes); }
 };
 
 }  // namespace svmfast
 
-// Cells of the rows [first, last) -> out[row].
-SVMFAST_DECLARE(void nearest_cells(const CenterTree &, const Csr &, std::size_t first, std::size_t last,
-                                   std::int32_t *out))
 // Decision values of the rows [first, last) -> out[row][width]. Columns that no vector has add the same to all distances.
 SVMFAST_DECLARE(void laplacian_decisions(const L1Panels &, const Csr &, std::size_t first, std::size_t last,
                                          double *out))

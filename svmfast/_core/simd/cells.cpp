@@ -1,5 +1,4 @@
-// Decision values of the cells of a routed model, and the loss of one cell with its gradient: cells.hpp. A little over
-// 400 lines: both walk the same tiles of kernel values, with the same sums.
+// Decision values of the cells of a routed model: cells.hpp.
 #include "cells.hpp"
 
 #include <algorithm>
@@ -9,76 +8,15 @@
 #include "interrupt.hpp"
 #include "math.hpp"
 #include "rounding.hpp"
-#include "simd/vec.hpp"
+#include "simd/exp2.hpp"
+#include "simd/matrix_product.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
 constexpr std::size_t PREDICT_VECTORS = 2, PREDICT_ROWS = PREDICT_VECTORS * W;
-constexpr std::size_t FIT_ROWS = 8 * W;
-constexpr std::size_t L = CELL_PANEL;
 // Entry by entry is faster where a tile's rows have less than this share of all columns.
 constexpr double SPARSE_SHARE = 0.35;
-
-// c[i][v] += sum_k a[i * ai + k * ak] b[k * ldb + v W], for i < M and v < V: all of c in registers.
-template <std::size_t M, std::size_t V>
-inline void product_block(double *c, std::size_t ldc, const double *a, std::size_t ai, std::size_t ak, const double *b,
-                          std::size_t ldb, std::size_t n) {
-    vd sum[M][V];
-    SVMFAST_UNROLL for (std::size_t i = 0; i < M; ++i)
-        SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[i][v] = load(c + i * ldc + v * W);
-    for (std::size_t k = 0; k < n; ++k) {
-        vd x[V];
-        SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) x[v] = load(b + k * ldb + v * W);
-        SVMFAST_UNROLL for (std::size_t i = 0; i < M; ++i) {
-            const vd s = broadcast(a[i * ai + k * ak]);
-            SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[i][v] = fma(s, x[v], sum[i][v]);
-        }
-    }
-    SVMFAST_UNROLL for (std::size_t i = 0; i < M; ++i)
-        SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(c + i * ldc + v * W, sum[i][v]);
-}
-
-template <std::size_t M, std::size_t V>
-inline void product_rest(std::size_t rows, double *c, std::size_t ldc, const double *a, std::size_t ai, std::size_t ak,
-                         const double *b, std::size_t ldb, std::size_t n) {
-    if constexpr (M > 0) {
-        if (rows == M)
-            product_block<M, V>(c, ldc, a, ai, ak, b, ldb, n);
-        else
-            product_rest<M - 1, V>(rows, c, ldc, a, ai, ak, b, ldb, n);
-    }
-}
-
-// C += A B, A of rows x n numbers and B of n x `vectors` vectors. A lies row by row, `lda` apart, or with lda = 0 in
-// panels [k][row] of up to L rows, each as wide as the rows it holds.
-void product(std::size_t rows, std::size_t vectors, double *c, std::size_t ldc, const double *a, std::size_t lda,
-             const double *b, std::size_t ldb, std::size_t n) {
-    for (std::size_t i = 0; i < rows; i += L) {
-        const std::size_t here = std::min(L, rows - i);
-        const double *from = a + i * (lda ? lda : n);
-        const std::size_t ai = lda ? lda : 1, ak = lda ? 1 : here;
-        std::size_t v = 0;
-        for (; v + 2 <= vectors; v += 2)
-            product_rest<L, 2>(here, c + i * ldc + v * W, ldc, from, ai, ak, b + v * W, ldb, n);
-        if (v < vectors) product_rest<L, 1>(here, c + i * ldc + v * W, ldc, from, ai, ak, b + v * W, ldb, n);
-    }
-}
-
-inline vd square_root(vd v) {
-#if defined(__AVX512F__)
-    return (vd)_mm512_sqrt_pd((__m512d)v);
-#elif defined(__AVX2__)
-    return (vd)_mm256_sqrt_pd((__m256d)v);
-#else
-    double lane[W];
-    store(lane, v);
-    for (double &x : lane) x = std::sqrt(x);
-    return load(lane);
-#endif
-}
-
-inline vd absolute(vd v) { return maximum(v, -v); }
 
 // Scratch of one tile: rows by feature, kernel values, decision values and each class's shares; [..][PREDICT_ROWS] all;
 // and the tile's rows in the features of a cell.
@@ -110,15 +48,6 @@ struct Tile {
     }
 };
 
-// One lane of fma(): the same bits.
-inline double lane_fma(double a, double b, double c) {
-#if defined(__AVX2__)
-    return __builtin_fma(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
-
 void listed_exponents(const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count, double *out) {
     for (std::size_t r = 0; r < count; ++r) {
         for (std::size_t j = 0; j < cell.m; ++j) out[j * PREDICT_ROWS + r] = cell.init[j];
@@ -128,31 +57,32 @@ void listed_exponents(const Cell &cell, const Csr &rows, const std::int64_t *ord
             const double x = rows.values[i];
             for (std::int64_t k = cell.list_start[f]; k < cell.list_start[f + 1]; ++k) {
                 double &sum = out[static_cast<std::size_t>(cell.list_landmark[k]) * PREDICT_ROWS + r];
-                sum = lane_fma(x, cell.list_value[k], sum);
+                sum = fma(x, cell.list_value[k], sum);
             }
         }
     }
 }
 
 void sparse_exponents(const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count, double *out) {
-    const std::size_t stride = (cell.m + CELL_OCTET - 1) / CELL_OCTET * CELL_OCTET;
+    const std::size_t stride = round_up(cell.m, CELL_OCTET);
     constexpr std::size_t N = CELL_OCTET / W;
     for (std::size_t r = 0; r < count; ++r) {
         const std::int64_t begin = rows.indptr[order[r]];
         std::int64_t end = rows.indptr[order[r] + 1];
         while (end > begin && static_cast<std::size_t>(rows.indices[end - 1]) >= cell.features.size()) --end;
+        const std::int32_t *at = rows.indices + begin;
+        const double *value = rows.values + begin;
         std::size_t j = 0;
         const auto panel = [&](auto vectors) {
-            constexpr std::size_t V = decltype(vectors)::value;
-            vd sum[V];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[v] = load(cell.init.data() + j + v * W);
-            for (std::int64_t i = begin; i < end; ++i) {
-                const double *u = cell.columns.data() + static_cast<std::size_t>(rows.indices[i]) * stride + j;
-                const vd x = broadcast(rows.values[i]);
-                SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[v] = fma(x, load(u + v * W), sum[v]);
-            }
+            constexpr std::size_t V = vectors;
+            const double *columns = cell.columns.data() + j;
+            vd sum[1][V];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[0][v] = load(cell.init.data() + j + v * W);
+            add_products(sum, static_cast<std::size_t>(end - begin),
+                         [=](std::size_t, std::size_t i) { return value[i]; },
+                         [=](std::size_t i) { return columns + static_cast<std::size_t>(at[i]) * stride; });
             double lanes[V * W];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(lanes + v * W, sum[v]);
+            SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(lanes + v * W, sum[0][v]);
             for (std::size_t i = 0; i < V * W; ++i) out[(j + i) * PREDICT_ROWS + r] = lanes[i];
             j += V * W;
         };
@@ -249,7 +179,7 @@ void decide(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_
     double *x = t.features.data(), *f = t.sums.data();
     for (std::size_t first = 0; first < count; first += PREDICT_ROWS) {
         const std::size_t here = std::min(PREDICT_ROWS, count - first);
-        const std::size_t vectors = (here + W - 1) / W;
+        const std::size_t vectors = divide_up(here, W);
         const std::int64_t *which = order + first;
         t.pulse.spent(PREDICT_ROWS * (cell.m + cell.pseudo + 1) * (e.columns + cell.active + 1));
         if (cell.active) {
@@ -325,138 +255,6 @@ void cell_decisions(const Cells &e, const Csr &rows, const std::int64_t *order, 
     Tile t(e);
     for (std::size_t c = 0; c < e.cells.size(); ++c)
         if (start[c] < start[c + 1]) decide(e, e.cells[c], rows, order + start[c], start[c + 1] - start[c], t, out, near_boundary);
-}
-
-std::size_t cell_fit_rows() { return FIT_ROWS; }
-std::size_t cell_register() { return W; }
-
-namespace {
-
-// Loss and its derivative by f, which takes the place of f; returns the sum over the tile.
-double losses(const FitRows &rows, std::size_t tile, double *f) {
-    const double *target = rows.target.data() + tile * rows.functions * FIT_ROWS;
-    const double *weight = rows.weight.data() + tile * FIT_ROWS;
-    vd total = {};
-    for (std::size_t at = 0; at < FIT_ROWS; at += W) {
-        const vd w = load(weight + at);
-        if (rows.loss == CellLoss::softmax) {
-            // log sum exp(f) - f_y; targets are 1 for the row's class and -1 elsewhere.
-            vd top = load(f + at);
-            for (std::size_t p = 1; p < rows.functions; ++p) top = maximum(top, load(f + p * FIT_ROWS + at));
-            vd sum = {}, own = {};
-            for (std::size_t p = 0; p < rows.functions; ++p) {
-                const vd value = load(f + p * FIT_ROWS + at) - top;
-                own = fma(value, maximum(load(target + p * FIT_ROWS + at), vd{}), own);
-                const vd e = exp2(value * LOG2_E);
-                sum += e;
-                store(f + p * FIT_ROWS + at, e);
-            }
-            double lane[W];
-            store(lane, sum);
-            for (double &x : lane) x = std::log(x);
-            total += w * (load(lane) - own);
-            for (std::size_t p = 0; p < rows.functions; ++p) {
-                double *g = f + p * FIT_ROWS + at;
-                store(g, w * (load(g) / sum - maximum(load(target + p * FIT_ROWS + at), vd{})));
-            }
-            continue;
-        }
-        for (std::size_t p = 0; p < rows.functions; ++p) {
-            double *g = f + p * FIT_ROWS + at;
-            const vd y = load(target + p * FIT_ROWS + at);
-            if (rows.loss == CellLoss::squares) {
-                const vd r = load(g) - y;
-                total += w * r * r;
-                store(g, 2.0 * w * r);
-            } else {
-                const vd slack = maximum(1.0 - y * load(g), vd{});
-                total += w * slack * slack;
-                store(g, -2.0 * w * y * slack);
-            }
-        }
-    }
-    return horizontal_sum(total);
-}
-
-}  // namespace
-
-void cell_fit(const FitRows &rows, const FitPoint &s, std::size_t first, std::size_t last, FitSums &sums) {
-    constexpr std::size_t V = FIT_ROWS / W;
-    const std::size_t width = s.m + s.pseudo, P = rows.functions;
-    Aligned<double> exponent(s.m * FIT_ROWS), x(width * FIT_ROWS), f(P * FIT_ROWS), back(width * FIT_ROWS),
-        turned(FIT_ROWS * rows.padded_functions);
-    const double per_gamma = 1 / (s.gamma * LOG2_E);
-    Pulse pulse;
-    for (std::size_t tile = first; tile < last; ++tile) {
-        pulse.spent(3 * FIT_ROWS * width * (rows.d + P + 1));
-        const double *norm = rows.norm.data() + tile * FIT_ROWS;
-        for (std::size_t j = 0; j < s.m; ++j)
-            for (std::size_t v = 0; v < V; ++v)
-                store(exponent.data() + j * FIT_ROWS + v * W,
-                      broadcast(s.init[j]) - s.gamma * LOG2_E * load(norm + v * W));
-        const double *across = rows.across.data() + tile * rows.d * FIT_ROWS;
-        product(s.m, V, exponent.data(), FIT_ROWS, s.scaled.data(), rows.d, across, FIT_ROWS, rows.d);
-        for (std::size_t i = 0; i < s.m * FIT_ROWS; i += W) {
-            const vd t = -maximum(-load(exponent.data() + i), vd{});
-            store(exponent.data() + i, t);
-            store(x.data() + i, exp2(t));
-        }
-        for (std::size_t p = 0; p < s.pseudo; ++p) {
-            const double *a = x.data() + s.pair[2 * p] * FIT_ROWS, *b = x.data() + s.pair[2 * p + 1] * FIT_ROWS;
-            double *at = x.data() + (s.m + p) * FIT_ROWS;
-            for (std::size_t i = 0; i < FIT_ROWS; i += W) store(at + i, load(a + i) * load(b + i));
-        }
-        for (std::size_t p = 0; p < P; ++p) std::fill_n(f.data() + p * FIT_ROWS, FIT_ROWS, -s.rho[p]);
-        product(P, V, f.data(), FIT_ROWS, s.coef, width, x.data(), FIT_ROWS, width);
-        sums.value += losses(rows, tile, f.data());
-
-        // Coefficients and offsets.
-        std::fill(turned.begin(), turned.end(), 0.0);
-        for (std::size_t p = 0; p < P; ++p) {
-            vd total = {};
-            for (std::size_t v = 0; v < V; ++v) total += load(f.data() + p * FIT_ROWS + v * W);
-            sums.rho[p] -= horizontal_sum(total);
-            for (std::size_t r = 0; r < FIT_ROWS; ++r) turned[r * rows.padded_functions + p] = f[p * FIT_ROWS + r];
-        }
-        if (P == 1) {
-            for (std::size_t k = 0; k < width; ++k) {
-                vd total = {};
-                for (std::size_t v = 0; v < V; ++v)
-                    total = fma(load(f.data() + v * W), load(x.data() + k * FIT_ROWS + v * W), total);
-                sums.coef[k * rows.padded_functions] += horizontal_sum(total);
-            }
-        } else {
-            product(width, rows.padded_functions / W, sums.coef.data(), rows.padded_functions, x.data(), FIT_ROWS,
-                    turned.data(), rows.padded_functions, FIT_ROWS);
-        }
-        // By every entry of c, then through the products to the kernel values.
-        std::fill(back.begin(), back.end(), 0.0);
-        product(width, V, back.data(), FIT_ROWS, s.transposed.data(), P, f.data(), FIT_ROWS, P);
-        for (std::size_t p = 0; p < s.pseudo; ++p) {
-            const std::size_t i = s.pair[2 * p] * FIT_ROWS, j = s.pair[2 * p + 1] * FIT_ROWS;
-            const double *from = back.data() + (s.m + p) * FIT_ROWS;
-            for (std::size_t r = 0; r < FIT_ROWS; r += W) {
-                const vd g = load(from + r);
-                store(back.data() + i + r, fma(g, load(x.data() + j + r), load(back.data() + i + r)));
-                store(back.data() + j + r, fma(g, load(x.data() + i + r), load(back.data() + j + r)));
-            }
-        }
-        vd by_gamma = {};
-        for (std::size_t j = 0; j < s.m; ++j) {
-            vd pull = {};
-            for (std::size_t r = 0; r < FIT_ROWS; r += W) {
-                double *at = back.data() + j * FIT_ROWS + r;
-                const vd q = load(at) * load(x.data() + j * FIT_ROWS + r);
-                store(at, q);
-                pull += q;
-                by_gamma = fma(q, load(exponent.data() + j * FIT_ROWS + r), by_gamma);
-            }
-            sums.pull[j] += horizontal_sum(pull);
-        }
-        sums.gamma += horizontal_sum(by_gamma) * per_gamma;
-        product(s.m, rows.padded_d / W, sums.vectors.data(), rows.padded_d, back.data(), FIT_ROWS,
-                rows.along.data() + tile * FIT_ROWS * rows.padded_d, rows.padded_d, FIT_ROWS);
-    }
 }
 
 }  // namespace svmfast::SVMFAST_ISA

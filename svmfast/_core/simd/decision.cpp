@@ -13,12 +13,13 @@
 #include <limits>
 
 #include "interrupt.hpp"
-#include "simd/panel.hpp"
+#include "math.hpp"
+#include "simd/exp2.hpp"
+#include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t ROWS = W == 8 ? 8 : 4;     // rows per dense tile: ROWS * NV accumulators fill the registers
 // A dense feature costs NV multiply-adds at two a cycle; a sparse one also its broadcast and its index. Measured break-even.
 constexpr double SPARSE_COST = 1.7;
 // Share of the support vectors below which leaving classes out is faster (measured).
@@ -111,7 +112,7 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::si
                 std::size_t last_group) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
-    const std::size_t tiles = (which.size() + ROWS - 1) / ROWS;
+    const std::size_t tiles = divide_up(which.size(), ROWS);
     Aligned<double> packed(tiles * d * ROWS, 0.0);  // [tile][feature][row]
     std::vector<double> offset(tiles * ROWS, 0.0);
     for (std::size_t i = 0; i < which.size(); ++i) {
@@ -136,14 +137,8 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::si
                     SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
                         SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
                             k[r][v] = start_value<kind>(e, panel, v, offset[t * ROWS + r]);
-                    for (std::size_t f = 0; f < d; ++f) {
-                        vd xv[NV];
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) xv[v] = load(x + f * LANES + v * W);
-                        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
-                            const vd zr = broadcast(z[f * ROWS + r]);
-                            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = fma(zr, xv[v], k[r][v]);
-                        }
-                    }
+                    add_products(k, d, [=](std::size_t r, std::size_t f) { return z[f * ROWS + r]; },
+                                 [=](std::size_t f) { return x + f * LANES; });
                     SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
                         SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = transform<kind>(k[r][v], e.degree);
                     weigh<ROWS>(e, panel, k, acc.data());
@@ -157,32 +152,13 @@ void dense_rows(const Block &b, const std::vector<std::uint32_t> &which, std::si
         }
 }
 
-// Adds x[., features of the row] * z over the row's entries [from, to) to k; two chains hide the multiply-add's latency.
-inline void sparse_dot(const double *x, const std::int32_t *at, const double *z, std::size_t n, vd (&k)[NV]) {
-    vd other[NV] = {};
-    std::size_t i = 0;
-    for (; i + 1 < n; i += 2) {
-        const double *x0 = x + at[i] * LANES, *x1 = x + at[i + 1] * LANES;
-        const vd z0 = broadcast(z[i]), z1 = broadcast(z[i + 1]);
-        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
-            k[v] = fma(z0, load(x0 + v * W), k[v]);
-            other[v] = fma(z1, load(x1 + v * W), other[v]);
-        }
-    }
-    if (i < n) {
-        const double *x0 = x + at[i] * LANES;
-        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[v] = fma(broadcast(z[i]), load(x0 + v * W), k[v]);
-    }
-    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[v] += other[v];
-}
-
 template <KernelKind kind>
 void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which, std::size_t first_group,
                  std::size_t last_group) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     // Wide panels are walked in slices of features that fit the L1 cache; `cut` holds where each row crosses a slice.
-    const std::size_t slices = std::max<std::size_t>(1, (d + L1_FEATURES - 1) / L1_FEATURES);
+    const std::size_t slices = std::max<std::size_t>(1, divide_up(d, L1_FEATURES));
     std::vector<std::size_t> cut(which.size() * (slices + 1));
     for (std::size_t i = 0; i < which.size(); ++i) {
         const std::int32_t *at = b.rows.position.data();
@@ -212,7 +188,10 @@ void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which, std::s
                     } else {
                         SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = partial[i * NV + v];
                     }
-                    sparse_dot(x, b.rows.position.data() + from, b.rows.value.data() + from, to - from, k[0]);
+                    const std::int32_t *at = b.rows.position.data() + from;
+                    const double *z = b.rows.value.data() + from;
+                    add_products_in_pairs(k[0], to - from, [=](std::size_t i) { return z[i]; },
+                                          [=](std::size_t i) { return x + at[i] * LANES; });
                     if (s + 1 < slices) {
                         SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) partial[i * NV + v] = k[0][v];
                         continue;

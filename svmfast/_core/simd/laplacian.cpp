@@ -5,32 +5,28 @@
 #include "interrupt.hpp"
 #include "math.hpp"
 #include "routed.hpp"
-#include "simd/panel.hpp"
+#include "simd/exp2.hpp"
+#include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t ROWS = 4;
-
-inline vd absolute(vd v) { return maximum(v, -v); }
+constexpr std::size_t DISTANCE_ROWS = 4;
 
 // exp(-gamma ||x - z||_1) of `count` dense rows and one panel -> out[row][LANES]. `beyond`: what columns that the
 // panel lacks add to the distance.
 inline void kernel_panel(const L1Panels &p, std::size_t panel, const double *const *x, const double *beyond,
                          std::size_t count, double (*out)[LANES]) {
     const double *values = p.values.data() + panel * p.columns * LANES;
-    vd sum[ROWS][NV];
-    for (std::size_t r = 0; r < ROWS; ++r)
+    vd sum[DISTANCE_ROWS][NV];
+    for (std::size_t r = 0; r < DISTANCE_ROWS; ++r)
         for (std::size_t v = 0; v < NV; ++v) sum[r][v] = broadcast(r < count ? beyond[r] : 0.0);
-    for (std::size_t f = 0; f < p.columns; ++f, values += LANES) {
-        vd z[NV];
-        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) z[v] = load(values + v * W);
-        // Missing rows of the last tile repeat the first: no branch in the loop, results unused.
-        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
-            const vd xf = broadcast(x[r < count ? r : 0][f]);
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) sum[r][v] += absolute(xf - z[v]);
-        }
-    }
+    // Missing rows of the last tile repeat the first: no branch in the loop, results unused.
+    const double *all[DISTANCE_ROWS];
+    for (std::size_t r = 0; r < DISTANCE_ROWS; ++r) all[r] = x[r < count ? r : 0];
+    add_products(sum, p.columns, [&](std::size_t r, std::size_t f) { return all[r][f]; },
+                 [=](std::size_t f) { return values + f * LANES; },
+                 [](vd s, vd x, vd z) { return s + absolute(x - z); });
     const vd scale = broadcast(-p.gamma * LOG2_E);
     for (std::size_t r = 0; r < count; ++r)
         for (std::size_t v = 0; v < NV; ++v) store(out[r] + v * W, exp2(scale * sum[r][v]));
@@ -59,7 +55,7 @@ struct ListedRow {
             place[f] = static_cast<std::int32_t>(column.size());
             column.push_back(f), value.push_back(rows.values[i]), size.push_back(std::fabs(rows.values[i]));
         }
-        size.resize((size.size() + W - 1) / W * W, 0.0);
+        size.resize(round_up(size.size(), W), 0.0);
         return beyond;
     }
 
@@ -93,14 +89,14 @@ struct ListedRow {
 std::size_t laplacian_lanes() { return LANES; }
 
 void laplacian_values(const L1Panels &p, const double *x, std::size_t first, std::size_t last, double *out) {
-    double k[ROWS][LANES];
-    const double none[ROWS] = {};
+    double k[DISTANCE_ROWS][LANES];
+    const double none[DISTANCE_ROWS] = {};
     Pulse pulse;
-    for (std::size_t row = first; row < last; row += ROWS) {
-        pulse.spent(ROWS * p.n * (p.columns + 10));
-        const std::size_t count = std::min(ROWS, last - row);
-        const double *at[ROWS];
-        for (std::size_t r = 0; r < ROWS; ++r) at[r] = x + (row + (r < count ? r : 0)) * p.columns;
+    for (std::size_t row = first; row < last; row += DISTANCE_ROWS) {
+        pulse.spent(DISTANCE_ROWS * p.n * (p.columns + 10));
+        const std::size_t count = std::min(DISTANCE_ROWS, last - row);
+        const double *at[DISTANCE_ROWS];
+        for (std::size_t r = 0; r < DISTANCE_ROWS; ++r) at[r] = x + (row + (r < count ? r : 0)) * p.columns;
         for (std::size_t panel = 0; panel < p.panels(); ++panel) {
             kernel_panel(p, panel, at, none, count, k);
             const std::size_t begin = panel * LANES, width = std::min(LANES, p.n - begin);
@@ -111,19 +107,19 @@ void laplacian_values(const L1Panels &p, const double *x, std::size_t first, std
 }
 
 void laplacian_decisions(const L1Panels &p, const Csr &rows, std::size_t first, std::size_t last, double *out) {
-    double k[ROWS][LANES];
-    static_assert(ROWS == 4);
-    std::vector<double> dense(p.listed ? 0 : ROWS * p.columns);
-    ListedRow listed[ROWS] = {ListedRow(p), ListedRow(p), ListedRow(p), ListedRow(p)};
-    Aligned<double> sums(ROWS * p.width * W);
+    double k[DISTANCE_ROWS][LANES];
+    static_assert(DISTANCE_ROWS == 4);
+    std::vector<double> dense(p.listed ? 0 : DISTANCE_ROWS * p.columns);
+    ListedRow listed[DISTANCE_ROWS] = {ListedRow(p), ListedRow(p), ListedRow(p), ListedRow(p)};
+    Aligned<double> sums(DISTANCE_ROWS * p.width * W);
     Pulse pulse;
-    for (std::size_t row = first; row < last; row += ROWS) {
-        const std::size_t count = std::min(ROWS, last - row);
+    for (std::size_t row = first; row < last; row += DISTANCE_ROWS) {
+        const std::size_t count = std::min(DISTANCE_ROWS, last - row);
         std::fill(dense.begin(), dense.end(), 0.0);
         std::fill(sums.begin(), sums.end(), 0.0);
-        const double *at[ROWS];
-        double beyond[ROWS] = {};
-        for (std::size_t r = 0; r < ROWS; ++r) {
+        const double *at[DISTANCE_ROWS];
+        double beyond[DISTANCE_ROWS] = {};
+        for (std::size_t r = 0; r < DISTANCE_ROWS; ++r) {
             double *x = dense.data() + (p.listed ? 0 : r * p.columns);
             at[r] = x;
             if (r >= count) continue;
@@ -152,7 +148,7 @@ void laplacian_decisions(const L1Panels &p, const Csr &rows, std::size_t first, 
                     for (std::size_t v = 0; v < NV; ++v) s = fma(load(coef + w * LANES + v * W), load(k[r] + v * W), s);
                     store(sum, s);
                 }
-            pulse.spent(ROWS * LANES * (p.listed ? 30 + listed[0].size.size() / W : p.columns + p.width));
+            pulse.spent(DISTANCE_ROWS * LANES * (p.listed ? 30 + listed[0].size.size() / W : p.columns + p.width));
         }
         for (std::size_t r = 0; r < count; ++r)
             for (std::size_t w = 0; w < p.width; ++w)

@@ -5,7 +5,7 @@
 
 #include "decision.hpp"
 #include "interrupt.hpp"
-#include "simd/panel.hpp"
+#include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
@@ -131,22 +131,16 @@ class LibsvmOrder {
         for (std::size_t panel = begin; panel < end; ++panel) {
             const double *x = e.values.data() + panel * d * LANES;
             for (std::size_t b = 0; b < count; ++b) {
-                vd sum[NV] = {};
-                for (const Step &step : walk[b]) {
-                    const double *xs = step.at == ABSENT ? zeros : x + step.at * LANES;
-                    const vd z = broadcast(step.z);
-                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
-                        const vd xv = load(xs + v * W);
-                        if constexpr (rbf) {
-                            const vd difference = xv - z;
-                            sum[v] = sum[v] + difference * difference;
-                        } else {
-                            sum[v] = sum[v] + xv * z;
-                        }
-                    }
-                }
+                vd sum[1][NV] = {};
+                const Step *steps = walk[b].data();
+                const auto z = [=](std::size_t, std::size_t i) { return steps[i].z; };
+                const auto values = [=](std::size_t i) { return steps[i].at == ABSENT ? zeros : x + steps[i].at * LANES; };
+                if constexpr (rbf)
+                    add_products(sum, walk[b].size(), z, values, [](vd s, vd z, vd x) { return s + (x - z) * (x - z); });
+                else
+                    add_products(sum, walk[b].size(), z, values, MultiplyThenAdd{});
                 double *to = k.data() + b * stride + (panel - begin) * LANES;
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + v * W, sum[v]);
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) store(to + v * W, sum[0][v]);
                 pulse.spent(walk[b].size() * LANES);
             }
         }

@@ -14,22 +14,6 @@ namespace svmfast::SVMFAST_ISA {
 
 constexpr double GOLDEN = 0.6180339887498949;
 
-// Appends first + lane for each lane whose mask is set; there must be room for a whole vector. Returns the new end.
-inline std::int64_t *append_lanes(std::int64_t *end, vi mask, std::int64_t first) {
-#if defined(__AVX512F__)
-    const __mmask8 bits = _mm512_movepi64_mask((__m512i)mask);
-    const __m512i numbers = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
-    _mm512_storeu_si512(end, _mm512_maskz_compress_epi64(bits, numbers));
-    return end + __builtin_popcount(bits);
-#else
-    for (std::size_t i = 0; i < W; ++i) {  // no branch: the pattern is random
-        *end = first + static_cast<std::int64_t>(i);
-        end += mask[i] & 1;
-    }
-    return end;
-#endif
-}
-
 inline vd merged_length(vd m, vd log_kappa, vd h) {
     const vd g = 1.0 - h;
     return fma(m, exp2(log_kappa * (g * g)), (1.0 - m) * exp2(log_kappa * (h * h)));
@@ -86,32 +70,6 @@ inline void split_cell(vd u, std::size_t cells, vi &cell, vd &part) {
     const vd shifted = minimum(maximum(u - 0.5, vd{}), broadcast(static_cast<double>(cells) - 1.0)) + magic;
     cell = (vi)shifted - (vi)broadcast(magic);
     part = u - (shifted - magic);
-}
-
-inline vd gather(const double *base, vi at) {
-#if defined(__AVX512F__)
-    return (vd)_mm512_i64gather_pd((__m512i)at, base, 8);
-#elif defined(__AVX2__)
-    return (vd)_mm256_i64gather_pd(base, (__m256i)at, 8);
-#else
-    return vd{base[at[0]], base[at[1]]};
-#endif
-}
-
-// base[at] and base[at + 1], which lie in eight bytes.
-inline void gather_pair(const float *base, vi at, vd &first, vd &second) {
-#if defined(__AVX512F__)
-    const __m512i both = _mm512_i64gather_epi64((__m512i)at, base, 4);
-    first = (vd)_mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(both)));
-    second = (vd)_mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(_mm512_srli_epi64(both, 32))));
-#elif defined(__AVX2__)
-    const __m256i both = _mm256_i64gather_epi64(reinterpret_cast<const long long *>(base), (__m256i)at, 4);
-    const __m256 split = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
-    first = (vd)_mm256_cvtps_pd(_mm256_castps256_ps128(split));
-    second = (vd)_mm256_cvtps_pd(_mm256_extractf128_ps(split, 1));
-#else
-    for (std::size_t i = 0; i < W; ++i) first[i] = base[at[i]], second[i] = base[at[i] + 1];
-#endif
 }
 
 struct TableCell {

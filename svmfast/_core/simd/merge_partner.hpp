@@ -15,14 +15,12 @@ constexpr double INFINITE = std::numeric_limits<double>::infinity();
 constexpr double TIE = 1.0 + 1e-9;
 constexpr double GSS_EPS = 0.01, PRECISE_EPS = 1e-10;
 
-inline vd magnitude(vd v) { return maximum(v, -v); }
-
 // The first partner: smallest |coefficient|. Unmerged points all have the same one; the oldest of them goes, so that
 // the budget keeps turning over (taking the newest would freeze the first B points, at a cost in accuracy).
 inline std::size_t smallest_slot(const BudgetState &s) {
     vd least = broadcast(INFINITE);
     for (std::size_t j = 0; j < s.stride; j += W) {
-        const vd a = magnitude(load(&s.coef[j]));
+        const vd a = absolute(load(&s.coef[j]));
         const vd used = a > 0.0 ? a : INFINITE + vd{};
         least = minimum(least, used);
     }
@@ -33,7 +31,7 @@ inline std::size_t smallest_slot(const BudgetState &s) {
     vd index = vd{};
     for (std::size_t i = 0; i < W; ++i) index[i] = static_cast<double>(i);
     for (std::size_t j = 0; j < s.stride; j += W, index += static_cast<double>(W)) {
-        const vd a = magnitude(load(&s.coef[j])), born = load(&s.born[j]);
+        const vd a = absolute(load(&s.coef[j])), born = load(&s.born[j]);
         const auto better = (a > 0.0) & (a <= limit) & (born < oldest);
         oldest = better ? born : oldest;
         at = better ? index : at;
@@ -84,7 +82,7 @@ inline std::size_t best_partner(BudgetState &s, std::size_t first, const float *
     for (std::size_t j = 0; j < count; j += W, rank += static_cast<double>(W)) {
         vi slot;
         std::memcpy(&slot, s.candidates.data() + j, sizeof slot);
-        const vd both = own + magnitude(gather(s.coef.data(), slot));
+        const vd both = own + absolute(gather(s.coef.data(), slot));
         const vd m = minimum(own / both, broadcast(0.5));  // own is the smallest; ties may round above 1/2
         const vd loss = cost(m, gather(s.log_kernel.data(), slot), gather(s.kernel.data(), slot), both);
         const auto better = (rank < static_cast<double>(count)) & (loss < best);

@@ -19,7 +19,7 @@ inline void add_panel(const Table<REGISTERS> &table, const std::uint8_t *member,
     constexpr std::size_t B = L / sizeof(vb);
     vb shared[B] = {};
     for (std::size_t i = 0; i < n; ++i)
-        SVMFAST_UNROLL for (std::size_t b = 0; b < B; ++b) shared[b] += load_bytes(member + at[i] * L + b * sizeof(vb));
+        SVMFAST_UNROLL for (std::size_t b = 0; b < B; ++b) shared[b] += load(member + at[i] * L + b * sizeof(vb));
     std::uint8_t count[L];
     std::memcpy(count, shared, L);
     if (width == 1) {

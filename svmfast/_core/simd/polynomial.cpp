@@ -5,7 +5,8 @@
 
 #include "interrupt.hpp"
 #include "math.hpp"
-#include "simd/vec.hpp"
+#include "simd/exp2.hpp"
+#include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 
@@ -123,34 +124,17 @@ void block(const double *w, std::size_t d, int order, const double *coefficients
 }
 
 // A tile of the weighted triangle: TA rows a, TL vectors of l.
-template <int TA, int TL>
+template <std::size_t TA, std::size_t TL>
 inline void tile(const double *u, const double *scaled, std::size_t n, std::size_t stride, double *sums,
                  std::size_t width) {
     vd acc[TA][TL] = {};
-    for (std::size_t s = 0; s < n; ++s) {
-        vd x[TL];
-        SVMFAST_UNROLL
-        for (int l = 0; l < TL; ++l) x[l] = load(u + s * stride + l * W);
-        SVMFAST_UNROLL
-        for (int a = 0; a < TA; ++a) {
-            const vd weight = broadcast(scaled[s * 8 + a]);
-            SVMFAST_UNROLL
-            for (int l = 0; l < TL; ++l) acc[a][l] = fma(weight, x[l], acc[a][l]);
-        }
-    }
-    for (int a = 0; a < TA; ++a)
-        for (int l = 0; l < TL; ++l) {
+    add_products(acc, n, [=](std::size_t a, std::size_t s) { return scaled[s * 8 + a]; },
+                 [=](std::size_t s) { return u + s * stride; });
+    for (std::size_t a = 0; a < TA; ++a)
+        for (std::size_t l = 0; l < TL; ++l) {
             double *place = sums + a * width + l * W;
             store(place, load(place) + acc[a][l]);
         }
-}
-
-inline double multiply_add(double a, double b, double c) {
-#if defined(__FMA__)
-    return __builtin_fma(a, b, c);
-#else
-    return a * b + c;
-#endif
 }
 
 struct Sparse {
@@ -165,12 +149,12 @@ struct Sparse {
         double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         std::size_t p = from;
         for (; p + 4 <= nnz; p += 4) {
-            s0 = multiply_add(z[p], base[position[p]], s0);
-            s1 = multiply_add(z[p + 1], base[position[p + 1]], s1);
-            s2 = multiply_add(z[p + 2], base[position[p + 2]], s2);
-            s3 = multiply_add(z[p + 3], base[position[p + 3]], s3);
+            s0 = fma(z[p], base[position[p]], s0);
+            s1 = fma(z[p + 1], base[position[p + 1]], s1);
+            s2 = fma(z[p + 2], base[position[p + 2]], s2);
+            s3 = fma(z[p + 3], base[position[p + 3]], s3);
         }
-        for (; p < nnz; ++p) s0 = multiply_add(z[p], base[position[p]], s0);
+        for (; p < nnz; ++p) s0 = fma(z[p], base[position[p]], s0);
         return (s0 + s1) + (s2 + s3);
     }
 
@@ -184,7 +168,7 @@ struct Sparse {
             const std::size_t i = position[p];
             for (int q = m + 1; q <= order; ++q)
                 inner[q] = base[q] + (std::ptrdiff_t(first[q - m + 1][i]) - std::ptrdiff_t(first[q - m][i]));
-            sum = multiply_add(z[p], base[m][i] + level(p, m + 1, inner), sum);
+            sum = fma(z[p], base[m][i] + level(p, m + 1, inner), sum);
         }
         return sum;
     }
@@ -238,8 +222,8 @@ void gaussian_factors(const double *s, std::size_t n, double gamma, double *fact
 
 void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride, std::size_t d,
                        std::size_t a0, std::size_t a1, double *sums) {
-    constexpr int TA = 8, TL = W >= 8 ? 3 : 1;
-    const std::size_t width = (d - a0 + W - 1) / W * W;
+    constexpr std::size_t TA = 8, TL = W >= 8 ? 3 : 1;
+    const std::size_t width = round_up(d - a0, W);
     constexpr std::size_t kBlock = 64;
     double scaled[kBlock * 8];
     Pulse pulse;

@@ -7,14 +7,12 @@
 
 #include "interrupt.hpp"
 #include "math.hpp"
-#include "simd/vec.hpp"
+#include "simd/exp2.hpp"
+#include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t NV = 3;
-constexpr std::size_t ROWS = W == 8 ? 8 : 4;  // rows per register tile, as in the decision sums
-constexpr std::size_t LANES = NV * W;
 constexpr std::size_t SPARSE_ROWS = 4 * ROWS;  // rows that share one walk over the panels
 
 // One tile's scratch: kernel values (later: q = weight on x in the gradient) and what their derivative needs.
@@ -70,14 +68,8 @@ void dense_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t tile
         vd k[ROWS][NV];
         SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
             SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = start_value<kind>(s, slot + v * W, offset[r]);
-        for (std::size_t f = 0; f < s.d; ++f) {
-            vd uv[NV];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) uv[v] = load(u + f * LANES + v * W);
-            SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
-                const vd zr = broadcast(z[f * ROWS + r]);
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = fma(zr, uv[v], k[r][v]);
-            }
-        }
+        add_products(k, s.d, [=](std::size_t r, std::size_t f) { return z[f * ROWS + r]; },
+                     [=](std::size_t f) { return u + f * LANES; });
         SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
             SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
                 const std::size_t at = r * s.padded + slot + v * W;
@@ -92,27 +84,14 @@ void sparse_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t fir
         const double *u = s.vectors.data() + slot * s.d;
         for (std::size_t r = 0; r < count; ++r) {
             const double offset = offset_of(rows, s, first + r);
-            vd k[NV], other[NV] = {};
+            vd k[NV];
             SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[v] = start_value<kind>(s, slot + v * W, offset);
-            std::int64_t i = rows.start[first + r];
-            const std::int64_t end = rows.start[first + r + 1];
-            for (; i + 1 < end; i += 2) {
-                const double *a = u + rows.index[i] * LANES, *b = u + rows.index[i + 1] * LANES;
-                const vd za = broadcast(rows.value[i]), zb = broadcast(rows.value[i + 1]);
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
-                    k[v] = fma(za, load(a + v * W), k[v]);
-                    other[v] = fma(zb, load(b + v * W), other[v]);
-                }
-            }
-            if (i < end) {
-                const double *a = u + rows.index[i] * LANES;
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
-                    k[v] = fma(broadcast(rows.value[i]), load(a + v * W), k[v]);
-            }
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
-                const std::size_t at = r * s.padded + slot + v * W;
-                finish<kind>(s, k[v] + other[v], t, at);
-            }
+            const std::int64_t begin = rows.start[first + r];
+            const std::int32_t *at = rows.index.data() + begin;
+            const double *value = rows.value.data() + begin;
+            add_products_in_pairs(k, static_cast<std::size_t>(rows.start[first + r + 1] - begin),
+                                  [=](std::size_t i) { return value[i]; }, [=](std::size_t i) { return u + at[i] * LANES; });
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) finish<kind>(s, k[v], t, r * s.padded + slot + v * W);
         }
     }
 }
@@ -270,7 +249,7 @@ void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::s
         }
         residuals(rows, s, tile, t, *sums);
         // Whole register tiles: what stands beyond the last row has no residual.
-        back<kind>(s, tile.winner, (tile.count + ROWS - 1) / ROWS * ROWS, t, *sums);
+        back<kind>(s, tile.winner, round_up(tile.count, ROWS), t, *sums);
         if (rows.dense)
             dense_gradient(rows, s, i, t, *sums);
         else

@@ -23,32 +23,23 @@ double dot_octets(const double *a, const double *b, std::size_t stride) {
 
 // hessian[i][j] += sum_p weight_p panel[p][i] panel[p][j] for j up to the octet of i.
 void add_panel(const double *panel, const double *weights, std::size_t rows, std::size_t stride, double *hessian) {
-    constexpr std::size_t N = 2 * PER_OCTET;  // vectors of a tile of 4 x 16 values
+    const auto add_tile = [=](std::size_t i, std::size_t j, auto vectors) {
+        constexpr std::size_t N = vectors;
+        vd sum[4][N] = {};
+        add_products(sum, rows,
+                     [=](std::size_t l, std::size_t p) { return panel[p * stride + i + l] * weights[p]; },
+                     [=](std::size_t p) { return panel + p * stride + j; });
+        for (std::size_t l = 0; l < 4; ++l)
+            for (std::size_t v = 0; v < N; ++v) {
+                double *at = hessian + (i + l) * stride + j + v * W;
+                store(at, load(at) + sum[l][v]);
+            }
+    };
     for (std::size_t i = 0; i < stride; i += 4) {
         const std::size_t end = i / 8 * 8 + 8;
-        for (std::size_t j = 0; j < end; j += 16) {
-            const std::size_t width = std::min<std::size_t>(N, (end - j) / W);
-            vd sum[4][N];
-            for (auto &line : sum)
-                for (vd &v : line) v = vd{};
-            for (std::size_t p = 0; p < rows; ++p) {
-                const double *row = panel + p * stride;
-                vd right[N];
-                SVMFAST_UNROLL
-                for (std::size_t v = 0; v < N; ++v) right[v] = v < width ? load(row + j + v * W) : vd{};
-                SVMFAST_UNROLL
-                for (std::size_t l = 0; l < 4; ++l) {
-                    const vd left = broadcast(row[i + l] * weights[p]);
-                    SVMFAST_UNROLL
-                    for (std::size_t v = 0; v < N; ++v) sum[l][v] = fma(left, right[v], sum[l][v]);
-                }
-            }
-            for (std::size_t l = 0; l < 4; ++l)
-                for (std::size_t v = 0; v < width; ++v) {
-                    double *at = hessian + (i + l) * stride + j + v * W;
-                    store(at, load(at) + sum[l][v]);
-                }
-        }
+        std::size_t j = 0;
+        for (; j + 16 <= end; j += 16) add_tile(i, j, std::integral_constant<std::size_t, 2 * PER_OCTET>{});
+        if (j < end) add_tile(i, j, std::integral_constant<std::size_t, PER_OCTET>{});
     }
 }
 

@@ -5,13 +5,12 @@
 
 #include "interrupt.hpp"
 #include "labels.hpp"
-#include "simd/vec.hpp"
+#include "math.hpp"
+#include "simd/exp2.hpp"
+#include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 
-constexpr std::size_t NF = 2;  // vectors per panel
-constexpr std::size_t SINGLE_LANES = NF * WF;
-constexpr std::size_t SINGLE_ROWS = WF == 16 ? 12 : 6;  // rows per dense tile: ROWS * NF accumulators fill the registers
 // A lane's sum takes at most so many terms in single precision before it is added to a double.
 constexpr std::size_t FOLD_TERMS = 32;
 constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
@@ -78,14 +77,8 @@ void dense_tile(const SinglePack &s, SingleSums &sums, const float *z, const flo
         vf k[R][NF];
         SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
             SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = load(init + v * WF) + offset[r];
-        for (std::size_t f = 0; f < d; ++f) {
-            vf xv[NF];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) xv[v] = load(x + f * SINGLE_LANES + v * WF);
-            SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) {
-                const vf zr = broadcast(z[f * R + r]);
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = fma(zr, xv[v], k[r][v]);
-            }
-        }
+        add_products(k, d, [=](std::size_t r, std::size_t f) { return z[f * R + r]; },
+                     [=](std::size_t f) { return x + f * SINGLE_LANES; });
         finish<Function, R>(s, sums, panel, 0, k, acc);
     }
 }
@@ -102,7 +95,7 @@ struct SparseRow {
 // Sparse rows with all panels of a class, panel by panel and slice by slice, so that what is read stays in the L1 cache.
 inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<SparseRow> &rows, std::size_t group,
                          Aligned<vf> &acc, Aligned<vf> &partial) {
-    const std::size_t d = s.e.active.size(), slices = std::max<std::size_t>(1, (d + SLICE - 1) / SLICE);
+    const std::size_t d = s.e.active.size(), slices = std::max<std::size_t>(1, divide_up(d, SLICE));
     std::vector<std::size_t> begin(rows.size());
     std::size_t entries = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -118,29 +111,20 @@ inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<Spar
             for (std::size_t slice = 0; slice < slices; ++slice)
                 for (std::size_t i = 0; i < rows.size(); ++i) {
                     SparseRow &row = rows[i];
-                    vf k[1][NF], other[NF] = {};  // two chains hide the multiply-add's latency
+                    vf k[1][NF];
                     SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
                         k[0][v] = slice ? partial[i * NF + v] : load(init + v * WF) + row.offset;
-                    std::size_t n = row.from, stop = row.end;
+                    const std::size_t n = row.from;
+                    std::size_t stop = row.end;
                     if (slices > 1 && slice + 1 < slices) {
                         const auto past = static_cast<std::int32_t>((slice + 1) * SLICE);
                         stop = std::lower_bound(row.position + n, row.position + row.end, past) - row.position;
                     }
                     row.from = stop;
-                    for (; n + 1 < stop; n += 2) {
-                        const float *x0 = x + row.position[n] * SINGLE_LANES, *x1 = x + row.position[n + 1] * SINGLE_LANES;
-                        const vf z0 = broadcast(row.value[n]), z1 = broadcast(row.value[n + 1]);
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
-                            k[0][v] = fma(z0, load(x0 + v * WF), k[0][v]);
-                            other[v] = fma(z1, load(x1 + v * WF), other[v]);
-                        }
-                    }
-                    if (n < stop) {
-                        const float *x0 = x + row.position[n] * SINGLE_LANES;
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
-                            k[0][v] = fma(broadcast(row.value[n]), load(x0 + v * WF), k[0][v]);
-                    }
-                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[0][v] += other[v];
+                    const std::int32_t *at = row.position + n;
+                    const float *value = row.value + n;
+                    add_products_in_pairs(k[0], stop - n, [=](std::size_t j) { return value[j]; },
+                                          [=](std::size_t j) { return x + at[j] * SINGLE_LANES; });
                     if (slice + 1 < slices) {
                         SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) partial[i * NF + v] = k[0][v];
                         continue;

@@ -1,14 +1,19 @@
-// One vector of doubles, as wide as the instruction set this file is being compiled for (SVMFAST_ISA).
-// Plain C operators work on it (vector extensions of GCC and Clang); only what they cannot say is a function here.
+// Vectors of doubles, floats and bytes, as wide as the instruction set that this file is compiled for (SVMFAST_ISA). Plain
+// C operators work on them (vector extensions of GCC and Clang); only what they cannot express is a function here, and
+// intrinsics stand in no other file of this directory.
 #pragma once
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #define SVMFAST_UNROLL _Pragma("GCC unroll 32")
+#define SVMFAST_INLINE inline __attribute__((always_inline))
 
 namespace svmfast::SVMFAST_ISA {
 
@@ -19,164 +24,193 @@ constexpr std::size_t W = 4;
 #else
 constexpr std::size_t W = 2;
 #endif
+constexpr std::size_t WF = 2 * W;
 
 typedef double vd __attribute__((vector_size(W * 8)));
 typedef std::int64_t vi __attribute__((vector_size(W * 8)));
-// Of exponents: what overflows in them (a nan went in, and is found out by its size elsewhere) wraps around.
-typedef std::uint64_t vu __attribute__((vector_size(W * 8)));
+typedef float vf __attribute__((vector_size(W * 8)));
+typedef std::uint8_t vb __attribute__((vector_size(W * 8)));
 
-inline vd load(const double *p) {
-    vd v;
+// The vector of numbers of a type, and its bits. (Of exponents: what overflows in them, because a nan went in, wraps around
+// and is found by its size elsewhere.)
+template <class Number>
+struct VectorOf;
+template <>
+struct VectorOf<double> {
+    typedef vd type;
+    typedef std::uint64_t bits __attribute__((vector_size(W * 8)));
+};
+template <>
+struct VectorOf<float> {
+    typedef vf type;
+    typedef std::uint32_t bits __attribute__((vector_size(W * 8)));
+};
+template <>
+struct VectorOf<std::uint8_t> {
+    typedef vb type;
+};
+template <class Number>
+using Vector = typename VectorOf<Number>::type;
+
+template <class Number>
+inline Vector<Number> load(const Number *p) {
+    Vector<Number> v;
     std::memcpy(&v, p, sizeof v);
     return v;
 }
-inline void store(double *p, vd v) { std::memcpy(p, &v, sizeof v); }
+template <class Number>
+inline void store(Number *p, Vector<Number> v) {
+    std::memcpy(p, &v, sizeof v);
+}
 // Minus zero, which changes no bit, so the compiler may drop it and load straight into all lanes; plus zero, which makes
 // +0.0 of -0.0, would cost an addition and a shuffle where multiply-adds wait for the same ports.
-inline vd broadcast(double x) { return x - vd{}; }
+template <class Number>
+inline Vector<Number> broadcast(Number x) {
+    return x - Vector<Number>{};
+}
 
-// a * b + c; one rounding where the machine has it, two in the baseline build.
-inline vd fma(vd a, vd b, vd c) {
+// fma: a * b + c with one rounding where the machine has it, two in the baseline build of x86-64.
+// maximum, minimum: b where a comparison with a is not true, so where one of them is nan.
 #if defined(__AVX512F__)
-    return (vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+inline vd fma(vd a, vd b, vd c) { return (vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+inline vf fma(vf a, vf b, vf c) { return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+inline vd maximum(vd a, vd b) { return (vd)_mm512_max_pd((__m512d)a, (__m512d)b); }
+inline vf maximum(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
+inline vd minimum(vd a, vd b) { return (vd)_mm512_min_pd((__m512d)a, (__m512d)b); }
+inline vf minimum(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
+inline vd square_root(vd v) { return (vd)_mm512_sqrt_pd((__m512d)v); }
 #elif defined(__AVX2__)
-    return (vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+inline vd fma(vd a, vd b, vd c) { return (vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
+inline vf fma(vf a, vf b, vf c) { return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+inline vd maximum(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)a, (__m256d)b); }
+inline vf maximum(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
+inline vd minimum(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)a, (__m256d)b); }
+inline vf minimum(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }
+inline vd square_root(vd v) { return (vd)_mm256_sqrt_pd((__m256d)v); }
+#elif defined(__x86_64__)
+inline vd fma(vd a, vd b, vd c) { return a * b + c; }
+inline vf fma(vf a, vf b, vf c) { return a * b + c; }
+inline vd maximum(vd a, vd b) { return (vd)_mm_max_pd((__m128d)a, (__m128d)b); }
+inline vf maximum(vf a, vf b) { return (vf)_mm_max_ps((__m128)a, (__m128)b); }
+inline vd minimum(vd a, vd b) { return (vd)_mm_min_pd((__m128d)a, (__m128d)b); }
+inline vf minimum(vf a, vf b) { return (vf)_mm_min_ps((__m128)a, (__m128)b); }
+inline vd square_root(vd v) { return (vd)_mm_sqrt_pd((__m128d)v); }
+#else
+#if defined(__aarch64__)
+inline vd fma(vd a, vd b, vd c) { return (vd)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
+inline vf fma(vf a, vf b, vf c) { return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
+inline vd square_root(vd v) { return (vd)vsqrtq_f64((float64x2_t)v); }
+#else
+inline vd fma(vd a, vd b, vd c) { return a * b + c; }
+inline vf fma(vf a, vf b, vf c) { return a * b + c; }
+inline vd square_root(vd v) { return vd{std::sqrt(v[0]), std::sqrt(v[1])}; }
+#endif
+inline vd maximum(vd a, vd b) { return a > b ? a : b; }
+inline vf maximum(vf a, vf b) { return a > b ? a : b; }
+inline vd minimum(vd a, vd b) { return a < b ? a : b; }
+inline vf minimum(vf a, vf b) { return a < b ? a : b; }
+#endif
+
+// One lane of fma(): the same bits.
+inline double fma(double a, double b, double c) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return __builtin_fma(a, b, c);
 #else
     return a * b + c;
 #endif
 }
 
-inline vd maximum(vd a, vd b) {
-#if defined(__AVX512F__)
-    return (vd)_mm512_max_pd((__m512d)a, (__m512d)b);
-#elif defined(__AVX2__)
-    return (vd)_mm256_max_pd((__m256d)a, (__m256d)b);
-#else
-    return a > b ? a : b;
-#endif
-}
-
-// Sum of the lanes, always in the same order.
-inline double horizontal_sum(vd v) {
-    double lanes[W];
-    store(lanes, v);
-    for (std::size_t half = W / 2; half > 0; half /= 2)
-        for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-    return lanes[0];
-}
-
-// 2^t for t <= 1023, about 1 ulp; below -1022 the smallest normal number stands for zero.
-// t = n + r with |r| <= 1/2 by adding and taking away 1.5 * 2^52; 2^r by a polynomial of degree 11 (interpolation at
-// Chebyshev nodes, relative error 2e-17); n goes straight into the exponent bits.
-inline vd exp2(vd t) {
-    constexpr double magic = 6755399441055744.0;
-    t = maximum(t, broadcast(-1022.0));
-    const vd shifted = t + magic;
-    const vd r = t - (shifted - magic);
-    vd p = broadcast(0x1.e9d3fe3952179p-32);
-    p = fma(p, r, broadcast(0x1.e6063f7217bc6p-28));
-    p = fma(p, r, broadcast(0x1.b524fae627834p-24));
-    p = fma(p, r, broadcast(0x1.62bfd47773353p-20));
-    p = fma(p, r, broadcast(0x1.ffcbfc670dcd4p-17));
-    p = fma(p, r, broadcast(0x1.430913096fd9fp-13));
-    p = fma(p, r, broadcast(0x1.5d87fe78a5276p-10));
-    p = fma(p, r, broadcast(0x1.3b2ab6fba1ddap-7));
-    p = fma(p, r, broadcast(0x1.c6b08d704a0c2p-5));
-    p = fma(p, r, broadcast(0x1.ebfbdff82c598p-3));
-    p = fma(p, r, broadcast(0x1.62e42fefa39efp-1));
-    p = fma(p, r, broadcast(1.0));
-    return (vd)((vu)p + ((vu)shifted << 52));
-}
-
-// One vector of floats, of the same width.
-constexpr std::size_t WF = 2 * W;
-typedef float vf __attribute__((vector_size(WF * 4)));
-typedef std::uint32_t vuf __attribute__((vector_size(WF * 4)));
-
-inline vf load(const float *p) {
-    vf v;
-    std::memcpy(&v, p, sizeof v);
-    return v;
-}
-inline void store(float *p, vf v) { std::memcpy(p, &v, sizeof v); }
-inline vf broadcast(float x) { return x - vf{}; }
-
-inline vf fma(vf a, vf b, vf c) {
-#if defined(__AVX512F__)
-    return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(__AVX2__)
-    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#else
-    return a * b + c;
-#endif
-}
-
-inline vf maximum(vf a, vf b) {
-#if defined(__AVX512F__)
-    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
-#elif defined(__AVX2__)
-    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
-#else
-    return a > b ? a : b;
-#endif
-}
+inline vd absolute(vd v) { return maximum(v, -v); }
 
 // Sum of the lanes, always in the same order: halves are added until one lane is left.
-inline float horizontal_sum(vf v) {
-    typedef float v4 __attribute__((vector_size(16)));
-    v4 quarter[WF / 4];
-    std::memcpy(quarter, &v, sizeof v);
-    for (std::size_t half = WF / 8; half > 0; half /= 2)
-        for (std::size_t i = 0; i < half; ++i) quarter[i] += quarter[i + half];
-    return (quarter[0][0] + quarter[0][2]) + (quarter[0][1] + quarter[0][3]);
+template <class V>
+inline auto horizontal_sum(V v) {
+    typedef decltype(v[0] + v[0]) Number;
+    typedef Number Part __attribute__((vector_size(16)));
+    Part part[sizeof(V) / 16];
+    std::memcpy(part, &v, sizeof v);
+    for (std::size_t half = sizeof(V) / 32; half > 0; half /= 2)
+        for (std::size_t i = 0; i < half; ++i) part[i] += part[i + half];
+    if constexpr (sizeof(Number) == 8)
+        return part[0][0] + part[0][1];
+    else
+        return (part[0][0] + part[0][2]) + (part[0][1] + part[0][3]);
 }
 
-// 2^t for t <= 127, to a relative error of 2^-21; below -126 the smallest normal number stands for zero. As for doubles, with
-// the magic number 1.5 * 2^23 and a polynomial of degree 5 (minimax with the constant 1, 9.2e-8); AVX-512 takes n from
-// below instead, so that r lies in [0, 1], and has the instructions for both steps (8.3e-8).
-inline vf exp2(vf t) {
-    t = maximum(t, broadcast(-126.0f));
-#if defined(__AVX512DQ__)
-    const vf r = (vf)_mm512_reduce_ps((__m512)t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-    vf p = broadcast(0x1.e974fcp-10f);
-    p = fma(p, r, broadcast(0x1.277854p-7f));
-    p = fma(p, r, broadcast(0x1.c91ce6p-5f));
-    p = fma(p, r, broadcast(0x1.ebdb56p-3f));
-    p = fma(p, r, broadcast(0x1.62e4bap-1f));
-    p = fma(p, r, broadcast(1.0f));
-    return (vf)_mm512_scalef_ps((__m512)p, (__m512)t);
+inline float smallest(vf v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_min_ps((__m512)v);
 #else
-    constexpr float magic = 12582912.0f;
-    const vf shifted = t + magic;
-    const vf r = t - (shifted - magic);
-    vf p = broadcast(0x1.5bba14p-10f);
-    p = fma(p, r, broadcast(0x1.3cea88p-7f));
-    p = fma(p, r, broadcast(0x1.c6b752p-5f));
-    p = fma(p, r, broadcast(0x1.ebf9bcp-3f));
-    p = fma(p, r, broadcast(0x1.62e42ap-1f));
-    p = fma(p, r, broadcast(1.0f));
-    return (vf)((vuf)p + ((vuf)shifted << 23));
+    float lanes[WF];
+    store(lanes, v);
+    for (std::size_t half = WF / 2; half > 0; half /= 2)
+        for (std::size_t i = 0; i < half; ++i) lanes[i] = lanes[i + half] < lanes[i] ? lanes[i + half] : lanes[i];
+    return lanes[0];
 #endif
 }
 
-// exp(t) - 1 - t - t^2 / 2 for |t| <= 1, to a relative error of 2^-20: t^3 times a polynomial of degree 6 (minimax, 2.6e-8).
-inline vf exp_remainder(vf t) {
-    vf p = broadcast(0x1.74cd52p-19f);
-    p = fma(p, t, broadcast(0x1.a83cb2p-16f));
-    p = fma(p, t, broadcast(0x1.a0200ap-13f));
-    p = fma(p, t, broadcast(0x1.6c0688p-10f));
-    p = fma(p, t, broadcast(0x1.1110fcp-7f));
-    p = fma(p, t, broadcast(0x1.555566p-5f));
-    p = fma(p, t, broadcast(0x1.555556p-3f));
-    return t * t * t * p;
+// One bit for every lane of which it is not certain that it is above the limit.
+inline std::uint64_t not_above(vf v, float limit) {
+    const vf all = broadcast(limit);
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)v, (__m512)all, _CMP_NGT_UQ);
+#elif defined(__AVX2__)
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps((__m256)v, (__m256)all, _CMP_NGT_UQ)));
+#elif defined(__x86_64__)
+    return static_cast<unsigned>(_mm_movemask_ps(_mm_cmpngt_ps((__m128)v, (__m128)all)));
+#else
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < WF; ++i) bits |= std::uint64_t(!(v[i] > all[i])) << i;
+    return bits;
+#endif
 }
 
-// One vector of bytes, of the same width.
-typedef std::uint8_t vb __attribute__((vector_size(W * 8)));
-inline vb load_bytes(const std::uint8_t *p) {
-    vb v;
-    std::memcpy(&v, p, sizeof v);
-    return v;
+#if defined(__AVX512DQ__)
+// t - floor(t), and a * 2^floor(t).
+inline vf above_floor(vf t) { return (vf)_mm512_reduce_ps((__m512)t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+inline vf times_power(vf a, vf t) { return (vf)_mm512_scalef_ps((__m512)a, (__m512)t); }
+#endif
+
+// Appends first + lane for each lane whose mask is set; there must be room for a whole vector. Returns the new end.
+inline std::int64_t *append_lanes(std::int64_t *end, vi mask, std::int64_t first) {
+#if defined(__AVX512F__)
+    const __mmask8 bits = _mm512_movepi64_mask((__m512i)mask);
+    const __m512i numbers = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+    _mm512_storeu_si512(end, _mm512_maskz_compress_epi64(bits, numbers));
+    return end + __builtin_popcount(bits);
+#else
+    for (std::size_t i = 0; i < W; ++i) {  // no branch: the pattern is random
+        *end = first + static_cast<std::int64_t>(i);
+        end += mask[i] & 1;
+    }
+    return end;
+#endif
+}
+
+inline vd gather(const double *base, vi at) {
+#if defined(__AVX512F__)
+    return (vd)_mm512_i64gather_pd((__m512i)at, base, 8);
+#elif defined(__AVX2__)
+    return (vd)_mm256_i64gather_pd(base, (__m256i)at, 8);
+#else
+    return vd{base[at[0]], base[at[1]]};
+#endif
+}
+
+// base[at] and base[at + 1], which lie in eight bytes.
+inline void gather_pair(const float *base, vi at, vd &first, vd &second) {
+#if defined(__AVX512F__)
+    const __m512i both = _mm512_i64gather_epi64((__m512i)at, base, 4);
+    first = (vd)_mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(both)));
+    second = (vd)_mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(_mm512_srli_epi64(both, 32))));
+#elif defined(__AVX2__)
+    const __m256i both = _mm256_i64gather_epi64(reinterpret_cast<const long long *>(base), (__m256i)at, 4);
+    const __m256 split = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
+    first = (vd)_mm256_cvtps_pd(_mm256_castps256_ps128(split));
+    second = (vd)_mm256_cvtps_pd(_mm256_extractf128_ps(split, 1));
+#else
+    for (std::size_t i = 0; i < W; ++i) first[i] = base[at[i]], second[i] = base[at[i] + 1];
+#endif
 }
 
 // A table of doubles that is looked up by bytes, W at a time. With AVX-512 tables of up to TABLE_LARGE numbers stay in

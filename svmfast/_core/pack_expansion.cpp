@@ -1,0 +1,191 @@
+// Packs the support vectors of a kernel expansion for evaluation: decision.hpp has the layout.
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "decision.hpp"
+#include "math.hpp"
+
+namespace svmfast {
+namespace {
+
+// Below this share of stored values the model's columns are cheaper to walk than panels that hold its zeros (measured).
+constexpr double SCATTER_DENSITY = 0.04;
+constexpr double PANEL_BYTES_LIMIT = 1024.0 * 1024 * 1024;
+// Linear models are collapsed to so many weights in any case (8 MiB).
+constexpr std::size_t COLLAPSED_NUMBERS = std::size_t{1} << 20;
+constexpr double ONE_HOT_BYTES_LIMIT = 256.0 * 1024 * 1024;
+
+void find_active(Expansion &e, const SupportVectors &sv) {
+    e.active = ActiveColumns::of(sv.rows.indices, static_cast<std::size_t>(sv.rows.indptr[e.n]));
+    e.max_norm = 0;
+    e.max_entries = 0;
+    for (std::size_t i = 0; i < e.n; ++i) {
+        double norm = 0;
+        for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k)
+            norm += sv.rows.values[k] * sv.rows.values[k];
+        e.max_norm = std::max(e.max_norm, std::sqrt(norm));
+        e.max_entries = std::max(e.max_entries, sv.rows.entries(i));
+    }
+}
+
+void place(Expansion &e, const SupportVectors &sv) {
+    e.lanes = SVMFAST_DISPATCH(decision_lanes);
+    e.group_panels.push_back(0);
+    for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
+        const std::size_t first = e.group_panels.back();
+        for (std::size_t l = 0; i < e.group_end[g]; ++i, ++l) e.lane.push_back(first * e.lanes + l);
+        const std::size_t size = e.group_end[g] - (g ? e.group_end[g - 1] : 0);
+        e.group_panels.push_back(first + divide_up(size, e.lanes));
+    }
+    const double cells = static_cast<double>(e.panels() * e.lanes) * static_cast<double>(e.active.size());
+    const double nnz = static_cast<double>(sv.rows.indptr[e.n]);
+    e.scattered = nnz < SCATTER_DENSITY * cells || 8 * cells > PANEL_BYTES_LIMIT;
+}
+
+void pack_panels(Expansion &e, const SupportVectors &sv) {
+    const std::size_t d = e.active.size();
+    e.values.assign(e.panels() * d * e.lanes, 0.0);
+    for (std::size_t i = 0; i < e.n; ++i) {
+        double *x = e.values.data() + e.lane[i] / e.lanes * d * e.lanes + e.lane[i] % e.lanes;
+        for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k)
+            x[e.position(sv.rows.indices[k]) * e.lanes] = sv.rows.values[k];
+    }
+}
+
+void pack_columns(Expansion &e, const SupportVectors &sv) {
+    const std::size_t nnz = sv.rows.indptr[e.n];
+    e.sv_start.assign(sv.rows.indptr, sv.rows.indptr + e.n + 1);
+    e.sv_value.assign(sv.rows.values, sv.rows.values + nnz);
+    e.sv_active.resize(nnz);
+    e.column_start.assign(e.active.size() + 1, 0);
+    for (std::size_t k = 0; k < nnz; ++k) {
+        e.sv_active[k] = e.position(sv.rows.indices[k]);
+        ++e.column_start[e.sv_active[k] + 1];
+    }
+    for (std::size_t f = 0; f < e.active.size(); ++f) e.column_start[f + 1] += e.column_start[f];
+    std::vector<std::int64_t> next(e.column_start.begin(), e.column_start.end() - 1);
+    e.column_lane.resize(nnz);
+    e.column_value.resize(nnz);
+    for (std::size_t i = 0; i < e.n; ++i)
+        for (std::int64_t k = e.sv_start[i]; k < e.sv_start[i + 1]; ++k) {
+            const std::int64_t at = next[e.sv_active[k]]++;
+            e.column_lane[at] = static_cast<std::uint32_t>(e.lane[i]);
+            e.column_value[at] = e.sv_value[k];
+        }
+}
+
+void add_magnitudes(Expansion &e, const SupportVectors &sv) {
+    std::vector<double> l1(e.groups * e.width, 0.0);
+    std::vector<std::uint8_t> signs(e.groups * e.width, 0);  // 1: one above 0, 2: one below, 3: both
+    for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+        for (; i < e.group_end[g]; ++i)
+            for (std::size_t j = 0; j < e.width; ++j) {
+                const double c = sv.coefficient(j, i);
+                l1[g * e.width + j] += std::fabs(c);
+                signs[g * e.width + j] |= (c > 0) | (c < 0) << 1;
+            }
+    e.mixed = std::count(signs.begin(), signs.end(), 3) > 0;
+    if (e.groups == 1) {
+        e.coef_l1 = l1;
+    } else {
+        for (std::size_t i = 0; i < e.groups; ++i)
+            for (std::size_t j = i + 1; j < e.groups; ++j)
+                e.coef_l1.push_back(l1[i * e.width + j - 1] + l1[j * e.width + i]);
+    }
+    if (e.coef_l1.size() != e.functions) throw std::invalid_argument("rho does not fit the classes");
+}
+
+void weigh(Expansion &e, const SupportVectors &sv) {
+    e.init.assign(e.panels() * e.lanes, 0.0);
+    e.coef.assign(e.panels() * e.width * e.lanes, 0.0);
+    for (std::size_t i = 0; i < e.n; ++i) {
+        double norm = 0;
+        for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k)
+            norm += sv.rows.values[k] * sv.rows.values[k];
+        e.init[e.lane[i]] = -e.gamma * LOG2_E * norm;
+        for (std::size_t j = 0; j < e.width; ++j)
+            e.coef[(e.lane[i] / e.lanes * e.width + j) * e.lanes + e.lane[i] % e.lanes] = sv.coefficient(j, i);
+    }
+}
+
+// Of many classes the functions are more than the support vectors: their weights would take more memory, and more
+// time for a row, than the support vectors do.
+bool collapse_is_cheaper(const Expansion &e) {
+    const std::size_t d = e.active.size();
+    return d * e.functions <= std::max(COLLAPSED_NUMBERS, e.n * (d + e.width));
+}
+
+// A linear expansion is one weight vector per decision function.
+void collapse(Expansion &e, const SupportVectors &sv) {
+    e.weights.assign(e.active.size() * e.functions, 0.0);
+    // A support vector meets the functions of its own class only, one for each coefficient.
+    std::vector<std::size_t> function(e.width);
+    for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
+        for (std::size_t row = 0; row < e.width; ++row) {
+            const std::size_t other = row < g ? row : row + 1, a = std::min(g, other), b = std::max(g, other);
+            function[row] = e.groups == 1 ? row : a * (2 * e.groups - a - 1) / 2 + b - a - 1;
+        }
+        for (; i < e.group_end[g]; ++i)
+            for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k) {
+                double *w = e.weights.data() + e.position(sv.rows.indices[k]) * e.functions;
+                for (std::size_t row = 0; row < e.width; ++row)
+                    w[function[row]] += sv.coefficient(row, i) * sv.rows.values[k];
+            }
+    }
+}
+
+}  // namespace
+
+void describe(Expansion &e, const SupportVectors &sv) {
+    find_active(e, sv);
+    place(e, sv);
+    add_magnitudes(e, sv);
+}
+
+void pack(Expansion &e, const SupportVectors &sv) {
+    if (e.scattered)
+        pack_columns(e, sv);
+    else
+        pack_panels(e, sv);
+    weigh(e, sv);
+    e.collapsed = e.kind == KernelKind::linear && collapse_is_cheaper(e);
+    if (e.collapsed) collapse(e, sv);
+}
+
+std::unique_ptr<OneHot> pack_one_hot(const Expansion &e, const SupportVectors &sv) {
+    const std::size_t d = e.active.size(), nnz = sv.rows.indptr[e.n];
+    const double v = nnz ? sv.rows.values[0] : 0, weight = e.gamma * v * v;
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < e.n; ++i)
+        most = std::max(most, sv.rows.entries(i));
+    if (v == 0 || most > 255 || !(weight * static_cast<double>(most) < ONE_HOT_EXPONENT) || !(weight >= 0) ||
+        static_cast<double>(e.n) * static_cast<double>(d) > ONE_HOT_BYTES_LIMIT)
+        return nullptr;
+    for (std::size_t k = 0; k < nnz; ++k)
+        if (sv.rows.values[k] != v) return nullptr;
+    auto hot = std::make_unique<OneHot>();
+    hot->value = v;
+    hot->entries = most + 1;
+    hot->table.assign((hot->entries + 31) / 32 * 32, 0.0);
+    for (std::size_t m = 0; m <= most; ++m) hot->table[m] = std::exp(2 * weight * static_cast<double>(m));
+    hot->group_panels.push_back(0);
+    for (std::size_t g = 0; g < e.groups; ++g) {
+        const std::size_t size = e.group_end[g] - (g ? e.group_end[g - 1] : 0);
+        hot->group_panels.push_back(hot->group_panels[g] + divide_up(size, ONE_HOT_LANES));
+    }
+    hot->member.assign(hot->group_panels.back() * d * ONE_HOT_LANES, 0);
+    hot->coef.assign(hot->group_panels.back() * e.width * ONE_HOT_LANES, 0.0);
+    for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+        for (std::size_t l = hot->group_panels[g] * ONE_HOT_LANES; i < e.group_end[g]; ++i, ++l) {
+            const std::size_t panel = l / ONE_HOT_LANES, at = l % ONE_HOT_LANES;
+            for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k)
+                hot->member[(panel * d + e.position(sv.rows.indices[k])) * ONE_HOT_LANES + at] = 1;
+            const double norm = weight * static_cast<double>(sv.rows.entries(i));
+            for (std::size_t j = 0; j < e.width; ++j)
+                hot->coef[(panel * e.width + j) * ONE_HOT_LANES + at] = sv.coefficient(j, i) * std::exp(-norm);
+        }
+    return hot;
+}
+
+}  // namespace svmfast

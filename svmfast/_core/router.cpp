@@ -1,0 +1,174 @@
+// Routing rows down a tree of centers: router.hpp.
+#include "router.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+
+#include "math.hpp"
+
+namespace svmfast {
+namespace {
+
+// The power of two that brings numbers up to `largest` to about 1.
+double unit_scale(double largest) {
+    return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, -std::clamp(std::ilogb(largest), -1000, 1000)) : 1.0;
+}
+
+}  // namespace
+
+// ||z - mu_c||^2 / 2 without what all centers share: in single precision about the mean m of the centers
+// ||mu_c - m||^2 / 2 + m.(mu_c - m) - z.(mu_c - m), in double precision (times two) ||mu_c||^2 - 2 z.mu_c.
+CenterTable::CenterTable(const double *centers, std::size_t count, std::size_t columns)
+    : count(count), padded(round_up(count, WIDTH)), padded32(round_up(count, SVMFAST_DISPATCH(router_lanes))) {
+    std::vector<double> mean(columns, 0.0);
+    for (std::size_t c = 0; c < count; ++c)
+        for (std::size_t f = 0; f < columns; ++f) mean[f] += centers[c * columns + f] / double(count);
+    double largest = 0, farthest = 0;
+    for (std::size_t c = 0; c < count; ++c)
+        for (std::size_t f = 0; f < columns; ++f) {
+            largest = std::max(largest, std::fabs(centers[c * columns + f]));
+            farthest = std::max(farthest, std::fabs(centers[c * columns + f] - mean[f]));
+        }
+    scale = unit_scale(largest);
+    scale32 = unit_scale(farthest);
+    norm.assign(padded, std::numeric_limits<double>::infinity());
+    value.assign(columns * padded, 0.0);
+    offset32.assign(padded32, HUGE_VALF);
+    value32.assign(columns * padded32, 0.0f);
+    double top_offset = 0, top_entry = 0, top_norm = 0;
+    for (std::size_t c = 0; c < count; ++c) {
+        double square = 0, offset = 0;
+        for (std::size_t f = 0; f < columns; ++f) {
+            const double mu = centers[c * columns + f] * scale, u = (centers[c * columns + f] - mean[f]) * scale32;
+            square += mu * mu;
+            offset += u * (u / 2 + mean[f] * scale32);
+            value[f * padded + c] = mu;
+            value32[f * padded32 + c] = float(u);
+            top_entry = std::max(top_entry, std::fabs(u));
+        }
+        norm[c] = square;
+        offset32[c] = float(offset);
+        top_norm = std::max(top_norm, square);
+        top_offset = std::max(top_offset, std::fabs(offset));
+    }
+    // What single precision proves must be what double precision would find: its error, 2^-28 of single precision's for
+    // numbers of the same size, is part of the bound.
+    const double ratio = scale32 / scale;
+    largest_offset = float(top_offset + 0x1p-28 * double(columns + 8) * top_norm * ratio * ratio);
+    largest_entry = float(top_entry + 0x1p-28 * largest * scale32);
+}
+
+Router::Router(ActiveColumns columns, const std::int64_t *children, std::size_t n, const double *centers)
+    : columns_(std::move(columns)) {
+    const char *const message = "the counts of children are not those of a tree";
+    const std::size_t d = columns_.size();
+    std::size_t next = 1;
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::int64_t count = children[i];
+        // Compared so that no sum can wrap around.
+        if (count < 0 || static_cast<std::size_t>(count) > n - next || (count > 0 && next <= i))
+            throw std::invalid_argument(message);
+        const std::int32_t table = count > 1 ? static_cast<std::int32_t>(tables_.size()) : -1;
+        if (count > 1) tables_.emplace_back(centers + (next - 1) * d, static_cast<std::size_t>(count), d);
+        nodes_.push_back({static_cast<std::size_t>(count), next, table, count ? -1 : cells_++});
+        next += static_cast<std::size_t>(count);
+    }
+    if (next != n) throw std::invalid_argument(message);
+}
+
+Router::Router(ActiveColumns columns, std::size_t cells, const double *centers)
+    : Router(std::move(columns),
+             [&] {
+                 std::vector<std::int64_t> children(cells + 1, 0);
+                 children[0] = static_cast<std::int64_t>(cells);
+                 return children;
+             }()
+                 .data(),
+             cells + 1, centers) {}
+
+void Router::route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const {
+    if (cells_ == 1) return std::fill(cell + first, cell + last, 0);
+    const Node &root = nodes_[0];
+    if (root.children == nodes_.size() - 1)  // the root's children are the cells
+        return nearest(tables_[root.table], rows, last - first, [=](std::size_t i) { return first + i; }, cell + first);
+    // Children have higher numbers than their parents.
+    std::map<std::size_t, std::vector<std::size_t>> waiting;  // rows at each node
+    std::vector<std::size_t> all(last - first);
+    std::iota(all.begin(), all.end(), first);
+    waiting.emplace(0, std::move(all));
+    std::vector<std::int32_t> child;
+    while (!waiting.empty()) {
+        const Node &here = nodes_[waiting.begin()->first];
+        const std::vector<std::size_t> which = std::move(waiting.begin()->second);
+        waiting.erase(waiting.begin());
+        if (here.cell >= 0) {
+            for (const std::size_t row : which) cell[row] = here.cell;
+        } else if (here.table < 0) {
+            waiting.emplace(here.first_child, which);
+        } else {
+            child.resize(which.size());
+            nearest(tables_[here.table], rows, which.size(), [&](std::size_t i) { return which[i]; }, child.data());
+            for (std::size_t i = 0; i < which.size(); ++i) waiting[here.first_child + child[i]].push_back(which[i]);
+        }
+    }
+}
+
+// The nearest child of each of the rows row(0) .. row(count - 1).
+template <class Row>
+void Router::nearest(const CenterTable &table, const Csr &rows, std::size_t count, const Row &row,
+                     std::int32_t *child) const {
+    constexpr std::size_t batch = 256;
+    std::vector<std::int32_t> positions;
+    Aligned<float> value, scores(table.padded32);
+    for (std::size_t begin = 0; begin < count; begin += batch) {
+        const std::size_t n = std::min(count - begin, batch);
+        std::int64_t start[batch + 1] = {};
+        bool as_they_are = row(begin + n - 1) - row(begin) == n - 1;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t r = row(begin + i);
+            as_they_are = as_they_are && columns_.all_plain(rows, r);
+            start[i + 1] = start[i] + static_cast<std::int64_t>(rows.entries(r));
+        }
+        const auto entries = static_cast<std::size_t>(start[n]);
+        if (positions.size() < entries) positions.resize(entries), value.resize(entries);
+        const std::int32_t *at = positions.data();
+        if (as_they_are) {
+            const std::int64_t from = rows.indptr[row(begin)];
+            at = rows.indices + from;
+            for (std::size_t k = 0; k < entries; ++k) value[k] = float(-rows.values[from + std::int64_t(k)] * table.scale32);
+        } else {
+            std::size_t known = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::size_t r = row(begin + i);
+                start[i] = static_cast<std::int64_t>(known);
+                for (std::int64_t k = rows.indptr[r]; k < rows.indptr[r + 1]; ++k) {
+                    const std::int32_t v = columns_.position(rows.indices[k]);
+                    positions[known] = v;
+                    value[known] = float(-rows.values[k] * table.scale32);
+                    known += v >= 0;
+                }
+            }
+            start[n] = static_cast<std::int64_t>(known);
+        }
+        SVMFAST_DISPATCH(nearest_centers, table, at, value.data(), start, n, scores.data(), child + begin);
+        for (std::size_t i = begin; i < begin + n; ++i)
+            if (child[i] < 0) child[i] = nearest_in_double(table, rows, row(i));
+    }
+}
+
+std::int32_t Router::nearest_in_double(const CenterTable &table, const Csr &rows, std::size_t row) const {
+    std::vector<std::int32_t> position;
+    std::vector<double> value;
+    for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) {
+        const std::int32_t v = columns_.position(rows.indices[k]);
+        if (v >= 0) position.push_back(v), value.push_back(-2.0 * (rows.values[k] * table.scale));
+    }
+    return static_cast<std::int32_t>(
+        SVMFAST_DISPATCH(nearest_center_in_double, table, position.data(), value.data(), position.size()));
+}
+
+}  // namespace svmfast

@@ -1,0 +1,69 @@
+// Which of many centers is nearest to a sparse row: a tree of centers, from whose root a row goes to the nearest child until
+// it reaches a leaf, its cell. One level of children is the plain case.
+//
+// A row is compared with all children of a node twice: in single precision with a bound on the error, which leaves one
+// candidate nearly always, and where it leaves more in double precision, by the same operations on every machine.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "active_columns.hpp"
+#include "aligned.hpp"
+#include "csr.hpp"
+#include "dispatch.hpp"
+
+namespace svmfast {
+
+// The children of one node, column by column and padded with centers that are infinitely far.
+struct CenterTable {
+    // Doubles are padded to so many centers (routing.py counts them).
+    static constexpr std::size_t WIDTH = 16;
+    std::size_t count, padded, padded32;
+    double scale, scale32;                // powers of two: neither precision overflows or underflows
+    float largest_offset, largest_entry;  // bound |offset32| and |value32|, and what double precision may be off
+    Aligned<double> norm, value;          // (padded), (columns, padded): scaled centers
+    Aligned<float> offset32, value32;     // (padded32), (columns, padded32): about their mean, scaled
+
+    CenterTable(const double *centers, std::size_t count, std::size_t columns);
+};
+
+class Router {
+   public:
+    // columns: those of the centers. children[node]: count, breadth first; centers: one row for each node but the root.
+    // Throws std::invalid_argument where the counts are not those of a tree.
+    Router(ActiveColumns columns, const std::int64_t *children, std::size_t nodes, const double *centers);
+    // The nearest of so many centers.
+    Router(ActiveColumns columns, std::size_t cells, const double *centers);
+
+    // Cells of the rows first .. last -> cell[row]; of equally near centers the first.
+    void route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const;
+
+    std::int32_t cells() const { return cells_; }
+    const ActiveColumns &columns() const { return columns_; }
+
+   private:
+    struct Node {
+        std::size_t children, first_child;  // count, number of the first
+        std::int32_t table, cell;           // -1: an only child is reached without a comparison; no leaf
+    };
+    ActiveColumns columns_;
+    std::vector<Node> nodes_;
+    std::vector<CenterTable> tables_;
+    std::int32_t cells_ = 0;
+
+    template <class Row>
+    void nearest(const CenterTable &table, const Csr &rows, std::size_t count, const Row &row, std::int32_t *child) const;
+    std::int32_t nearest_in_double(const CenterTable &table, const Csr &rows, std::size_t row) const;
+};
+
+}  // namespace svmfast
+
+// nearest[i] = the one center c whose score offset32[c] + value . value32[., c] is smallest for row i, entries start[i] ..
+// start[i + 1] of position and value; -1 where rounding leaves more than one. scores is scratch of padded32 numbers.
+SVMFAST_DECLARE(void nearest_centers(const CenterTable &, const std::int32_t *position, const float *value,
+                                     const std::int64_t *start, std::size_t n, float *scores, std::int32_t *nearest))
+// The center with the smallest norm[c] + value . value[., c], for one row whose values are times -2 and scaled. Products and
+// sums are separate operations in the order of the row's entries.
+SVMFAST_DECLARE(std::size_t nearest_center_in_double(const CenterTable &, const std::int32_t *position, const double *value,
+                                                     std::size_t nnz))
+SVMFAST_DECLARE(std::size_t router_lanes())

@@ -1,0 +1,85 @@
+// The register-tiled product of the core, and the tile sizes that fill the registers of each instruction set. What a tile
+// holds in the end (sums, kernel values, scores) is the business of the code around it.
+#pragma once
+#include <type_traits>
+
+#include "simd/vec.hpp"
+
+namespace svmfast::SVMFAST_ISA {
+
+// Support vectors lie in panels of NV vectors; ROWS * NV sums, NV vectors and a broadcast number are in registers, of which
+// AVX-512 has 32 and the others 16.
+constexpr std::size_t NV = 3;
+constexpr std::size_t LANES = NV * W;
+constexpr std::size_t ROWS = W == 8 ? 8 : 4;
+
+// The same in single precision.
+constexpr std::size_t NF = 2;
+constexpr std::size_t SINGLE_LANES = NF * WF;
+constexpr std::size_t SINGLE_ROWS = W == 8 ? 12 : 6;
+
+struct MultiplyAdd {
+    template <class V>
+    V operator()(V sum, V left, V right) const {
+        return fma(left, right, sum);
+    }
+};
+
+// Two roundings a term on every instruction set.
+struct MultiplyThenAdd {
+    template <class V>
+    V operator()(V sum, V left, V right) const {
+        return sum + left * right;
+    }
+};
+
+// sum[r][v] += left(r, k) * right(k)[v] for k = 0 .. n - 1, in this order; left(r, k) is a number, right(k) points at N
+// vectors. `step` is what adds a term.
+template <std::size_t R, std::size_t N, class V, class Left, class Right, class Step = MultiplyAdd>
+SVMFAST_INLINE void add_products(V (&sum)[R][N], std::size_t n, Left &&left, Right &&right, Step step = {}) {
+    constexpr std::size_t lanes = sizeof(V) / sizeof(sum[0][0][0]);
+    for (std::size_t k = 0; k < n; ++k) {
+        const auto *from = right(k);
+        V x[N];
+        SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) x[v] = load(from + v * lanes);
+        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) {
+            const V a = broadcast(left(r, k));
+            SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[r][v] = step(sum[r][v], a, x[v]);
+        }
+    }
+}
+
+// The same for one row, in two chains that hide the latency of the multiply-add: even terms and odd terms are summed apart.
+template <std::size_t N, class V, class Left, class Right>
+SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&left, Right &&right) {
+    constexpr std::size_t lanes = sizeof(V) / sizeof(sum[0][0]);
+    V odd[N] = {};
+    std::size_t k = 0;
+    for (; k + 1 < n; k += 2) {
+        const auto *x0 = right(k), *x1 = right(k + 1);
+        const V z0 = broadcast(left(k)), z1 = broadcast(left(k + 1));
+        SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) {
+            sum[v] = fma(z0, load(x0 + v * lanes), sum[v]);
+            odd[v] = fma(z1, load(x1 + v * lanes), odd[v]);
+        }
+    }
+    if (k < n) {
+        const auto *x = right(k);
+        const V z = broadcast(left(k));
+        SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] = fma(z, load(x + v * lanes), sum[v]);
+    }
+    SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] += odd[v];
+}
+
+// Calls body(std::integral_constant<std::size_t, n>{}) for 1 <= n <= Most; nothing for 0.
+template <std::size_t Most, class Body>
+inline void with_size(std::size_t n, Body &&body) {
+    if constexpr (Most > 0) {
+        if (n == Most)
+            body(std::integral_constant<std::size_t, Most>{});
+        else
+            with_size<Most - 1>(n, body);
+    }
+}
+
+}  // namespace svmfast::SVMFAST_ISA
