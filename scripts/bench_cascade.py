@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 from measuring import PROGRAM, in_turn, machine, place, plain_file, run, timed
-from svmfast.methods.binomial import CONFIDENCE, largest_count
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
@@ -37,6 +36,7 @@ from svmfast.models.base import CountedModel
 from svmfast.models.certified import certainty
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import Rows
+from svmfast.solvers.binomial import CONFIDENCE, largest_count
 from svmfast.threads import usable_cores
 
 #: Half of the test rows, at 0.5 % and 0.1 %.

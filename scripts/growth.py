@@ -138,7 +138,7 @@ def steps(case: Case) -> dict[str, Callable[[], Finished]]:
         "build: budget-train": lambda: case.make(
             "budget-train", case.rows_file(), case.folder / "budget", "-B", 100, "--passes", 1, "-g", 0.05
         ),
-        "build: linear": lambda: case.make("linear", block, made["linear"]),
+        "build: linear": lambda: case.make("linear", block, "-o", made["linear"]),
         "predict: exact": lambda: case.predict(exact),
         "predict: approximate": lambda: case.predict(made["approximate"]),
         "predict: compress": lambda: case.predict(made["compress"]),

@@ -19,7 +19,7 @@ from every_command import INPUTS, OUTPUTS, RUNS
 from meaning import FROZEN
 
 from svmfast.cli.files import Input, Output
-from svmfast.cli.main import COMMANDS, program
+from svmfast.cli.main import program
 from svmfast.cli.units import Bytes, Duration, Grid, Multiple, Real, Share, Whole, WholeOrAuto
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,7 +87,7 @@ def _row(words: list[str], flavour: str) -> str:
 def commands() -> dict[str, click.Command]:
     """Return every command of the program."""
     context = click.Context(program)
-    found = {name: program.get_command(context, name) for name in COMMANDS}  # type: ignore[attr-defined]
+    found = {name: program.get_command(context, name) for name in program.list_commands(context)}
     assert all(found.values())
     return found
 
