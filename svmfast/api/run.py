@@ -95,7 +95,11 @@ def run_method(
     how = made(Reading, reading or {})
     check = getattr(chosen, "check", None)
     if check is not None:
-        given = {name for name, one in inputs.items() if one is not None and one != ()}
+        given = {
+            name
+            for name, one in inputs.items()
+            if one is not None and not (isinstance(one, tuple) and not one)
+        }
         check(given | {"output"} if writes else given)
     heard = listener or Listener()
     setting = Setting(
