@@ -132,11 +132,13 @@ class Guarded:
     def __call__(self, **given: Any) -> Any:
         """Name the outputs, check the files, run the command; print its JSON report when it has ended."""
         from svmfast.cli import messages
+        from svmfast.cli.flags import remember
         from svmfast.cli.json_report import print_shown
 
         messages.WARNINGS.clear()
         messages.REMARKS.clear()
         context = click.get_current_context()
+        remember(context.command)
         settled = {**given, **settle(context.command, given)}
         context.meta[RUN] = Run(settled, time.perf_counter())
         try:

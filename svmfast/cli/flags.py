@@ -10,7 +10,14 @@ from collections.abc import Iterable
 
 import click
 
+#: Parameters of the command that runs, or ran last: errors are described when it has ended.
+_RUNNING: list[click.Parameter] = []
 _NAME = re.compile(r"`([A-Za-z][A-Za-z0-9_]*)`")
+
+
+def remember(command: click.Command) -> None:
+    """Take `command` for the one that runs."""
+    _RUNNING[:] = command.params
 
 
 def with_flags(text: str, params: Iterable[click.Parameter] | None = None) -> str:
@@ -23,8 +30,7 @@ def with_flags(text: str, params: Iterable[click.Parameter] | None = None) -> st
         Those of the command that runs by default. A name that none of them has becomes the flag of that name.
     """
     if params is None:
-        context = click.get_current_context(silent=True)
-        params = () if context is None else context.command.params
+        params = _RUNNING
     known = {one.name: one for one in params}
 
     def shown(found: re.Match[str]) -> str:
