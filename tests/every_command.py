@@ -45,6 +45,8 @@ RUNS: dict[str, list[str]] = {
     "dcpred from a model": ["dcpred", "TRAIN", "OUT", "--from", "EXACT", *_SMALL, "--tune", "2"],
     "cascade": ["cascade", "FAST", "EXACT", "--data", "TRAIN", "--max-diff", "10%", "-o", "OUT"],
     "linear": ["linear", "TRAIN", "-o", "OUT"],
+    "nystrom": ["nystrom", "TRAIN", "--task", "svc", "--landmarks", "8", "-o", "OUT"],
+    "nystrom from a model": ["nystrom", "TRAIN", "--from", "EXACT", "--landmarks", "8", "-o", "OUT"],
     "frontier": [
         *("frontier", "EXACT", "--data", "TRAIN", "--test", "TEST", "-o", "OUT", "--methods", "linear"),
     ],

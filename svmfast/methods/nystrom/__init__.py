@@ -1,0 +1,35 @@
+"""The Nystrom method on landmarks by k-means: a global low-rank approximation of the kernel."""
+
+from __future__ import annotations
+
+from svmfast.methods.method import Input, Method, Style
+from svmfast.methods.nystrom.options import NystromOptions
+
+METHOD = Method(
+    name="nystrom",
+    summary="Train or convert on landmarks by k-means (Nystrom).",
+    description="""
+        Train on DATA with the kernel approximated from a few landmarks, or fit the decision values of an
+        exact model (`exact`).
+
+        The landmarks are k-means centers of the rows, and the kernel matrix K is approximated by
+        C W^-1 C', where C holds the kernel values of rows and landmarks, W those of the landmarks (Zhang and
+        Kwok 2010). A linear model on these features is one small expansion: a prediction costs one kernel
+        value for each landmark. It is the usual baseline of meka and dcpred.
+        """,
+    group="train",
+    inputs=(
+        Input(name="data", content="rows", labels="used"),
+        Input(
+            name="exact",
+            content="exact model",
+            flag="--from",
+            help="Fit the decision values of this model on the rows of DATA, whose labels do not count.",
+            required=False,
+        ),
+    ),
+    options=NystromOptions,
+    run="svmfast.methods.nystrom.fit:run",
+    candidates="svmfast.methods.nystrom.fit:candidates",
+    style=Style("#56B4E9", "h"),
+)

@@ -1,0 +1,309 @@
+"""Training on Nystrom features, folded into one expansion.
+
+With landmarks Z and W = K(Z, Z) = U S U', the features of a row x are phi(x) = K(x, Z) P, where
+P = U S^(-1/2) over the positive eigenvalues, so that phi(x) . phi(y) approximates K(x, y). A linear model w
+on them is f(x) = K(x, Z) (P w) - rho: an expansion of the landmarks with the coefficients P w (Zhang, Kwok:
+Clustered Nystrom method for large scale manifold learning and dimension reduction, 2010).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmfast.display import count
+from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, UnsupportedError
+from svmfast.kernels import Kernel
+from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
+from svmfast.methods.nystrom.options import NystromOptions
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.models.routed import RoutedModel
+from svmfast.routing import flat_tree
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.arithmetic import arithmetic
+from svmfast.solvers.binomial import clopper_pearson
+from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans
+from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_features
+from svmfast.solvers.squared_hinge import solve_squared_hinge
+from svmfast.threads import one_blas_thread
+
+#: Share of the rows that measure the error, and most of them; with fewer than the least none do.
+HELD_OUT, MOST_HELD_OUT, LEAST_ROWS = 0.1, 10_000, 20
+#: Gradient at which the squared hinge problem counts as solved, relative to that at zero.
+TOLERANCE = 1e-5
+#: Regularization of ridge, and of decision values, which have no noise.
+LAMBDA, EXACT_LAMBDA = 0.1, 1e-6
+#: Landmarks that ``frontier`` tries.
+SIZES = (64, 256, 1024)
+
+
+@dataclass(frozen=True)
+class NystromReport:
+    """What was trained, and its error on rows that took no part.
+
+    Attributes
+    ----------
+    rows, rows_held_out, features, landmarks, rank, functions : int
+        `rank` is the number of positive eigenvalues of the landmarks' kernel matrix.
+    gamma : float
+    agreement : float or None
+        Share of the held-out rows with the label of the data, or of the exact model.
+    agreement_low, agreement_high : float or None
+        Its Clopper-Pearson interval at 95 %.
+    relative_rms : float or None
+        For values: root mean square error over the spread of the held-out values.
+    """
+
+    rows: int
+    rows_held_out: int
+    features: int
+    landmarks: int
+    rank: int
+    functions: int
+    gamma: float
+    agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
+    relative_rms: float | None
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        lines = [
+            f"rows         {self.rows:,} to train on, {self.rows_held_out:,} held out",
+            f"landmarks    {self.landmarks:,} (rank {self.rank:,}), gamma {self.gamma:g}, "
+            f"{count(self.functions, 'function')}",
+        ]
+        if self.agreement is not None:
+            lines.append(
+                f"labels       {self.agreement:.2%} right on the held-out rows; 95% confidence: "
+                f"{self.agreement_low:.2%} to {self.agreement_high:.2%}"
+            )
+        if self.relative_rms is not None:
+            lines.append(
+                f"error        root mean square over the spread of the values: {self.relative_rms:.2%}"
+            )
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        return {
+            "rows": self.rows,
+            "rows_held_out": self.rows_held_out,
+            "features": self.features,
+            "landmarks": self.landmarks,
+            "rank": self.rank,
+            "functions": self.functions,
+            "gamma": self.gamma,
+            "labels_right_percent": None if self.agreement is None else 100 * self.agreement,
+            "labels_right_percent_low": None if self.agreement_low is None else 100 * self.agreement_low,
+            "labels_right_percent_high": None if self.agreement_high is None else 100 * self.agreement_high,
+            "relative_rms": self.relative_rms,
+        }
+
+
+def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
+    """Train on `data`, or fit `exact` on its rows."""
+    data, source = inputs.rows("data"), inputs["exact"]
+    rows = data.rows
+    gamma = options.gamma or 1.0 / max(1, rows.n_columns)
+    provenance = {"method": "nystrom", "seed": str(options.seed), "arithmetic": arithmetic()}
+    if source is not None:
+        exact: Model = source.model
+        assert isinstance(exact, KernelExpansion), "the declaration says so"
+        if options.gamma is None:
+            if exact.kernel.kind != "rbf":
+                raise OptionError(f"the exact model's kernel is {exact.kernel.kind}; give `gamma`")
+            gamma = exact.kernel.gamma
+        if not exact.head.n_functions:
+            raise UnsupportedError("the model has no decision function", "it needs no conversion")
+        setting.progress(0, None, "exact model on the rows")
+        head, targets = exact.head, exact.decision_values(rows, threads=setting.threads)
+        provenance["source"] = source.identity
+    else:
+        if data.labels is None:
+            raise OptionError(f"`task` {options.task} needs labels")
+        head, targets = _labelled(data.labels, str(options.task))
+    provenance["parameters"] = _parameters(options, gamma, source is not None)
+    model, report = fit(
+        rows,
+        targets,
+        head,
+        options,
+        gamma,
+        values=options.task != "svc",
+        provenance=provenance,
+        setting=setting,
+    )
+    return Outcome(model, report)
+
+
+def _labelled(labels: FloatArray, task: str) -> tuple[Head, FloatArray]:
+    if task == "ridge":
+        return Head("epsilon_svr"), labels[:, None]
+    head, targets = svc_targets(labels, pairs=False)
+    if head.n_classes < 2:
+        raise SingleClassError(labels[0])
+    return head, targets
+
+
+def _parameters(options: NystromOptions, gamma: float, converted: bool) -> str:
+    task = "exact" if converted else options.task
+    strength = f"C {options.C!r}" if task == "svc" else f"lambda {_lambda(options, converted)!r}"
+    return f"task {task} gamma {gamma!r} {strength} landmarks {options.landmarks}"
+
+
+def _lambda(options: NystromOptions, converted: bool) -> float:
+    return options.lambda_ or (EXACT_LAMBDA if converted else LAMBDA)
+
+
+def fit(
+    rows: Rows,
+    targets: FloatArray,
+    head: Head,
+    options: NystromOptions,
+    gamma: float,
+    *,
+    values: bool,
+    provenance: dict[str, str],
+    setting: Setting,
+) -> tuple[RoutedModel, NystromReport]:
+    """Train one linear model for each column of `targets` on the features of `rows`.
+
+    Parameters
+    ----------
+    rows : Rows of n > 0 rows
+    targets : (n, p) float64
+        Values, or +1 and -1.
+    head : Head
+        Of the result.
+    options : NystromOptions
+    gamma : float
+    values : bool
+        Fit values by ridge regression, else classes by the squared hinge loss.
+    provenance : dict
+    setting : Setting
+
+    Raises
+    ------
+    MemoryLimitError
+        The features need more than ``options.memory``.
+    """
+    n = len(rows)
+    _check_memory(n, rows.n_columns, targets.shape[1], options)
+    order = np.random.default_rng([options.seed, 1]).permutation(n)
+    aside = min(MOST_HELD_OUT, int(HELD_OUT * n)) if n >= LEAST_ROWS else 0
+    held, train = np.sort(order[:aside]), np.sort(order[aside:])
+    fitted, wanted = rows.take(train), targets[train]
+    load_kmeans()
+    with one_blas_thread():
+        setting.progress(0, None, "landmarks")
+        landmarks = kmeans_centers(fitted, options.landmarks, seed=options.seed)
+        kernel = Kernel("rbf", gamma)
+        projection = inverse_root(*eigen_descending(kernel.matrix(landmarks, landmarks)), len(landmarks))
+        setting.progress(0, None, "features")
+        features = kernel_features(kernel, fitted, landmarks, projection)
+        setting.progress(0, None, "train")
+        if values:
+            weights, rho = _ridge(features, wanted, _lambda(options, "source" in provenance))
+        else:
+            weights, rho = _hinge(features, wanted, options.C)
+        coefficients = projection @ weights
+    model = RoutedModel(
+        head=head,
+        kernel="rbf",
+        gamma=np.array([gamma]),
+        children=flat_tree(1),
+        centers=landmarks.mean(axis=0, keepdims=True),
+        landmarks=Rows.from_dense(landmarks),
+        sizes=np.array([len(landmarks)], dtype=np.int64),
+        coef=np.ascontiguousarray(coefficients.T),
+        rho=rho[None, :],
+        provenance=provenance,
+    )
+    setting.progress(0, None, "error on held-out rows")
+    error = _error(model, rows.take(held), targets[held], threads=setting.threads)
+    report = NystromReport(
+        rows=len(train),
+        rows_held_out=aside,
+        features=rows.n_columns,
+        landmarks=len(landmarks),
+        rank=projection.shape[1],
+        functions=targets.shape[1],
+        gamma=gamma,
+        **error,
+    )
+    return model, report
+
+
+def _check_memory(n: int, width: int, functions: int, options: NystromOptions) -> None:
+    m = options.landmarks
+    needed = 8 * (n * (m + 4 * functions) + 3 * m * m + m * width)
+    if needed > options.memory:
+        raise MemoryLimitError(
+            f"training on {n:,} rows and {m:,} landmarks",
+            needed,
+            options.memory,
+            "raise `memory`, or use fewer landmarks or rows",
+        )
+
+
+def _ridge(features: FloatArray, values: FloatArray, strength: float) -> tuple[FloatArray, FloatArray]:
+    """Ridge regression with a free bias; return weights ``(r, p)`` and rho ``(p,)``."""
+    from scipy.linalg import solve
+
+    mean, level = features.mean(axis=0), values.mean(axis=0)
+    centered = features - mean
+    gram = centered.T @ centered
+    gram[np.diag_indices_from(gram)] += strength
+    weights = np.asarray(solve(gram, centered.T @ (values - level), assume_a="pos"))
+    return weights, mean @ weights - level
+
+
+def _hinge(features: FloatArray, targets: FloatArray, cost: float) -> tuple[FloatArray, FloatArray]:
+    """Squared hinge with the bias in the norm, as LIBLINEAR; return weights ``(r, p)`` and rho ``(p,)``."""
+    with_bias = np.hstack([features, np.ones((len(features), 1))])
+    found = solve_squared_hinge(
+        lambda w: with_bias @ w,
+        lambda v: with_bias.T @ v,
+        targets,
+        cost,
+        np.einsum("ij,ij->j", with_bias, with_bias),
+        tolerance=TOLERANCE,
+    )
+    return found.weights[:-1], -found.weights[-1]
+
+
+def _error(model: RoutedModel, rows: Rows, targets: FloatArray, *, threads: int) -> dict[str, float | None]:
+    """Return the error on rows that took no part; every figure None where there are none."""
+    names = ("agreement", "agreement_low", "agreement_high", "relative_rms")
+    found: dict[str, float | None] = dict.fromkeys(names)
+    n = len(rows)
+    if not n:
+        return found
+    decisions = model.decision_values(rows, threads=threads)
+    if model.head.is_regression:
+        spread = float(targets.std()) or 1.0
+        found["relative_rms"] = float(np.sqrt(np.mean((decisions - targets) ** 2))) / spread
+        return found
+    same = int(np.count_nonzero(model.head.predict(decisions) == model.head.predict(targets)))
+    low, high = clopper_pearson(same, n)
+    return found | {"agreement": same / n, "agreement_low": low, "agreement_high": high}
+
+
+def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+    """Return what ``frontier`` tries: some numbers of landmarks."""
+    if not grid.exact.head.n_functions:
+        return [], [NotTried("nystrom", "a model without decision functions needs no conversion")]
+    options: dict[str, Any] = {"seed": grid.seed}
+    if grid.exact.kernel.kind != "rbf":
+        options["gamma"] = 1.0 / max(1, grid.exact.n_features)
+    tried = [
+        Candidate(f"nystrom-{size}", level, {"landmarks": size, **options}, ("data", "exact"))
+        for level, size in enumerate(size for size in SIZES if size < len(grid.exact.sv))
+    ]
+    return tried, []

@@ -1,0 +1,87 @@
+"""nystrom: against scikit-learn's features, the exact model, and itself through a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import data, model, svmfast
+
+import svmfast as package
+from svmfast.errors import MemoryLimitError, OptionError, SingleClassError
+from svmfast.solvers.kernel_clusters import kmeans_centers
+
+
+def test_as_many_landmarks_as_rows_reproduce_the_exact_model() -> None:
+    """With every distinct row a landmark the features span the kernel, so the fit meets the exact values."""
+    exact, rows = package.load_model(model("iris_c_rbf_prob")), package.read_svmlight(data("iris.train"))
+    made, report = package.nystrom(rows, exact=exact, landmarks=len(rows), seed=1)
+    assert report.relative_rms is None
+    assert report.agreement > 0.9
+    ours, theirs = (m.decision_values(rows.rows) for m in (made, exact))
+    assert np.abs(ours - theirs).max() < 0.01 * np.abs(theirs).max()
+
+
+def test_ridge_is_the_closed_form_on_the_features() -> None:
+    """The dual of ridge regression with the approximated kernel matrix gives the same values."""
+    train = package.read_svmlight(data("diabetes.train"))
+    gamma, strength, m = 0.05, 0.3, 20
+    made, report = package.nystrom(train, task="ridge", gamma=gamma, lambda_=strength, landmarks=m)
+    kept = np.sort(np.random.default_rng([0, 1]).permutation(len(train))[report.rows_held_out :])
+    x, y = train.rows.to_dense()[kept], train.labels[kept]
+    z = kmeans_centers(train.rows.take(kept), m, seed=0)
+
+    def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.exp(-gamma * ((a[:, None] - b[None]) ** 2).sum(axis=2))
+
+    approximated = kernel(x, z) @ np.linalg.pinv(kernel(z, z)) @ kernel(x, z).T
+    centering = np.eye(len(x)) - 1 / len(x)
+    alpha = np.linalg.solve(centering @ approximated @ centering + strength * np.eye(len(x)), y - y.mean())
+    expected = y.mean() + centering @ approximated @ centering @ alpha
+    np.testing.assert_allclose(made.decision_values(train.rows.take(kept))[:, 0], expected, rtol=1e-5)
+
+
+def test_it_is_about_as_accurate_as_scikit_learns(tmp_path: Path) -> None:
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+
+    train, test = (package.read_svmlight(data(f"digits.{part}")) for part in ("train", "test"))
+    gamma, m = 0.02, 60
+    made, report = package.nystrom(train, task="svc", gamma=gamma, landmarks=m)
+    ours = np.mean(package.predict(made, test).predicted == test.labels)
+    theirs = make_pipeline(Nystroem(gamma=gamma, n_components=m, random_state=0), LinearSVC())
+    width = max(train.rows.n_columns, test.rows.n_columns)
+    theirs.fit(train.rows.to_dense(width), train.labels)
+    assert ours > theirs.score(test.rows.to_dense(width), test.labels) - 0.02
+    assert abs(report.agreement - ours) < 0.1
+    path = tmp_path / "made"
+    package.save_model(made, path)
+    again = package.load_model(path)
+    np.testing.assert_array_equal(again.decision_values(test.rows), made.decision_values(test.rows))
+
+
+def test_equal_bytes_for_any_number_of_threads(tmp_path: Path) -> None:
+    for threads in ("1", "2"):
+        words = ("nystrom", data("iris.train"), "--task", "svc", "--landmarks", "9", "-j", threads)
+        assert svmfast(*words, "-o", tmp_path / threads).returncode == 0
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_refusals() -> None:
+    rows = package.read_svmlight(data("iris.train"))
+    for options in ({}, {"task": "svc", "exact": model("iris_c_rbf_prob")}):
+        with pytest.raises(OptionError, match="give either `task` or `exact`"):
+            package.nystrom(rows, **options)
+    with pytest.raises(OptionError, match="`lambda_` is for ridge"):
+        package.nystrom(rows, task="svc", lambda_=1)
+    with pytest.raises(MemoryLimitError, match="raise `memory`, or use fewer landmarks or rows"):
+        package.nystrom(rows, task="svc", memory="1k")
+    with pytest.raises(SingleClassError):
+        package.nystrom(np.eye(3), [1, 1, 1], task="svc")
+    done = svmfast("nystrom", data("iris.train"), "--task", "svc", "--lambda", "1")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"svmfast: --lambda is for ridge and decision values; svc has -c\n",
+    )
