@@ -29,7 +29,8 @@ from measuring import PROGRAM, in_turn, machine, place, plain_file, run, timed
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.cascade.join import join
-from svmfast.methods.cascade.threshold import Asked, choose, least_rows, smallest_error
+from svmfast.methods.cascade.options import CascadeOptions
+from svmfast.methods.cascade.threshold import Evaluated, choose, least_rows, smallest_error
 from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.base import CountedModel
@@ -84,7 +85,7 @@ class Known:
     fast: Any
     rows: Rows
     labels: np.ndarray
-    asked: Asked
+    evaluated: Evaluated
 
     def draw(self, rng: np.random.Generator, different: int | None) -> np.ndarray:
         n = len(self.rows)
@@ -92,7 +93,7 @@ class Known:
             return rng.integers(0, n, n // 2)
         drawn = rng.integers(0, n, 2 * different)
         seen = np.zeros(len(drawn), dtype=bool)
-        seen[np.unique(self.asked.group[drawn], return_index=True)[1]] = True
+        seen[np.unique(self.evaluated.group[drawn], return_index=True)[1]] = True
         return drawn[: int(np.searchsorted(np.cumsum(seen), different)) + 1]
 
     @cached_property
@@ -101,20 +102,20 @@ class Known:
 
     def broken(self, error: float, limit: float, per_class: bool) -> bool:
         """The truth of this experiment is what all rows together have."""
-        left = (self.asked.sure > error) & self.asked.differing
+        left = (self.evaluated.margin > error) & self.evaluated.differing
         if not per_class:
             return bool(left.mean() > limit)
         return any(left[self.classes == one].mean() > limit for one in np.unique(self.classes))
 
-    def part(self, drawn: np.ndarray, per_class: bool) -> Asked:
-        asked = self.asked
+    def part(self, drawn: np.ndarray, per_class: bool) -> Evaluated:
+        evaluated = self.evaluated
         values = None
-        if asked.values is not None:
-            place = np.cumsum(asked.differing) - 1
-            values = asked.values[place[drawn[asked.differing[drawn]]]]
+        if evaluated.values is not None:
+            place = np.cumsum(evaluated.differing) - 1
+            values = evaluated.values[place[drawn[evaluated.differing[drawn]]]]
         part = self.classes[drawn] if per_class else np.zeros(len(drawn), dtype=np.int64)
-        sure, differing, group = asked.sure[drawn], asked.differing[drawn], asked.group[drawn]
-        return Asked(asked.head, sure, differing, group, part, int(part.max()) + 1, values)
+        sure, differing, group = evaluated.margin[drawn], evaluated.differing[drawn], evaluated.group[drawn]
+        return Evaluated(evaluated.head, sure, differing, group, part, int(part.max()) + 1, values)
 
 
 def known(case: Case, options: argparse.Namespace, folder: Path) -> Known:
@@ -131,15 +132,15 @@ def known(case: Case, options: argparse.Namespace, folder: Path) -> Known:
     differing, sure = fast.head.predict(decisions) != labels, certainty(fast.head, decisions)
     values = decisions[differing] if fast.head.one_vs_rest else None
     group, _ = groups_of(row_keys(rows))
-    asked = Asked(fast.head, sure, differing, group, np.zeros(len(rows), dtype=np.int64), 1, values)
-    return Known(exact, fast, rows, labels, asked)
+    evaluated = Evaluated(fast.head, sure, differing, group, np.zeros(len(rows), dtype=np.int64), 1, values)
+    return Known(exact, fast, rows, labels, evaluated)
 
 
 def drawings(
     found: Known, limit: float, different: int | None, count: int, *, per_class: bool = False
 ) -> dict[str, Any]:
     """Draw, choose and count."""
-    asked, rng = found.asked, np.random.default_rng(0)
+    evaluated, rng = found.evaluated, np.random.default_rng(0)
     assert isinstance(found.fast, CountedModel)
     fast, exact = found.fast.multiply_adds(found.rows), found.exact.multiply_adds(found.rows)
     cost = {"operations_fast": fast, "operations_exact": exact}
@@ -152,17 +153,17 @@ def drawings(
         if len(np.unique(part.group)) < least_rows(limit, CONFIDENCE):
             return {"refused": "too few rows", "per_class": per_class}
         chosen = choose(part, limit, CONFIDENCE, seed=number, **cost)
-        answered = asked.sure > chosen.error
+        answered = evaluated.margin > chosen.error
         total["written"] += chosen.cheaper
         total["broken"] += chosen.cheaper and found.broken(chosen.error, limit, per_class)
         total["slower"] += chosen.cheaper and bool(fast >= answered.mean() * exact)
-        others = np.setdiff1d(np.arange(len(asked.sure)), drawn)
-        shares.append(float((answered & asked.differing)[others].mean()))
+        others = np.setdiff1d(np.arange(len(evaluated.margin)), drawn)
+        shares.append(float((answered & evaluated.differing)[others].mean()))
         kept.append(float(answered[others].mean()))
         if per_class:
             continue
-        error = smallest_error(part.sure[part.differing], largest_count(len(drawn), limit, CONFIDENCE))
-        if fast < float((part.sure > error).mean()) * exact:
+        error = smallest_error(part.margin[part.differing], largest_count(len(drawn), limit, CONFIDENCE))
+        if fast < float((part.margin > error).mean()) * exact:
             total["written_same_rows"] += 1
             total["broken_same_rows"] += found.broken(error, limit, False)
     means = {"rows": float(np.mean(sizes)), "differing_unseen": float(np.mean(shares))}
@@ -173,7 +174,8 @@ def drawings(
 def timing(found: Known, limit: float, repeats: int) -> dict[str, Any]:
     """Join on all rows, and take the speeds in turn."""
     threads, exact, rows = usable_cores(), found.exact, found.rows
-    joined, report = join(found.fast, exact, rows, max_diff=limit, labels=found.labels, threads=threads)
+    options = CascadeOptions(max_diff=limit)
+    joined, report = join(found.fast, exact, rows, options, labels=found.labels, threads=threads)
     calls = {
         "exact": partial(answer, exact, rows, threads=threads),
         "fast": partial(answer, found.fast, rows, threads=threads),
@@ -271,7 +273,7 @@ def main() -> None:
                 "model": case.model.removesuffix(".model"),
                 "command": case.command,
                 "rows": len(found.rows),
-                "differing_fast": float(found.asked.differing.mean()),
+                "differing_fast": float(found.evaluated.differing.mean()),
                 "limits": [],
             }
             for limit, different in case.limits:

@@ -116,7 +116,7 @@ def made_of(model: KernelExpansion, options: dict[str, object]) -> PolynomialMod
         made, _ = approximate(model, **options)  # type: ignore[arg-type]
     except SvmfastError:
         return None
-    return made if made.has_certificate else None
+    return made if made.has_error_bound else None
 
 
 def judged(

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from svmfast.api.verbs import approximate as approximate
     from svmfast.api.verbs import bound_check as bound_check
     from svmfast.api.verbs import budget_train as budget_train
-    from svmfast.api.verbs import cascade as cascade
     from svmfast.api.verbs import compare as compare
     from svmfast.api.verbs import dcpred as dcpred
     from svmfast.api.verbs import predict as predict
@@ -62,7 +61,6 @@ _PUBLIC = {
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api.verbs",
     "budget_train": "svmfast.api.verbs",
-    "cascade": "svmfast.api.verbs",
     "compare": "svmfast.api.verbs",
     "dcpred": "svmfast.api.verbs",
     "load_model": "svmfast.formats.detect",

@@ -154,6 +154,17 @@ class Bounded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReadsModels:
+    """Options of a method that reads models of any kind."""
+
+    allow_edited: bool = option(
+        False,
+        Switch(),
+        "Read a model that was changed after svmfast wrote it, without its certificate.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """How LIBSVM data text is to be read."""
 

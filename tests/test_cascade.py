@@ -27,7 +27,8 @@ from svmfast.errors import (
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.cascade.join import join
-from svmfast.methods.cascade.threshold import Asked, _beyond_rounding, choose, smallest_error
+from svmfast.methods.cascade.options import CascadeOptions
+from svmfast.methods.cascade.threshold import Evaluated, _beyond_rounding, choose, smallest_error
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.cascade import CascadeModel
@@ -63,7 +64,7 @@ def coarse(exact: KernelExpansion, keep: int, seed: int = 0) -> KernelExpansion:
 @cache
 def compressed(vectors: int) -> KernelExpansion:
     """Return a few vectors in the place of all, for photos: 4 differ on 21 % of the rows, 8 on 5 %."""
-    return compress(PHOTOS, read_svmlight(ROWS), sv=vectors, iterations=20)[0]
+    return compress(PHOTOS, read_svmlight(ROWS), sv=vectors, iterations=20).model
 
 
 @pytest.mark.parametrize(("k", "one_vs_rest"), [(2, False), (3, False), (5, False), (3, True), (6, True)])
@@ -78,7 +79,7 @@ def test_certainty_is_where_certified_rows_changes(k: int, one_vs_rest: bool) ->
         np.testing.assert_array_equal(sure > error, certified)
 
 
-def asked_of(
+def evaluated(
     head: Head,
     sure: np.ndarray,
     differing: np.ndarray,
@@ -86,11 +87,11 @@ def asked_of(
     group: np.ndarray | None = None,
     part: np.ndarray | None = None,
     values: np.ndarray | None = None,
-) -> Asked:
+) -> Evaluated:
     n = len(sure)
     part = np.zeros(n, dtype=np.int64) if part is None else part
     group = np.arange(n) if group is None else group
-    return Asked(head, sure, differing, group, part, int(part.max()) + 1, values)
+    return Evaluated(head, sure, differing, group, part, int(part.max()) + 1, values)
 
 
 @pytest.mark.parametrize("one_vs_rest", [True, False])
@@ -102,8 +103,8 @@ def test_rounding_lets_no_row_through(one_vs_rest: bool, allowed: int) -> None:
     decisions = np.repeat(rng.normal(0, 1, (60, head.n_functions)), 5, axis=0)
     decisions += 1e-16 * rng.normal(0, 1, decisions.shape)
     sure, all_rows = certainty(head, decisions), np.ones(len(decisions), dtype=bool)
-    asked = asked_of(head, sure, all_rows, values=decisions if one_vs_rest else None)
-    error = _beyond_rounding(asked, smallest_error(sure, allowed), [(all_rows, allowed)])
+    found = evaluated(head, sure, all_rows, values=decisions if one_vs_rest else None)
+    error = _beyond_rounding(found, smallest_error(sure, allowed), [(all_rows, allowed)])
     left = certified_rows(head, decisions, np.full(decisions.shape, error)).sum()
     assert left <= allowed
     assert error == pytest.approx(np.sort(sure)[::-1][allowed], abs=1e-13)
@@ -138,15 +139,15 @@ def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
     exact = exact_model(name)
     fast = compressed(4) if name == "photos_c_rbf" else coarse(exact, 4)
     rows = read_svmlight(data(f"{name.split('_')[0]}.test")).rows
-    joined, report = join(fast, exact, rows, max_diff=0.15, confidence=0.9)
+    joined, report = join(fast, exact, rows, CascadeOptions(max_diff=0.15, confidence=0.9))
     decisions = fast.decision_values(rows)
     theirs = answer(exact, rows).predicted
     differing = fast.head.predict(decisions) != theirs
     assert report.labels_differing_without_fallback == differing.sum() > 0
     group, _ = groups_of(row_keys(rows))
-    asked = asked_of(fast.head, certainty(fast.head, decisions), differing, group=group)
+    found = evaluated(fast.head, certainty(fast.head, decisions), differing, group=group)
     how = {"operations_fast": report.operations_fast, "operations_exact": report.operations_exact}
-    chosen = choose(asked, 0.15, 0.9, seed=0, **how)
+    chosen = choose(found, 0.15, 0.9, seed=0, **how)
     choosing = np.flatnonzero(~chosen.deciding)
     assert (len(choosing), chosen.error) == (report.rows_choosing, joined.error)
     assert report.rows_choosing + report.rows_deciding == report.rows == len(rows)
@@ -191,7 +192,8 @@ def test_the_guarantee_is_kept_as_often_as_is_said() -> None:
     rng = np.random.default_rng(2)
     for _ in range(trials):
         sample = rng.integers(0, len(rows), 300)
-        _, report = join(fast, exact, rows.take(sample), max_diff=limit, labels=labels[sample])
+        options = CascadeOptions(max_diff=limit)
+        _, report = join(fast, exact, rows.take(sample), options, labels=labels[sample])
         answered = sure > report.error
         wrong += bool((answered & differing).mean() > limit)
         kept += answered.mean() / trials
@@ -221,8 +223,8 @@ def test_the_guarantee_is_kept_by_the_files_that_are_written() -> None:
     rng = np.random.default_rng(1)
     for trial in range(trials):
         drawn = rng.integers(0, len(sure), n)
-        asked = asked_of(TWO, sure[drawn], differing[drawn], group=drawn)
-        chosen = choose(asked, limit, 0.95, seed=trial, operations_fast=fast, operations_exact=1.0)
+        found = evaluated(TWO, sure[drawn], differing[drawn], group=drawn)
+        chosen = choose(found, limit, 0.95, seed=trial, operations_fast=fast, operations_exact=1.0)
         wrong = (differing & (sure > chosen.error)).mean() > limit
         written += chosen.cheaper
         broken += chosen.cheaper and wrong
@@ -254,13 +256,13 @@ def test_a_limit_for_every_class_holds_for_all_at_once() -> None:
         # Collected class by class: as many of each.
         drawn = np.concatenate([rng.choice(own, 700) for own in members])
         how = {"seed": trial, "operations_fast": 0.1, "operations_exact": 1.0}
-        asked = asked_of(TWO, sure[drawn], differing[drawn], group=drawn, part=part[drawn])
-        chosen = choose(asked, limit, 0.95, **how)
+        found = evaluated(TWO, sure[drawn], differing[drawn], group=drawn, part=part[drawn])
+        chosen = choose(found, limit, 0.95, **how)
         broken += largest_share(chosen.error) > limit
         assert len(chosen.limits) == 3
         assert max(chosen.limits) <= limit
         drawn = rng.integers(0, rows, 2100)
-        chosen = choose(asked_of(TWO, sure[drawn], differing[drawn], group=drawn), limit, 0.95, **how)
+        chosen = choose(evaluated(TWO, sure[drawn], differing[drawn], group=drawn), limit, 0.95, **how)
         loose += largest_share(chosen.error) > limit
     assert 0 < broken <= binom.ppf(0.999, trials, 0.05)
     assert loose > trials / 2  # a limit of all rows together says nothing of the hard class
@@ -273,8 +275,8 @@ def test_what_could_be_copies_costs_no_confidence() -> None:
     again = np.flatnonzero(~differing)[:60]  # sixty rows that agree, given twice
     group = np.concatenate([np.arange(3000), again])
     assert copied(group) is None
-    asked = asked_of(TWO, sure[group], differing[group], group=group)
-    chosen = choose(asked, 0.01, 0.95, **how)
+    found = evaluated(TWO, sure[group], differing[group], group=group)
+    chosen = choose(found, 0.01, 0.95, **how)
     different = np.unique(group[~chosen.deciding])
     allowed = largest_count(len(different), 0.01)
     assert chosen.error >= np.sort(sure[different][differing[different]])[::-1][allowed]
@@ -300,16 +302,20 @@ def test_too_few_rows_are_refused(n: int, share: float, confidence: float) -> No
     rows = Rows.from_dense(np.arange(1.0, n + 1)[:, None])
     needed = trials_needed(share, confidence)
     if n >= needed + 1:
-        assert join(exact, exact, rows, max_diff=share, confidence=confidence)[0].error == 0
+        assert join(exact, exact, rows, CascadeOptions(max_diff=share, confidence=confidence))[0].error == 0
     elif n < needed - 1:
         with pytest.raises(OptionError, match="cannot show with"):
-            join(exact, exact, rows, max_diff=share, confidence=confidence)
+            join(exact, exact, rows, CascadeOptions(max_diff=share, confidence=confidence))
 
 
 def test_what_cannot_be_joined() -> None:
     exact, rows = exact_model(), read_svmlight(ROWS).rows
-    with pytest.raises(OptionError, match="max_diff is 1, not a share"):
-        join(exact, exact, rows, max_diff=1.0)
+    with pytest.raises(OptionError, match=r"`max_diff` is 1\.0; expected a share above 0% and below 100%"):
+        cascade(compressed(8), exact, rows, max_diff=1.0)
+    with pytest.raises(OptionError, match="`fast` is `exact` itself"):
+        cascade(exact, exact, rows)
+    with pytest.raises(UnsupportedError, match="`fast` is a LIBSVM model: swap `fast` and `exact`"):
+        cascade(exact, CascadeModel(compressed(8), exact, 0.1), rows)
     with pytest.raises(UnsupportedError, match="does not answer the same question"):
         join(exact_model("iris_c_rbf_prob"), exact, rows)
     regression = exact_model("diabetes_eps_rbf")
@@ -325,8 +331,8 @@ def test_the_program(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["labels_differing_limit_percent"] <= 2
-    assert report["bytes"] == (tmp_path / "fast.cascade").stat().st_size
-    assert report["outputs"]["model"]["path"] == "fast.cascade"
+    assert report["bytes"] == (tmp_path / "fast.cascade.model").stat().st_size
+    assert report["outputs"]["model"]["path"] == "fast.cascade.model"
     assert report["cheaper"]
 
     def labels(*more: str | Path) -> list[bytes]:
@@ -334,8 +340,8 @@ def test_the_program(tmp_path: Path) -> None:
         assert (said.returncode, said.stderr) == (0, b"")
         return said.stdout.split()
 
-    exact, plain, both = labels(PHOTOS), labels("fast"), labels("fast.cascade")
-    assert labels("--no-fallback", "fast.cascade") == plain
+    exact, plain, both = labels(PHOTOS), labels("fast"), labels("fast.cascade.model")
+    assert labels("--no-fallback", "fast.cascade.model") == plain
     assert (
         sum(a != b for a, b in zip(plain, exact, strict=True)) == report["labels_differing_without_fallback"]
     )
@@ -343,23 +349,23 @@ def test_the_program(tmp_path: Path) -> None:
     # As with the files apart.
     assert labels("fast", "--exact", PHOTOS, "--assume-error", repr(report["error"])) == both
 
-    heard = svmfast("predict", ROWS, "fast.cascade", "out", cwd=tmp_path).stderr.decode()
+    heard = svmfast("predict", ROWS, "fast.cascade.model", "out", cwd=tmp_path).stderr.decode()
     open_rows = report["rows"] - report["answered"]
     assert f"statistical, not proven); {open_rows:,} answered by the exact model" in heard
-    refused = svmfast("predict", "--certify", ROWS, "fast.cascade", cwd=tmp_path)
+    refused = svmfast("predict", "--certify", ROWS, "fast.cascade.model", cwd=tmp_path)
     assert refused.returncode == 2
     assert b"assumed, not proven: it has no certificate" in refused.stderr
     refused = svmfast(
-        "bound-check", ROWS, "--model", "fast.cascade", "--require-certified", "1%", cwd=tmp_path
+        "bound-check", ROWS, "--model", "fast.cascade.model", "--require-certified", "1%", cwd=tmp_path
     )
     assert refused.returncode == 2
     assert b"the model carries no certificate" in refused.stderr
 
-    said = json.loads(svmfast("info", "--json", "fast.cascade", cwd=tmp_path).stdout)
+    said = json.loads(svmfast("info", "--json", "fast.cascade.model", cwd=tmp_path).stdout)
     assert (said["kind"], said["certificate"]) == ("cascade", False)
     assert said["scalars"]["error"] == report["error"]
     assert said["fast"]["support_vectors"] == len(fast.sv)
-    shown = svmfast("compare", PHOTOS, "fast.cascade", "--data", ROWS, "--json", cwd=tmp_path)
+    shown = svmfast("compare", PHOTOS, "fast.cascade.model", "--data", ROWS, "--json", cwd=tmp_path)
     line = json.loads(shown.stdout)["models"][1]
     # compare judges what predict answers; the fast half alone is a detail.
     assert line["labels_differing"] == line["labels_differing_with_fallback"] == report["labels_differing"]
@@ -368,13 +374,13 @@ def test_the_program(tmp_path: Path) -> None:
     assert line["multiply_adds"] == pytest.approx(report["multiply_adds"])
     assert (line["certified_percent"], line["violations"]) == (None, None)
     for limit, status in (("2%", 0), ("1%", 1)):
-        words = ("compare", PHOTOS, "fast.cascade", "--data", ROWS, "--repeats", "1", "--max-diff", limit)
-        assert svmfast(*words, cwd=tmp_path).returncode == status
+        words = ("compare", PHOTOS, "fast.cascade.model", "--data", ROWS, "--repeats", "1")
+        assert svmfast(*words, "--max-diff", limit, cwd=tmp_path).returncode == status
 
-    again = svmfast("cascade", "fast.cascade", PHOTOS, "--data", ROWS, "--max-diff", "2%", cwd=tmp_path)
+    again = svmfast("cascade", "fast.cascade.model", PHOTOS, "--data", ROWS, "--max-diff", "2%", cwd=tmp_path)
     assert again.returncode == 0
-    name = "fast.cascade.cascade"
-    assert (tmp_path / name).read_bytes() == (tmp_path / "fast.cascade").read_bytes()
+    name = "fast.cascade.cascade.model"
+    assert (tmp_path / name).read_bytes() == (tmp_path / "fast.cascade.model").read_bytes()
 
 
 def test_the_program_says_no(tmp_path: Path) -> None:
@@ -387,7 +393,7 @@ def test_the_program_says_no(tmp_path: Path) -> None:
     save_model(larger, tmp_path / "fast")
     done = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "--json", cwd=tmp_path)
     assert done.returncode == 1
-    said = b"nothing written: the exact model alone costs no more, say the 800 rows that decide\n"
+    said = b"the exact model alone costs no more, by the 800 rows that decide; nothing was written\n"
     assert done.stderr.endswith(said)
     report = json.loads(done.stdout)
     assert (report["cheaper"], report["outputs"], report["bytes"]) == (False, {"model": None}, None)
@@ -452,8 +458,8 @@ def test_labels_in_another_order_and_other_trainers(tmp_path: Path) -> None:
         nr_sv=fast.nr_sv[::-1].copy(),
     )
     np.testing.assert_array_equal(answer(other, rows).predicted, answer(fast, rows).predicted)
-    joined, report = join(other, exact, rows, max_diff=0.02)
-    straight, same = join(fast, exact, rows, max_diff=0.02)
+    joined, report = join(other, exact, rows, CascadeOptions(max_diff=0.02))
+    straight, same = join(fast, exact, rows, CascadeOptions(max_diff=0.02))
     assert (report.answered, report.labels_differing) == (same.answered, same.labels_differing)
     assert 0 < report.answered < len(rows)
     np.testing.assert_array_equal(
@@ -521,7 +527,7 @@ def test_python(tmp_path: Path) -> None:
     both, alone = predict(made, rows), predict(made.fast, rows)
     np.testing.assert_array_equal(both.predicted, predict(made, rows, exact=made.exact).predicted)
     assert (both.predicted != alone.predicted).sum() > 0
-    assert cascade(made, exact_model(), rows, max_diff=0.02)[1] == report
+    assert cascade(made, exact_model(), rows, max_diff=0.02).report == report
 
 
 def test_copies_are_refused_and_repeated_draws_are_not(tmp_path: Path) -> None:
@@ -564,7 +570,7 @@ def test_the_recall_of_every_class_before_and_after(tmp_path: Path) -> None:
     report, targets = json.loads(done.stdout), np.loadtxt(ROWS, usecols=0)
     exact, both = (
         np.array(svmfast("predict", "-q", ROWS, path, cwd=tmp_path).stdout.split(), float)
-        for path in (PHOTOS, "fast.cascade")
+        for path in (PHOTOS, "fast.cascade.model")
     )
     labels = [-1, 1]
     assert [one["label"] for one in report["classes"]] == labels
@@ -603,7 +609,7 @@ def test_a_limit_for_every_class(tmp_path: Path) -> None:
         assert 0 < one["labels_differing_limit_percent"] <= 3
         assert one["labels_differing"] / one["exact_rows"] < 0.03
     assert [one["labels_differing_limit_percent"] for one in loose["classes"]] == [None, None]
-    assert b"per class" in (tmp_path / "fast.cascade").read_bytes()[:400]
+    assert b"per class" in (tmp_path / "fast.cascade.model").read_bytes()[:400]
     few = svmfast(
         "cascade", model("iris_nu_rbf_prob"), model("iris_c_rbf_prob"), "--data", data("iris.test"),
         "--max-diff", "18%", "--per-class", "-o", tmp_path / "out",
@@ -617,7 +623,8 @@ def test_the_seed_divides_the_rows(tmp_path: Path) -> None:
     save_model(compressed(8), tmp_path / "fast")
     rows = read_svmlight(ROWS)
     errors = {
-        cascade(tmp_path / "fast", PHOTOS, rows, max_diff=0.02, seed=seed)[0].error for seed in (0, 0, 1, 2)
+        cascade(tmp_path / "fast", PHOTOS, rows, max_diff=0.02, seed=seed).report.error
+        for seed in (0, 0, 1, 2)
     }
     assert len(errors) > 1
     for out in ("one", "two"):
@@ -635,7 +642,7 @@ def test_a_file_that_turns_out_to_be_no_faster_says_so(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert (done.returncode, report["rows_deciding"], report["cheaper"]) == (0, 0, True)
     assert report["multiply_adds"] > report["multiply_adds_exact"]
-    assert (tmp_path / "fast.cascade").exists()
+    assert (tmp_path / "fast.cascade.model").exists()
     cost = f"{report['multiply_adds']:,.0f} multiply-adds a row"
     said = f"svmfast: warning: with the error that the guarantee needs the two together cost {cost}"
     assert done.stderr.decode().startswith(said)

@@ -132,7 +132,7 @@ def test_random_models_and_rows(
     z[:8, :d] = model.sv.to_dense(d)[:8]
     calibration = Rows.from_dense(z) if calibrated else None
     made, _ = approximate(model, order=order, center=center, calibrate=calibration)
-    if made.has_certificate:
+    if made.has_error_bound:
         assert_never_violated(model, made, z, oracle=2)
 
 
@@ -303,7 +303,7 @@ def test_regression_is_certified_within_a_tolerance() -> None:
 def test_without_a_certificate_nothing_is_claimed() -> None:
     model = random_model(14, 10, 3, 2, 0.5, 0.5, 1.0)
     made, _ = approximate(model, certificate="none")
-    assert not made.has_certificate
+    assert not made.has_error_bound
     with pytest.raises(UnsupportedError, match="the model has no certificate; convert again"):
         made.certified_values(model.sv)
     with pytest.raises(UnsupportedError, match="the model carries no certificate"):

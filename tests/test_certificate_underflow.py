@@ -64,7 +64,7 @@ def test_gaussian_of_huge_or_tiny_features(order: int, center: str, vector: floa
         rho = float(exactly(model, z) + mpf(rho))
         model = two_vectors(Kernel("rbf", gamma), [vector, -vector], [1.0, -0.5], rho)
         made, _ = approximate(model, order=order, center=center, force=True)
-        if made.has_certificate:
+        if made.has_error_bound:
             assert_holds(model, made, z)
             assert_holds(model, made, 2.1 * z)
 
@@ -74,7 +74,7 @@ def test_the_gaussian_that_was_certified_with_another_label() -> None:
     kernel = Kernel("rbf", 3.1622776601683793e-37)
     model = two_vectors(kernel, [vector, -vector], [1.0, -0.5], 0.8381244031730092)
     made, _ = approximate(model, order=11, center="origin")
-    assert made.has_certificate
+    assert made.has_error_bound
     assert_holds(model, made, 880203400778054700.0)
 
 
@@ -97,7 +97,7 @@ def test_polynomial_of_huge_or_tiny_features(gamma: float, degree: int, vector: 
         for rho in (3.75, float(exactly(two_vectors(kernel, vectors, [1.0, -0.5], 0.0), row))):
             model = two_vectors(kernel, vectors, [1.0, -0.5], rho)
             made, _ = approximate(model)
-            if made.has_certificate:
+            if made.has_error_bound:
                 assert_holds(model, made, row)
 
 
@@ -117,12 +117,12 @@ def test_no_certificate_beyond_the_limits(kernel: Kernel) -> None:
     vector = 1e-140 if kernel.gamma > 1 else 1e140
     model = two_vectors(kernel, [vector, -vector], [1.0, -0.5], 0.1)
     made, _ = approximate(model, order=0)
-    assert not made.has_certificate
+    assert not made.has_error_bound
 
 
 def test_no_certificate_where_coefficients_nearly_vanish() -> None:
     model = two_vectors(Kernel("rbf", 0.5), [1.0, -1.0], [1e-150, -0.5e-150], 0.0)
-    assert not approximate(model)[0].has_certificate
+    assert not approximate(model)[0].has_error_bound
 
 
 def test_a_search_of_extreme_models_finds_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,8 +89,8 @@ class Tent:
 
     kind = "tent"
     n_features = 1
-    has_certificate = True
-    proven = True
+    has_error_bound = True
+    is_rigorous = True
 
     def __init__(self, exact: KernelExpansion) -> None:
         self.exact, self.head = exact, exact.head
@@ -201,7 +201,7 @@ def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
 
     class Noisy:
         kind, head, n_features = "noisy", exact.head, exact.n_features
-        has_certificate, proven, embedded_exact = True, True, None
+        has_error_bound, is_rigorous, embedded_exact = True, True, None
 
         def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
             return decisions

@@ -71,7 +71,7 @@ def test_an_edited_model_has_no_certificate(fast: bytes, tmp_path: Path) -> None
     done = svmfast("predict", data("iris.test"), path, "--allow-edited", "--exact", IRIS)
     assert done.returncode == 2
     made = package.load_model(path, allow_edited=True)
-    assert not made.has_certificate
+    assert not made.has_error_bound
     assert made.provenance["parameters"].endswith(" edited")
     with pytest.raises(UnsupportedError, match="no certificate"):
         package.predict(made, data("iris.test"), certify=True)
@@ -80,7 +80,7 @@ def test_an_edited_model_has_no_certificate(fast: bytes, tmp_path: Path) -> None
     # Written again it is a file of its own, with the mark and without the certificate.
     again = open_model(model_bytes(made))
     assert not again.edited
-    assert not again.model.has_certificate  # type: ignore[attr-defined]
+    assert not again.model.has_error_bound  # type: ignore[attr-defined]
 
 
 def test_a_model_inside_another(fast: bytes) -> None:
@@ -94,12 +94,12 @@ def test_a_model_inside_another(fast: bytes) -> None:
     loaded = open_model(changed, allow_edited=True)
     assert loaded.edited
     assert isinstance(loaded.model, CascadeModel)
-    assert not loaded.model.fast.has_certificate  # type: ignore[attr-defined]
+    assert not loaded.model.fast.has_error_bound  # type: ignore[attr-defined]
     # The error alone: the model inside is as it was.
     loaded = open_model(whole.replace(b"\nerror 0.25\n", b"\nerror 0.125\n"), allow_edited=True)
     assert loaded.edited
     assert loaded.model.provenance["parameters"] == "edited"  # type: ignore[attr-defined]
-    assert loaded.model.fast.has_certificate  # type: ignore[attr-defined]
+    assert loaded.model.fast.has_error_bound  # type: ignore[attr-defined]
     sealed = resealed(changed)
     assert sealed != changed
     assert not open_model(sealed).edited

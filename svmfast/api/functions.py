@@ -55,17 +55,17 @@ def _takes_labels(method: Method) -> bool:
 
 def _signature(method: Method) -> inspect.Signature:
     kinds = inspect.Parameter
-    positional = [one for one in method.inputs if one.flag is None]
-    named = [one for one in method.inputs if one.flag is not None]
+    # The first rows need no name in Python, though they may have a flag on the command line.
+    rows = [one for one in method.inputs if one.content == "rows"]
+    positional = [one for one in method.inputs if one.flag is None or one in rows[:1]]
+    named = [one for one in method.inputs if one not in positional]
     first = [
         kinds(one.name, kinds.POSITIONAL_OR_KEYWORD, default=kinds.empty if one.required else None)
         for one in positional
     ]
+    later = [kinds(one.name, kinds.KEYWORD_ONLY, default=None) for one in named]
     if _takes_labels(method):
         first.append(kinds("labels", kinds.POSITIONAL_OR_KEYWORD, default=None))
-    later = [
-        kinds(one.name, kinds.KEYWORD_ONLY, default=kinds.empty if one.required else None) for one in named
-    ]
     later += [
         kinds(one.name, kinds.KEYWORD_ONLY, default=one.default)
         for one in (*options_of(method.options), *options_of(Reading))

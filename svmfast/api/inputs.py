@@ -61,30 +61,48 @@ def opened_inputs(
     setting : Setting
     """
     inputs = Inputs()
+    for spec in method.inputs:
+        if spec.required and spec.many and _is_empty(given.get(spec.name)):
+            raise WrongTypeError(f"`{spec.name}`", given.get(spec.name), DATA)
+        if spec.content != "rows":
+            inputs[spec.name] = _model(given.get(spec.name), spec, inputs, options, setting)
+    reference = _reference(method, inputs)
     with ExitStack() as stack:
         for spec in method.inputs:
-            one = given.get(spec.name)
-            if one is None or (spec.many and isinstance(one, Sequence) and not len(one)):
-                if spec.required:
-                    raise WrongTypeError(f"`{spec.name}`", one, DATA if spec.content == "rows" else MODEL)
-                inputs[spec.name] = None
-            elif spec.content == "rows":
+            if spec.content == "rows":
                 own = labels if spec.labels != "ignored" else None
-                inputs[spec.name] = _rows(one, own, spec, options, reading, setting, stack)
-                labels = None if own is labels else labels
-            else:
-                inputs[spec.name] = _model(one, spec, getattr(options, "memory", MEMORY), setting)
-        _check_together(method, inputs, reading, setting)
+                one = _rows(given.get(spec.name), own, spec, options, reading, reference, setting, stack)
+                labels = None if own is labels and one is not None else labels
+                inputs[spec.name] = one
         yield inputs
 
 
-def _model(given: Any, spec: Input, memory: int, setting: Setting) -> GivenModel:
+def _is_empty(given: Any) -> bool:
+    return given is None or (isinstance(given, list | tuple) and not given)
+
+
+def _reference(method: Method, inputs: Inputs) -> Model | None:
+    """Return the model against whose width and scale rows are held: the exact one, where there is one."""
+    models = [one for one in method.inputs if isinstance(inputs.get(one.name), GivenModel)]
+    models.sort(key=lambda one: one.content != "exact model")
+    return inputs.model(models[0].name).model if models else None
+
+
+def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setting) -> GivenModel | None:
     from svmfast.formats.detect import identity_of, open_model
 
+    if given is None and not spec.required:
+        return None
+    memory: int = getattr(options, "memory", MEMORY)
     if is_path(given):
-        opened = open_model(given, memory=memory)
+        edited = spec.content == "model" and getattr(options, "allow_edited", False)
+        opened = open_model(given, memory=memory, allow_edited=edited)
         for text in opened.warnings:
             setting.note(text)
+        if opened.edited:
+            setting.warn(
+                f"{opened.path}: changed after svmfast wrote it: nothing that it claims of itself is used"
+            )
         found = GivenModel(opened.model, os.fspath(given), opened.identity, opened.n_bytes)
     else:
         if not hasattr(given, "decision_values"):
@@ -92,19 +110,25 @@ def _model(given: Any, spec: Input, memory: int, setting: Setting) -> GivenModel
         require_memory(given, memory)
         found = GivenModel(given, f"`{spec.name}`", identity_of(given), None)
     if spec.content == "exact model" and not isinstance(found.model, KernelExpansion):
-        raise UnsupportedError(f"{found.name} is a {found.model.kind} model", "give the LIBSVM model")
+        instead = "give the LIBSVM model"
+        for name, other in before.items():
+            if isinstance(other, GivenModel) and isinstance(other.model, KernelExpansion):
+                instead = f"{other.name} is a LIBSVM model: swap `{name}` and `{spec.name}`"
+        raise UnsupportedError(f"{found.name} is a {found.model.kind} model", instead)
     return found
 
 
 def _rows(
-    given: Any, labels: ArrayLike | None, spec: Input, options: Any, reading: Reading, setting: Setting,
-    stack: ExitStack,
-) -> GivenRows:  # fmt: skip
+    given: Any, labels: ArrayLike | None, spec: Input, options: Any, reading: Reading,
+    reference: Model | None, setting: Setting, stack: ExitStack,
+) -> GivenRows | None:  # fmt: skip
+    if _is_empty(given) and not spec.required:
+        return None
     several = given if spec.many and not is_path(given) and isinstance(given, list | tuple) else [given]
     if reading.unlabelled and spec.labels == "needed":
         raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
     if spec.most is not None and is_path(several[0]):
-        return _sample(several, spec, options, reading, setting)
+        return _sample(several, spec, options, reading, reference, setting)
     if len(several) != 1:
         raise OptionError(f"`{spec.name}` takes one object, or several paths")
     if is_path(given := several[0]):
@@ -114,10 +138,16 @@ def _rows(
         dataset = read_svmlight(given, threads=setting.threads, **reading.reader_kwargs())
         for note in dataset.notes.messages():
             setting.note(f"{dataset.path}: {note}")
+        if reference is not None:
+            check_width(reading, dataset.path, reference, dataset.rows, setting.warn)
+            check_scale(dataset.path, reference, dataset.rows, setting.warn)
         stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
         own = None if reading.unlabelled or spec.labels == "ignored" else dataset.labels
         return GivenRows(dataset.rows, own, dataset.path, len(dataset.rows))
     rows = rows_of(given)
+    if reference is not None:
+        check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
+        check_scale(f"`{spec.name}`", reference, rows, setting.warn)
     if labels is None:
         labels = getattr(given, "labels", None)
     if labels is None and spec.labels == "needed":
@@ -128,45 +158,53 @@ def _rows(
     if seen > most:
         sample = RowSample(most, getattr(options, "seed", 0))
         sample.add(rows, np.zeros(seen) if values is None else values)
+        _note_sample(sample, spec, options, setting)
         rows, kept = sample.result()
         values = None if values is None else kept
     return GivenRows(rows, values, f"`{spec.name}`", seen)
 
 
-def _sample(paths: Sequence[Any], spec: Input, options: Any, reading: Reading, setting: Setting) -> GivenRows:
+def _sample(
+    paths: Sequence[Any],
+    spec: Input,
+    options: Any,
+    reading: Reading,
+    reference: Model | None,
+    setting: Setting,
+) -> GivenRows:
+    """Return rows of all the files; each file is held against the reference by its first rows."""
     from svmfast.formats.svmlight import stream_svmlight
 
-    most = _most(spec, options)
-    sample = RowSample(most, getattr(options, "seed", 0))
+    sample = RowSample(_most(spec, options), getattr(options, "seed", 0))
     for path in paths:
+        name, first = os.fspath(path), True
         with stream_svmlight(path, threads=setting.threads, **reading.reader_kwargs()) as stream:
             for block in stream:
+                if first and reference is not None and len(block.rows):
+                    check_width(reading, name, reference, block.rows, setting.warn)
+                    first = False
                 for note in block.notes.messages():
-                    setting.note(f"{os.fspath(path)}: {note}")
+                    setting.note(f"{name}: {note}")
                 sample.add(block.rows, block.labels)
                 setting.progress(stream.bytes_read, stream.bytes_total, "read")
-    if sample.seen > most:
-        setting.note(f"{most:,} of {sample.seen:,} rows of `{spec.name}` are used")
     rows, labels = sample.result()
+    if reference is not None:
+        check_scale(f"`{spec.name}`", reference, rows, setting.warn)
+    _note_sample(sample, spec, options, setting)
     own = None if reading.unlabelled or spec.labels == "ignored" else labels
     return GivenRows(rows, own, f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0]), sample.seen)
+
+
+def _note_sample(sample: RowSample, spec: Input, options: Any, setting: Setting) -> None:
+    if sample.seen > sample.limit:
+        how = " (`rows`)" if hasattr(options, "rows") else ""
+        setting.note(f"{sample.limit:,} of {sample.seen:,} rows of `{spec.name}` are used{how}")
 
 
 def _most(spec: Input, options: Any) -> int:
     """Return how many rows of an input are used at most: as the option `rows` has it, or the declaration."""
     most: int | None = getattr(options, "rows", spec.most)
     return sys.maxsize if most is None or spec.most is None else most
-
-
-def _check_together(method: Method, inputs: Inputs, reading: Reading, setting: Setting) -> None:
-    """Hold rows against the first model: their width, where it is known, and their scale."""
-    models = [one for one in inputs.values() if isinstance(one, GivenModel)]
-    if not models:
-        return
-    for one in inputs.values():
-        if isinstance(one, GivenRows):
-            check_width(reading, one.name, models[0].model, one.rows, setting.warn)
-            check_scale(one.name, models[0].model, one.rows, setting.warn)
 
 
 def check_width(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from svmfast.evaluation.compare import Comparison
     from svmfast.methods.approximate.report import ApproximationReport
     from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport
-    from svmfast.methods.cascade.join import CascadeReport
     from svmfast.methods.dcpred.fit import DcpredReport, DcpredSettings
     from svmfast.methods.train.training import TrainOptions
     from svmfast.models.base import Model
@@ -127,7 +126,7 @@ def _original(model: Model, exact: Model | str | os.PathLike[str], memory: int) 
         loaded, is_source = exact, lambda source: source == identity_of(exact)
     given = check_exact(model, loaded)
     # An assumed error is not of one pair of models alone; a proof is.
-    if getattr(own, "proven", False) and given is not getattr(own, "embedded_exact", None):
+    if getattr(own, "is_rigorous", False) and given is not getattr(own, "embedded_exact", None):
         check_source(own, getattr(own, "provenance", {}).get("source"), is_source)
     return given
 
@@ -195,85 +194,6 @@ def approximate(
     if report.refusal is not None and not force:
         raise DoesNotPayError(f"{report.refusal}; force=True returns it")
     return made, report
-
-
-def cascade(
-    fast: Model | str | os.PathLike[str],
-    exact: Model | str | os.PathLike[str],
-    data: Any,
-    labels: ArrayLike | None = None,
-    *,
-    max_diff: float = 0.005,
-    confidence: float = 0.95,
-    per_class: bool = False,
-    seed: int = 0,
-    threads: int | None = None,
-    memory: int = MEMORY,
-) -> tuple[CascadeModel, CascadeReport]:
-    """Join a fast model and the exact one, with a statistical guarantee of how many labels differ.
-
-    Parameters
-    ----------
-    fast : Model or path
-        Of any kind.
-    exact : KernelExpansion or path
-    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
-        Rows like those to be predicted, on which neither model was trained, and no copies of each other.
-    labels : (n,) array_like, optional
-        True labels, for the recall of each class; a Dataset has its own.
-    max_diff : float
-        The largest share of rows with another label than that of `exact`.
-    confidence : float
-        The probability with which that holds.
-    per_class : bool
-        It holds among the rows of every class (by the labels of `exact`), of all classes together.
-    seed : int
-        A fifth of the rows, drawn at random, decides whether joining is cheaper; the rest chooses the error.
-    threads : int, optional
-        Default: the cores this process may use. The result is the same for every number.
-    memory : int
-        Most bytes that a model may take.
-
-    Returns
-    -------
-    CascadeModel, CascadeReport
-        ``predict(model, data)`` answers with both; ``report.cheaper`` tells whether that costs less than the
-        exact model alone, as the rows that decide have it. (Of models thrown away for another reason, such as
-        a cost that was measured on the rows that chose the error, the guarantee does not speak.)
-
-    Raises
-    ------
-    UnsupportedError
-        Regression, or models that do not answer the same question.
-    OptionError
-        `max_diff` or `confidence` not between 0 and 1, rows that are copies of each other, or too few to show
-        as much.
-    """
-    from svmfast.formats.detect import open_model
-    from svmfast.methods.cascade.join import join
-    from svmfast.models.certified import check_same_labels
-
-    quick, source = _model(fast, memory), None
-    if isinstance(exact, str | os.PathLike):
-        opened = open_model(exact, memory=memory)
-        exact, source = opened.model, opened.identity
-    else:
-        exact = _model(exact, memory)
-    data = _dataset(data)
-    if labels is None:
-        labels = getattr(data, "labels", None)
-    return join(
-        quick,
-        check_same_labels(quick, exact),
-        _rows(data),
-        max_diff=max_diff,
-        confidence=confidence,
-        per_class=per_class,
-        targets=None if labels is None else _labels(data, labels),
-        source=source,
-        seed=seed,
-        threads=thread_count(threads),
-    )
 
 
 def compare(

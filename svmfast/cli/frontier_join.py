@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from svmfast.cli.cascade import MOST_ROWS
-from svmfast.cli.units import Share
 from svmfast.display import shell_line
+from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
+from svmfast.values import Share
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -63,10 +63,9 @@ class Joiner:
             fast,
             self._exact,
             self._rows,
-            max_diff=Share().convert(self._limit, None, None),  # what the command line makes of it
+            CascadeOptions(max_diff=Share().of_text(self._limit), seed=self._seed),  # as the command reads it
             labels=self._labels,
             source=self._source,
-            seed=self._seed,
             threads=self._threads,
         )
         return model if report.cheaper and report.error else None

@@ -41,11 +41,6 @@ OTHERS: dict[str, tuple[str, str, str]] = {
         "svmfast.cli.approximate:command",
         "Replace support vectors by a truncated expansion.",
     ),
-    "cascade": (
-        "convert",
-        "svmfast.cli.cascade:command",
-        "Join a fast and an exact model under a guarantee.",
-    ),
     "predict": ("use", "svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
     "compare": ("use", "svmfast.cli.compare:command", "Compare models with the exact one on equal rows."),
     "bound-check": (

@@ -153,7 +153,11 @@ def _run(
             {name: given[name] for name in names.options},
             reading={name: given[name] for name in names.reading},
             threads=jobs,
-            listener=Listener(progress, lambda text: remark(with_flags(text), quiet), warning),
+            listener=Listener(
+                progress,
+                lambda text: remark(with_flags(text), quiet),
+                lambda text: warning(with_flags(text)),
+            ),
             stored_size=size_of,
             writes=output is not None,
         )

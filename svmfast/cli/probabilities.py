@@ -38,18 +38,3 @@ def warn_of_labels(exact: str, model: Model, fitted: str) -> None:
             f"the probabilities of {exact} will be dropped: --fit labels gives values that LIBSVM's pairwise "
             "probabilities are not defined for; --fit values or --fit pairs keeps them"
         )
-
-
-def warn_of_cascade(fast: str, exact: str, fast_model: Model, exact_model: Model) -> None:
-    """Warn that a cascade of the two will have no probabilities, though the exact model has."""
-    from svmfast.models.answer import missing_probability
-    from svmfast.models.expansion import KernelExpansion
-
-    assert isinstance(exact_model, KernelExpansion)
-    if not exact_model.head.has_probability:
-        return
-    missing = missing_probability(fast_model, exact_model)
-    if missing is not None:
-        warning(
-            f"predict -b 1 will refuse the result, though {exact} has probabilities: {fast}: {missing.what}"
-        )

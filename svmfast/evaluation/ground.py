@@ -257,7 +257,7 @@ class Ground:
     def _certificate(self, entrant: Entrant) -> dict[str, Any]:
         """Return the certificate's figures; it says nothing of another exact model than its own."""
         model = entrant.model
-        if not bounds_its_error(model) or not model.proven or not self._is_source(entrant):
+        if not bounds_its_error(model) or not model.is_rigorous or not self._is_source(entrant):
             return {}
         assert self._reference is not None
         decisions, bounds = model.certified_values(self._rows, threads=self._threads)

@@ -86,7 +86,7 @@ def require(
             "no validity bound is known of a model that was calibrated, shortened to fit a size or edited",
             "ask for the certificate",
         )
-    if certify and bounds_its_error(model) and not model.proven:
+    if certify and bounds_its_error(model) and not model.is_rigorous:
         raise UnsupportedError(
             "the model's errors are assumed, not proven: it has no certificate",
             "predict without asking for one",
@@ -191,7 +191,7 @@ def answer(
     # As one value a class here and one a pair there: the exact model can give its label only.
     other_values = exact is not None and not exact.head.same_functions(head)
     if certify and bounds_its_error(model):
-        proven = model.proven
+        proven = model.is_rigorous
         decisions, bounds = model.certified_values(rows, threads=threads)
         # A regression's error bar is worth printing even when nobody says how large it may be.
         if not (head.is_regression and tolerance is None):

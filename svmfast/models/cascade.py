@@ -49,8 +49,8 @@ class CascadeModel:
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     kind: ClassVar[str] = "cascade"
-    has_certificate: ClassVar[bool] = True
-    proven: ClassVar[bool] = False
+    has_error_bound: ClassVar[bool] = True
+    is_rigorous: ClassVar[bool] = False
     schema: ClassVar[Schema] = Schema(
         scalars=(ScalarField("error", "float", since=2),),
         embedded=("fast", "exact"),

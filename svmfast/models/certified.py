@@ -25,11 +25,11 @@ class CertifiedModel(Model, Protocol):
     """A model that knows how far its decision values can lie from the exact model's."""
 
     @property
-    def has_certificate(self) -> bool:
+    def has_error_bound(self) -> bool:
         """Whether bounds were computed when the model was made."""
 
     @property
-    def proven(self) -> bool:
+    def is_rigorous(self) -> bool:
         """Whether the bounds are proven, not assumed."""
 
     @property
@@ -42,12 +42,12 @@ class CertifiedModel(Model, Protocol):
 
 def bounds_its_error(model: Model) -> TypeGuard[CertifiedModel]:
     """Tell whether `model` knows, or assumes, how far its values can lie from the exact model's."""
-    return isinstance(model, CertifiedModel) and model.has_certificate
+    return isinstance(model, CertifiedModel) and model.has_error_bound
 
 
 def certifies(model: Model) -> TypeGuard[CertifiedModel]:
     """Tell whether `model` carries a certificate: bounds that are proven."""
-    return bounds_its_error(model) and model.proven
+    return bounds_its_error(model) and model.is_rigorous
 
 
 def certified_rows(
@@ -247,7 +247,7 @@ def check_exact(model: Model, exact: Model) -> KernelExpansion:
 
     For an assumed error (a cascade) as :func:`check_same_labels`: its two models may be of other makes.
     """
-    if bounds_its_error(model) and not model.proven:
+    if bounds_its_error(model) and not model.is_rigorous:
         return check_same_labels(model, exact)
     a, b = model.head, exact.head
     same_labels = (a.labels is None and b.labels is None) or np.array_equal(

@@ -86,7 +86,7 @@ class PolynomialModel:
     embedded_exact: KernelExpansion | None = None
 
     kind: ClassVar[str] = "polynomial"
-    proven: ClassVar[bool] = True
+    is_rigorous: ClassVar[bool] = True
     schema: ClassVar[Schema] = Schema(
         scalars=(
             *HEAD_SCALARS,
@@ -165,7 +165,7 @@ class PolynomialModel:
         )
 
     @property
-    def has_certificate(self) -> bool:
+    def has_error_bound(self) -> bool:
         """Whether the model can bound its own error."""
         return self.bound_degrees is not None
 

@@ -99,7 +99,7 @@ def measure(
     rows, head = judge.rows, made.head
     n = len(rows)
     certified = None
-    if made.has_certificate:
+    if made.has_error_bound:
         values, bounds = made.certified_values(rows, threads=threads)
         tolerance = judge.tolerance if head.is_regression else None
         flags = certified_rows(head, values, bounds, tolerance=tolerance)
@@ -209,7 +209,7 @@ def alternatives(made: PolynomialModel, source: str) -> str:
         ways.insert(0, "more --cells" if made.n_cells > 1 else "--cells auto with --data")
     found = f"try {', '.join(ways[:-1])} or {ways[-1]}"
     if not made.head.is_regression:
-        joined = ["--embed-exact"] if made.has_certificate and made.embedded_exact is None else []
+        joined = ["--embed-exact"] if made.has_error_bound and made.embedded_exact is None else []
         joined.append("svmfast cascade")
         found += f", or leave rows in doubt to the exact model with {' or '.join(joined)}"
     if source == OF_VECTORS:

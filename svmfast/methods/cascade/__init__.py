@@ -1,1 +1,42 @@
 """A fast and an exact model in one file, under a statistical guarantee."""
+
+from __future__ import annotations
+
+from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
+from svmfast.methods.method import Input, Method, Style
+
+METHOD = Method(
+    name="cascade",
+    summary="Join a fast and an exact model under a guarantee.",
+    description="""
+        Join `fast`, a model of any kind, and `exact`, the LIBSVM model it stands for, in one file.
+
+        predict then answers a row with `fast` where that is far enough from every boundary, and with `exact`
+        elsewhere. How far is chosen on `data`, so that `max_diff` holds with `confidence`: a statistical
+        guarantee for rows like these at any gamma, where a certificate (approximate) is a proof for each row.
+
+        A fifth of the rows, drawn at random, decides whether the two together cost less than `exact` alone;
+        the rest chooses how far, so that the guarantee holds for the files that are written. Copies of rows
+        are refused.
+
+        Exit status 1: the rows that decide show that `exact` alone costs no more, and nothing was written.
+        """,
+    group="convert",
+    inputs=(
+        Input(name="fast", content="model", help="A model of any kind."),
+        Input(name="exact", content="exact model", help="The LIBSVM model that it stands for."),
+        Input(
+            name="data",
+            content="rows",
+            flag="--data",
+            many=True,
+            labels="used",
+            most=MOST_ROWS,
+            help="Rows like those to be predicted, on which neither model was trained; labels only serve the "
+            "recall of each class.",
+        ),
+    ),
+    options=CascadeOptions,
+    run="svmfast.methods.cascade.run:run",
+    style=Style("#56B4E9", "v"),
+)

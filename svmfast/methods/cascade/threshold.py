@@ -1,4 +1,4 @@
-"""The error of a cascade, and whether to join at all: from rows on which both models were asked.
+"""The error of a cascade, and whether to join at all: from rows on which both models were evaluated.
 
 The rows are divided at random. Some decide whether the two models together cost less than the exact one; the
 others choose the error. Were both done on the same rows, a file would be written exactly where the error came
@@ -26,14 +26,14 @@ DECIDING_SHARE = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What is known of n rows on which both models were asked.
+class Evaluated:
+    """What is known of n rows on which both models were evaluated.
 
     Attributes
     ----------
     head : Head
         The fast model's.
-    sure : (n,) float64
+    margin : (n,) float64
         How wrong the fast model's values must be at least for another label.
     differing : (n,) bool
         Whether the fast model gives another label than the exact one.
@@ -47,7 +47,7 @@ class Asked:
     """
 
     head: Head
-    sure: FloatArray
+    margin: FloatArray
     differing: BoolArray
     group: IntArray
     part: IntArray
@@ -85,7 +85,7 @@ def least_rows(max_diff: float, confidence: float) -> int:
 
 
 def choose(
-    asked: Asked,
+    found: Evaluated,
     max_diff: float,
     confidence: float,
     *,
@@ -101,7 +101,7 @@ def choose(
 
     Parameters
     ----------
-    asked : Asked
+    found : Evaluated
         Every part has at least :func:`least_rows` different rows.
     max_diff, confidence : float
     seed : int
@@ -109,73 +109,75 @@ def choose(
     operations_fast, operations_exact : float
         Multiply-adds of a row for either model; None where the fast one does not count them.
     """
-    deciding = _deciding(asked, least_rows(max_diff, confidence), seed)
+    deciding = _deciding(found, least_rows(max_diff, confidence), seed)
     counted: list[tuple[BoolArray, int]] = []
     rates: list[float] = []
     error = 0.0
-    for number in range(asked.parts):
-        own = np.flatnonzero(~deciding & (asked.part == number))
-        _, first = np.unique(asked.group[own], return_index=True)
+    for number in range(found.parts):
+        own = np.flatnonzero(~deciding & (found.part == number))
+        _, first = np.unique(found.group[own], return_index=True)
         for members in (own, own[first]):
             allowed = largest_count(len(members), max_diff, confidence)
             inside = np.zeros(len(deciding), dtype=np.bool_)
             inside[members] = True
-            counted.append((inside[asked.differing], allowed))
-            error = max(error, smallest_error(asked.sure[inside & asked.differing], allowed))
+            counted.append((inside[found.differing], allowed))
+            error = max(error, smallest_error(found.margin[inside & found.differing], allowed))
         rates.append(counted[-2][1] / len(own))
-    error = _beyond_rounding(asked, error, counted)
+    error = _beyond_rounding(found, error, counted)
     limits = []
     for number, (inside, allowed) in enumerate(counted[::2]):
-        n = int(np.count_nonzero(~deciding & (asked.part == number)))
+        n = int(np.count_nonzero(~deciding & (found.part == number)))
         # Where nothing had to be left to the exact model the count itself is the evidence; of several parts
         # only the allowed counts hold for all at once.
-        seen = int(np.count_nonzero(inside)) if error == 0 and asked.parts == 1 else allowed
+        seen = int(np.count_nonzero(inside)) if error == 0 and found.parts == 1 else allowed
         limits.append(upper_limit(min(seen, allowed), n, confidence))
-    cheaper = _cheaper(asked, deciding, rates, operations_fast, operations_exact)
+    cheaper = _cheaper(found, deciding, rates, operations_fast, operations_exact)
     return Chosen(error, deciding, cheaper, tuple(limits))
 
 
-def smallest_error(sure: FloatArray, allowed: int) -> float:
+def smallest_error(margins: FloatArray, allowed: int) -> float:
     """Return the error with which at most `allowed` of the differing rows stay the fast model's."""
-    if len(sure) <= allowed:
+    if len(margins) <= allowed:
         return 0.0
-    return float(np.partition(sure, -1 - allowed)[-1 - allowed])
+    return float(np.partition(margins, -1 - allowed)[-1 - allowed])
 
 
-def _deciding(asked: Asked, least: int, seed: int) -> BoolArray:
+def _deciding(found: Evaluated, least: int, seed: int) -> BoolArray:
     """Draw the deciding rows of every part, and leave at least `least` different ones to choose the error."""
-    deciding = np.zeros(len(asked.sure), dtype=np.bool_)
+    deciding = np.zeros(len(found.margin), dtype=np.bool_)
     order = np.random.default_rng([seed, 17]).permutation(len(deciding))
-    for number in range(asked.parts):
-        own = order[asked.part[order] == number]
-        different = len(np.unique(asked.group[own]))
+    for number in range(found.parts):
+        own = order[found.part[order] == number]
+        different = len(np.unique(found.group[own]))
         deciding[own[: min(len(own) // DECIDING_SHARE, different - least)]] = True
     return deciding
 
 
-def _cheaper(asked: Asked, deciding: BoolArray, rates: list[float], fast: float | None, exact: float) -> bool:
+def _cheaper(
+    found: Evaluated, deciding: BoolArray, rates: list[float], fast: float | None, exact: float
+) -> bool:
     """Decide, from the deciding rows alone, whether the two models together cost less than the exact one."""
     n = int(np.count_nonzero(deciding))
     error = 0.0
     for number, rate in enumerate(rates):
-        own = deciding & (asked.part == number)
+        own = deciding & (found.part == number)
         allowed = int(rate * np.count_nonzero(own))
-        error = max(error, smallest_error(asked.sure[own & asked.differing], allowed))
-    answered = int(np.count_nonzero(asked.sure[deciding] > error)) / n if n else 1.0
+        error = max(error, smallest_error(found.margin[own & found.differing], allowed))
+    answered = int(np.count_nonzero(found.margin[deciding] > error)) / n if n else 1.0
     return answered > 0 if fast is None else fast + (1 - answered) * exact < exact
 
 
-def _beyond_rounding(asked: Asked, error: float, counted: list[tuple[BoolArray, int]]) -> float:
+def _beyond_rounding(found: Evaluated, error: float, counted: list[tuple[BoolArray, int]]) -> float:
     """Return an error at least so large that certified_rows, too, leaves as many rows as are allowed.
 
     With one value a class it decides on sums of rounded numbers, elsewhere on the numbers that were compared.
     """
-    values = asked.values
+    values = found.values
     if values is None or not error or not len(values) or not math.isfinite(error):
         return error
     step = float(np.spacing(np.abs(values).max()))
     while True:
-        certified = certified_rows(asked.head, values, np.full(values.shape, error))
+        certified = certified_rows(found.head, values, np.full(values.shape, error))
         if all(np.count_nonzero(certified & inside) <= allowed for inside, allowed in counted):
             return error
         error, step = error + step, 2 * step

@@ -1,0 +1,51 @@
+"""cascade on what the front end has read."""
+
+from __future__ import annotations
+
+from svmfast.errors import OptionError
+from svmfast.methods.cascade.join import join
+from svmfast.methods.cascade.options import CascadeOptions
+from svmfast.methods.method import GivenModel, Inputs, Outcome, Setting
+from svmfast.models.answer import missing_probability
+from svmfast.models.expansion import KernelExpansion
+
+
+def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
+    """Join `fast` and `exact`; there is no model where the exact one alone costs no more."""
+    fast, exact, data = inputs.model("fast"), inputs.model("exact"), inputs.rows("data")
+    assert isinstance(exact.model, KernelExpansion), "the declaration says so"
+    if fast.identity == exact.identity:
+        raise OptionError("`fast` is `exact` itself: there is nothing to be gained")
+    _warn_of_probabilities(fast, exact, exact.model, setting)
+    model, report = join(
+        fast.model,
+        exact.model,
+        data.rows,
+        options,
+        targets=data.labels,
+        source=exact.identity,
+        threads=setting.threads,
+        progress=setting.progress,
+    )
+    if not report.cheaper:
+        refusal = f"the exact model alone costs no more, by {report.deciding}"
+        return Outcome(None, report, refusal)
+    if report.operations is not None and report.operations >= report.operations_exact:
+        setting.warn(
+            f"with the error that the guarantee needs the two together cost {report.operations:,.0f} "
+            f"multiply-adds a row, the exact model alone {report.operations_exact:,.0f}; by "
+            f"{report.deciding} they cost less"
+        )
+    return Outcome(model, report)
+
+
+def _warn_of_probabilities(
+    fast: GivenModel, exact: GivenModel, exact_model: KernelExpansion, setting: Setting
+) -> None:
+    """Warn that the result will have no probabilities, though the exact model has."""
+    if exact_model.head.has_probability:
+        missing = missing_probability(fast.model, exact_model)
+        if missing is not None:
+            setting.warn(
+                f"the result will have no probabilities, though {exact.name} has: {fast.name}: {missing.what}"
+            )
