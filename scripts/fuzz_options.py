@@ -43,7 +43,7 @@ from option_sets import Files, Maker, OptionSet, commands  # noqa: E402
 from program import PROGRAM  # noqa: E402
 
 from svmfast.cli.files import Output  # noqa: E402
-from svmfast.errors import SvmfastError  # noqa: E402
+from svmfast.errors import MemoryLimitError, SvmfastError  # noqa: E402
 
 MOST_SECONDS, MOST_BY_THE_CLOCK = 60, 600
 ADDRESSES = 6 << 30
@@ -172,6 +172,8 @@ def _unreadable(made: OptionSet, path: Path) -> list[str]:
         return [] if path.stat().st_size or made.words[0] == "predict" else [f"{path.name} is empty"]
     try:
         open_model(os.fspath(path))
+    except MemoryLimitError:
+        return []  # a large model, as it was asked for
     except SvmfastError as error:
         return [f"{path.name} cannot be read again: {error}"]
     return []
