@@ -20,7 +20,8 @@ from meaning import FROZEN
 
 from svmfast.cli.files import Input, Output
 from svmfast.cli.main import program
-from svmfast.cli.units import Bytes, Duration, Grid, Multiple, Real, Share, Whole, WholeOrAuto
+from svmfast.cli.units import Typed
+from svmfast.values import Bytes, Duration, Grid, Multiple, Real, Share, Value, Whole, WholeOrAuto
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Counts of work: a great one is no hang, it takes as long as was asked for.
@@ -209,11 +210,12 @@ class _Set:
             return [str(chance.choice([*kind.choices] * 8 + ["other", ""]))]
         if type(kind) is type(click.STRING):
             return [chance.choice(next((WORDS[o] for o in parameter.opts if o in WORDS), ("x", "")))]
-        plausible, edges = self.numbers(kind, parameter)
+        assert isinstance(kind, Typed), f"no values for the type {type(kind).__name__} of {parameter.opts}"
+        plausible, edges = self.numbers(kind.value, parameter)
         return [chance.choice(plausible if chance.random() < 0.85 else [*edges, *BAD_NUMBERS])]
 
-    def numbers(self, kind: click.ParamType, parameter: click.Parameter) -> tuple[list[str], list[str]]:
-        """Return plausible values of a numeric type, and those at the ends of its range."""
+    def numbers(self, kind: Value, parameter: click.Parameter) -> tuple[list[str], list[str]]:
+        """Return plausible values of a kind of number, and those at the ends of its range."""
         if isinstance(kind, Whole):
             likely = [n for n in (0, 1, 2, 3, 4, 5, 8, 12, 40) if kind.least <= n <= kind.most]
             ends = [
@@ -283,7 +285,7 @@ class _Set:
                 "1e150,1e-150",
                 "1,1,1,1",
             ]
-        raise TypeError(f"no values for the type {type(kind).__name__} of {parameter.opts}; add them here")
+        raise TypeError(f"no values for the kind {type(kind).__name__} of {parameter.opts}; add them here")
 
     def input(self, kind: Input) -> str:
         """Return the path of a file to read; most fit the others of the set."""
