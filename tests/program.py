@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
@@ -11,6 +12,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
@@ -72,6 +75,12 @@ def data(name: str) -> Path:
 
 def model(name: str) -> Path:
     return FIXTURES / "models" / f"{name}.model"
+
+
+def cli_runner() -> CliRunner:
+    """Return click's runner with stderr apart from stdout, which older versions have to be asked for."""
+    apart = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+    return CliRunner(**apart)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from program import cli_runner
 
 from svmfast.cli.approximate import default_output
 from svmfast.cli.main import program
@@ -217,7 +217,7 @@ def test_default_output(given: str, expected: str) -> None:
 def test_command_writes_beside_the_model_and_reports(tmp_path: Path) -> None:
     source = tmp_path / "m.txt"
     source.write_bytes((FIXTURES / "models" / "breast_c_rbf.model").read_bytes())
-    ran = CliRunner().invoke(program, ["approximate", str(source), "--json", "-j", "1"])
+    ran = cli_runner().invoke(program, ["approximate", str(source), "--json", "-j", "1"])
     assert ran.exit_code == 0, ran.output
     output = tmp_path / "m.approx.txt"
     loaded = open_model(output)
@@ -232,7 +232,7 @@ def test_command_writes_beside_the_model_and_reports(tmp_path: Path) -> None:
 
 def test_command_to_standard_output() -> None:
     path = str(FIXTURES / "models" / "iris_c_linear.model")
-    ran = CliRunner().invoke(program, ["approximate", path, "-o", "-", "-q"])
+    ran = cli_runner().invoke(program, ["approximate", path, "-o", "-", "-q"])
     assert ran.exit_code == 0
     assert load_model(ran.stdout_bytes).kind == "polynomial"
     assert ran.stderr == ""
@@ -251,21 +251,20 @@ def test_command_to_standard_output() -> None:
 )
 def test_command_refuses(arguments: list[str], message: str) -> None:
     with pytest.raises(SvmfastError, match=message):
-        CliRunner().invoke(program, ["approximate", *arguments], catch_exceptions=False)
+        cli_runner().invoke(program, ["approximate", *arguments], catch_exceptions=False)
 
 
 def test_command_refuses_what_is_converted_already(tmp_path: Path) -> None:
     output = tmp_path / "once"
-    CliRunner().invoke(
+    cli_runner().invoke(
         program, ["approximate", str(FIXTURES / "models" / "iris_c_linear.model"), "-o", str(output), "-q"]
     )
     with pytest.raises(UnsupportedError, match="is a polynomial model already; give the LIBSVM model"):
-        CliRunner().invoke(program, ["approximate", str(output)], catch_exceptions=False)
+        cli_runner().invoke(program, ["approximate", str(output)], catch_exceptions=False)
 
 
-@pytest.mark.parametrize(("gamma", "coefficient"), [(1e300, 1.0), (0.5, 1e308)])
-def test_numbers_out_of_range_are_refused(gamma: float, coefficient: float) -> None:
-    model = KernelExpansion(
+def two_vectors(gamma: float, coefficient: float) -> KernelExpansion:
+    return KernelExpansion(
         Head("c_svc", labels=np.array([1, -1])),
         Kernel("rbf", gamma=gamma),
         Rows.from_dense([[1.0, 0.5], [0.25, 1.0]]),
@@ -273,8 +272,18 @@ def test_numbers_out_of_range_are_refused(gamma: float, coefficient: float) -> N
         np.zeros(1),
         np.array([1, 1]),
     )
+
+
+def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="coefficients exceed the range of floating point"):
-        approximate(model)
+        approximate(two_vectors(0.5, 1e308))
+
+
+def test_an_absurd_width_gives_finite_values_and_claims_nothing() -> None:
+    fast, _ = approximate(two_vectors(1e300, 1.0), certificate="full")
+    values = fast.decision_values(Rows.from_dense([[1.0, 0.5], [0.3, 0.3], [0.0, 0.0], [1e200, 0.0]]))
+    assert np.isfinite(values).all()
+    assert not fast.has_certificate
 
 
 def test_a_centre_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:

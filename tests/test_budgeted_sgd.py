@@ -55,9 +55,10 @@ def test_steps_agree_with_the_twin(maintenance, budget):
         twin.step(x[i], y[i])
     found = machine.statistics()
     assert (found.steps, found.violations, found.support_vectors) == (300, twin.violations, len(twin.alpha))
-    # Projection solves ill-conditioned systems; everything else is a few hundred rounded steps.
+    # Projection solves ill-conditioned systems; NumPy 1.24 solves the twin's to 2e-4 of
+    # the scale. Everything else is a few hundred rounded steps.
     scale = np.abs(twin.alpha).sum()
-    tolerance = 1e-4 if maintenance == "project" else 1e-7
+    tolerance = 1e-3 if maintenance == "project" else 1e-7
     np.testing.assert_allclose(decisions(machine, x), twin.decisions(x), atol=tolerance * scale)
     if maintenance != "project":
         np.testing.assert_allclose(found.degradation, twin.degradation, rtol=1e-5)

@@ -11,8 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from program import PATIENCE, PROGRAM, data, started, svmfast
+from program import PATIENCE, PROGRAM, cli_runner, data, started, svmfast
 
 from svmfast.cli.budget_checkpoint import _other
 from svmfast.cli.main import program
@@ -111,7 +110,7 @@ def test_cross_validation_prints_svm_trains_lines(tmp_path):
 def test_every_way_to_keep_the_budget_works(merge, tmp_path):
     model = tmp_path / "m"
     arguments = ["-c", "10", "-g", "0.05", "-B", "15", "--merge", merge, str(BREAST), str(model)]
-    done = CliRunner(catch_exceptions=False).invoke(program, ["budget-train", *arguments])
+    done = cli_runner().invoke(program, ["budget-train", *arguments], catch_exceptions=False)
     assert re.search(rf"^{merge} +[1-9][0-9,]* times", done.stderr, re.M)
     assert accuracy(model) > 0.93
 
@@ -120,7 +119,7 @@ def test_options_reach_the_model(tmp_path):
     def trained(*extra, gamma="0.05", rows=BREAST):
         model = tmp_path / "m"
         arguments = ["-g", gamma, "-B", "15", "-q", *extra, str(rows), str(model)]
-        CliRunner(catch_exceptions=False).invoke(program, ["budget-train", *arguments])
+        cli_runner().invoke(program, ["budget-train", *arguments], catch_exceptions=False)
         return model.read_bytes()
 
     plain = trained()

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from program import ROOT, data, model, svmfast
+from program import ROOT, cli_runner, data, model, svmfast
 from test_compress import exact, rows
 
 from svmfast.cli.main import program
@@ -23,7 +22,7 @@ from svmfast.models.cascade import CascadeModel
 
 
 def run(*args: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(program, ["compress", *map(str, args)], standalone_mode=False)
+    result = cli_runner().invoke(program, ["compress", *map(str, args)], standalone_mode=False)
     if result.exception is not None:
         raise result.exception
     return result.return_value, result.stdout, result.stderr

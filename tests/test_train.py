@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from golden import ROOT, manifest
 from libsvm import svmutil
-from program import PATIENCE
+from program import PATIENCE, cli_runner
 
 from svmfast.cli import main
 from svmfast.errors import OptionError, TrainingRowError
@@ -56,7 +56,7 @@ def program(
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner(catch_exceptions=False).invoke(main.program, ["train", *map(str, arguments)])
+    return cli_runner().invoke(main.program, ["train", *map(str, arguments)], catch_exceptions=False)
 
 
 def by_libsvm(data: Path, options: str, model: Path) -> bytes:
