@@ -63,13 +63,19 @@ class Case:
 
 A9A = ("a9a_g0.1.model", "a9a", "a9a.t")
 IJCNN1 = ("ijcnn1_c32_g2.model", "ijcnn1", "ijcnn1.t")
+LETTER = ("letter_c16_g2.model", "letter.scale", "letter.scale.t")
 CASES = [
-    Case("letter_c16_g2.model", "letter.scale", "letter.scale.t", "dcpred TRAIN OUT --from EXACT --cost 12x"),
-    Case(*IJCNN1, "dcpred TRAIN OUT --from EXACT --cost 20x"),
+    Case(
+        "letter_c16_g2.model",
+        "letter.scale",
+        "letter.scale.t",
+        "dcpred TRAIN -o OUT --from EXACT --max-operations 12x",
+    ),
+    Case(*IJCNN1, "dcpred TRAIN -o OUT --from EXACT --max-operations 20x"),
     Case(*IJCNN1, "compress EXACT --sv 125 --data TRAIN -o OUT", per_class=(0.005,)),
-    Case(*A9A, "dcpred TRAIN OUT --from EXACT --cost 12x"),
+    Case(*A9A, "dcpred TRAIN -o OUT --from EXACT --max-operations 12x"),
     Case(*A9A, "compress EXACT --ratio 2% --data TRAIN -o OUT", per_class=(0.005,)),
-    Case("usps_c10.model", "usps", "usps.t", "dcpred TRAIN OUT --from EXACT --cost 14x"),
+    Case("usps_c10.model", "usps", "usps.t", "dcpred TRAIN -o OUT --from EXACT --max-operations 14x"),
     # Fast models so coarse that joining them is hardly faster, or not at all.
     Case(*IJCNN1, "compress EXACT --sv 140 --data TRAIN --select-only --start random -o OUT", FEW),
     Case(*IJCNN1, "compress EXACT --sv 500 --select-only --start kmeans -o OUT", FEW),

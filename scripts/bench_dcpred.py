@@ -34,7 +34,9 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import Dataset, read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.dcpred.fit import PAIRS_ITERATIONS, DcpredSettings, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.dcpred.convert import fit_exact
+from svmfast.methods.dcpred.fit import fit_ridge, fit_svc
+from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.meka.baselines import BASELINES
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
@@ -71,9 +73,8 @@ def costs(model: Any, test: Dataset) -> dict[str, float]:
     return out
 
 
-def settings(case: Case, **changes: Any) -> DcpredSettings:
-    usual: dict[str, Any] = {"clusters": 1, "iterations": PAIRS_ITERATIONS} if case.fit == "pairs" else {}
-    return DcpredSettings((case.gamma,), (case.C,), **{**usual, **case.shape, **changes})
+def options_of(case: Case, **changes: Any) -> DcpredOptions:
+    return DcpredOptions(gamma=(case.gamma,), C=(case.C,), fit=case.fit, **{**case.shape, **changes})
 
 
 def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dict[str, Any]]:
@@ -112,7 +113,7 @@ def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
             continue
         data, test = read(folder, case.train), read(folder, case.test)
         begin = time.perf_counter()
-        model, report = fit_svc(data.rows, data.labels, settings(case), fit=case.fit, threads=THREADS)
+        model, report = fit_svc(data.rows, data.labels, options_of(case), threads=THREADS)
         seconds = time.perf_counter() - begin
         ours = {
             "accuracy": accuracy(model, test),
@@ -167,19 +168,19 @@ def cost_part(folder: Path, only: list[str]) -> dict[str, Any]:
             continue
         data, test = read(folder, case.train), read(folder, case.test)
         begin = time.perf_counter()
-        model, _ = fit_svc(data.rows, data.labels, settings(case), fit=case.fit, threads=THREADS)
+        model, _ = fit_svc(data.rows, data.labels, options_of(case), threads=THREADS)
         seconds = time.perf_counter() - begin
         out[name] = {"accuracy": accuracy(model, test), "seconds": seconds, **costs(model, test)}
         print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
     return out
 
 
-#: What --cost is asked for: the paper's cost, or of ijcnn1 that of the table's line.
+#: What --max-operations is asked for: the paper's cost, or of ijcnn1 that of the table's line.
 ASKED = {"letter": 12.8, "usps": 14.4, "a9a": 12.5, "ijcnn1": 33.0}
 
 
 def chosen_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """--cost: clusters, landmarks and pseudo landmarks as the program chooses them, by training rows."""
+    """--max-operations: clusters, landmarks and pseudo landmarks as it chooses them, by training rows."""
     out = {}
     for name, asked in ASKED.items():
         if only and name not in only:
@@ -187,8 +188,8 @@ def chosen_part(folder: Path, only: list[str]) -> dict[str, Any]:
         case = CASES[name]
         data, test = read(folder, case.train), read(folder, case.test)
         begin = time.perf_counter()
-        wish = settings(replace(case, shape={}), cost=asked)
-        model, report = fit_svc(data.rows, data.labels, wish, fit=case.fit, threads=THREADS)
+        limited = options_of(replace(case, shape={}), max_operations=asked)
+        model, report = fit_svc(data.rows, data.labels, limited, threads=THREADS)
         seconds = time.perf_counter() - begin
         out[name] = {
             "asked": asked, "accuracy": accuracy(model, test), "seconds": seconds,
@@ -226,7 +227,7 @@ def curves_part(folder: Path, only: list[str]) -> dict[str, Any]:
         for variant, changes in VARIANTS.items():
             for landmarks in sizes:
                 wish = {"kmeans": "weighted", "iterations": iterations, **changes}
-                chosen = settings(case, clusters=clusters, landmarks=landmarks, **{
+                chosen = options_of(case, clusters=clusters, landmarks=landmarks, **{
                     **wish, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0})  # fmt: skip
                 begin = time.perf_counter()
                 model, report = fit_svc(data.rows, data.labels, chosen, threads=THREADS)
@@ -258,8 +259,8 @@ def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
 
         for variant, changes in VARIANTS.items():
             for landmarks in (4, 8, 16, 32):
-                chosen = DcpredSettings(
-                    (gamma,), (strength,), clusters=8, landmarks=landmarks,
+                chosen = DcpredOptions(
+                    gamma=(gamma,), lambda_=(strength,), clusters=8, landmarks=landmarks,
                     **{**changes, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0},
                 )  # fmt: skip
                 model, report = fit_ridge(data.rows, y, chosen, threads=THREADS)
@@ -302,7 +303,7 @@ def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
         for fit in ("values", "labels") if exact.head.n_classes == 2 else ("labels",):
             begin = time.perf_counter()
             made, report = fit_exact(
-                data.rows, exact, DcpredSettings((gamma,), (1e-3,), **shape), fit=fit, threads=THREADS
+                data.rows, exact, DcpredOptions(gamma=(gamma,), fit=fit, **shape), threads=THREADS
             )
             seconds = time.perf_counter() - begin
             n = min(len(test.rows), 30_000)

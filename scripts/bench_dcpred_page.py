@@ -9,7 +9,7 @@ from typing import Any
 LDKL = {"ijcnn1": (98.32, 0.22), "a9a": (84.84, 0.18)}
 
 #: Settings that the program calls something else.
-OPTIONS = {"iterations": "tune"}
+OPTIONS: dict[str, str] = {}
 
 INTRODUCTION = """# dcpred, measured
 
@@ -19,7 +19,7 @@ each leaf's width are then moved by gradient ("tuned"); rows of neighbouring lea
 a leaf knows only its own classes. Costs are the paper's unit, multiples of a linear model's prediction of the
 same rows: *counted* multiply-adds, and *wall* time on all threads, both sides in turn in one run (the linear
 prediction has its rows dense and ready, ours reads them sparse). A line's options are all that
-`svmfast dcpred DATA MODEL --task svc` was given; the rest are its defaults.
+`svmfast dcpred DATA --task svc` was given; the rest are its defaults.
 
 Prediction times are the fastest of 25 calls on both sides, taken in turn. Training times are wall time; the
 load average below tells what else was running then, and stretched them; where it is far above the threads
@@ -67,9 +67,9 @@ def table(results: dict[str, Any]) -> list[str]:
 
 
 def chosen(results: dict[str, Any]) -> list[str]:
-    """What --cost chooses."""
+    """What --max-operations chooses."""
     out = [
-        "## What `--cost` chooses",
+        "## What `--max-operations` chooses",
         "",
         "Clusters, landmarks and pseudo landmarks chosen by the program on rows held out from training; "
         "gamma and C as above, all else by default. The counted cost is on the test rows; on training rows "

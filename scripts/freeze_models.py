@@ -34,23 +34,27 @@ MODELS = [
     (
         "routed_ridge",
         "diabetes",
-        "dcpred data/diabetes.train OUT --task ridge --clusters 3 --landmarks 4 --tune 5",
+        "dcpred data/diabetes.train -o OUT --task ridge"
+        " --clusters 3 --landmarks 4 --iterations 5",
     ),
     (
         "routed_two_levels",
         "iris",
-        "dcpred data/iris.train OUT --task svc -g 0.5 --clusters 6 --levels 2 --landmarks 4 --tune 5",
+        "dcpred data/iris.train -o OUT --task svc -g 0.5"
+        " --clusters 6 --levels 2 --landmarks 4 --iterations 5",
     ),
     (
         "routed_pseudo_poly",
         "iris",
-        "dcpred data/iris.train OUT --from models/iris_c_rbf_prob.model --clusters 3 --landmarks 4 --tune 5"
+        "dcpred data/iris.train -o OUT --from models/iris_c_rbf_prob.model"
+        " --clusters 3 --landmarks 4 --iterations 5"
         " --pseudo poly",
     ),
     (
         "routed_pseudo_triangle",
         "normal",
-        "dcpred data/normal.train OUT --from models/normal_one_rbf.model --clusters 2 --landmarks 4 --tune 5"
+        "dcpred data/normal.train -o OUT --from models/normal_one_rbf.model"
+        " --clusters 2 --landmarks 4 --iterations 5"
         " --pseudo triangle",
     ),
     (

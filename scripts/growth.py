@@ -123,7 +123,7 @@ def steps(case: Case) -> dict[str, Callable[[], Finished]]:
     made = {name: case.folder / name for name in ("approximate", "compress", "dcpred", "linear")}
     exact, block = case.exact, case.block
     few = ("--sv", max(case.size["classes"], case.size["svs"] // 20), "--iterations", 50, "--start", "kmeans")
-    shape = ("--clusters", 8, "--landmarks", 16, "--tune", 20)
+    shape = ("--clusters", 8, "--landmarks", 16, "--iterations", 20)
     return {
         "build: approximate": lambda: case.make(
             "approximate", exact, "-o", made["approximate"], "--no-certificate", "--force"
@@ -134,7 +134,7 @@ def steps(case: Case) -> dict[str, Callable[[], Finished]]:
         "build: compress": lambda: case.make(
             "compress", exact, *few, "--data", block, "--rows", 5000, "-o", made["compress"]
         ),
-        "build: dcpred": lambda: case.make("dcpred", block, made["dcpred"], "--from", exact, *shape),
+        "build: dcpred": lambda: case.make("dcpred", block, "-o", made["dcpred"], "--from", exact, *shape),
         "build: budget-train": lambda: case.make(
             "budget-train", case.rows_file(), case.folder / "budget", "-B", 100, "--passes", 1, "-g", 0.05
         ),

@@ -421,12 +421,15 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
         meet("predict -q rows small", 1000)
     if quick and len(model.vectors) < 1000:
         return  # these import for longer than they work
-    meka, tree = "meka -q --from model --clusters 4 --rank", "dcpred -q --from model --clusters 4 --tune 5"
+    meka, tree = (
+        "meka -q --from model --clusters 4 --rank",
+        "dcpred -q --from model --clusters 4 --iterations 5",
+    )
     meet(f"{meka} 16 rows meka", 2500, "meka")
-    meet(f"{tree} --landmarks 16 rows tree", 2500, "tree")
+    meet(f"{tree} --landmarks 16 rows -o tree", 2500, "tree")
     if wide:  # dense work on 2,000 rows of so many features: refused as it is, done with more memory
         meet(f"{meka} 4 -j 1 --memory 3G rows meka", 3500, "meka")
-        meet(f"{tree} --landmarks 4 -j 1 --memory 12G rows tree", 12500, "tree")
+        meet(f"{tree} --landmarks 4 -j 1 --memory 12G rows -o tree", 12500, "tree")
 
 
 def value_faults(out: str, values: NDArray[np.float64], model: Large) -> list[str]:

@@ -25,7 +25,7 @@ from svmfast.values import Bytes, Duration, Grid, Multiple, Real, Share, Value, 
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Counts of work: a great one is no hang, it takes as long as was asked for.
-WORK = {"--passes", "--iterations", "--repeats", "--tune", "-v"}
+WORK = {"--passes", "--iterations", "--repeats", "-v"}
 #: Flags that say what data is like; chosen by `Files`, so that most data is what they say.
 FLAVOURS = {"dense": "--dense", "zero": "--zero-based", "unlabelled": "--unlabelled"}
 #: Words of options that are plain text to click.

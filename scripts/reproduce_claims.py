@@ -203,7 +203,9 @@ def routed(train: str, test: str, *words: object) -> Callable[[Bench], str]:
 
     def measure(bench: Bench) -> str:
         model = bench.made(f"{train}.dcpred")
-        bench.run("dcpred", bench.find(train), model, "--task", "svc", *words, "-q", "-j", bench.threads)
+        bench.run(
+            "dcpred", bench.find(train), "-o", model, "--task", "svc", *words, "-q", "-j", bench.threads
+        )
         found = json.loads(
             bench.run("compare", model, model, "--data", bench.find(test), "--repeats", 1, "--json")
         )
@@ -275,7 +277,7 @@ CLAIMS = [
           quick=False),
     Claim(DCPRED, "Usps: accuracy at cost", "95.56% at 14.4x", ("usps", "usps.t"),
           routed("usps", "usps.t", "-g", 2**-7, "-c", 10, "--clusters", 1, "--landmarks", 138,
-                 "--fit", "pairs", "--tune", 300), quick=False),
+                 "--fit", "pairs", "--iterations", 300), quick=False),
     Claim(DCPRED, "a9a: accuracy at cost", "83.9% at 12.5x", ("a9a", "a9a.t"),
           routed("a9a", "a9a.t", "-g", 0.02, "-c", 1, "--clusters", 1, "--landmarks", 11), quick=False),
     Claim(DCPRED, "CovType: accuracy at cost", "95.19% at 18.8x", (f"{COVTYPE}.s80", f"{COVTYPE}.s20"),

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from svmfast.api.verbs import bound_check as bound_check
     from svmfast.api.verbs import budget_train as budget_train
     from svmfast.api.verbs import compare as compare
-    from svmfast.api.verbs import dcpred as dcpred
     from svmfast.api.verbs import predict as predict
     from svmfast.api.verbs import train as train
     from svmfast.errors import SvmfastError as SvmfastError
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
     from svmfast.formats.svmlight import write_svmlight as write_svmlight
     from svmfast.methods.budget.options import BudgetTrainOptions as BudgetTrainOptions
-    from svmfast.methods.dcpred.fit import DcpredSettings as DcpredSettings
     from svmfast.methods.train.training import TrainOptions as TrainOptions
     from svmfast.models.answer import Answer as Answer
     from svmfast.rows import Rows as Rows
@@ -52,7 +50,6 @@ _PUBLIC = {
     "BudgetTrainOptions": "svmfast.methods.budget.options",
     "Comparison": "svmfast.evaluation.compare",
     "Dataset": "svmfast.formats.svmlight",
-    "DcpredSettings": "svmfast.methods.dcpred.fit",
     "Result": "svmfast.api.result",
     "Rows": "svmfast.rows",
     "SvmfastError": "svmfast.errors",
@@ -62,7 +59,6 @@ _PUBLIC = {
     "bound_check": "svmfast.api.verbs",
     "budget_train": "svmfast.api.verbs",
     "compare": "svmfast.api.verbs",
-    "dcpred": "svmfast.api.verbs",
     "load_model": "svmfast.formats.detect",
     "predict": "svmfast.api.verbs",
     "read_svmlight": "svmfast.formats.svmlight",

@@ -260,6 +260,9 @@ class Multiple(Value):
         number = _float(value)
         return number if number is not None and number > 0 else None
 
+    def text(self, value: Any) -> str:
+        return f"{repr(value).removesuffix('.0')}x"
+
 
 class Bytes(Value):
     """``32k``, ``2M``, ``500MiB``, ``1G`` or a plain number; k is 1024."""

@@ -307,7 +307,8 @@ def convert(edge: Edge, name: str) -> dict[str, Outcome]:
             found[f"predict, {how}"] = check_values(edge, "small", names[0])
     for how in ("meka", "dcpred"):
         made = edge.folder / how
-        found[f"{how} --from"] = judged(edge(how, "-q", "--from", "model", "data", how), made)
+        place = (how,) if how == "meka" else ("-o", how)
+        found[f"{how} --from"] = judged(edge(how, "-q", "--from", "model", "data", *place), made)
         if made.exists():
             found[f"predict, {how} --from"] = check_values(edge, how, names[0])
     return found
@@ -322,8 +323,8 @@ LEARN = {
     "budget-train": ("budget-train", "-q", "-B", "4", "--passes", "2", "data", "FILE"),
     "meka ridge": ("meka", "-q", "--task", "ridge", "--clusters", "2", "data", "FILE"),
     "meka svc": ("meka", "-q", "--task", "svc", "--clusters", "2", "data", "FILE"),
-    "dcpred svc": ("dcpred", "-q", "--task", "svc", *TREE, "data", "FILE"),
-    "dcpred ridge": ("dcpred", "-q", "--task", "ridge", *TREE, "data", "FILE"),
+    "dcpred svc": ("dcpred", "-q", "--task", "svc", *TREE, "data", "-o", "FILE"),
+    "dcpred ridge": ("dcpred", "-q", "--task", "ridge", *TREE, "data", "-o", "FILE"),
 }
 
 

@@ -186,8 +186,6 @@ def test_a_wrong_type_is_said_with_what_is_accepted(tmp_path: Path) -> None:
     for train in (package.budget_train, package.train):
         with pytest.raises(TypeError, match=r"^options is a dict; expected (Budget)?TrainOptions$"):
             train(rows, options={})
-    with pytest.raises(TypeError, match=r"^settings is a dict; expected DcpredSettings$"):
-        package.dcpred(rows, settings={})
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, "1", True])

@@ -18,13 +18,9 @@ import svmfast
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError, UnsupportedError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.dcpred.fit import (
-    DcpredSettings,
-    cross_validate_dcpred,
-    fit_exact,
-    fit_ridge,
-    fit_svc,
-)
+from svmfast.methods.dcpred.convert import fit_exact
+from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_ridge, fit_svc
+from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 
@@ -34,8 +30,8 @@ def data(name: str) -> tuple[Rows, Any]:
     return found.rows, found.labels
 
 
-def settings(**changes: Any) -> DcpredSettings:
-    return replace(DcpredSettings((0.1,), clusters=4, landmarks=12, iterations=30), **changes)
+def settings(**changes: Any) -> DcpredOptions:
+    return replace(DcpredOptions(gamma=(0.1,), clusters=4, landmarks=12, iterations=30), **changes)
 
 
 @pytest.mark.parametrize("pseudo", ["none", "poly", "triangle"])
@@ -45,7 +41,7 @@ def test_svc(name: str, pseudo: str) -> None:
     rows, y = data(f"{name}.train")
     test, truth = data(f"{name}.test")
     exact = train(rows, y, TrainOptions())
-    mine = settings(gammas=(exact.kernel.gamma,), pseudo=pseudo)
+    mine = settings(gamma=(exact.kernel.gamma,), pseudo=pseudo)
     model, report = fit_svc(rows, y, mine, threads=3)
     libsvm = np.mean(exact.head.predict(exact.decision_values(test)) == truth)
     assert np.mean(model.head.predict(model.decision_values(test)) == truth) >= libsvm - 0.03
@@ -64,7 +60,7 @@ def test_a_leaf_knows_only_its_classes() -> None:
     centres = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9]])
     which = rng.integers(0, 5, 600)
     rows = Rows.from_dense(centres[which] + rng.normal(size=(600, 2)) * 0.4)
-    model, _ = fit_svc(rows, which.astype(float), settings(clusters=4, gammas=(1.0,)))
+    model, _ = fit_svc(rows, which.astype(float), settings(clusters=4, gamma=(1.0,)))
     cells = model.route(rows)
     said = model.head.predict(model.decision_values(Rows.from_dense(rng.uniform(-20, 20, (4000, 2)))))
     grid_cells = model.route(Rows.from_dense(np.random.default_rng(0).uniform(size=(1, 2))))
@@ -80,7 +76,7 @@ def test_a_leaf_knows_only_its_classes() -> None:
 def test_one_leaf_of_many_landmarks_is_nearly_kernel_ridge_regression() -> None:
     rows, y = data("diabetes.train")
     test, _ = data("diabetes.test")
-    whole = settings(clusters=1, landmarks=len(rows) // 2, strengths=(0.5,), iterations=0, gammas=(0.05,))
+    whole = settings(clusters=1, landmarks=len(rows) // 2, lambda_=(0.5,), iterations=0, gamma=(0.05,))
     model, report = fit_ridge(rows, y, whole)
     width = max(rows.n_columns, test.n_columns)
     other = KernelRidge(alpha=0.5, kernel="rbf", gamma=0.05).fit(rows.to_dense(width), y - y.mean())
@@ -93,8 +89,8 @@ def test_one_leaf_of_many_landmarks_is_nearly_kernel_ridge_regression() -> None:
 
 def test_tuning_lowers_the_error() -> None:
     rows, y = data("diabetes.train")
-    plain = fit_ridge(rows, y, settings(strengths=(0.1,), iterations=0))[1].train_score
-    tuned = fit_ridge(rows, y, settings(strengths=(0.1,), iterations=100))[1].train_score
+    plain = fit_ridge(rows, y, settings(lambda_=(0.1,), iterations=0))[1].train_score
+    tuned = fit_ridge(rows, y, settings(lambda_=(0.1,), iterations=100))[1].train_score
     assert tuned < 0.97 * plain < y.std()
 
 
@@ -114,8 +110,8 @@ def test_conversion(name: str, rows: str, fit: str, task: str) -> None:
     given, _ = data(f"{rows}.train")
     test, _ = data(f"{rows}.test")
     gamma = exact.kernel.gamma  # type: ignore[attr-defined]
-    mine = settings(gammas=(gamma,), strengths=(1e-3,), clusters=2, landmarks=40, iterations=60)
-    model, report = fit_exact(given, exact, mine, fit=fit, threads=2)
+    mine = settings(gamma=(gamma,), lambda_=(1e-3,), clusters=2, landmarks=40, iterations=60, fit=fit)
+    model, report = fit_exact(given, exact, mine, threads=2)
     assert report.task == task
     assert report.held_out is not None
     assert report.held_out["rows"] == int(0.1 * len(given))
@@ -128,14 +124,14 @@ def test_conversion(name: str, rows: str, fit: str, task: str) -> None:
         assert not model.head.has_probability
     if not exact.head.is_regression:
         assert np.mean(model.head.predict(ours) == exact.head.predict(theirs)) > 0.93
-    assert model_bytes(model) == model_bytes(fit_exact(given, exact, mine, fit=fit)[0])
+    assert model_bytes(model) == model_bytes(fit_exact(given, exact, mine)[0])
 
 
 @pytest.mark.parametrize("name", ["digits", "breast"])
 def test_cost_is_kept_and_spent(name: str) -> None:
     rows, y = data(f"{name}.train")
     for cost in (4.0, 12.0):
-        model, report = fit_svc(rows, y, settings(gammas=(0.01,), cost=cost, iterations=10))
+        model, report = fit_svc(rows, y, settings(gamma=(0.01,), max_operations=cost, iterations=10))
         assert 0.6 * cost < report.multiply_adds / report.linear_multiply_adds <= cost
         assert len(report.candidates) >= 2
         best = max(report.candidates, key=lambda c: c.score)
@@ -147,13 +143,13 @@ def test_cost_is_kept_and_spent(name: str) -> None:
 def test_a_cost_that_allows_nothing() -> None:
     rows, y = data("digits.train")
     with pytest.raises(UnsupportedError, match="allows not a single landmark"):
-        fit_svc(rows, y, settings(cost=0.01))
+        fit_svc(rows, y, settings(max_operations=0.01))
 
 
 def test_cross_validation_finds_its_way() -> None:
     rows, y = data("diabetes.train")
-    grid = settings(gammas=(1e-3, 0.05, 30.0), strengths=(0.3, 1e5), folds=3, iterations=0)
-    scores = cross_validate_dcpred("ridge", rows, y, grid)
+    grid = settings(task="ridge", gamma=(1e-3, 0.05, 30.0), lambda_=(0.3, 1e5), folds=3, iterations=0)
+    scores = cross_validate_dcpred(rows, y, grid)
     assert len(scores) == 6
     best = min(scores, key=lambda s: s.score)
     assert best.strength == 0.3
@@ -176,21 +172,21 @@ def test_rows_too_wide_for_dense_centres_are_refused_before_any_work() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"gammas": (0.0,)}, "gamma must be positive, got 0.0"),
-        ({"strengths": ()}, "C or lambda must be positive, got none"),
-        ({"pseudo": "cubic"}, "--pseudo is 'cubic'; expected one of none, poly, triangle"),
-        ({"kmeans": "fuzzy"}, "--kmeans is 'fuzzy'; expected one of weighted, plain"),
-        ({"clusters": 0}, "--clusters is 0; it must be at least 1"),
-        ({"landmarks": 0}, "--landmarks is 0; it must be at least 1"),
-        ({"iterations": -1}, "--tune is -1; it must be at least 0"),
-        ({"levels": 3}, "--levels is 3; it must be 1 or 2"),
-        ({"folds": 1}, "1 folds (-v); cross validation needs at least 2"),
-        ({"cost": -1.0}, "--cost is -1; it must be a positive multiple of a linear model's"),
+        ({"gamma": 0.0}, "`gamma` is 0.0; expected positive numbers such as 0.5, 2^-4 or 0.01,0.1,1"),
+        ({"C": ()}, "`C` is (); expected positive numbers such as 0.5, 2^-4 or 0.01,0.1,1"),
+        ({"pseudo": "cubic"}, "`pseudo` is 'cubic'; expected none, poly or triangle"),
+        ({"kmeans": "fuzzy"}, "`kmeans` is 'fuzzy'; expected weighted or plain"),
+        ({"clusters": 0}, f"`clusters` is 0; expected a whole number from 1 to {2**31 - 1}"),
+        ({"landmarks": 0}, f"`landmarks` is 0; expected a whole number from 1 to {2**31 - 1}"),
+        ({"iterations": -1}, f"`iterations` is -1; expected a whole number from 0 to {2**31 - 1}"),
+        ({"levels": 3}, "`levels` is 3; expected 1 or 2"),
+        ({"folds": 1}, f"`folds` is 1; expected a whole number from 2 to {2**31 - 1}"),
+        ({"max_operations": -1.0}, "`max_operations` is -1.0; expected a multiple such as 12x"),
     ],
 )
-def test_settings_are_checked(change: dict[str, Any], message: str) -> None:
+def test_options_are_checked(change: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError) as caught:
-        settings(**change)
+        svmfast.dcpred(np.eye(3), [1, 2, 1], task="svc", **change)
     assert str(caught.value) == message
 
 
@@ -200,38 +196,46 @@ def test_what_cannot_be_done_is_said() -> None:
         fit_svc(rows, np.full(len(rows), 3.0), settings())
     with pytest.raises(TrainingRowError, match="class label is not an integer"):
         fit_svc(rows, y + 0.5, settings())
-    with pytest.raises(OptionError, match="several gammas, lambdas or Cs need cross validation"):
-        fit_svc(rows, y, settings(gammas=(1.0, 2.0)))
+    with pytest.raises(OptionError, match="several values of `gamma`, `C` or `lambda_` need `folds`"):
+        fit_svc(rows, y, settings(gamma=(1.0, 2.0)))
     with pytest.raises(OptionError, match="folds"):
         fit_svc(rows[:4], y[:4], settings(folds=9))
     with pytest.raises(MemoryLimitError, match=r"training on leaves of up to .* rows"):
         fit_svc(rows, y, settings(memory=60_000))
     exact = load_model(model_path("diabetes_eps_rbf_prob"))
-    with pytest.raises(OptionError, match="--fit labels is for classifiers"):
-        fit_exact(rows, exact, settings(), fit="labels")
+    with pytest.raises(OptionError, match="`fit` labels is for classifiers"):
+        fit_exact(rows, exact, settings(fit="labels"))
     with pytest.raises(UnsupportedError, match="single class"):
         fit_exact(rows, load_model(model_path("single_class")), settings())
 
 
 def test_in_python() -> None:
     train_set, test = read_svmlight(data_path("breast.train")), read_svmlight(data_path("breast.test"))
-    model, report = svmfast.dcpred(train_set, settings=settings())
+    model, report = svmfast.dcpred(train_set, task="svc", gamma=0.1, clusters=4, landmarks=12, iterations=30)
     assert report.task == "svc"
     assert np.mean(svmfast.predict(model, test).predicted == test.labels) > 0.9
     converted, report = svmfast.dcpred(train_set, exact=model_path("breast_c_rbf"))
     assert report.task == "values"
+    assert report.prediction.rows == len(train_set.rows)
     assert converted.head.labels is not None
-    with pytest.raises(OptionError, match="task is 'svr'; expected svc or ridge"):
+    scores = svmfast.dcpred(
+        train_set, task="svc", C=(1, 10), folds=3, clusters=2, iterations=2, scores_only=True
+    )
+    assert scores.model is None
+    assert len(scores.report.cross_validation) == 2
+    with pytest.raises(OptionError, match="only `folds` can do without `output`"):
+        svmfast.dcpred(train_set, task="svc", scores_only=True)
+    with pytest.raises(OptionError, match="`task` is 'svr'; expected svc or ridge"):
         svmfast.dcpred(train_set, task="svr")
 
 
-SMALL = ("--clusters", "3", "--landmarks", "10", "--tune", "20")
+SMALL = ("--clusters", "3", "--landmarks", "10", "--iterations", "20")
 
 
 def test_the_program_trains_predicts_and_compares(tmp_path: Path) -> None:
     out = tmp_path / "fast"
     made = run_program(
-        "dcpred", data_path("digits.train"), out, "--task", "svc", "-g", "0.01", *SMALL, "--json"
+        "dcpred", data_path("digits.train"), "-o", out, "--task", "svc", "-g", "0.01", *SMALL, "--json"
     )
     assert made.returncode == 0, made.stderr
     report = json.loads(made.stdout)
@@ -240,7 +244,18 @@ def test_the_program_trains_predicts_and_compares(tmp_path: Path) -> None:
     assert b"times a linear model's time" in made.stderr
     again = tmp_path / "again"
     run_program(
-        "dcpred", data_path("digits.train"), again, "--task", "svc", "-g", "0.01", *SMALL, "-q", "-j", "1"
+        "dcpred",
+        data_path("digits.train"),
+        "-o",
+        again,
+        "--task",
+        "svc",
+        "-g",
+        "0.01",
+        *SMALL,
+        "-q",
+        "-j",
+        "1",
     )
     assert again.read_bytes() == out.read_bytes()
     said = run_program("predict", data_path("digits.test"), out, tmp_path / "said")
@@ -259,7 +274,9 @@ def test_the_program_converts_and_tells_its_error(tmp_path: Path) -> None:
         ("digits_nu_rbf", "digits", b"fitted to the exact labels"),
     ):
         out = tmp_path / name
-        made = run_program("dcpred", data_path(f"{rows}.train"), out, "--from", model_path(name), *SMALL)
+        made = run_program(
+            "dcpred", data_path(f"{rows}.train"), "-o", out, "--from", model_path(name), *SMALL
+        )
         assert made.returncode == 0, made.stderr
         assert words in made.stderr
         assert b"held out" in made.stderr
@@ -271,7 +288,18 @@ def test_the_program_chooses(tmp_path: Path) -> None:
     scored = run_program("dcpred", rows, "--task", "ridge", "-v", "3", "-g", "0.01,0.1", *SMALL)
     assert scored.returncode == 0, scored.stderr
     assert scored.stdout.splitlines()[-1].startswith(b"Cross Validation RMSE = ")
-    made = run_program("dcpred", rows, tmp_path / "m", "--task", "ridge", "--cost", "20x", "--tune", "5")
+    made = run_program(
+        "dcpred",
+        rows,
+        "-o",
+        tmp_path / "m",
+        "--task",
+        "ridge",
+        "--max-operations",
+        "20x",
+        "--iterations",
+        "5",
+    )
     assert made.returncode == 0, made.stderr
     assert b"choice " in made.stderr
 
@@ -279,18 +307,18 @@ def test_the_program_chooses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "say what to do: --task svc or ridge, or --from EXACT, and not both"),
+        ([], "say what to do: give --task or --from, and not both"),
         (["--task", "svc", "--fit", "values"], "--fit values belongs to --from"),
         (["--task", "ridge", "-c", "1"], "-c is the cost of classes"),
         (["--task", "svc", "--lambda", "1"], "--lambda belongs to ridge"),
-        (["--task", "svc", "--cost", "9x", "--clusters", "4"], "leave out --clusters"),
-        (["--task", "svc", "--cost", "much"], "'much' is not a multiple such as 12x"),
+        (["--task", "svc", "--max-operations", "9x", "--clusters", "4"], "leave out --clusters"),
+        (["--task", "svc", "--max-operations", "much"], "'much' is not a multiple such as 12x"),
         (["--task", "svc", "--pseudo-landmarks", "4"], "--pseudo-landmarks needs --pseudo"),
-        (["--from", "nothing.model", "-v", "3"], "leave out -v"),
+        (["--from", "nothing.model", "-v", "3"], "leave out --folds"),
     ],
 )
 def test_bad_usage(words: list[str], message: str, tmp_path: Path) -> None:
-    made = run_program("dcpred", data_path("breast.train"), tmp_path / "m", *words)
+    made = run_program("dcpred", data_path("breast.train"), "-o", tmp_path / "m", *words)
     assert made.returncode == 2
     assert message in made.stderr.decode()
     assert not (tmp_path / "m").exists()
@@ -299,10 +327,10 @@ def test_bad_usage(words: list[str], message: str, tmp_path: Path) -> None:
 def test_bad_data_leaves_no_file(tmp_path: Path) -> None:
     rows = tmp_path / "rows"
     rows.write_text("1 1:2\n1.5 1:3\n")
-    made = run_program("dcpred", rows, tmp_path / "m", "--task", "svc")
+    made = run_program("dcpred", rows, "-o", tmp_path / "m", "--task", "svc")
     assert made.returncode == 2
     assert made.stderr.decode().startswith(f"{rows}:2: class label is not an integer ('1.5')")
     assert not (tmp_path / "m").exists()
-    same = run_program("dcpred", rows, rows, "--task", "svc")
+    same = run_program("dcpred", rows, "-o", rows, "--task", "svc")
     assert same.returncode == 2
     assert b"it would be lost" in same.stderr

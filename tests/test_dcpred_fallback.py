@@ -15,12 +15,13 @@ from scipy.stats import beta
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.dcpred.fit import DcpredSettings, fit_exact
+from svmfast.methods.dcpred.convert import fit_exact
 from svmfast.methods.dcpred.held_out import held_out
+from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.models.certified import certified_rows
 from svmfast.models.head import Head
 
-SMALL = ("--clusters", "2", "--landmarks", "6", "--tune", "20")
+SMALL = ("--clusters", "2", "--landmarks", "6", "--iterations", "20")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_doubtful_rows_are_answered_by_the_exact_model(
     """The printed fallback command works as it stands; with a large error all labels are the exact ones."""
     out, train, test = tmp_path / "fast", data_path(f"{rows}.train"), data_path(f"{rows}.test")
     size = ("--clusters", "1", "--landmarks", "40") if fit == "pairs" else SMALL
-    made = run_program("dcpred", train, out, "--from", model_path(name), "--fit", fit, *size, "--json")
+    made = run_program("dcpred", train, "-o", out, "--from", model_path(name), "--fit", fit, *size, "--json")
     assert made.returncode == 0, made.stderr
     held = json.loads(made.stdout)["held_out"]
     line = next(x for x in made.stderr.decode().splitlines() if x.startswith("fallback"))
@@ -65,7 +66,7 @@ def test_doubtful_rows_are_answered_by_the_exact_model(
 
 def test_values_of_classes_and_of_pairs_are_not_mixed(tmp_path: Path) -> None:
     out, exact = tmp_path / "fast", model_path("digits_nu_rbf")
-    made = run_program("dcpred", data_path("digits.train"), out, "--from", exact, *SMALL, "-q")
+    made = run_program("dcpred", data_path("digits.train"), "-o", out, "--from", exact, *SMALL, "-q")
     assert made.returncode == 0, made.stderr
     words = ("--exact", exact, "--assume-error", "1", "--decision-values")
     said = run_program("predict", data_path("digits.test"), out, "-", *words)
@@ -93,7 +94,7 @@ def test_held_out_error() -> None:
     exact = load_model(model_path("breast_c_rbf"))
     rows = read_svmlight(data_path("breast.train")).rows
     test = read_svmlight(data_path("breast.test")).rows
-    mine = DcpredSettings((exact.kernel.gamma,), (1e-3,), clusters=1, landmarks=3, iterations=5)  # type: ignore[attr-defined]
+    mine = DcpredOptions(gamma=(exact.kernel.gamma,), clusters=1, landmarks=3, iterations=5)  # type: ignore[attr-defined]
     model, _ = fit_exact(rows, exact, mine)
     found = held_out(exact, model, test, values_fitted=True, threads=1)
     assert found is not None

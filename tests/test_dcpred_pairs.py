@@ -18,18 +18,20 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
-from svmfast.methods.dcpred.fit import DcpredSettings, fit_exact, fit_svc
+from svmfast.methods.dcpred.convert import fit_exact
+from svmfast.methods.dcpred.fit import fit_svc
+from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.expansion import KernelExpansion
 
-MINE = DcpredSettings((0.01,), (10.0,), clusters=1, landmarks=40, iterations=60)
+MINE = DcpredOptions(gamma=(0.01,), C=(10.0,), clusters=1, landmarks=40, iterations=60, fit="pairs")
 
 
 def test_training_is_close_to_libsvm() -> None:
     """Two points at most below LIBSVM with 40 landmarks of ten classes; the same bytes for any threads."""
     rows, test = read_svmlight(data_path("digits.train")), read_svmlight(data_path("digits.test"))
     exact = train(rows.rows, rows.labels, TrainOptions(gamma=0.01, C=10.0))
-    model, report = fit_svc(rows.rows, rows.labels, MINE, fit="pairs", threads=2)
+    model, report = fit_svc(rows.rows, rows.labels, MINE, threads=2)
     theirs = exact.head.predict(exact.decision_values(test.rows))
     said = model.head.predict(model.decision_values(test.rows))
     assert np.mean(said == test.labels) >= np.mean(theirs == test.labels) - 0.02
@@ -42,7 +44,7 @@ def test_training_is_close_to_libsvm() -> None:
     assert model.multiply_adds(rows.rows) == 40 * (d + 9)
     own = np.mean(model.head.predict(model.decision_values(rows.rows)) == rows.labels) * 100
     assert report.train_score == own
-    assert model_bytes(model) == model_bytes(fit_svc(rows.rows, rows.labels, MINE, fit="pairs")[0])
+    assert model_bytes(model) == model_bytes(fit_svc(rows.rows, rows.labels, MINE)[0])
     assert model_bytes(load_model(model_bytes(model))) == model_bytes(model)
 
 
@@ -50,7 +52,7 @@ def test_as_many_landmarks_as_vectors_is_the_exact_model() -> None:
     exact = load_model(model_path("digits_nu_rbf"))
     rows = read_svmlight(data_path("digits.train")).rows
     many = replace(MINE, landmarks=len(exact.sv))  # type: ignore[attr-defined]
-    model, report = fit_exact(rows, exact, many, fit="pairs")
+    model, report = fit_exact(rows, exact, many)
     test = read_svmlight(data_path("digits.test")).rows
     assert np.allclose(model.decision_values(test), exact.decision_values(test), atol=1e-9)
     assert report.held_out is None  # nothing was fitted
@@ -61,7 +63,7 @@ def test_the_error_is_stated_on_rows_that_compress_kept_out_of_the_fit() -> None
     assert isinstance(exact, KernelExpansion)
     rows = read_svmlight(data_path("digits.train")).rows
     few = replace(MINE, landmarks=30)  # type: ignore[attr-defined]
-    told = fit_exact(rows, exact, few, fit="pairs")[1].held_out
+    told = fit_exact(rows, exact, few)[1].held_out
     how = CompressOptions(start="kmeans", iterations=few.iterations, seed=few.seed, memory=few.memory)
     stated = prepare(exact, rows, options=how).compress(30)[1].statement
     assert told is not None
@@ -70,14 +72,14 @@ def test_the_error_is_stated_on_rows_that_compress_kept_out_of_the_fit() -> None
 
 
 def test_the_program_trains_pairs(tmp_path: Path) -> None:
-    out, size = tmp_path / "fast", ("--clusters", "1", "--landmarks", "40", "--tune", "60")
+    out, size = tmp_path / "fast", ("--clusters", "1", "--landmarks", "40", "--iterations", "60")
     words = ("--task", "svc", "--fit", "pairs", "-g", "0.01", "-c", "10", *size)
-    made = run_program("dcpred", data_path("digits.train"), out, *words, "--json")
+    made = run_program("dcpred", data_path("digits.train"), "-o", out, *words, "--json")
     assert made.returncode == 0, made.stderr
     assert json.loads(made.stdout)["task"] == "pairs"
     assert b"fitted to the exact values of the pairs" in made.stderr
     rows = read_svmlight(data_path("digits.train"))
-    assert out.read_bytes() == model_bytes(fit_svc(rows.rows, rows.labels, MINE, fit="pairs")[0])
+    assert out.read_bytes() == model_bytes(fit_svc(rows.rows, rows.labels, MINE)[0])
     said = run_program("predict", data_path("digits.test"), out, tmp_path / "said")
     assert float(said.stdout.split(b"=")[1].split(b"%")[0]) > 90
 
@@ -85,25 +87,25 @@ def test_the_program_trains_pairs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"clusters": 2}, "--fit pairs: --clusters must be 1"),
-        ({"pseudo": "poly"}, "--fit pairs: --pseudo must be none"),
-        ({"kmeans": "plain"}, "--fit pairs: --kmeans must be weighted"),
-        ({"folds": 3}, "--fit pairs: -v must be left out"),
-        ({"gammas": (0.1, 1.0)}, "--fit pairs: -g and -c must be one value each"),
+        ({"clusters": 2}, "`fit` pairs: `clusters` must be 1"),
+        ({"pseudo": "poly"}, "`fit` pairs: `pseudo` must be none"),
+        ({"kmeans": "plain"}, "`fit` pairs: `kmeans` must be weighted"),
+        ({"folds": 3}, "`fit` pairs: `folds` must be left out"),
+        ({"gamma": (0.1, 1.0)}, "`fit` pairs: `gamma` and `C` must be one value each"),
     ],
 )
 def test_what_pairs_cannot_have(change: dict[str, Any], message: str) -> None:
     rows = read_svmlight(data_path("digits.train"))
     with pytest.raises(OptionError) as caught:
-        fit_svc(rows.rows, rows.labels, replace(MINE, **change), fit="pairs")
+        fit_svc(rows.rows, rows.labels, replace(MINE, **change))
     assert str(caught.value) == message
 
 
 def test_who_cannot_have_pairs() -> None:
     two = read_svmlight(data_path("breast.train"))
-    with pytest.raises(OptionError, match="--fit pairs is for three or more classes"):
-        fit_svc(two.rows, two.labels, MINE, fit="pairs")
-    with pytest.raises(OptionError, match="without --from it is one of auto, labels, pairs"):
-        fit_svc(two.rows, two.labels, MINE, fit="values")
-    with pytest.raises(OptionError, match="--fit pairs is for classifiers"):
-        fit_exact(two.rows, load_model(model_path("diabetes_eps_rbf_prob")), MINE, fit="pairs")
+    with pytest.raises(OptionError, match="`fit` pairs is for three or more classes"):
+        fit_svc(two.rows, two.labels, MINE)
+    with pytest.raises(OptionError, match="`fit` values belongs to `exact`"):
+        fit_svc(two.rows, two.labels, replace(MINE, fit="values"))
+    with pytest.raises(OptionError, match="`fit` pairs is for classifiers"):
+        fit_exact(two.rows, load_model(model_path("diabetes_eps_rbf_prob")), MINE)

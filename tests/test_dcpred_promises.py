@@ -12,13 +12,15 @@ from program import data as data_path
 from program import model as model_path
 from program import svmfast as run_program
 
-import svmfast.methods.dcpred.fit as method
+import svmfast.methods.dcpred.convert as convert
+import svmfast.methods.dcpred.fit as training_of
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import row_keys
-from svmfast.methods.dcpred.fit import DcpredSettings, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.dcpred.fit import fit_ridge, fit_svc
 from svmfast.methods.dcpred.held_out import rows_aside
+from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.search import choose
 from svmfast.rows import FloatArray, Rows
 
@@ -48,7 +50,7 @@ def test_no_copy_of_a_row_held_out_is_fitted(fit: str, monkeypatch: pytest.Monke
     once = read_svmlight(data_path("breast.train")).rows
     rows = Rows.concatenate([once, once])
     seen: dict[str, Rows] = {}
-    real_fit, real_error = method._fit, method.held_out
+    real_fit, real_error = convert.fit_tree, convert.held_out
 
     def fitting(task: str, training: Any, *rest: Any) -> Any:
         seen["fitted"] = training.rows
@@ -60,10 +62,10 @@ def test_no_copy_of_a_row_held_out_is_fitted(fit: str, monkeypatch: pytest.Monke
         seen["aside"] = aside
         return real_error(exact, model, aside, **rest)
 
-    monkeypatch.setattr(method, "_fit", fitting)
-    monkeypatch.setattr(method, "held_out", error)
-    mine = DcpredSettings((0.05,), (1e-3,), clusters=1, landmarks=5, iterations=5)
-    told = fit_exact(rows, exact, mine, fit=fit)[1].held_out
+    monkeypatch.setattr(convert, "fit_tree", fitting)
+    monkeypatch.setattr(convert, "held_out", error)
+    mine = DcpredOptions(gamma=(0.05,), clusters=1, landmarks=5, iterations=5, fit=fit)
+    told = convert.fit_exact(rows, exact, mine)[1].held_out
     assert told is not None
     aside = row_keys(seen["aside"])
     assert told["rows"] == len(aside) == len(set(aside)) == int(0.1 * len(set(row_keys(once))))
@@ -82,7 +84,7 @@ def _in_two_parts(n: int) -> tuple[Rows, FloatArray]:
 
 def test_the_cost_told_is_that_of_all_rows() -> None:
     rows, y = _in_two_parts(24_000)
-    mine = DcpredSettings((1.0,), clusters=2, landmarks=6, iterations=0)
+    mine = DcpredOptions(gamma=(1.0,), clusters=2, landmarks=6, iterations=0)
     model, report = fit_svc(rows, y, mine)
     assert report.multiply_adds == model.multiply_adds(rows)
     assert report.multiply_adds != model.multiply_adds(rows[:20_000])
@@ -97,9 +99,9 @@ def test_a_budget_is_spent_where_most_leaves_cost_nothing(monkeypatch: pytest.Mo
     x[:, 1] += 10 * (corner // 2)
     y = np.where(corner == 0, np.where(rng.random(1600) < 0.5, 1.0, 2.0), 1.0)
     monkeypatch.setattr("svmfast.methods.dcpred.search.TREES", ((4, 1),))
-    training = method._svc(Rows.from_dense(x), y)
-    wish = DcpredSettings((1.0,), (1.0,), cost=12.0, iterations=0)
-    found, tree, _ = choose(training, wish, 1.0, 1.0)
+    training = training_of._svc(Rows.from_dense(x), y)
+    limited = DcpredOptions(gamma=(1.0,), max_operations=12.0, iterations=0).resolved()
+    found, tree, _ = choose(training, limited, 1.0, 1.0)
     # A quarter of the rows meets landmarks of 4 features and one function; all are compared with 4 centres.
     each = (12.0 * 4 - 4 * 4) / (0.25 * (4 + 1))
     assert len(tree.leaf_centers) == 4
@@ -110,21 +112,21 @@ def test_a_budget_is_spent_where_most_leaves_cost_nothing(monkeypatch: pytest.Mo
 def test_pairs_spend_a_cost() -> None:
     data = read_svmlight(data_path("digits.train"))
     d = data.rows.n_columns
-    mine = DcpredSettings((0.01,), clusters=1, iterations=20, cost=6.0)
-    model, report = fit_svc(data.rows, data.labels, mine, fit="pairs")
+    mine = DcpredOptions(gamma=(0.01,), iterations=20, max_operations=6.0, fit="pairs")
+    model, report = fit_svc(data.rows, data.labels, mine)
     assert report.landmarks == len(model.landmarks) == int(6.0 * d * 10 / (d + 9))
     assert report.multiply_adds / report.linear_multiply_adds <= 6.0
     assert "cost 6.0x, clusters 1, landmarks " in model.provenance["parameters"]
-    with pytest.raises(UnsupportedError, match=r"--cost 0\.5x allows 4 landmarks for 10 classes"):
-        fit_svc(data.rows, data.labels, replace(mine, cost=0.5), fit="pairs")
+    with pytest.raises(UnsupportedError, match=r"`max_operations` 0\.5x allows 4 landmarks for 10 classes"):
+        fit_svc(data.rows, data.labels, replace(mine, max_operations=0.5))
 
 
 def test_what_had_no_part_is_not_recorded(tmp_path: Path) -> None:
     """C belongs to the exact model where that is given; --fit pairs is one cluster unless told otherwise."""
     out = tmp_path / "fast"
-    words = ("--fit", "pairs", "--cost", "4x", "--tune", "20")
+    words = ("--fit", "pairs", "--max-operations", "4x", "--iterations", "20")
     done = run_program(
-        "dcpred", data_path("digits.train"), out, "--from", model_path("digits_nu_rbf"), *words
+        "dcpred", data_path("digits.train"), "-o", out, "--from", model_path("digits_nu_rbf"), *words
     )
     assert done.returncode == 0, done.stderr
     told = load_model(out).provenance["parameters"]  # type: ignore[attr-defined]
@@ -133,4 +135,5 @@ def test_what_had_no_part_is_not_recorded(tmp_path: Path) -> None:
     assert "lambda" not in told
     kernel = next(line for line in done.stderr.splitlines() if line.startswith(b"kernel"))
     assert kernel.endswith(b")")
-    assert fit_ridge(*_in_two_parts(60), DcpredSettings((1.0,), clusters=1, iterations=0))[1].strength == 10.0
+    ridge = DcpredOptions(gamma=(1.0,), clusters=1, iterations=0)
+    assert fit_ridge(*_in_two_parts(60), ridge)[1].strength == 0.1

@@ -25,7 +25,7 @@ COMMANDS: dict[str, list[str]] = {
     "compress": ["compress", EXACT, "--sv", "6", "--data", IRIS, "--iterations", "20", "-o", "OUT"],
     "budget-train": ["budget-train", IRIS, "OUT", "-g", "0.5", "-B", "5", "--passes", "2", "-b", "1"],
     "meka": ["meka", IRIS, "OUT", "--task", "ridge", *SMALL, "--rank", "2"],
-    "dcpred": ["dcpred", IRIS, "OUT", "--task", "svc", *SMALL, "--tune", "4"],
+    "dcpred": ["dcpred", IRIS, "-o", "OUT", "--task", "svc", *SMALL, "--iterations", "4"],
     "train": ["train", IRIS, "OUT"],
     "predict": ["predict", "-b", "1", "--decision-values", str(data("iris.test")), EXACT, "OUT"],
     "bound-check": ["bound-check", IRIS, "--model", EXACT],
@@ -50,7 +50,7 @@ COMMANDS: dict[str, list[str]] = {
         "OUT",
     ],
     "meka from a model": ["meka", "--from", EXACT, IRIS, "OUT", *SMALL, "--rank", "2"],
-    "dcpred from a model": ["dcpred", "--from", EXACT, IRIS, "OUT", *SMALL, "--tune", "4"],
+    "dcpred from a model": ["dcpred", "--from", EXACT, IRIS, "-o", "OUT", *SMALL, "--iterations", "4"],
     "cascade": ["cascade", FAST, EXACT, "--data", IRIS, "--max-diff", "10%", "-o", "OUT"],
 }
 #: Figures of the clock, and what follows from them; everything else that is said counts.

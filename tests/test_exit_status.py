@@ -15,9 +15,9 @@ UNREACHABLE = [
     ["approximate", EXACT, "-o", "out", "--max-bytes", "10"],
     ["compress", EXACT, "-o", "out", "--max-bytes", "10", "--data", ROWS],
     ["compress", EXACT, "-o", "out", "--sv", "1"],
-    ["dcpred", ROWS, "out", "--from", EXACT, "--cost", "0.01x"],
-    ["dcpred", ROWS, "out", "--task", "svc", "--cost", "0.01x"],
-    ["dcpred", ROWS, "out", "--from", EXACT, "--fit", "pairs", "--cost", "0.1x"],
+    ["dcpred", ROWS, "-o", "out", "--from", EXACT, "--max-operations", "0.01x"],
+    ["dcpred", ROWS, "-o", "out", "--task", "svc", "--max-operations", "0.01x"],
+    ["dcpred", ROWS, "-o", "out", "--from", EXACT, "--fit", "pairs", "--max-operations", "0.1x"],
 ]
 TOO_LARGE = [
     ["compress", EXACT, "-o", "out", "--sv", "1000"],
@@ -26,7 +26,7 @@ OUT_OF_MEMORY = [
     ["approximate", EXACT, "-o", "out", "--memory", "1k"],
     ["compress", EXACT, "-o", "out", "--sv", "5", "--memory", "1k"],
     ["meka", ROWS, "out", "--from", EXACT, "--memory", "1k"],
-    ["dcpred", ROWS, "out", "--from", EXACT, "--memory", "1k"],
+    ["dcpred", ROWS, "-o", "out", "--from", EXACT, "--memory", "1k"],
     ["predict", ROWS, EXACT, "out", "--memory", "1k"],
 ]
 ONE_CLASS = {
@@ -35,7 +35,7 @@ ONE_CLASS = {
         ["budget-train", "one", "out"],
         ["budget-train", "one", "-v", "3"],
         ["linear", "one", "-o", "out"],
-        ["dcpred", "one", "out", "--task", "svc"],
+        ["dcpred", "one", "-o", "out", "--task", "svc"],
         ["meka", "one", "out", "--task", "svc"],
     ],
 }

@@ -41,7 +41,7 @@ COMMANDS = [
     ("compress", PROBABLE, "--sv", "6", "-o", "out"),
     ("cascade", PROBABLE, PROBABLE, "--data", IRIS, "-o", "out"),
     ("meka", IRIS, "out", "--from", PROBABLE),
-    ("dcpred", IRIS, "out", "--from", PROBABLE),
+    ("dcpred", IRIS, "-o", "out", "--from", PROBABLE),
     ("frontier", PROBABLE, "--data", IRIS, "-o", "out"),
 ]
 

@@ -82,7 +82,7 @@ def test_what_is_no_number_is_refused_by_every_option(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["dcpred", "d", "m", "--levels", "3"], "'--levels': '3' is not 1 or 2"),
+        (["dcpred", "d", "--levels", "3"], "'--levels': '3' is not 1 or 2"),
         (["compare", "m", "m", "--data", "d", "--repeats", "0"], "'0' is not a whole number from 1 to"),
         (["meka", "d", "m", "--eps", "1"], "'1' is not a finite decimal number of at least 0 and below 1"),
         (["predict", "d", "m", "--tolerance", "-1"], "'-1' is not a finite decimal number of at least 0;"),
@@ -91,7 +91,7 @@ def test_what_is_no_number_is_refused_by_every_option(
         (["meka", "d", "m", "-g", "2^-9999"], "'2^-9999' is not positive numbers such as"),
         (["train", "d", "m", "-g", "1e-400"], "'1e-400' is not a finite decimal number"),
         (["frontier", "m", "--data", "d", "--time-limit", "0s"], "'0s' is not a time such as 90s"),
-        (["dcpred", "d", "m", "--cost", "0x"], "'0x' is not a multiple such as 12x"),
+        (["dcpred", "d", "--max-operations", "0x"], "'0x' is not a multiple such as 12x"),
         (["compress", "m", "--max-bytes", "9" * 400], "99...' is not a size such as 32k"),
     ],
 )
@@ -112,10 +112,11 @@ def test_blanks_around_a_number_are_the_shells() -> None:
     "words",
     [
         ("meka", "--task", "ridge", "--rank", "5", "--rho", "1.7e308"),
-        ("dcpred", "--task", "ridge", "--tune", "3", "--lambda", "1.7e308"),
+        ("dcpred", "--task", "ridge", "--iterations", "3", "--lambda", "1.7e308"),
     ],
     ids=lambda words: words[0],
 )
 def test_the_largest_numbers_are_no_internal_error(words: tuple[str, ...], tmp_path: Path) -> None:
-    done = svmfast(words[0], data("iris.train"), tmp_path / "model", *words[1:])
+    place = ("-o",) if words[0] == "dcpred" else ()
+    done = svmfast(words[0], data("iris.train"), *place, tmp_path / "model", *words[1:])
     assert done.returncode == 0, done.stderr

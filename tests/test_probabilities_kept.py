@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from program import data, model, svmfast
 from svmfast import dcpred, predict, read_svmlight
 from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
-from svmfast.methods.dcpred.fit import DcpredSettings
 
 IRIS, TRAIN, TEST = model("iris_c_rbf_prob"), data("iris.train"), data("iris.test")
 CANNOT = b"has one decision value for each class, of which LIBSVM's probabilities of pairs of classes are not"
@@ -34,8 +34,8 @@ def probabilities(path: str | Path, test: Path = TEST) -> np.ndarray:
         (("compress", IRIS, "-o", "OUT", "--sv", "12", "--iterations", "50"), "kept"),
         (("compress", IRIS, "-o", "OUT", "--sv", "12", "--iterations", "50", "--data", TRAIN), "refitted"),
         (("meka", TRAIN, "OUT", "--from", IRIS, "--clusters", "2"), "kept"),
-        (("dcpred", TRAIN, "OUT", "--from", IRIS, "--clusters", "2", "--fit", "values"), "kept"),
-        (("dcpred", TRAIN, "OUT", "--from", IRIS, "--landmarks", "15", "--fit", "pairs"), "kept"),
+        (("dcpred", TRAIN, "-o", "OUT", "--from", IRIS, "--clusters", "2", "--fit", "values"), "kept"),
+        (("dcpred", TRAIN, "-o", "OUT", "--from", IRIS, "--landmarks", "15", "--fit", "pairs"), "kept"),
     ],
 )
 def test_conversions_of_three_classes_have_probabilities(
@@ -60,24 +60,26 @@ def test_conversions_of_three_classes_have_probabilities(
         assert shown in done.stderr.decode()
 
 
-def test_dcpred_says_before_it_starts_that_labels_have_none(tmp_path: Path) -> None:
+def test_dcpred_warns_before_it_starts_that_labels_have_none(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    missing = svmfast("dcpred", tmp_path / "missing", out, "--from", IRIS, "-q")
-    assert missing.returncode == 2
-    first, last = missing.stderr.decode().splitlines()
+    two = svmfast("dcpred", TRAIN, "-o", out, "--from", IRIS, "-q", "-g", "0.1,1")
+    assert two.returncode == 2
+    first, last = two.stderr.decode().splitlines()
     assert first.startswith(f"svmfast: warning: the probabilities of {IRIS} will be dropped: --fit labels")
     assert first.endswith("--fit values or --fit pairs keeps them")
-    assert "missing" in last
-    done = svmfast("dcpred", TRAIN, out, "--from", IRIS, "--clusters", "2", "--tune", "5", "--json")
+    assert "--from takes one --gamma and one -c or --lambda" in last
+    done = svmfast(
+        "dcpred", TRAIN, "-o", out, "--from", IRIS, "--clusters", "2", "--iterations", "5", "--json"
+    )
     assert done.returncode == 0
     assert json.loads(done.stdout)["probabilities"] == "dropped"
-    assert b"probability dropped: predict -b 1 will refuse the model" in done.stderr
+    assert b"probability  dropped: predict -b 1 will refuse the model" in done.stderr
     refused = svmfast("predict", "-b", "1", TEST, out)
     assert (refused.returncode, refused.stdout) == (2, b"")
     assert b"the model " + CANNOT in refused.stderr
     assert b"train with -b 1" not in refused.stderr
     without = svmfast(
-        "dcpred", TRAIN, out, "--from", model("iris_c_sigmoid"), "-g", "0.5", "-q", "--tune", "0"
+        "dcpred", TRAIN, "-o", out, "--from", model("iris_c_sigmoid"), "-g", "0.5", "-q", "--iterations", "0"
     )
     assert (without.returncode, without.stderr) == (0, b"")
 
@@ -90,12 +92,12 @@ def test_predict_names_the_cause(tmp_path: Path) -> None:
     assert b"the model was converted from one without probabilities; train that one with -b 1" in done.stderr
     train = read_svmlight(data("breast.train"))
     exact = load_model(model("breast_c_rbf_prob"))
-    settings = DcpredSettings((0.1,), (0.001,), clusters=2, landmarks=4, iterations=0)
-    fitted, report = dcpred(train, exact=exact, fit="labels", settings=settings)
+    small: dict[str, Any] = {"gamma": 0.1, "clusters": 2, "landmarks": 4, "iterations": 0}
+    fitted, report = dcpred(train, exact=exact, fit="labels", **small)
     assert report.probabilities == "dropped"
     with pytest.raises(UnsupportedError, match="was fitted to labels, not to decision values"):
         predict(fitted, train, probability=True)
-    trained, report = dcpred(train, settings=settings)
+    trained, report = dcpred(train, task="svc", **small)
     assert report.probabilities == "none"
     with pytest.raises(UnsupportedError, match="the model does not support probability estimates"):
         predict(trained, train, probability=True)
@@ -106,6 +108,7 @@ def test_a_cascade_says_whose_probabilities_are_missing(tmp_path: Path) -> None:
     words = (
         "dcpred",
         TRAIN,
+        "-o",
         fast,
         "--from",
         IRIS,
@@ -113,7 +116,7 @@ def test_a_cascade_says_whose_probabilities_are_missing(tmp_path: Path) -> None:
         "1",
         "--landmarks",
         "5",
-        "--tune",
+        "--iterations",
         "5",
         "-q",
     )

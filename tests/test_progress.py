@@ -42,9 +42,12 @@ PHASES: dict[str, tuple[list[object], list[str]]] = {
         ["compress", model("breast_c_rbf"), "--sv", "5", "--data", data("breast.train"), "-o", "o"],
         ["read", "exact model on the rows", "start", "error on held-out rows"],
     ),
-    "dcpred --cost": (
-        ["dcpred", data("breast.train"), "o", "--from", model("breast_c_rbf"), "--cost", "10x"],
-        ["read", "exact model on the rows", "clusters", "ways to spend the cost", "leaves"],
+    "dcpred --max-operations": (
+        [
+            *("dcpred", data("breast.train"), "-o", "o", "--from", model("breast_c_rbf")),
+            *("--max-operations", "10x"),
+        ],
+        ["read", "exact model on the rows", "clusters", "ways to spend the multiply-adds", "leaves"],
     ),
     "meka": (
         ["meka", data("breast.train"), "o", "--task", "ridge", *TREE],

@@ -29,7 +29,7 @@ SMALL = ["--clusters", "3", "--landmarks", "4"]
 COMMANDS = {
     "predict": ["predict", str(data("photos.test")), PHOTOS, "OUT"],
     "compress": ["compress", PHOTOS, "--sv", "8", "--start", "kmeans", "--iterations", "3", "-o", "OUT"],
-    "dcpred": ["dcpred", IRIS, "OUT", "--task", "svc", *SMALL, "--tune", "4"],
+    "dcpred": ["dcpred", IRIS, "-o", "OUT", "--task", "svc", *SMALL, "--iterations", "4"],
     "train": ["train", str(data("photos.train")), "OUT"],
     "compare": [
         *("compare", PHOTOS, PHOTOS, "--data", str(data("photos.test"))),

@@ -159,7 +159,7 @@ def test_a_table_of_another_width_is_noticed(
             "approximate, calibrated": ["approximate", exact, "--calibrate", "rows", "-o", "out"],
             "compress": ["compress", exact, "--sv", "5", "--data", "rows", "-o", "out"],
             "cascade": ["cascade", str(FROZEN / "1.1/routed_pseudo_poly.model"), exact, "--data", "rows"],
-            "dcpred": ["dcpred", "rows", "out", "--from", exact],
+            "dcpred": ["dcpred", "rows", "-o", "out", "--from", exact],
             "meka": ["meka", "rows", "out", "--from", exact],
         }
     for name, words_ in runs.items():

@@ -37,6 +37,7 @@ def function_of(method: Method) -> Callable[..., Result]:
             labels=given.get("labels"),
             reading={name: value for name, value in given.items() if name in reading_names},
             threads=given.get("threads"),
+            writes=not given.get("scores_only", False),
         )
         if result.refusal is not None:
             raise NegativeAnswerError(result.refusal, result)
@@ -70,6 +71,8 @@ def _signature(method: Method) -> inspect.Signature:
         kinds(one.name, kinds.KEYWORD_ONLY, default=one.default)
         for one in (*options_of(method.options), *options_of(Reading))
     ]
+    if method.scores_alone:
+        later.append(kinds("scores_only", kinds.KEYWORD_ONLY, default=False))
     later.append(kinds("threads", kinds.KEYWORD_ONLY, default=None))
     return inspect.Signature([*first, *later])
 
@@ -82,6 +85,9 @@ def _docstring(method: Method) -> str:
         parts += ["labels : (n,) array_like, optional", *_wrapped("Of rows that come without.", _INDENT)]
     for one in (*options_of(method.options), *options_of(Reading)):
         parts += _option(one)
+    if method.scores_alone:
+        parts.append("scores_only : bool (default: False)")
+        parts += _wrapped("Only report the scores, and make no model.", _INDENT)
     parts += ["threads : int, optional"]
     parts += _wrapped(
         "Default: the cores this process may use. The result is the same for every number.", _INDENT

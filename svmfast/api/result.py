@@ -28,6 +28,9 @@ class Result:
     warnings, notes : tuple of str
         What the command line prints on the way.
     seconds : float
+    fallback_error : float or None
+        The error that :func:`svmfast.predict` may assume of the model (`assume_error`), to answer the other
+        rows by the exact model that was converted. It is statistical, not proven.
     """
 
     method: str
@@ -37,6 +40,7 @@ class Result:
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     seconds: float
+    fallback_error: float | None = None
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.model, self.report))

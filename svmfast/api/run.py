@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from svmfast.methods.method import Method, Setting
+from svmfast.methods.method import Method, PredictionTime, Setting
 from svmfast.options import Reading, made
 from svmfast.progress import Progress, silent
 from svmfast.threads import thread_count
@@ -17,6 +17,10 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.api.result import Result
     from svmfast.models.base import Model
+    from svmfast.rows import Rows
+
+#: Rows on which the time of a prediction is measured, at most.
+_TIMED_ROWS = 100_000
 
 
 @dataclass
@@ -58,6 +62,7 @@ def run_method(
     listener: Listener | None = None,
     stored_size: Callable[[Model], int] | None = None,
     writes: bool = True,
+    timed: bool = True,
 ) -> Result:
     """Run a method.
 
@@ -77,6 +82,8 @@ def run_method(
         Returns the size of a model's file; by default of the unpacked one.
     writes : bool
         Whether a model is wanted; a run may else only score.
+    timed : bool
+        Whether methods that report how long a prediction takes are to measure it.
 
     Returns
     -------
@@ -100,14 +107,17 @@ def run_method(
             for name, one in inputs.items()
             if one is not None and not (isinstance(one, tuple) and not one)
         }
-        check(given | {"output"} if writes else given)
+        given |= {name for name, there in (("output", writes), ("unlabelled", how.unlabelled)) if there}
+        check(given)
     heard = listener or Listener()
+    cores = thread_count(threads)
     setting = Setting(
-        threads=thread_count(threads),
+        threads=cores,
         progress=heard.progress,
         note=heard.note,
         warn=heard.warn,
         stored_size=stored_size or (lambda model: len(model_bytes(model))),
+        prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
         writes=writes,
     )
     with opened_inputs(method, inputs, labels, chosen, how, setting) as opened:
@@ -121,4 +131,17 @@ def run_method(
         tuple(heard.warnings),
         tuple(heard.notes),
         seconds,
+        outcome.fallback_error,
     )
+
+
+def _prediction_time(model: Model, rows: Rows, threads: int) -> PredictionTime:
+    """Measure a prediction beside a linear model's."""
+    from svmfast.evaluation.linear import linear_seconds
+    from svmfast.evaluation.timing import measure
+
+    rows = rows[: min(len(rows), _TIMED_ROWS)]
+    call = lambda: model.head.predict(model.decision_values(rows, threads=threads))  # noqa: E731
+    ours = measure(call, limit_seconds=5)[1]
+    linear = linear_seconds(model.head, rows, threads=threads)
+    return PredictionTime(ours.seconds, linear.seconds, len(rows))

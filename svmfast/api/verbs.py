@@ -25,12 +25,10 @@ if TYPE_CHECKING:
     from svmfast.evaluation.compare import Comparison
     from svmfast.methods.approximate.report import ApproximationReport
     from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport
-    from svmfast.methods.dcpred.fit import DcpredReport, DcpredSettings
     from svmfast.methods.train.training import TrainOptions
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.polynomial import PolynomialModel
-    from svmfast.models.routed import RoutedModel
 
 S = TypeVar("S")
 
@@ -404,60 +402,6 @@ def train(
             raise OptionError("labels are missing: give them beside the data, or a Dataset")
         targets = np.zeros(rows.shape[0] if hasattr(rows, "shape") else len(rows))
     return train_rows(rows, targets, chosen, truncate_labels=truncate_labels, threads=cores, log=log)
-
-
-def dcpred(
-    data: Any,
-    labels: ArrayLike | None = None,
-    settings: DcpredSettings | None = None,
-    *,
-    task: str = "svc",
-    exact: Model | str | os.PathLike[str] | None = None,
-    fit: str = "auto",
-    threads: int | None = None,
-) -> tuple[RoutedModel, DcpredReport]:
-    """Train a tree of clusters with a few landmarks each (DC-Pred++), or convert an exact model to one.
-
-    Parameters
-    ----------
-    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
-    labels : (n,) array_like, optional
-        Classes (integers) or, for ridge, values; a Dataset has its own; `exact` needs none.
-    settings : DcpredSettings, optional
-        Default: a gamma of 1/(number of features), or that of `exact`.
-    task : {"svc", "ridge"}
-    exact : Model or path, optional
-        Convert this model with rows like those to be predicted; `task` does not count then.
-    fit : {"auto", "values", "labels"}
-        What of `exact` is fitted.
-    threads : int, optional
-        Default: the cores this process may use. The model is the same for every number.
-
-    Returns
-    -------
-    RoutedModel, DcpredReport
-    """
-    from svmfast.methods.dcpred import fit as method
-    from svmfast.models.expansion import KernelExpansion
-
-    data = _dataset(data)
-    rows, cores = _rows(data), thread_count(threads)
-    if settings is not None:
-        _settings("settings", settings, method.DcpredSettings)
-    if exact is not None:
-        original = _model(exact, settings.memory if settings else MEMORY)
-        gamma = 1.0 / max(1, rows.n_columns)
-        if isinstance(original, KernelExpansion) and original.kernel.gamma > 0:
-            gamma = original.kernel.gamma
-        chosen = settings or method.DcpredSettings((gamma,), (0.001,))
-        return method.fit_exact(rows, original, chosen, fit=fit, threads=cores)
-    if task not in ("svc", "ridge"):
-        raise OptionError(f"task is '{task}'; expected svc or ridge")
-    targets = _labels(data, labels)
-    gamma = 1.0 / max(1, rows.n_columns)
-    chosen = settings or method.DcpredSettings((gamma,), (10.0,) if task == "svc" else (0.1,))
-    train = method.fit_svc if task == "svc" else method.fit_ridge
-    return train(rows, targets, chosen, threads=cores)
 
 
 def _settings(name: str, given: S | None, kind: type[S]) -> S:

@@ -189,7 +189,6 @@ def command(
         raise OptionError("--embed-exact needs the certificate, which says what the exact model must answer")
     from svmfast.cli.approximate_report import report_lines
     from svmfast.cli.inputs import check_width, open_model, read_sample
-    from svmfast.cli.probabilities import outcome
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.detect import model_bytes, save_model
@@ -197,6 +196,7 @@ def command(
     from svmfast.formats.target import stored_size
     from svmfast.methods.approximate.certification_sample import MOST_ROWS
     from svmfast.methods.approximate.convert import TARGET, approximate
+    from svmfast.methods.common.probability_lines import probability_lines as outcome
     from svmfast.methods.common.refit_probabilities import probabilities_after
     from svmfast.models.expansion import KernelExpansion
 

@@ -74,8 +74,8 @@ class Output(_File):
         The parameter after which the output is named where it is not given.
     named : callable, optional
         The name, from that parameter's value.
-    unless : str, optional
-        A parameter with which nothing is written.
+    unless : str or callable, optional
+        A parameter with which nothing is written, or what tells that from the values of all parameters.
     folder : bool
         The output is a folder of many files.
     packed : bool
@@ -89,7 +89,7 @@ class Output(_File):
         role: str | None = None,
         after: str | None = None,
         named: Callable[[str], str] | None = None,
-        unless: str | None = None,
+        unless: str | Callable[[Mapping[str, Any]], bool] | None = None,
         folder: bool = False,
         packed: bool = True,
     ) -> None:
@@ -259,7 +259,10 @@ def _called(param: click.Parameter) -> str:
 def _usual_name(
     command: click.Command, param: click.Parameter, kind: Output, given: Mapping[str, Any]
 ) -> str | None:
-    if kind.after is None or kind.named is None or (kind.unless is not None and given[kind.unless]):
+    unless = kind.unless
+    if kind.after is None or kind.named is None:
+        return None
+    if unless is not None and (unless(given) if callable(unless) else given[unless]):
         return None
     path = given[kind.after]
     if path == "-":

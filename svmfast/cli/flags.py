@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 import click
 
+#: Parameters that the command line has under another name.
+_OTHER_NAMES = {"threads": "jobs"}
 #: Parameters of the command that runs, or ran last: errors are described when it has ended.
 _RUNNING: list[click.Parameter] = []
 _NAME = re.compile(r"`([A-Za-z][A-Za-z0-9_]*)`")
@@ -34,7 +36,7 @@ def with_flags(text: str, params: Iterable[click.Parameter] | None = None) -> st
     known = {one.name: one for one in params}
 
     def shown(found: re.Match[str]) -> str:
-        param = known.get(found[1])
+        param = known.get(_OTHER_NAMES.get(found[1], found[1]))
         if isinstance(param, click.Argument):
             return (param.metavar or str(param.name)).upper()
         if param is not None:

@@ -25,11 +25,10 @@ JOINING = "cascade"
 #: Stand for paths in a candidate's arguments, until they are known.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
 
-#: budget-train: sizes; dcpred: multiples of a linear model; meka:
-#: clusters and rank. The position is the level: all methods' first, then all seconds, and so on. approximate:
+#: budget-train: sizes; meka: clusters and rank.
+#: The position is the level: all methods' first, then all seconds, and so on. approximate:
 #: order, cells and level.
 BUDGETS = (50, 100, 200, 500)
-COSTS = (5, 10, 20, 40)
 BLOCKS = ((8, 16), (16, 32), (32, 64))
 EXPANSIONS = (
     ("2", "1", 0),
@@ -161,11 +160,6 @@ def plan(
             for level, budget in enumerate(b for b in BUDGETS if b < len(model.sv)):
                 words = (method, TRAIN, OUT, *kind, *shape, "-B", str(budget), *random, *data)
                 found.append(Candidate(f"budget-train-{budget}", method, level, words))
-        elif method == "dcpred":
-            width = () if rbf else ("-g", _default_gamma(model))
-            for level, cost in enumerate(COSTS):
-                words = (method, TRAIN, OUT, "--from", EXACT, "--cost", f"{cost}x", *width, *random, *data)
-                found.append(Candidate(f"dcpred-{cost}x", method, level, words))
         else:
             width = () if rbf else ("-g", _default_gamma(model))
             for level, (clusters, rank) in enumerate(BLOCKS):

@@ -55,7 +55,6 @@ OTHERS: dict[str, tuple[str, str, str]] = {
         "Train an SVM of a fixed size in a few passes.",
     ),
     "meka": ("train", "svmfast.cli.meka:command", "Train on a block-wise low-rank kernel; kernel error."),
-    "dcpred": ("train", "svmfast.cli.dcpred:command", "Train or convert to a tree of small expansions."),
 }
 
 

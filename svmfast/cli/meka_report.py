@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines
-from svmfast.cli.probabilities import outcome
 from svmfast.methods.common.error_statement import held_out
+from svmfast.methods.common.probability_lines import probability_lines as outcome
 
 if TYPE_CHECKING:
     from svmfast.methods.meka.fit import CrossValidation, ErrorReport, MekaReport

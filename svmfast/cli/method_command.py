@@ -15,11 +15,13 @@ from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines, remark, warning
 from svmfast.cli.units import Typed
+from svmfast.display import rounded_up, shell_line
 from svmfast.methods.method import Input, Method
 from svmfast.options import Option, Reading, options_of
 from svmfast.values import Choice, Switch
 
 if TYPE_CHECKING:
+    from svmfast.api.result import Result
     from svmfast.models.base import Model
 
 #: Exit status of a negative answer.
@@ -34,7 +36,11 @@ def command_of(method: Method) -> click.Command:
     options = [option_of(one) for one in options_of(method.options)]
     first = next(one for one in method.inputs if one.flag is None)
     output = Output(
-        "model", role="model", after=first.name, named=default_output(method.name), unless=method.scores_alone
+        "model",
+        role="model",
+        after=first.name,
+        named=default_output(method.name),
+        unless=method.makes_no_model,
     )
     written: list[click.Parameter] = [
         click.Option(
@@ -160,18 +166,31 @@ def _run(
             ),
             stored_size=size_of,
             writes=output is not None,
+            timed=as_json or not quiet,
         )
     size = None
     if result.model is not None and output is not None:
         size = save_model(result.model, output)
     if as_json:
-        show({"bytes": size, **result.report.to_dict()}, written=size is not None)
+        shown = {} if output is None else {"bytes": size}
+        show({**shown, **result.report.to_dict()}, written=size is not None)
     scored = output is None
     if (scored and not as_json) or (not scored and not quiet):
         lines(map(with_flags, result.report.lines()), err=not scored)
     if size is not None and not quiet:
         line(f"written      {output}, {size:,} bytes, {time.perf_counter() - begin:.1f} s", err=True)
+        lines(_fallback(result, given, output), err=True)
     if result.refusal is not None:
         remark(f"{with_flags(result.refusal)}; nothing was written")
         return NEGATIVE
     return 0
+
+
+def _fallback(result: Result, given: dict[str, Any], output: str | None) -> list[str]:
+    """Return the line with which rows that the model may be wrong about are answered by the exact one."""
+    exact = given.get("exact") or given.get("model")
+    if result.fallback_error is None or not exact or output is None or "-" in (exact, output):
+        return []
+    error = rounded_up(result.fallback_error)
+    words = ("svmfast", "predict", "DATA", output, "--exact", exact, "--assume-error", error)
+    return [f"fallback     {shell_line(words)} (statistical)"]

@@ -17,7 +17,6 @@ _STYLES = {
     "approximate": ("#0072B2", "o"),
     "budget-train": ("#009E73", "^"),
     "meka": ("#CC79A7", "D"),
-    "dcpred": ("#E69F00", "P"),
 }
 #: What thick and thin edges say, shown in grey.
 _MEANING: dict[str, dict[str, Any]] = {

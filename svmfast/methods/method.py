@@ -107,6 +107,28 @@ class Report(Protocol):
         """Return the figures under the names of docs/json.md."""
 
 
+@dataclass(frozen=True)
+class PredictionTime:
+    """How long a prediction takes.
+
+    Attributes
+    ----------
+    seconds : float
+    linear_seconds : float
+        A linear model's, on the same rows.
+    rows : int
+    """
+
+    seconds: float
+    linear_seconds: float
+    rows: int
+
+    @property
+    def linear_cost(self) -> float:
+        """The time over a linear model's."""
+        return self.seconds / self.linear_seconds
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What came of a run.
@@ -118,11 +140,15 @@ class Outcome:
     report : Report
     refusal : str or None
         Why the model asked for is not there: a negative answer, no error.
+    fallback_error : float or None
+        The error that ``predict`` may assume of the model, to answer the other rows by the exact model
+        that was converted.
     """
 
     model: Model | None
     report: Report
     refusal: str | None = None
+    fallback_error: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +163,8 @@ class Setting:
         Take one sentence.
     stored_size : callable
         Returns the bytes that a model takes as the file it will be.
+    prediction_time : callable
+        Takes a model and rows, and returns how long it takes to predict them, or None where nobody asks.
     writes : bool
         Whether the caller has a place for a model.
     """
@@ -146,6 +174,7 @@ class Setting:
     note: Callable[[str], None] = lambda text: None
     warn: Callable[[str], None] = lambda text: None
     stored_size: Callable[[Model], int] = field(default=lambda model: 0)
+    prediction_time: Callable[[Model, Rows], PredictionTime | None] = field(default=lambda model, rows: None)
     writes: bool = True
 
 
@@ -237,14 +266,16 @@ class Method:
         Positional ones in their order.
     options : type
         A dataclass of options (:mod:`svmfast.options`). Its method ``check(given)``, if it has one, is called
-        with the names of the inputs that are given (and ``output``), before anything is read.
+        with the names of the inputs that are given, ``output`` where a model is wanted, and ``unlabelled``
+        where that is, before anything is read.
     run : str
         ``module:function``; the function takes ``(inputs, options, setting)`` and returns an Outcome.
     candidates : str or None
         ``module:function``; the function takes a Grid and returns candidates and those not tried.
     style : Style
-    scores_alone : str or None
-        An option with which a run may go without writing a model.
+    scores_alone : tuple of str
+        Options with which a run may do without a model, each ``name`` or ``name=value``: on the command line
+        no output is named for it, and the Python function has the keyword `scores_only`.
     svm_train_output : bool
         The output may also be the last argument, as for svm-train.
     """
@@ -258,7 +289,7 @@ class Method:
     run: str
     style: Style
     candidates: str | None = None
-    scores_alone: str | None = None
+    scores_alone: tuple[str, ...] = ()
     svm_train_output: bool = False
 
     @property
@@ -287,6 +318,13 @@ class Method:
             if one.flag is not None and one.name in inputs:
                 words += [one.flag, inputs[one.name]]
         return [*words, *words_of(self.options, options), *reading, "-o", output]
+
+    def makes_no_model(self, options: Mapping[str, Any]) -> bool:
+        """Tell whether a run with these options makes no model where no output is named."""
+        return any(
+            str(options.get(name)) == value if equals else bool(options.get(name))
+            for name, equals, value in (word.partition("=") for word in self.scores_alone)
+        )
 
     def runner(self) -> Callable[[Inputs, Any, Setting], Outcome]:
         """Return the function that runs the method."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from svmfast.display import rounded_up
 from svmfast.methods.common.error_statement import ErrorStatement, held_out
 
 
@@ -114,11 +113,6 @@ class CompressReport:
         if self.sizes_tried:
             tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in self.sizes_tried)
             lines.append(f"sizes tried  {tried}")
-        if held.label_agreement is not None and self.bytes is not None:
-            lines.append(
-                "fallback     svmfast predict DATA OUT PREDICTIONS --exact MODEL --assume-error "
-                f"{rounded_up(held.quantile_999)} (statistical)"
-            )
         return lines
 
 

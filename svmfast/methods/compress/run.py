@@ -39,7 +39,9 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
     )
     for note in report.notes:
         setting.note(note)
-    return Outcome(found.model, report, found.verdict or None)
+    held = report.statement
+    error = None if held.label_agreement is None else held.quantile_999
+    return Outcome(found.model, report, found.verdict or None, fallback_error=error)
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:

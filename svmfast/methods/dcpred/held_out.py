@@ -1,4 +1,4 @@
-"""How far a converted model is from the exact one, on rows that took no part, as compress tells it."""
+"""How far a converted model is from the exact one, on rows that took no part, as compress reports it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from svmfast.methods.common.equal_rows import groups_of
 from svmfast.methods.common.error_statement import ErrorStatement
+from svmfast.methods.common.hold_out import HELD_OUT, random_rows
 from svmfast.methods.common.refit_probabilities import probability_error
 from svmfast.models.base import Model
 from svmfast.models.certified import certainty
@@ -15,8 +16,8 @@ from svmfast.solvers.binomial import clopper_pearson
 
 IntArray = NDArray[np.int64]
 
-#: Share of the distinct rows kept aside for the error, how many at most, and of how few none.
-HELD_OUT, MOST_HELD_OUT, _LEAST_ROWS = 0.1, 10_000, 20
+#: How many of the distinct rows are kept aside for the error at most, and of how few none.
+MOST_HELD_OUT, _LEAST_ROWS = 10_000, 20
 
 
 def held_out(
@@ -39,11 +40,11 @@ def held_out(
         ``quantile_999``, ``largest``, and of |difference of probabilities| where there are any
         ``probability_mean`` and ``probability_max``. But for regression ``label_agreement`` with the ends of
         its Clopper-Pearson interval at 95 %, ``agreement_low`` and ``agreement_high``, and
-        ``fallback_error``. That is an error for `predict --exact EXACT --assume-error`: where values were
-        fitted, the 99.9 % quantile of their difference; where labels were, the same quantile of what a row's
-        values would have to be wrong by for its label to be another than the exact one. ``trained_on`` 1,
-        added by :func:`svmfast.methods.dcpred.fit.fit_exact`: `exact` was trained on these rows, others
-        will agree less.
+        ``fallback_error``. That is the error that ``predict`` may assume of the model to fall back on the
+        exact one: where values were fitted, the 99.9 % quantile of their difference; where labels were, the
+        same quantile of what a row's values would have to be wrong by for its label to be another than the
+        exact one. ``trained_on`` 1, added by :func:`svmfast.methods.dcpred.convert.fit_exact`: `exact` was
+        trained on these rows, others will agree less.
     """
     n = len(aside)
     if not n:
@@ -87,7 +88,7 @@ def rows_aside(keys: list[bytes], seed: int) -> tuple[IntArray, NDArray[np.bool_
     aside = np.zeros(len(first), dtype=bool)
     if len(first) >= _LEAST_ROWS:
         count = min(MOST_HELD_OUT, int(HELD_OUT * len(first)))
-        aside[np.random.default_rng([seed, 13]).choice(len(first), count, replace=False)] = True
+        aside = random_rows(len(first), count, (seed, 13))
     return first[aside], aside[group]
 
 

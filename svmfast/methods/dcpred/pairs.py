@@ -13,10 +13,10 @@ import numpy as np
 
 from svmfast.errors import NothingFitsError, OptionError
 from svmfast.methods.common.error_statement import ErrorStatement
+from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
-from svmfast.methods.dcpred.search import linear_functions
-from svmfast.methods.dcpred.settings import DcpredSettings
+from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.routed import RoutedModel
@@ -25,46 +25,46 @@ from svmfast.routing import flat_tree
 from svmfast.rows import Rows
 
 
-def check_pairs(settings: DcpredSettings) -> None:
-    """Raise OptionError where the settings ask for what pairs cannot have."""
+def check_pairs(options: DcpredOptions) -> None:
+    """Raise OptionError where the options ask for what pairs cannot have."""
     for wrong, name, rule in (
-        (settings.clusters != 1, "--clusters", "must be 1"),
-        (settings.pseudo != "none", "--pseudo", "must be none"),
-        (settings.kmeans != "weighted", "--kmeans", "must be weighted"),
-        (settings.folds is not None, "-v", "must be left out"),
-        (len(settings.gammas) * len(settings.strengths) != 1, "-g and -c", "must be one value each"),
+        (options.clusters != 1, "`clusters`", "must be 1"),
+        (options.pseudo != "none", "`pseudo`", "must be none"),
+        (options.kmeans != "weighted", "`kmeans`", "must be weighted"),
+        (options.folds is not None, "`folds`", "must be left out"),
+        (len(options.gamma) * len(options.C) != 1, "`gamma` and `C`", "must be one value each"),
     ):
         if wrong:
-            raise OptionError(f"--fit pairs: {name} {rule}")
+            raise OptionError(f"`fit` pairs: {name} {rule}")
 
 
-def affordable(exact: Model, rows: Rows, settings: DcpredSettings) -> DcpredSettings:
-    """Return the settings with as many landmarks as ``settings.cost`` allows; unchanged without.
+def affordable(exact: Model, rows: Rows, options: DcpredOptions) -> DcpredOptions:
+    """Return the options with as many landmarks as ``options.max_operations`` allows; unchanged without.
 
-    A landmark costs its features and the pairs of its class.
+    A landmark takes its features and the pairs of its class.
 
     Raises
     ------
     UnsupportedError
-        The cost does not allow a landmark for each class.
+        The limit does not allow a landmark for each class.
     """
-    if settings.cost is None:
-        return settings
+    if options.max_operations is None:
+        return options
     classes = exact.head.n_classes
     each = max(rows.n_columns, exact.n_features) + classes - 1
-    count = int(settings.cost * rows.n_columns * linear_functions(exact.head) / each)
+    count = int(options.max_operations * rows.n_columns * linear_functions(exact.head) / each)
     if count < classes:
         raise NothingFitsError(
-            f"--cost {settings.cost:g}x allows {count} landmarks for {classes} classes",
-            "a prediction must cost more",
+            f"`max_operations` {options.max_operations:g}x allows {count} landmarks for {classes} classes",
+            "allow more",
         )
-    return replace(settings, landmarks=count)
+    return replace(options, landmarks=count)
 
 
 def fit_pairs(
-    exact: Model, rows: Rows, settings: DcpredSettings, *, threads: int, progress: Progress
+    exact: Model, rows: Rows, options: DcpredOptions, *, threads: int, progress: Progress
 ) -> tuple[RoutedModel, ErrorStatement | None]:
-    """Return `exact` with as many landmarks as the settings say, as a model of one cell; and how far it is.
+    """Return `exact` with as many landmarks as the options say, as a model of one cell; and how far it is.
 
     The statement is compress's own, of rows that are in no part of the fit; None where nothing was fitted.
 
@@ -74,24 +74,24 @@ def fit_pairs(
         Of three or more classes, with a Gaussian kernel.
     rows : Rows
         Like those to be predicted; a tenth of them decide when to stop.
-    settings : DcpredSettings
+    options : DcpredSettings
         Of which landmarks, iterations, seed and memory count.
     """
     if not isinstance(exact, KernelExpansion) or exact.nr_sv is None or exact.kernel.kind != "rbf":
-        raise OptionError("--fit pairs is for LIBSVM models with the rbf kernel")
+        raise OptionError("`fit` pairs is for LIBSVM models with the rbf kernel")
     if exact.head.n_classes < 3:
-        raise OptionError("--fit pairs is for three or more classes; two have one pair, see --fit values")
+        raise OptionError("`fit` pairs is for three or more classes; two have one pair, see `fit` values")
     made: KernelExpansion = exact
     statement: ErrorStatement | None = None
-    if settings.landmarks < len(exact.sv):
+    if options.landmarks < len(exact.sv):
         how = CompressOptions(
             start="kmeans",
-            iterations=settings.iterations,
-            seed=settings.seed,
-            memory=settings.memory,
+            iterations=options.iterations,
+            seed=options.seed,
+            memory=options.memory,
         )
         made, report = prepare(exact, rows, options=how, threads=threads, progress=progress).compress(
-            settings.landmarks, progress=progress
+            options.landmarks, progress=progress
         )
         statement = report.statement
     assert made.nr_sv is not None

@@ -1,4 +1,4 @@
-"""--cost: which leaves, landmarks and pseudo landmarks make the best of a prediction's cost.
+"""Which leaves, landmarks and pseudo landmarks make the best of the multiply-adds that a prediction may take.
 
 The unit is the papers': multiply-adds of a linear model on the same rows, one weight vector for each class.
 """
@@ -10,29 +10,25 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.errors import NothingFitsError
+from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.dcpred.kmeans_tree import KMeansTree
-from svmfast.methods.dcpred.settings import Candidate, DcpredSettings
-from svmfast.methods.dcpred.work import Training, build_tree, train_tree
-from svmfast.models.head import Head
+from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.dcpred.report import Trial
+from svmfast.methods.dcpred.tree_training import Training, build_tree, train_tree
 from svmfast.models.routed import centres_on_the_way
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray
 
-#: Trees that are tried, as far as rows and cost allow: leaves, levels.
+#: Trees that are tried, as far as rows and multiply-adds allow: leaves, levels.
 TREES = ((1, 1), (4, 1), (8, 1), (16, 1), (32, 1), (32, 2), (64, 1), (64, 2), (128, 2))
-#: Shares of the landmarks' cost that go to pseudo landmarks.
+#: Shares of the landmarks' multiply-adds that go to pseudo landmarks.
 PSEUDO_SHARES = (0.0, 0.25)
 #: Rows a leaf should have: fewer teach nothing.
 LEAST_LEAF_ROWS = 40
-#: Rows that the trials train on and that they are judged on.
-TRIAL_ROWS, JUDGE_ROWS = 12_000, 4_000
+#: Rows that the trials are trained on and that they are scored on.
+TRIAL_ROWS, SCORE_ROWS = 12_000, 4_000
 #: Of moving the landmarks, in a trial.
 TRIAL_ITERATIONS = 50
-
-
-def linear_functions(head: Head) -> int:
-    """A linear model's weight vectors for the same question, as in the paper: one against the rest."""
-    return head.n_classes if head.is_classifier and head.n_classes > 2 else 1
 
 
 def score_of(training: Training, decisions: FloatArray, truth: FloatArray) -> float:
@@ -46,51 +42,53 @@ def score_of(training: Training, decisions: FloatArray, truth: FloatArray) -> fl
 
 def choose(
     training: Training,
-    settings: DcpredSettings,
+    options: DcpredOptions,
     gamma: float,
     strength: float,
     *,
     threads: int = 1,
     progress: Progress = silent,
-) -> tuple[DcpredSettings, KMeansTree, tuple[Candidate, ...]]:
-    """Try what fits ``settings.cost`` on a share of the rows; return the best settings, tree, and all trials.
+) -> tuple[DcpredOptions, KMeansTree, tuple[Trial, ...]]:
+    """Try what fits ``options.max_operations`` on a share of the rows; return the best, its tree, and all.
 
-    The tree is that of all rows, and landmarks are counted by it: their mean cost on the training rows is not
-    above ``settings.cost``.
+    The tree is that of all rows, and landmarks are counted by it: the mean of the training rows is not
+    above ``options.max_operations``.
 
     Raises
     ------
     UnsupportedError
-        The cost does not allow a single landmark.
+        The limit does not allow a single landmark.
     """
     n = len(training.rows)
-    order = np.random.default_rng([settings.seed, 11]).permutation(n)
-    judge = min(JUDGE_ROWS, max(1, n // 5))
-    inside = training.only(np.sort(order[judge : judge + TRIAL_ROWS]))
-    outside = training.only(np.sort(order[:judge]))
-    plans: list[tuple[KMeansTree, DcpredSettings, float]] = []
+    order = np.random.default_rng([options.seed, 11]).permutation(n)
+    scored = min(SCORE_ROWS, max(1, n // 5))
+    inside = training.only(np.sort(order[scored : scored + TRIAL_ROWS]))
+    outside = training.only(np.sort(order[:scored]))
+    plans: list[tuple[KMeansTree, DcpredOptions, float]] = []
     progress(0, None, "clusters")
     for leaves, levels in TREES:
         if leaves > 1 and len(training.rows) < leaves * LEAST_LEAF_ROWS:
             break
-        shape = replace(settings, clusters=leaves, levels=levels)
+        shape = replace(options, clusters=leaves, levels=levels)
         tree = build_tree(inside, shape, threads)
         for share in PSEUDO_SHARES:
             fitting = _fitting(inside, tree, shape, share)
             if fitting is not None and fitting not in [p for _, p, _ in plans]:
                 plans.append((tree, fitting, share))
-    tried: list[tuple[float, int, Candidate]] = []
-    progress(0, len(plans), "ways to spend the cost")
+    tried: list[tuple[float, int, Trial]] = []
+    progress(0, len(plans), "ways to spend the multiply-adds")
     for i, (tree, plan, _) in enumerate(plans):
-        trial = replace(plan, iterations=min(settings.iterations, TRIAL_ITERATIONS))
+        trial = replace(plan, iterations=min(options.iterations, TRIAL_ITERATIONS))
         model = train_tree(inside, tree, trial, gamma, strength, threads=threads)
         score = score_of(training, model.decision_values(outside.rows, threads=threads), outside.targets)
-        cost = model.multiply_adds(outside.rows) / (training.rows.n_columns * linear_functions(training.head))
-        candidate = Candidate(
-            plan.clusters, plan.levels, plan.landmarks, plan.pseudo, plan.pseudo_count, cost, abs(score)
+        operations = model.multiply_adds(outside.rows) / (
+            training.rows.n_columns * linear_functions(training.head)
         )
-        tried.append((-score, i, candidate))
-        progress(i + 1, len(plans), "ways to spend the cost")
+        found = Trial(
+            plan.clusters, plan.levels, plan.landmarks, plan.pseudo, plan.pseudo_count, operations, abs(score)
+        )
+        tried.append((-score, i, found))
+        progress(i + 1, len(plans), "ways to spend the multiply-adds")
     progress(0, None, "clusters")
     for _, i, _ in sorted(tried, key=lambda t: t[:2]):
         _, plan, share = plans[i]
@@ -99,18 +97,18 @@ def choose(
         if fitting is not None:
             return fitting, tree, tuple(c for _, _, c in tried)
     raise NothingFitsError(
-        f"--cost {settings.cost:g}x allows not a single landmark", "a prediction must cost more"
+        f"`max_operations` {options.max_operations:g}x allows not a single landmark", "allow more"
     )
 
 
 def _fitting(
-    training: Training, tree: KMeansTree, settings: DcpredSettings, share: float
-) -> DcpredSettings | None:
-    """Return the settings with as many landmarks as fit, and products for `share` of their cost."""
-    assert settings.cost is not None
+    training: Training, tree: KMeansTree, options: DcpredOptions, share: float
+) -> DcpredOptions | None:
+    """Return the options with as many landmarks as fit, and products for `share` of them."""
+    assert options.max_operations is not None
     d = max(1, training.rows.n_columns)
     leaves = len(tree.leaf_centers)
-    budget = settings.cost * d * linear_functions(training.head)
+    budget = options.max_operations * d * linear_functions(training.head)
     portion = np.bincount(tree.leaf, minlength=leaves) / len(tree.leaf)
     rows = np.bincount(tree.leaf, minlength=leaves)
     active = np.empty(leaves)
@@ -124,7 +122,7 @@ def _fitting(
             active[s] = 0
     routing = centres_on_the_way(tree.children) * d
 
-    def cost(landmarks: int) -> tuple[float, int]:
+    def operations(landmarks: int) -> tuple[float, int]:
         own = np.where(active > 0, np.minimum(landmarks, np.maximum(1, rows // 2)), 0)
         pseudo = int(share * landmarks * (d + float(portion @ active)) / (1 + float(portion @ active)))
         pseudo = min(pseudo, landmarks * (landmarks + 1) // 2)
@@ -136,10 +134,10 @@ def _fitting(
     low, high = 0, max(1, int(rows.max()) // 2)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if cost(middle)[0] <= budget else (low, middle - 1)
+        low, high = (middle, high) if operations(middle)[0] <= budget else (low, middle - 1)
     if low == 0:
         return None
-    pseudo = cost(low)[1]
+    pseudo = operations(low)[1]
     if share and not pseudo:
         return None
-    return replace(settings, landmarks=low, pseudo="poly" if pseudo else "none", pseudo_landmarks=pseudo)
+    return replace(options, landmarks=low, pseudo="poly" if pseudo else "none", pseudo_landmarks=pseudo)

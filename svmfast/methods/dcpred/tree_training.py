@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +10,8 @@ from numpy.typing import NDArray
 from svmfast.methods.dcpred.cell_fit import CellExpansion
 from svmfast.methods.dcpred.kmeans_tree import KMeansTree, kmeans_tree
 from svmfast.methods.dcpred.leaf import LeafPlan, LeafRows, train_leaf
-from svmfast.methods.dcpred.settings import DcpredSettings, check_memory
+from svmfast.methods.dcpred.memory import check_memory
+from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.routed import RoutedModel
@@ -30,7 +30,7 @@ MOST_LEAF_ROWS = 60_000
 
 
 @dataclass(frozen=True, eq=False)
-class Exact:
+class ExactVectors:
     """Vectors of an exact model and their squared coefficients: where its landmarks are looked for."""
 
     vectors: Rows
@@ -50,44 +50,31 @@ class Training:
         With as many functions as targets have columns.
     loss : str
         ``squared_hinge`` or ``squares``.
-    exact : Exact, optional
+    exact : ExactVectors, optional
     """
 
     rows: Rows
     targets: FloatArray
     head: Head
     loss: str
-    exact: Exact | None = None
+    exact: ExactVectors | None = None
 
     def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Training:
         """Return the problem on some of the rows."""
         return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen])
 
 
-class Stopwatch:
-    """Seconds of what was done, by name."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._since = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        """Name what was done since the lap before."""
-        now = time.perf_counter()
-        self.laps[name], self._since = now - self._since, now
-
-
-def build_tree(training: Training, settings: DcpredSettings, threads: int) -> KMeansTree:
+def build_tree(training: Training, options: DcpredOptions, threads: int) -> KMeansTree:
     """Return the k-means tree of the rows."""
     return kmeans_tree(
-        training.rows, settings.clusters, levels=settings.levels, seed=settings.seed, threads=threads
+        training.rows, options.clusters, levels=options.levels, seed=options.seed, threads=threads
     )
 
 
 def train_tree(
     training: Training,
     tree: KMeansTree,
-    settings: DcpredSettings,
+    options: DcpredOptions,
     gamma: float,
     strength: float,
     *,
@@ -100,17 +87,17 @@ def train_tree(
     order = np.argsort(tree.leaf, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(tree.leaf, minlength=leaves))])
     sizes = [min(MOST_LEAF_ROWS, 2 * int(n) if leaves > 1 else int(n)) for n in np.diff(start)]
-    check_memory(rows, sizes, functions, settings, threads)
+    check_memory(rows, sizes, functions, options, threads)
     distance = _distances(rows, tree) if leaves > 1 else np.zeros((len(rows), 1))
     plan = LeafPlan(
         loss=training.loss,
         gamma=gamma,
         cost=strength if training.loss == "squared_hinge" else 0.5 / strength,
-        landmarks=settings.landmarks,
-        pseudo_landmarks=settings.pseudo_count,
-        pseudo=settings.pseudo,
-        weighted=settings.kmeans == "weighted",
-        iterations=settings.iterations,
+        landmarks=options.landmarks,
+        pseudo_landmarks=options.pseudo_count,
+        pseudo=options.pseudo,
+        weighted=options.kmeans == "weighted",
+        iterations=options.iterations,
     )
     exact_leaf = None
     if training.exact is not None:
@@ -120,7 +107,7 @@ def train_tree(
     def work(s: int) -> _Leaf:
         nonlocal done
         own = order[start[s] : start[s + 1]]
-        leaf = _train_one(training, own, distance, tree, s, plan, exact_leaf, settings.seed, inner)
+        leaf = _train_one(training, own, distance, tree, s, plan, exact_leaf, options.seed, inner)
         done += 1
         progress(done, leaves, "leaves")
         return leaf

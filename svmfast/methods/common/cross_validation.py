@@ -1,0 +1,101 @@
+"""Cross-validation over a grid of parameters: folds, scores, and the report of a run that only scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import OptionError
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """The score of one pair of parameters: RMSE, or percent of right labels.
+
+    Attributes
+    ----------
+    gamma : float
+        Width of the kernel.
+    strength : float
+        C, or lambda of ridge regression.
+    score : float
+    """
+
+    gamma: float
+    strength: float
+    score: float
+
+
+def check_folds(folds: int | None, grid: int, rows: int) -> None:
+    """Refuse a grid without folds to choose by, and more folds than rows.
+
+    Parameters
+    ----------
+    folds : int or None
+    grid : int
+        Pairs of parameters.
+    rows : int
+
+    Raises
+    ------
+    OptionError
+    """
+    if grid > 1 and not folds:
+        raise OptionError("several values of `gamma`, `C` or `lambda_` need `folds` to choose by")
+    if folds and folds > rows:
+        raise OptionError(f"`folds` is {folds}; there are {rows} rows")
+
+
+def fold_numbers(rows: int, folds: int, seed: int) -> NDArray[np.int64]:
+    """Return the fold of every row, from 0: equal sizes, drawn at random."""
+    return np.random.default_rng([seed, 7]).permutation(rows) % folds
+
+
+def best_of(scores: Sequence[CrossValidation], *, classes: bool) -> CrossValidation:
+    """Return the best score: the largest accuracy of `classes`, else the smallest RMSE."""
+    return (max if classes else min)(scores, key=lambda one: one.score)
+
+
+def score_lines(scores: Sequence[CrossValidation], *, classes: bool) -> list[str]:
+    """Return a line for each pair of parameters."""
+    name, unit = ("C", "accuracy {:.4f}%") if classes else ("lambda", "RMSE {:.6g}")
+    return [
+        f"cross        gamma {one.gamma:.6g}, {name} {one.strength:.6g}: {unit.format(one.score)}"
+        for one in scores
+    ]
+
+
+@dataclass(frozen=True)
+class ScoresReport:
+    """The report of a run that scores a grid and makes no model.
+
+    Attributes
+    ----------
+    task : str
+        ``svc`` or ``ridge``.
+    folds : int
+    cross_validation : tuple of CrossValidation
+    """
+
+    task: str
+    folds: int
+    cross_validation: tuple[CrossValidation, ...]
+
+    @property
+    def best(self) -> CrossValidation:
+        """The best pair of parameters."""
+        return best_of(self.cross_validation, classes=self.task == "svc")
+
+    def lines(self) -> list[str]:
+        """Return the report as text; the last line is svm-train's."""
+        classes = self.task == "svc"
+        last = f"Accuracy = {self.best.score:g}%" if classes else f"RMSE = {self.best.score:g}"
+        return [*score_lines(self.cross_validation, classes=classes), f"Cross Validation {last}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        return {**asdict(self), "best": asdict(self.best)}

@@ -1,0 +1,38 @@
+"""The width of a kernel where none is given."""
+
+from __future__ import annotations
+
+from svmfast.errors import OptionError
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+
+
+def kernel_width(columns: int, exact: Model | None, kind: str) -> float:
+    """Return gamma: that of the exact model, or 1/(number of features), LIBSVM's.
+
+    Parameters
+    ----------
+    columns : int
+        Features of the rows.
+    exact : Model or None
+        The model that is converted.
+    kind : {"rbf", "laplacian"}
+        The kernel that is used.
+
+    Raises
+    ------
+    OptionError
+        The exact model has another kernel.
+    """
+    if not isinstance(exact, KernelExpansion):
+        return 1.0 / max(1, columns)
+    if exact.kernel.kind != kind:
+        raise OptionError(f"the exact model's kernel is {exact.kernel.kind}; give the width of ours, `gamma`")
+    return exact.kernel.gamma
+
+
+def widths_to_try(exact: KernelExpansion) -> dict[str, tuple[float, ...]]:
+    """Return the option `gamma` of a candidate of ``frontier``: none where that of the exact model serves."""
+    if exact.kernel.kind == "rbf":
+        return {}
+    return {"gamma": (float(f"{1.0 / max(1, exact.n_features):.6g}"),)}

@@ -1,0 +1,118 @@
+"""What the methods that train a model of landmarks report, dcpred and meka: figures and how they print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from svmfast.methods.common.cross_validation import CrossValidation, score_lines
+from svmfast.methods.common.error_statement import held_out
+from svmfast.methods.common.probability_lines import probability_lines
+from svmfast.methods.method import PredictionTime
+from svmfast.models.head import Head
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandmarkReport:
+    """What a fit did.
+
+    Attributes
+    ----------
+    task : str
+    rows, features, clusters : int
+    landmarks : int
+        Of all clusters together.
+    gamma : float
+        As given or chosen.
+    strength : float or None
+        C or lambda, as given or chosen; None where it had no part.
+    multiply_adds : float
+        Of a prediction, the mean of the rows. A linear model's are ``linear_multiply_adds``.
+    linear_multiply_adds : float
+    train_score : float
+        Percent of right labels, or RMSE, on the rows trained on.
+    cross_validation : tuple of CrossValidation
+    folds : int or None
+    held_out : mapping or None
+        Of a conversion: its error on rows that took no part.
+    seconds : mapping of str to float
+        By phase.
+    probabilities : str
+        What became of the exact model's: ``none`` to begin with, ``kept``, or ``dropped``.
+    prediction : PredictionTime or None
+        None where it was not measured.
+    """
+
+    task: str
+    rows: int
+    features: int
+    clusters: int
+    landmarks: int
+    gamma: float
+    strength: float | None
+    multiply_adds: float
+    linear_multiply_adds: float
+    train_score: float
+    cross_validation: tuple[CrossValidation, ...]
+    folds: int | None
+    held_out: Mapping[str, float] | None
+    seconds: Mapping[str, float]
+    probabilities: str = "none"
+    prediction: PredictionTime | None = None
+
+    @property
+    def classes(self) -> bool:
+        """Whether classes were trained, with C, rather than values, with lambda."""
+        return self.task == "svc"
+
+    @property
+    def linear_multiples(self) -> float:
+        """The multiply-adds of a prediction over those of a linear model."""
+        return self.multiply_adds / max(1.0, self.linear_multiply_adds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        values = asdict(self)
+        values["phase_seconds"] = values.pop("seconds")
+        values["held_out"] = held_out(self.held_out)
+        measured = values.pop("prediction")
+        if self.prediction is not None:
+            measured["linear_cost"] = self.prediction.linear_cost
+            measured["counted_cost"] = self.linear_multiples
+            values["prediction"] = measured
+        return values
+
+    def score_lines(self) -> list[str]:
+        """Return the lines of the cross-validation."""
+        return score_lines(self.cross_validation, classes=self.classes)
+
+    def strength_text(self) -> str:
+        """Return C or lambda as it follows gamma."""
+        if self.strength is None:
+            return ""
+        return f", {'C' if self.classes else 'lambda'} {self.strength:.6g}"
+
+    def training_line(self, fitted: str = "") -> str:
+        """Return the line of the score on the training rows."""
+        number = f"{self.train_score:.6g}"
+        score = f"accuracy {number}%" if self.classes else f"RMSE {number}"
+        return f"training     {score} on the training rows{fitted}"
+
+    def closing_lines(self, pseudo: str = "") -> list[str]:
+        """Return the last lines: probabilities, speed, size and time."""
+        lines = probability_lines(self.probabilities, self.held_out)
+        if self.prediction is not None:
+            lines.append(
+                f"prediction   {self.prediction.linear_cost:.3g} times a linear model's time, "
+                f"{self.linear_multiples:.3g} times its multiply-adds"
+            )
+        lines.append(f"model        {self.landmarks:,} landmarks{pseudo}")
+        spent = (f"{what} {seconds:.2f} s" for what, seconds in self.seconds.items())
+        lines.append("time         " + ", ".join(spent))
+        return lines
+
+
+def linear_functions(head: Head) -> int:
+    """Return how many weight vectors a linear model needs: one against the rest, as in the papers."""
+    return head.n_classes if head.is_classifier and head.n_classes > 2 else 1

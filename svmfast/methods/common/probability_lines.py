@@ -1,0 +1,25 @@
+"""What a report prints about the probabilities of an exact model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def probability_lines(what: str, held_out: Mapping[str, float] | None = None) -> list[str]:
+    """Return the line of a report; none where the exact model had no probabilities.
+
+    Parameters
+    ----------
+    what : {"none", "kept", "dropped"}
+    held_out : mapping, optional
+        May have ``probability_mean`` and ``probability_max``.
+    """
+    if what == "none":
+        return []
+    if what == "dropped":
+        return ["probability  dropped: predict -b 1 will refuse the model"]
+    line = "probability  probA and probB are the exact model's, applied to our decision values"
+    if held_out and "probability_max" in held_out:
+        mean, largest = held_out["probability_mean"], held_out["probability_max"]
+        line += f"; |difference| on held-out rows {mean:.3g} on average, {largest:.3g} at most"
+    return [line]

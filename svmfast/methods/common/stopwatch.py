@@ -1,0 +1,18 @@
+"""Seconds of the phases of a run."""
+
+from __future__ import annotations
+
+import time
+
+
+class Stopwatch:
+    """Seconds of what was done, by name."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Name what was done since the lap before."""
+        now = time.perf_counter()
+        self.laps[name], self._since = now - self._since, now

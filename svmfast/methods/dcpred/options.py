@@ -1,0 +1,182 @@
+"""Options of ``dcpred``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from svmfast.errors import OptionError
+from svmfast.options import Bounded, Seeded, option
+from svmfast.values import Choice, Grid, Multiple, Whole
+
+#: Of moving the landmarks, where nothing else is asked; and of fitting pairs, which stops earlier by itself.
+DEFAULT_ITERATIONS, PAIRS_ITERATIONS = 150, 300
+#: What `max_operations` chooses.
+SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DcpredOptions(Seeded, Bounded):
+    """Options of ``dcpred``.
+
+    Those whose default depends on others are None until :meth:`resolved` fills them in.
+    """
+
+    task: str | None = option(
+        None, Choice("svc", "ridge"), "Needed unless `exact` is given; ridge is regression."
+    )
+    fit: str = option(
+        "auto",
+        Choice("auto", "values", "labels", "pairs"),
+        "With `exact`: fit its decision values, or its labels, which drops probabilities; auto: labels for "
+        "three or more classes. pairs, also for svc: train LIBSVM on all rows (or take `exact`) and fit the "
+        "values of its pairs of classes, every landmark in those of its class; one cluster, closest to the "
+        "exact model.",
+    )
+    gamma: tuple[float, ...] = option(
+        None,
+        Grid(),
+        "Width of the kernel exp(-gamma |u-v|^2) to begin with; `iterations` move each leaf's.",
+        "-g",
+        shown="1/number of features; that of the model that is converted",
+    )
+    C: tuple[float, ...] = option(None, Grid(), "Cost C of classes.", "-c", metavar="C[,C...]", shown="10")
+    lambda_: tuple[float, ...] = option(
+        None,
+        Grid(),
+        "Regularization of ridge, and of fitting decision values.",
+        metavar="L[,L...]",
+        shown="0.1; of decision values 0.001",
+    )
+    folds: int | None = option(
+        None,
+        Whole(2),
+        "Choose among several `gamma`, `C` or `lambda_` by cross-validation; without `output`, scores only.",
+        "-v",
+    )
+    max_operations: float | None = option(
+        None,
+        Multiple(),
+        "Choose clusters, landmarks and pseudo landmarks so that a prediction takes at most so many times "
+        "the multiply-adds of a linear model.",
+    )
+    clusters: int = option(None, Whole(1), "Leaves of the tree.", shown="16; 1 for pairs")
+    levels: int = option(
+        None,
+        Whole(1, 2),
+        "Levels of the tree: one compares a row with every leaf, two with about twice their root.",
+        shown="2 above 64 clusters",
+    )
+    landmarks: int = option(None, Whole(1), "Landmarks of each leaf.", metavar="M", shown="32")
+    pseudo: str = option(
+        None,
+        Choice("none", "poly", "triangle"),
+        "Pseudo landmarks: products of two kernel values, or kernels of bounds by the triangle inequality.",
+        shown="none",
+    )
+    pseudo_landmarks: int = option(
+        None, Whole(1), "Pseudo landmarks of each leaf.", metavar="P", shown="as many as landmarks"
+    )
+    kmeans: str = option(
+        "weighted",
+        Choice("weighted", "plain"),
+        "Landmarks by k-means, weighted with the squared coefficients of local models (or of `exact`), "
+        "or not.",
+    )
+    iterations: int = option(
+        None,
+        Whole(0),
+        "Steps of moving landmarks by gradient; 0 leaves them where k-means puts them (the paper).",
+        shown="150; 300 for pairs",
+    )
+
+    def check(self, given: Collection[str]) -> None:
+        """Refuse options that do not fit together.
+
+        Parameters
+        ----------
+        given : collection of str
+            Inputs that are given, ``output`` where a model is wanted, and ``unlabelled``.
+
+        Raises
+        ------
+        OptionError
+        """
+        converts = "exact" in given
+        if converts == (self.task is not None):
+            raise OptionError("say what to do: give `task` or `exact`, and not both")
+        if "unlabelled" in given and not converts:
+            raise OptionError(
+                "labels are needed for `task`; rows without them (`unlabelled`) go with `exact`"
+            )
+        if not converts and (self.fit == "values" or (self.fit != "auto" and self.task != "svc")):
+            raise OptionError(f"`fit` {self.fit} belongs to `exact`")
+        if converts and self.folds:
+            raise OptionError("`exact` reports the error on held-out rows; leave out `folds`")
+        if "output" not in given and not self.folds:
+            raise OptionError("only `folds` can do without `output`")
+        values_only = self.fit == "values" or (converts and self.fit == "pairs")
+        if self.C is not None and (self.task == "ridge" or values_only):
+            raise OptionError("`C` is the cost of classes; ridge and `fit` values have `lambda_`")
+        if self.lambda_ is not None and (self.task == "svc" or self.fit in ("labels", "pairs")):
+            raise OptionError("`lambda_` belongs to ridge and to `fit` values; classes have `C`")
+        if self.max_operations is not None:
+            for name in SHAPE:
+                if getattr(self, name) is not None:
+                    raise OptionError(f"`max_operations` chooses this itself; leave out `{name}`")
+            if "output" not in given:
+                raise OptionError("`max_operations` chooses for a model; give `output`")
+        if self.pseudo_landmarks is not None and self.pseudo in (None, "none"):
+            raise OptionError("`pseudo_landmarks` needs `pseudo` poly or triangle")
+
+    def resolved(self, gamma: float | None = None, *, converts: bool = False) -> DcpredOptions:
+        """Return the options with every default in its place.
+
+        Parameters
+        ----------
+        gamma : float, optional
+            Used where none is given.
+        converts : bool
+            Whether an exact model is converted.
+        """
+        pairs = self.fit == "pairs"
+        usual: dict[str, Any] = {
+            "gamma": None if gamma is None else (gamma,),
+            "C": (10.0,),
+            "lambda_": (0.001 if converts else 0.1,),
+            "clusters": 1 if pairs else 16,
+            "levels": 0,
+            "landmarks": 32,
+            "pseudo": "none",
+            "pseudo_landmarks": 0,
+            "iterations": PAIRS_ITERATIONS if pairs else DEFAULT_ITERATIONS,
+        }
+        missing = {name: value for name, value in usual.items() if getattr(self, name) is None}
+        return replace(self, **missing)
+
+    def strengths(self, loss: str) -> tuple[float, ...]:
+        """Return C of the squared hinge, or lambda of squares."""
+        return self.C if loss == "squared_hinge" else self.lambda_
+
+    @property
+    def pseudo_count(self) -> int:
+        """Pseudo landmarks of each leaf."""
+        return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
+
+    def provenance(self, task: str, gamma: float, strength: float | None) -> dict[str, str]:
+        """Return what a model's file records of its making; `strength` is None where it had no part in it."""
+        name = "C" if task in ("svc", "labels", "pairs") else "lambda"
+        parts = [f"task {task}", f"gamma {gamma!r}"]
+        if strength is not None:
+            parts.append(f"{name} {strength!r}")
+        if self.max_operations is not None:
+            parts.append(f"cost {self.max_operations!r}x")
+        parts.append(f"clusters {self.clusters}")
+        if self.levels:
+            parts.append(f"levels {self.levels}")
+        parts.append(f"landmarks {self.landmarks}")
+        if self.pseudo_count:
+            parts.append(f"pseudo {self.pseudo} {self.pseudo_count}")
+        parts += [f"kmeans {self.kmeans}", f"tune {self.iterations}"]
+        return {"parameters": ", ".join(parts), "seed": str(self.seed)}

@@ -1,0 +1,113 @@
+"""The report of ``dcpred``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from svmfast.methods.common.landmark_report import LandmarkReport
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One way to spend the multiply-adds that `max_operations` allows, and its score on held-out rows.
+
+    Attributes
+    ----------
+    clusters, levels, landmarks : int
+    pseudo : str
+    pseudo_landmarks : int
+    counted_cost : float
+        Multiply-adds of a prediction over a linear model's.
+    score : float
+    """
+
+    clusters: int
+    levels: int
+    landmarks: int
+    pseudo: str
+    pseudo_landmarks: int
+    counted_cost: float
+    score: float
+
+
+#: What is fitted, behind the score on the training rows.
+_FITTED = {
+    "values": ", fitted to the exact decision values",
+    "labels": ", fitted to the exact labels",
+    "pairs": ", fitted to the exact values of the pairs",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DcpredReport(LandmarkReport):
+    """What a training run did.
+
+    Attributes
+    ----------
+    task : str
+        ``svc``, ``ridge``, or of a conversion ``values`` or ``labels``: what of the exact model was fitted.
+        Where pairs were fitted ``pairs``.
+    strength : float or None
+        None where values of a given model's pairs are fitted.
+    leaf_rows : (int, int)
+        Rows of the smallest leaf and of the largest.
+    pseudo_landmarks : int
+        Of all leaves together.
+    pseudo : str
+    leaf_gammas : (float, float)
+        Smallest and largest width after the landmarks were moved.
+    candidates : tuple of Trial
+        What `max_operations` chose from.
+    held_out : dict or None
+        As :func:`svmfast.methods.dcpred.held_out.held_out` gives it.
+    """
+
+    leaf_rows: tuple[int, int]
+    pseudo_landmarks: int
+    pseudo: str
+    leaf_gammas: tuple[float, float]
+    candidates: tuple[Trial, ...]
+
+    @property
+    def classes(self) -> bool:
+        return self.task in ("svc", "labels", "pairs")
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        low, high = self.leaf_rows
+        narrow, wide = self.leaf_gammas
+        pseudo = f", {self.pseudo_landmarks:,} {self.pseudo} pseudo" if self.pseudo_landmarks else ""
+        return [
+            *(
+                f"choice       {one.clusters} clusters on {one.levels} level(s), {one.landmarks} landmarks, "
+                f"{one.pseudo_landmarks} pseudo: {one.counted_cost:.3g}x, {one.score:.6g} on held-out rows"
+                for one in self.candidates
+            ),
+            *self.score_lines(),
+            f"data         {self.rows:,} rows, {self.features:,} features; "
+            f"{self.clusters} clusters of {low:,} to {high:,} rows",
+            f"kernel       rbf, gamma {self.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})"
+            + self.strength_text(),
+            self.training_line(_FITTED.get(self.task, "")),
+            *self._held_out_lines(),
+            *self.closing_lines(pseudo),
+        ]
+
+    def _held_out_lines(self) -> list[str]:
+        held = self.held_out
+        if not held:
+            return []
+        parts = []
+        if "label_agreement" in held:
+            parts.append(
+                f"{held['label_agreement']:.3%} of the labels are the exact model's; 95% confidence: "
+                f"{held['agreement_low']:.2%} to {held['agreement_high']:.2%}"
+            )
+        if "median" in held:
+            parts.append(
+                f"|difference| median {held['median']:.3g}, 99% below {held['quantile_99']:.3g}, "
+                f"99.9% below {held['quantile_999']:.3g}"
+            )
+        if held.get("trained_on"):
+            parts.append("the exact model was trained on such rows: unseen ones agree less")
+        return [f"held out     {held['rows']:,.0f} rows: {'; '.join(parts)}"]

@@ -1,0 +1,67 @@
+"""A run of ``dcpred``, and what ``frontier`` tries of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from svmfast.errors import OptionError
+from svmfast.methods.common.cross_validation import ScoresReport
+from svmfast.methods.common.kernel_width import widths_to_try
+from svmfast.methods.dcpred.convert import fit_exact, what_is_fitted
+from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_ridge, fit_svc
+from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.method import Candidate, GivenModel, Grid, Inputs, NotTried, Outcome, Setting
+
+#: Multiples of a linear model's multiply-adds that ``frontier`` tries.
+OPERATIONS = (5, 10, 20, 40)
+
+
+def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
+    """Train on `data`, or convert `exact` with its rows."""
+    data, source = inputs.rows("data"), inputs["exact"]
+    if source is not None:
+        _warn_of_labels(source, options, setting)
+        model, report = fit_exact(
+            data.rows,
+            source.model,
+            options,
+            threads=setting.threads,
+            provenance={"source": source.identity},
+            progress=setting.progress,
+        )
+    else:
+        if data.labels is None:
+            raise OptionError("`labels` are needed for `task`; rows without them go with `exact`")
+        labels = np.asarray(data.labels)
+        if not setting.writes:
+            assert options.folds is not None, "checked with the options"
+            scores = cross_validate_dcpred(
+                data.rows, labels, options, threads=setting.threads, progress=setting.progress
+            )
+            return Outcome(None, ScoresReport(str(options.task), options.folds, scores))
+        train = fit_ridge if options.task == "ridge" else fit_svc
+        model, report = train(data.rows, labels, options, threads=setting.threads, progress=setting.progress)
+    report = replace(report, prediction=setting.prediction_time(model, data.rows))
+    error = None if report.held_out is None else report.held_out.get("fallback_error")
+    return Outcome(model, report, fallback_error=error)
+
+
+def _warn_of_labels(source: GivenModel, options: DcpredOptions, setting: Setting) -> None:
+    """Warn that fitting labels drops the probabilities of the exact model."""
+    head = source.model.head
+    if head.has_probability and what_is_fitted(head, options.fit) == "labels":
+        setting.warn(
+            f"the probabilities of {source.name} will be dropped: `fit` labels gives values that LIBSVM's "
+            "pairwise probabilities are not defined for; `fit` values or `fit` pairs keeps them"
+        )
+
+
+def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+    """Return what ``frontier`` tries: conversions at some multiples of a linear model."""
+    common = {**widths_to_try(grid.exact), "seed": grid.seed}
+    return [
+        Candidate(f"dcpred-{times}x", level, {"max_operations": float(times), **common}, ("data", "exact"))
+        for level, times in enumerate(OPERATIONS)
+    ], []
