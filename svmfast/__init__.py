@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from svmfast.api.verbs import budget_train as budget_train
     from svmfast.api.verbs import compare as compare
     from svmfast.api.verbs import predict as predict
-    from svmfast.api.verbs import train as train
     from svmfast.errors import SvmfastError as SvmfastError
     from svmfast.evaluation.bound_check import BoundReport as BoundReport
     from svmfast.evaluation.compare import Comparison as Comparison
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
     from svmfast.formats.svmlight import write_svmlight as write_svmlight
     from svmfast.methods.budget.options import BudgetTrainOptions as BudgetTrainOptions
-    from svmfast.methods.train.training import TrainOptions as TrainOptions
     from svmfast.models.answer import Answer as Answer
     from svmfast.rows import Rows as Rows
     from svmfast.rows import as_rows as as_rows
@@ -53,7 +51,6 @@ _PUBLIC = {
     "Result": "svmfast.api.result",
     "Rows": "svmfast.rows",
     "SvmfastError": "svmfast.errors",
-    "TrainOptions": "svmfast.methods.train.training",
     "approximate": "svmfast.api.verbs",
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api.verbs",
@@ -64,7 +61,6 @@ _PUBLIC = {
     "read_svmlight": "svmfast.formats.svmlight",
     "save_model": "svmfast.formats.detect",
     "stream_svmlight": "svmfast.formats.svmlight",
-    "train": "svmfast.api.verbs",
     "write_svmlight": "svmfast.formats.svmlight",
 }
 

@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from svmfast import _core
 from svmfast.errors import ModelContentError, UnsupportedError
+from svmfast.libsvm_names import KERNELS as KERNELS
 from svmfast.rows import Rows
 
 FloatArray = NDArray[np.float64]
 
-#: LIBSVM's kernels, by its names.
-KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 #: The one kernel here that LIBSVM does not have; models with it are never LIBSVM models.
 LAPLACIAN = "laplacian"
 _NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from svmfast.display import shown
 from svmfast.errors import OptionError, WrongTypeError
-from svmfast.values import MOST_64, Bytes, Switch, Value, Whole
+from svmfast.values import MOST_64, Bytes, Switch, Value, Weights, Whole
 
 T = TypeVar("T")
 
@@ -98,7 +98,9 @@ def options_of(cls: type) -> tuple[Option, ...]:
         if _KEY not in field.metadata:
             continue
         value, text, flags, metavar, words = field.metadata[_KEY]
-        if len(field.name) > 1 and not any(flag.startswith("--") for flag in flags):
+        # The label of a weight is part of its flag, which is then svm-train's alone.
+        lengthens = len(field.name) > 1 and not isinstance(value, Weights)
+        if lengthens and not any(flag.startswith("--") for flag in flags):
             flags = (*flags, "--" + field.name.rstrip("_").replace("_", "-"))
         found.append(Option(field.name, value, field.default, text, flags, metavar, words))
     inherited = {name for base in cls.__mro__[1:] for name in getattr(base, "__annotations__", {})}
@@ -127,11 +129,7 @@ def words_of(cls: type, given: Mapping[str, Any]) -> list[str]:
     known = {one.name: one for one in options_of(cls)}
     words: list[str] = []
     for name, value in given.items():
-        one = known[name]
-        if not isinstance(one.value, Switch):
-            words += [one.flags[0], one.value.text(value)]
-        elif value:
-            words.append(one.flags[-1])
+        words += known[name].value.command_words(known[name].flags, value)
     return words
 
 

@@ -282,3 +282,18 @@ def as_rows(data: Any) -> Rows:
     if hasattr(data, "tocsr"):
         return Rows.from_scipy(data)
     return Rows.from_dense(data)
+
+
+def with_zeros(data: Any) -> Rows:
+    """Return `data` as :class:`Rows` that keep the zeros of a dense array.
+
+    LIBSVM finds the values of a precomputed kernel by their positions.
+    """
+    if isinstance(data, Rows) or hasattr(data, "tocsr"):
+        return as_rows(data)
+    dense = np.ascontiguousarray(data, dtype=np.float64)
+    if dense.ndim != 2:
+        raise OptionError(f"expected a 2-dimensional array, got {dense.ndim} dimensions")
+    n, d = dense.shape
+    columns = np.tile(np.arange(d, dtype=np.int32), n)
+    return Rows(np.arange(n + 1, dtype=np.int64) * d, columns, dense.ravel(), d)

@@ -55,6 +55,7 @@ RUNS: dict[str, list[str]] = {
     "info": ["info", "EXACT"],
     "info of data": ["info", "TRAIN"],
     "train": ["train", "TRAIN", "OUT"],
+    "train, named": ["train", "TRAIN", "-o", "OUT"],
 }
 #: Of every run the command.
 COMMAND_OF = {name: run[0] for name, run in RUNS.items()}

@@ -183,9 +183,8 @@ def test_a_wrong_type_is_said_with_what_is_accepted(tmp_path: Path) -> None:
             call()
     with pytest.raises(TypeError, match=r"^the model is an int; expected a model$"):
         package.save_model(3, tmp_path / "out")
-    for train in (package.budget_train, package.train):
-        with pytest.raises(TypeError, match=r"^options is a dict; expected (Budget)?TrainOptions$"):
-            train(rows, options={})
+    with pytest.raises(TypeError, match=r"^options is a dict; expected BudgetTrainOptions$"):
+        package.budget_train(rows, options={})
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, "1", True])
@@ -215,21 +214,35 @@ def test_numbers_that_are_none_are_refused(value: object) -> None:
 
 
 def test_train_takes_what_the_other_verbs_take() -> None:
-    path, options = data("iris.train"), package.TrainOptions(gamma=0.5)
+    path = data("iris.train")
     rows = package.read_svmlight(path)
-    expected = model_bytes(package.train(rows.rows, rows.labels, options, threads=1))
+    made = set()
     for given, labels in ((path, None), (str(path), None), (rows, None), (rows.rows.to_scipy(), rows.labels)):
-        for threads in (None, 2):
-            assert model_bytes(package.train(given, labels, options, threads=threads)) == expected
-    with pytest.raises(OptionError, match="labels are missing: give them beside the data, or a Dataset"):
-        package.train(rows.rows, options=options)
-    one_class = package.TrainOptions(svm_type="one_class", gamma=0.5)
-    assert package.train(rows.rows, options=one_class).head.svm_type == "one_class"
-    kernel = package.TrainOptions(kernel="precomputed")
-    made = package.train(data("precomputed.train"), options=kernel)
-    assert made.kernel.kind == "precomputed"
+        for threads in (None, 1, 2):
+            fitted, report = package.train(given, labels, gamma=0.5, threads=threads)
+            made.add(model_bytes(fitted))
+            assert (report.rows, report.support_vectors) == (len(rows), len(fitted.sv))
+    assert len(made) == 1
+    with pytest.raises(OptionError, match="`labels` are missing: give them beside the data, or a Dataset"):
+        package.train(rows.rows)
+    assert package.train(rows.rows, svm_type="one_class", gamma=0.5).model.head.svm_type == "one_class"
+    assert package.train(data("precomputed.train"), kernel="precomputed").model.kernel.kind == "precomputed"
     matrix = np.column_stack((np.arange(1, 5), np.eye(4)))
-    assert package.train(matrix, [1, 1, -1, -1], kernel).kernel.kind == "precomputed"
+    fitted, _ = package.train(matrix, [1, 1, -1, -1], kernel="precomputed")
+    assert fitted.kernel.kind == "precomputed"
+
+
+def test_train_scores_and_weighs() -> None:
+    rows = package.read_svmlight(data("iris.train"))
+    scored = package.train(rows, folds=4, gamma=0.5)
+    assert scored.model is None
+    assert 90 < scored.report.accuracy <= 100
+    assert scored.report.lines() == [f"Cross Validation Accuracy = {scored.report.accuracy:g}%"]
+    plain = model_bytes(package.train(rows).model)
+    weighed = package.train(rows, weights={1: 5.0, 77: 2})
+    assert model_bytes(weighed.model) != plain
+    assert weighed.warnings == ("`data`: no row has label 77, which has a weight",)
+    assert model_bytes(package.train(rows, weights=[(1, 5)]).model) == model_bytes(weighed.model)
 
 
 def test_bound_check_and_budget_train_take_threads_and_memory() -> None:

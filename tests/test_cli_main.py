@@ -118,8 +118,8 @@ def test_nothing_to_do_is_a_usage_error_with_the_help_on_stderr() -> None:
             "[OPTIONS] EXACT CANDIDATE...; see 'svmfast compare --help'",
         ),
         (
-            ["train", "--gamma", "1"],
-            "svmfast train: No such option '--gamma'; did you mean '-g'?; see 'svmfast train --help'",
+            ["train", "--gama", "1"],
+            "svmfast train: No such option '--gama'; did you mean '--gamma'?; see 'svmfast train --help'",
         ),
         (
             ["compress", "--max", "1k"],

@@ -27,6 +27,7 @@ COMMANDS: dict[str, list[str]] = {
     "meka": ["meka", IRIS, "OUT", "--task", "ridge", *SMALL, "--rank", "2"],
     "dcpred": ["dcpred", IRIS, "-o", "OUT", "--task", "svc", *SMALL, "--iterations", "4"],
     "train": ["train", IRIS, "OUT"],
+    "train, silently": ["train", IRIS, "-q", "-o", "OUT"],
     "predict": ["predict", "-b", "1", "--decision-values", str(data("iris.test")), EXACT, "OUT"],
     "bound-check": ["bound-check", IRIS, "--model", EXACT],
     "info": ["info", EXACT],
@@ -78,8 +79,7 @@ def run(name: str, folder: Path, threads: int, stdin: bytes | None = None, **env
     words = [str(out) if word == "OUT" else word for word in COMMANDS[name]]
     if stdin is not None:
         words = ["-" if word == IRIS else word for word in words]
-    if name != "train":  # LIBSVM's solver has one thread
-        words += ["-j", str(threads)]
+    words += ["-j", str(threads)]
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "PYTHONHASHSEED"))}
     done = subprocess.run(
         [PROGRAM, *words], input=stdin or b"", capture_output=True, env={**clean, **environment}

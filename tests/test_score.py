@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, precision_recall_fscore_support
 
-from svmfast.evaluation.score import Score, quality
+from svmfast.evaluation.score import quality
+from svmfast.score import Score
 
 
 def in_blocks(predicted: np.ndarray, target: np.ndarray, size: int, regression: bool) -> Score:

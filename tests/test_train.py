@@ -23,6 +23,7 @@ from golden import ROOT, manifest
 from libsvm import svmutil
 from program import PATIENCE, cli_runner
 
+import svmfast
 from svmfast.cli import main
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
@@ -122,7 +123,7 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.train.training import TrainOptions, cross_validate
 import sys
 data = read_svmlight(sys.argv[1])
-options = TrainOptions("epsilon_svr", C=10, gamma=0.1)
+options = TrainOptions(svm_type="epsilon_svr", C=10, gamma=0.1)
 for _ in range(4):
     print(cross_validate(data.rows, data.labels, 5, options).tobytes().hex())
 """
@@ -150,12 +151,12 @@ def test_pairs_trained_side_by_side_are_libsvms_model_to_the_byte(name: str, ker
     for options in (TrainOptions(kernel=kernel, C=5.0), TrainOptions(kernel=kernel, C=0.3, gamma=0.02)):
         one = libsvm_model_bytes(train(rows, labels, options))
         assert libsvm_model_bytes(train(rows, labels, options, threads=3)) == one
-    cut = TrainOptions(kernel=kernel, gamma=0.02)
-    said = train(rows, labels + 0.4, cut, truncate_labels=True, threads=2)
+    cut = TrainOptions(kernel=kernel, gamma=0.02, truncate_labels=True)
+    said = train(rows, labels + 0.4, cut, threads=2)
     assert libsvm_model_bytes(said) == libsvm_model_bytes(train(rows, labels, cut))
     # Cut off, two classes are left, whose order LIBSVM turns.
     two = np.where(labels == labels[0], -1.0, 1.0)
-    said = train(rows, two * np.where(labels % 2, 1.0, 1.4), cut, truncate_labels=True, threads=2)
+    said = train(rows, two * np.where(labels % 2, 1.0, 1.4), cut, threads=2)
     assert libsvm_model_bytes(said) == libsvm_model_bytes(train(rows, two, cut))
 
 
@@ -163,6 +164,15 @@ def test_model_name_defaults_to_the_data_file_in_the_current_folder(tmp_path: Pa
     done = program("train", "-q", DATA / "iris.train", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert [path.name for path in tmp_path.iterdir()] == ["iris.train.model"]
+
+
+@pytest.mark.parametrize(
+    "words", [("OUT",), ("-o", "OUT"), ("--output", "OUT", "-q"), ("OUT", "-q", "-j", "2")]
+)
+def test_the_output_is_the_last_argument_or_an_option(words: tuple[str, ...], tmp_path: Path) -> None:
+    place = str(tmp_path / "model")
+    assert run(DATA / "iris.train", *(place if word == "OUT" else word for word in words)).exit_code == 0
+    assert (tmp_path / "model").read_bytes() == by_libsvm(DATA / "iris.train", "", tmp_path / "theirs")
 
 
 def test_model_on_stdout_has_it_to_itself(tmp_path: Path) -> None:
@@ -228,30 +238,37 @@ def test_log_receives_the_solvers_messages_and_its_errors_come_back() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": 0.0}, "C (-c) is 0; it must be positive"),
-        ({"C": float("inf")}, "C (-c) is inf; it must be positive"),
-        ({"nu": 1.5}, "nu (-n) is 1.5; it must be above 0 and at most 1"),
-        ({"gamma": -1.0}, "gamma (-g) is -1; it must be positive, or 0 for 1/(number of features)"),
-        ({"degree": -1}, "degree (-d) is -1; it must be at least 0"),
-        ({"coef0": float("nan")}, "coef0 (-r) is nan; it must be finite"),
-        ({"p": -0.1}, "p (-p) is -0.1; it must be at least 0"),
-        ({"eps": 0.0}, "eps (-e) is 0; it must be positive"),
-        ({"cache_size": 0.0}, "cache_size (-m) is 0; it must be a positive number of megabytes"),
-        ({"weights": ((3, -1.0),)}, "the weight of label 3 (-w3) is -1; it must be positive"),
+        ({"C": 0.0}, "`C` is 0.0; expected a finite decimal number above 0"),
+        ({"C": float("inf")}, "`C` is inf; expected a finite decimal number above 0"),
+        ({"nu": 1.5}, "`nu` is 1.5; expected a finite decimal number above 0 and of at most 1"),
+        ({"gamma": -1.0}, "`gamma` is -1.0; expected a finite decimal number of at least 0"),
+        ({"degree": -1}, "`degree` is -1; expected a whole number from 0 to 2147483647"),
+        ({"coef0": float("nan")}, "`coef0` is nan; expected a finite decimal number"),
+        ({"p": -0.1}, "`p` is -0.1; expected a finite decimal number of at least 0"),
+        ({"eps": 0.0}, "`eps` is 0.0; expected a finite decimal number above 0"),
+        ({"cache_size": 0.0}, "`cache_size` is 0.0; expected a finite decimal number above 0"),
         (
-            {"svm_type": "nu_svc", "weights": ((1, 2.0),)},
-            "class weights (-wi) have no effect on nu_svc; they are for c_svc",
+            {"weights": ((3, -1.0),)},
+            "`weights` is ((3, -1.0),); expected weights by label, such as {1: 5, -1: 2.5}: a finite decimal "
+            "number above 0",
         ),
-        ({"kernel": "rbg"}, "kernel is 'rbg'; expected one of linear, polynomial, rbf, sigmoid, precomputed"),
+        ({"weights": {3.5: 1.0}}, "`weights` is {3.5: 1.0}; expected weights by label, such as {1: 5, "),
+        (
+            {"svm_type": "nu_svc", "weights": {1: 2.0}},
+            "`weights` have no effect on nu_svc; they are for c_svc",
+        ),
+        ({"kernel": "rbg"}, "`kernel` is 'rbg'; expected linear, polynomial, rbf, sigmoid or precomputed"),
         (
             {"svm_type": "svc"},
-            "svm_type is 'svc'; expected one of c_svc, nu_svc, one_class, epsilon_svr, nu_svr",
+            "`svm_type` is 'svc'; expected c_svc, nu_svc, one_class, epsilon_svr or nu_svr",
         ),
+        ({"svm_type": 3}, "`svm_type` is an int; expected a word"),
+        ({"folds": 1}, "`folds` is 1; expected a whole number from 2 to 2147483647"),
     ],
 )
 def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionError, match=f"^{re.escape(message)}$"):
-        TrainOptions(**options)
+    with pytest.raises(OptionError, match=f"^{re.escape(message)}"):
+        svmfast.train([[1.0], [2.0]], [1, 2], **options)
 
 
 def test_infeasible_nu_is_libsvms_refusal() -> None:
@@ -264,7 +281,7 @@ def test_infeasible_nu_is_libsvms_refusal() -> None:
     ("rows", "labels", "kernel", "message"),
     [
         ([[1.0], [2.0]], [1, 1.5], "rbf", "row 2: class label is not an integer ('1.5'); "
-         "expected integers for classes, or regression (-s 3, -s 4) for real targets"),
+         "expected integers for classes, or regression (`svm_type`) for real targets"),
         ([[1.0], [2.0]], [3e9, 1], "rbf", "row 1: class label out of range ('3000000000'); "
          "expected an integer from -2147483648 to 2147483647, LIBSVM's labels"),
         ([[1.0], [2.0]], [1, np.nan], "rbf", "row 2: the label is not finite ('nan'); "
@@ -299,7 +316,7 @@ def test_shapes_that_do_not_fit() -> None:
         train([[1.0], [2.0]], [1, 2, 3])
     with pytest.raises(OptionError, match=r"^no rows to train on$"):
         train(Rows.empty(), [])
-    with pytest.raises(OptionError, match=r"^1 folds \(-v\); cross validation needs at least 2$"):
+    with pytest.raises(OptionError, match=r"^`folds` is 1; cross validation needs at least 2$"):
         cross_validate([[1.0], [2.0]], [1, 2], 1)
 
 
@@ -314,16 +331,30 @@ def test_shapes_that_do_not_fit() -> None:
         ),
         (
             ("-g", "nan", "data"),
-            "'-g': 'nan' is not a finite decimal number; see",
+            "'-g' / '--gamma': 'nan' is not a finite decimal number of at least 0; see",
         ),
         (
             ("-s", "5", "data"),
-            "'-s': '5' is not a whole number from 0 to 4; see",
+            "'-s' / '--svm-type': '5' is not 0, 1, 2, 3 or 4; see",
         ),
-        (("-c", "0", "data"), "svmfast: C (-c) is 0; it must be positive"),
-        (("-v", "3", "data", "model"), "svmfast: cross validation (-v) writes no model; leave out 'model'"),
-        (("-",), "svmfast: DATA is standard input, so the model needs a name; give MODEL"),
+        (("-c", "0", "data"), "'-c': '0' is not a finite decimal number above 0; see"),
+        (("-v", "3", "data", "model"), "svmfast: cross validation (--folds) writes no model"),
+        (
+            ("-v", "3", "data", "-o", "model"),
+            "svmfast: cross validation (--folds) writes no model",
+        ),
+        (
+            ("data", "model", "-o", "other"),
+            "the model has two names: --output and the last argument",
+        ),
+        (("--unlabelled", "data"), "labels are needed: --unlabelled is for one-class training (--svm-type)"),
+        (
+            ("--unlabelled", "-s", "2", "-v", "3", "data"),
+            "cross validation (--folds) needs labels to compare with; leave out --unlabelled",
+        ),
+        (("-",), "svmfast: DATA is standard input, so the model needs a name; give --output"),
         (("data", "data"), "svmfast: MODEL is DATA itself, 'data'; it would be lost"),
+        (("data", "-o", "data"), "svmfast: --output is DATA itself, 'data'; it would be lost"),
         (("data", "none/model"), "svmfast: none/model: cannot be written: No such file or directory"),
         (("nothing",), "nothing: "),
         (("half",), "half:2: class label is not an integer ('1.5'); expected integers for classes, or"),
@@ -414,7 +445,9 @@ def test_a_weight_for_a_label_without_rows_is_a_warning(
     target = () if "-v" in words else (str(tmp_path / "model"),)
     assert main.run([*words, *quiet, "-w9", "2", "-w1", "2", "-w-9", "3", rows, *target]) == 0
     warned = [line for line in capfd.readouterr().err.splitlines() if "arning" in line.lower()]
-    assert warned == [f"svmfast: warning: -w{label}: no row of {rows} has this label" for label in (9, -9)]
+    assert warned == [
+        f"svmfast: warning: {rows}: no row has label {label}, which has a weight" for label in (9, -9)
+    ]
 
 
 def test_weights_without_rows_change_nothing() -> None:

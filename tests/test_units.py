@@ -15,8 +15,8 @@ from svmfast.cli.main import run
 from svmfast.cli.units import Bytes, Duration, Multiple, Share
 from svmfast.evaluation.loss import Estimate, Loss
 from svmfast.evaluation.pareto import Limits
-from svmfast.evaluation.score import percent
 from svmfast.methods.compress.search import measured
+from svmfast.score import percent
 
 PERCENT = Share(zero=True, whole=True, percent=True)
 

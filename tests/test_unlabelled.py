@@ -28,7 +28,7 @@ FREE = [
 NEEDED = {
     "meka": "labels are needed to train; rows without them (--unlabelled) go with --from or --task error",
     "dcpred": "labels are needed for --task; rows without them (--unlabelled) go with --from",
-    "train": "labels are needed: --unlabelled is for one-class training (-s 2)",
+    "train": "labels are needed: --unlabelled is for one-class training (--svm-type)",
 }
 
 

@@ -37,7 +37,7 @@ def function_of(method: Method) -> Callable[..., Result]:
             labels=given.get("labels"),
             reading={name: value for name, value in given.items() if name in reading_names},
             threads=given.get("threads"),
-            writes=not given.get("scores_only", False),
+            writes=False if given.get("scores_only") else None,
         )
         if result.refusal is not None:
             raise NegativeAnswerError(result.refusal, result)

@@ -26,7 +26,7 @@ from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.memory import MEMORY, require_memory
 from svmfast.options import Reading
-from svmfast.rows import Rows, as_rows
+from svmfast.rows import Rows, as_rows, with_zeros
 
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Notes
@@ -131,11 +131,14 @@ def _rows(
         return _sample(several, spec, options, reading, reference, setting)
     if len(several) != 1:
         raise OptionError(f"`{spec.name}` takes one object, or several paths")
+    precomputed = getattr(options, "precomputed", False)
     if is_path(given := several[0]):
         from svmfast.formats.svmlight import read_svmlight
 
         setting.progress(0, None, "read")
-        dataset = read_svmlight(given, threads=setting.threads, **reading.reader_kwargs())
+        dataset = read_svmlight(
+            given, precomputed=precomputed, threads=setting.threads, **reading.reader_kwargs()
+        )
         for note in dataset.notes.messages():
             setting.note(f"{dataset.path}: {note}")
         if reference is not None:
@@ -144,7 +147,7 @@ def _rows(
         stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
         own = None if reading.unlabelled or spec.labels == "ignored" else dataset.labels
         return GivenRows(dataset.rows, own, dataset.path, len(dataset.rows))
-    rows = rows_of(given)
+    rows = rows_of(given, with_zeros if precomputed else as_rows)
     if reference is not None:
         check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
         check_scale(f"`{spec.name}`", reference, rows, setting.warn)
@@ -260,8 +263,8 @@ def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
         raise DataFormatError(path, line, what, error.token, f"expected {error.expected}") from error
 
 
-def rows_of(data: Any) -> Rows:
-    """Return data that are in memory as Rows.
+def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows) -> Rows:
+    """Return data that are in memory as Rows, which `form` makes of an array or a matrix.
 
     Raises
     ------
@@ -277,7 +280,7 @@ def rows_of(data: Any) -> Rows:
         if dense.ndim == 0:
             raise WrongTypeError("the data", data, DATA)
         rows = dense
-    return as_rows(rows)
+    return form(rows)
 
 
 def checked_labels(rows: Rows, labels: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -32,11 +32,14 @@ class Listener:
     progress : Progress
     on_note, on_warning : callable
         Take one sentence.
+    log : callable or None
+        Takes what a solver prints.
     """
 
     progress: Progress = silent
     on_note: Callable[[str], None] = lambda text: None
     on_warning: Callable[[str], None] = lambda text: None
+    log: Callable[[str], None] | None = None
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -61,7 +64,7 @@ def run_method(
     threads: int | None = None,
     listener: Listener | None = None,
     stored_size: Callable[[Model], int] | None = None,
-    writes: bool = True,
+    writes: bool | None = None,
     timed: bool = True,
 ) -> Result:
     """Run a method.
@@ -80,8 +83,8 @@ def run_method(
     listener : Listener, optional
     stored_size : callable, optional
         Returns the size of a model's file; by default of the unpacked one.
-    writes : bool
-        Whether a model is wanted; a run may else only score.
+    writes : bool, optional
+        Whether a model is wanted; a run may else only score. By default unless `options` make it score.
     timed : bool
         Whether methods that report how long a prediction takes are to measure it.
 
@@ -101,6 +104,8 @@ def run_method(
     chosen: Any = made(method.options, options)
     how = made(Reading, reading or {})
     check = getattr(chosen, "check", None)
+    if writes is None:
+        writes = method.scores_instead is None or not getattr(chosen, method.scores_instead)
     if check is not None:
         given = {
             name
@@ -118,6 +123,7 @@ def run_method(
         warn=heard.warn,
         stored_size=stored_size or (lambda model: len(model_bytes(model))),
         prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
+        log=heard.log,
         writes=writes,
     )
     with opened_inputs(method, inputs, labels, chosen, how, setting) as opened:

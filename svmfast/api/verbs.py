@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from svmfast.evaluation.compare import Comparison
     from svmfast.methods.approximate.report import ApproximationReport
     from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport
-    from svmfast.methods.train.training import TrainOptions
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.polynomial import PolynomialModel
@@ -347,61 +346,6 @@ def budget_train(
     held = None if validate is None else (_rows(validate), _labels(validate, validate_labels))
     chosen = _settings("options", options, BudgetTrainOptions)
     return train_source(source, chosen, validate=held, threads=thread_count(threads), memory=memory)
-
-
-def train(
-    data: Any,
-    labels: ArrayLike | None = None,
-    options: TrainOptions | None = None,
-    *,
-    truncate_labels: bool = False,
-    threads: int | None = None,
-    log: Callable[[str], None] | None = None,
-) -> KernelExpansion:
-    """Train a model with LIBSVM's solver.
-
-    Parameters
-    ----------
-    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
-        Precomputed kernel: the sample's serial number (from 1), then a kernel value for each sample.
-    labels : (n,) array_like, optional
-        Classes (integers) or regression targets; a Dataset has its own, one-class training needs none.
-    options : TrainOptions, optional
-    truncate_labels : bool
-        Cut real-valued class labels to integers, as LIBSVM does, where they are otherwise an error.
-    threads : int, optional
-        Default: the cores this process may use. The pairs of three or more classes are solved side by side
-        (C-SVC without class weights, probabilities and log); the model is the same for every number.
-    log : callable, optional
-        Receives the solver's messages, piece by piece; it is called from another thread.
-
-    Returns
-    -------
-    KernelExpansion
-        What svm-train of the installed LIBSVM version would write for the same data, to the byte.
-
-    Raises
-    ------
-    OptionError
-        Where svm-train would refuse the options.
-    TrainingRowError
-        For labels and precomputed rows that it would misread.
-    """
-    from svmfast.formats.svmlight import read_svmlight
-    from svmfast.methods.train.training import TrainOptions
-    from svmfast.methods.train.training import train as train_rows
-
-    chosen = _settings("options", options, TrainOptions)
-    cores, precomputed = thread_count(threads), chosen.kernel == "precomputed"
-    if isinstance(data, str | os.PathLike):
-        data = read_svmlight(data, precomputed=precomputed, threads=cores)
-    rows = data if precomputed and not hasattr(data, "rows") else _rows(data)
-    targets = getattr(data, "labels", None) if labels is None else labels
-    if targets is None:
-        if chosen.svm_type != "one_class":
-            raise OptionError("labels are missing: give them beside the data, or a Dataset")
-        targets = np.zeros(rows.shape[0] if hasattr(rows, "shape") else len(rows))
-    return train_rows(rows, targets, chosen, truncate_labels=truncate_labels, threads=cores, log=log)
 
 
 def _settings(name: str, given: S | None, kind: type[S]) -> S:

@@ -16,18 +16,18 @@ from svmfast.cli.budget_report import report_lines, status_line
 from svmfast.cli.files import Input, Output, in_this_folder
 from svmfast.cli.inputs import naming_lines
 from svmfast.cli.json_report import show
-from svmfast.cli.messages import lines, remarks
+from svmfast.cli.messages import lines, remarks, warning
 from svmfast.cli.options import DataFormat, data_format
-from svmfast.cli.train import ClassWeight, SvmTrainCommand, show_cross_validation, warn_of_weights
+from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand
 from svmfast.cli.units import MOST_64, Bytes, Real, Whole
 from svmfast.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from svmfast.cli.progress import ProgressBar
-    from svmfast.evaluation.score import Score
     from svmfast.formats.spool import Spool
     from svmfast.formats.svmlight import Notes
     from svmfast.methods.budget.options import BudgetTrainOptions, PassStatus
+    from svmfast.methods.common.fold_score import FoldScore
     from svmfast.progress import Progress
 
 _PARSED_AT_ONCE = 4 << 20
@@ -142,6 +142,7 @@ def command(
     from svmfast.formats.target import write_atomic
     from svmfast.methods.budget.options import BudgetTrainOptions
     from svmfast.methods.budget.training import budget_train
+    from svmfast.methods.common.class_weights import absent_weights
 
     source = click.get_current_context().get_parameter_source("cost")
     if parameters["lambda_"] is not None and source is not ParameterSource.DEFAULT:
@@ -154,12 +155,16 @@ def command(
         _read(data, how, memory, jobs, bool(checkpoint), progress) as (spool, notes, first_line),
     ):
         remarks((f"{data}: {note}" for note in notes.messages()), quiet)
-        warn_of_weights(given.weights, spool.labels.values, data)
+        for label in absent_weights(given.weights, spool.labels.values):
+            warning(f"{data}: no row has label {label}, which has a weight")
         with naming_lines(data, notes, first_line):
             if model is None:
                 assert folds is not None, "without it the model has a name"
                 score = _cross_validate(spool, folds, given, jobs, progress)
-                show_cross_validation(score, folds, regression=not given.is_classifier, as_json=as_json)
+                if as_json:
+                    show(score.to_dict())
+                else:
+                    lines(score.lines())
                 return
             held = None if validate is None else read_svmlight(validate, threads=jobs, **how.reading())
             validation = None if held is None else (held.rows, held.labels)
@@ -232,9 +237,9 @@ def _read(
 
 def _cross_validate(
     spool: Spool, folds: int, given: BudgetTrainOptions, jobs: int, progress: Progress
-) -> Score:
-    from svmfast.evaluation.score import Score
+) -> FoldScore:
     from svmfast.methods.budget.training import cross_validate
+    from svmfast.methods.common.fold_score import FoldScore
     from svmfast.solvers.training_data import expand
 
     if not spool.in_memory:
@@ -244,9 +249,7 @@ def _cross_validate(
     if not given.gamma:  # of the whole data, whatever features a fold lacks
         given = replace(given, gamma=1.0 / spool.n_features if spool.n_features else 1.0)
     predictions = cross_validate(rows, whole.labels, folds, given, threads=jobs, progress=progress)
-    score = Score()
-    score.add(predictions, whole.labels, regression=not given.is_classifier)
-    return score
+    return FoldScore.of(predictions, whole.labels, folds, regression=not given.is_classifier)
 
 
 def _observer(bar: ProgressBar, verbose: bool) -> Callable[[PassStatus], None] | None:

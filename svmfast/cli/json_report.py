@@ -15,6 +15,7 @@ import click
 from svmfast import __version__
 from svmfast.cli import messages
 from svmfast.cli.files import RUN, Input, Output, Run
+from svmfast.cli.units import Typed
 
 #: Version of the schema: it grows when a key changes its name or meaning, not when one is added.
 VERSION = 1
@@ -65,6 +66,8 @@ def _head(context: click.Context, written: bool) -> dict[str, Any]:
             if value is not None:
                 outputs[param.type.role or str(param.name)] = _written(value) if written else None
         elif param.name not in _OF_PRINTING and param.name in run.given:
+            if value is not None and isinstance(param.type, Typed):
+                value = param.type.value.reported(value)
             options[_key(param)] = value
     return {
         "svmfast_report": VERSION,

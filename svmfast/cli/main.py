@@ -48,7 +48,6 @@ OTHERS: dict[str, tuple[str, str, str]] = {
         "svmfast.cli.bound_check:command",
         "Check whether the bound holds on DATA.",
     ),
-    "train": ("train", "svmfast.cli.train:command", "Train a model with LIBSVM's solver."),
     "budget-train": (
         "train",
         "svmfast.cli.budget_train:command",

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from svmfast.cli import options as shared
 from svmfast.cli.files import Input as InputFile
-from svmfast.cli.files import Output
+from svmfast.cli.files import Output, in_this_folder
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
-from svmfast.cli.messages import line, lines, remark, warning
+from svmfast.cli.messages import line, lines, raw, remark, warning
+from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand
 from svmfast.cli.units import Typed
 from svmfast.display import rounded_up, shell_line
+from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Option, Reading, options_of
-from svmfast.values import Choice, Switch
+from svmfast.values import Choice, OnOff, Switch, Weights
 
 if TYPE_CHECKING:
     from svmfast.api.result import Result
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Exit status of a negative answer.
 NEGATIVE = 1
+#: The last argument of svm-train's commands.
+_LAST = "output_as_argument"
 #: Endings that a default output's name leaves out.
 _ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".txt", ".model")
 
@@ -35,22 +40,7 @@ def command_of(method: Method) -> click.Command:
     inputs = [_input(one) for one in method.inputs]
     options = [option_of(one) for one in options_of(method.options)]
     first = next(one for one in method.inputs if one.flag is None)
-    output = Output(
-        "model",
-        role="model",
-        after=first.name,
-        named=default_output(method.name),
-        unless=method.makes_no_model,
-    )
-    written: list[click.Parameter] = [
-        click.Option(
-            ["-o", "--output"],
-            type=output,
-            metavar="OUT",
-            help=f"Where to write (default: NAME.{method.name}.model in the current folder, NAME from "
-            f"{first.name.upper()}).",
-        )
-    ]
+    written = _outputs(method, first)
     rows = any(one.content == "rows" for one in method.inputs)
     reading = [option_of(one) for one in options_of(Reading)] if rows else []
     if all(one.labels == "needed" for one in method.inputs if one.content == "rows"):
@@ -62,23 +52,52 @@ def command_of(method: Method) -> click.Command:
     )
 
     @shared.as_json
-    @shared.quiet
+    @(shared.quiet_solver if method.stands_in_for_svm_train else shared.quiet)
     @shared.jobs
     def callback(output: str | None, as_json: bool, quiet: bool, jobs: int, **given: Any) -> int:
-        return _run(method, names, given, output, as_json=as_json, quiet=quiet, jobs=jobs)
+        last = given.pop(_LAST, None)
+        if output is not None and last is not None:
+            raise OptionError("the model has two names: `output` and the last argument; give one of them")
+        return _run(method, names, given, output or last, as_json=as_json, quiet=quiet, jobs=jobs)
 
     own = reversed(callback.__click_params__)  # type: ignore[attr-defined]
     params: list[click.Parameter] = [*inputs, *written, *options, *reading, *own]
     for param in params:
         if isinstance(param, click.Option) and param.help:
             param.help = with_flags(param.help, params)
-    return click.Command(
+    kind = SvmTrainCommand if method.svm_train_output else click.Command
+    return kind(
         method.name,
         params=params,
         callback=callback,
         short_help=method.summary,
         help=with_flags(method.description, params),
     )
+
+
+def _outputs(method: Method, first: Input) -> list[click.Parameter]:
+    """Return the parameters that name the model: ``-o``, and for svm-train's commands the last argument."""
+    if method.stands_in_for_svm_train:
+        named = in_this_folder("model")
+        usual = f"{first.name.upper()}'s file name with .model added, in the current folder"
+    else:
+        named = default_output(method.name)
+        usual = f"NAME.{method.name}.model in the current folder, NAME from {first.name.upper()}"
+
+    def unless(given: Mapping[str, Any]) -> bool:
+        return given.get(_LAST) is not None or method.makes_no_model(given)
+
+    output = Output("model", role="model", after=first.name, named=named, unless=unless)
+    written: list[click.Parameter] = [
+        click.Option(
+            ["-o", "--output"], type=output, metavar="OUT", help=f"Where to write (default: {usual})."
+        )
+    ]
+    if method.svm_train_output:
+        written.append(
+            click.Argument([_LAST], type=Output("model", role="model"), required=False, metavar="[MODEL]")
+        )
+    return written
 
 
 class _Names:
@@ -116,16 +135,23 @@ def _input(one: Input) -> click.Parameter:
 
 def option_of(one: Option) -> click.Option:
     """Return the click option of an option."""
-    text, words = one.help, one.shown
-    if isinstance(one.value, Switch):
-        return click.Option([*one.flags, one.name], is_flag=True, default=one.default, help=text)
-    if words is None and one.default is not None:
-        words = str(one.default)
+    text, words, default = one.help, one.shown, one.default
+    if isinstance(one.value, Switch) and not isinstance(one.value, OnOff):
+        return click.Option(
+            [*one.flags, one.name], is_flag=True, default=default, show_default=words or False, help=text
+        )
+    if isinstance(one.value, Weights):
+        pair = (Typed(one.value.label), Typed(one.value.weight))
+        return ClassWeight([*one.flags, one.name], type=pair, multiple=True, help=text)
+    if isinstance(default, str):
+        default = one.value.text(default)  # to be read like what is typed
+    if words is None and default is not None:
+        words = one.value.text(one.default)
     kind: Any = click.Choice(one.value.words) if isinstance(one.value, Choice) else Typed(one.value)
     return click.Option(
         [*one.flags, one.name],
         type=kind,
-        default=one.default,
+        default=default,
         show_default=False if words is None else words,
         metavar=one.metavar or (None if isinstance(one.value, Choice) else one.value.name),
         help=text,
@@ -151,8 +177,12 @@ def _run(
         content = model_bytes(model)
         return len(content) if output is None else stored_size(output, content)
 
+    def log(text: str) -> None:
+        raw(text, err=as_json or output == "-")
+
     begin = time.perf_counter()
-    with progress_bar(quiet) as progress:
+    logs = method.stands_in_for_svm_train
+    with progress_bar(quiet or logs) as progress:
         result = run_method(
             method,
             {name: given[name] for name in names.inputs},
@@ -163,6 +193,7 @@ def _run(
                 progress,
                 lambda text: remark(with_flags(text), quiet),
                 lambda text: warning(with_flags(text)),
+                log if logs and not quiet else None,
             ),
             stored_size=size_of,
             writes=output is not None,
@@ -171,13 +202,14 @@ def _run(
     size = None
     if result.model is not None and output is not None:
         size = save_model(result.model, output)
-    if as_json:
-        shown = {} if output is None else {"bytes": size}
-        show({**shown, **result.report.to_dict()}, written=size is not None)
     scored = output is None
-    if (scored and not as_json) or (not scored and not quiet):
+    if as_json:
+        shown = {} if scored else {"bytes": size}
+        show({**shown, **result.report.to_dict()}, written=size is not None)
+    prints = not (quiet or logs)
+    if (scored and not as_json) or (not scored and prints):
         lines(map(with_flags, result.report.lines()), err=not scored)
-    if size is not None and not quiet:
+    if size is not None and prints:
         line(f"written      {output}, {size:,} bytes, {time.perf_counter() - begin:.1f} s", err=True)
         lines(_fallback(result, given, output), err=True)
     if result.refusal is not None:

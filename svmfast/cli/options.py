@@ -45,6 +45,9 @@ seed = click.option(
 #: ``-q``; the command receives `quiet`.
 quiet = click.option("-q", "--quiet", is_flag=True, help="Print no summary and no progress.")
 
+#: ``-q`` of svm-train; the command receives `quiet`.
+quiet_solver = click.option("-q", "--quiet", is_flag=True, help="Print nothing of the solver's work.")
+
 #: ``-q`` of a command whose report is its answer; the command receives `quiet`.
 quiet_but_report = click.option(
     "-q", "--quiet", is_flag=True, help="Print no remarks and no progress, only the report."

@@ -308,7 +308,7 @@ class _Tally:
 
     def __init__(self, model: Model, path: str, how: DataFormat) -> None:
         from svmfast.evaluation.scale import ScaleCheck
-        from svmfast.evaluation.score import Score
+        from svmfast.score import Score
 
         self.model = model
         self.score = Score()
@@ -367,7 +367,7 @@ class _Tally:
 
     def values(self, wanted: _Wanted) -> dict[str, object]:
         """Return the figures of the JSON report."""
-        from svmfast.evaluation.score import percent
+        from svmfast.score import percent
 
         score, model = self.score, self.model
         found: dict[str, object] = {"rows": self.rows, "kind": model.kind, "svm_type": model.head.svm_type}
@@ -391,8 +391,8 @@ class _Tally:
 
     def remarks(self, wanted: _Wanted) -> Iterator[str]:
         """What svm-predict does not say."""
-        from svmfast.evaluation.score import percent
         from svmfast.models.cascade import CascadeModel
+        from svmfast.score import percent
 
         yield from self.notes
         rows = self.rows

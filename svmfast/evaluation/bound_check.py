@@ -15,12 +15,12 @@ import numpy as np
 from svmfast.arguments import check_number
 from svmfast.certificate import MAX_ORDER, centred_squared_norms, gamma_max, inside_bound
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.evaluation.score import percent
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows, certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import percent
 
 #: Columns up to which a mean is kept (one float64 each: 128 MiB). Wider data gets no centred bound.
 WIDEST_MEAN = 1 << 24

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from svmfast.evaluation.ground import counted_work
 from svmfast.evaluation.linear import linear_multiply_adds
 from svmfast.evaluation.loss import Loss, loss, no_loss
-from svmfast.evaluation.score import percent
 from svmfast.evaluation.skill import Skill, skill
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.certified import bounds_its_error, certified_rows, certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import percent
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from svmfast.errors import UnsupportedError
 from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds
-from svmfast.evaluation.score import Quality, percent, quality
+from svmfast.evaluation.score import Quality, quality
 from svmfast.evaluation.timing import Timing, measure
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import CountedModel, Model, bounded
@@ -18,6 +18,7 @@ from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import percent
 
 
 @dataclass(frozen=True)

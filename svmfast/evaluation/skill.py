@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmfast.evaluation.score import percent
 from svmfast.rows import FloatArray
+from svmfast.score import percent
 
 #: From so many rows on, accuracy must exceed chance by so many standard deviations.
 _ENOUGH_ROWS, _DEVIATIONS = 50, 2.0

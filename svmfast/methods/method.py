@@ -165,6 +165,8 @@ class Setting:
         Returns the bytes that a model takes as the file it will be.
     prediction_time : callable
         Takes a model and rows, and returns how long it takes to predict them, or None where nobody asks.
+    log : callable or None
+        Takes the text that a solver prints, piece by piece and from another thread; None where nobody looks.
     writes : bool
         Whether the caller has a place for a model.
     """
@@ -175,6 +177,7 @@ class Setting:
     warn: Callable[[str], None] = lambda text: None
     stored_size: Callable[[Model], int] = field(default=lambda model: 0)
     prediction_time: Callable[[Model, Rows], PredictionTime | None] = field(default=lambda model, rows: None)
+    log: Callable[[str], None] | None = None
     writes: bool = True
 
 
@@ -267,7 +270,8 @@ class Method:
     options : type
         A dataclass of options (:mod:`svmfast.options`). Its method ``check(given)``, if it has one, is called
         with the names of the inputs that are given, ``output`` where a model is wanted, and ``unlabelled``
-        where that is, before anything is read.
+        where that is, before anything is read. `precomputed`, if it has that, says that rows hold kernel
+        values.
     run : str
         ``module:function``; the function takes ``(inputs, options, setting)`` and returns an Outcome.
     candidates : str or None
@@ -276,8 +280,14 @@ class Method:
     scores_alone : tuple of str
         Options with which a run may do without a model, each ``name`` or ``name=value``: on the command line
         no output is named for it, and the Python function has the keyword `scores_only`.
+    scores_instead : str or None
+        An option with which a run only scores, and never makes a model.
     svm_train_output : bool
-        The output may also be the last argument, as for svm-train.
+        The output may also be the last argument, and a class's weight is given as in ``-w-1 2``, as for
+        svm-train.
+    stands_in_for_svm_train : bool
+        The command prints what the solver prints in the place of a report, and NAME.model is the default
+        output.
     """
 
     name: str
@@ -290,7 +300,9 @@ class Method:
     style: Style
     candidates: str | None = None
     scores_alone: tuple[str, ...] = ()
+    scores_instead: str | None = None
     svm_train_output: bool = False
+    stands_in_for_svm_train: bool = False
 
     @property
     def function_name(self) -> str:
@@ -321,9 +333,12 @@ class Method:
 
     def makes_no_model(self, options: Mapping[str, Any]) -> bool:
         """Tell whether a run with these options makes no model where no output is named."""
+        words = (
+            self.scores_alone if self.scores_instead is None else (*self.scores_alone, self.scores_instead)
+        )
         return any(
             str(options.get(name)) == value if equals else bool(options.get(name))
-            for name, equals, value in (word.partition("=") for word in self.scores_alone)
+            for name, equals, value in (word.partition("=") for word in words)
         )
 
     def runner(self) -> Callable[[Inputs, Any, Setting], Outcome]:

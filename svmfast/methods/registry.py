@@ -4,11 +4,18 @@ tests take them from here.
 
 from __future__ import annotations
 
-from svmfast.methods import cascade, compress, dcpred, linear, nystrom
+from svmfast.methods import cascade, compress, dcpred, linear, nystrom, train
 from svmfast.methods.method import Method
 
 #: In the order of the help text and of ``frontier``'s candidates.
-_METHODS: list[Method] = [linear.METHOD, compress.METHOD, nystrom.METHOD, dcpred.METHOD, cascade.METHOD]
+_METHODS: list[Method] = [
+    linear.METHOD,
+    compress.METHOD,
+    nystrom.METHOD,
+    dcpred.METHOD,
+    cascade.METHOD,
+    train.METHOD,
+]
 
 
 def methods() -> tuple[Method, ...]:

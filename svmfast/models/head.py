@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
+from svmfast.libsvm_names import SVM_TYPES as SVM_TYPES
 from svmfast.probability import in_doubt, pairwise_probabilities, probabilities
 
 FloatArray = NDArray[np.float64]
 
-SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 DENSITY_MARKS = 10
 # Of more classes than this hardly a row's coupling is proven to print LIBSVM's digits (measured).
 MOST_COUPLED = 16

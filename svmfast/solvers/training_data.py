@@ -116,9 +116,7 @@ def class_labels(found: LabelOrder) -> FloatArray:
         There are too many.
     """
     if found.overflow:
-        raise OptionError(
-            f"more than {len(found.values):,} distinct labels; are they values for regression (-s 3)?"
-        )
+        raise OptionError(f"more than {len(found.values):,} distinct labels; are they values for regression?")
     limits = np.iinfo(np.int32)
     for value, first in zip(found.values, found.first, strict=True):
         if value != np.trunc(value):
@@ -126,7 +124,7 @@ def class_labels(found: LabelOrder) -> FloatArray:
                 first + 1,
                 "class label is not an integer",
                 f"{value:.17g}",
-                "integers for classes, or regression (-s 3) for real targets",
+                "integers for classes, or regression for real targets",
             )
         if not limits.min <= value <= limits.max:
             raise TrainingRowError(

@@ -1,1 +1,25 @@
 """LIBSVM's own training."""
+
+from __future__ import annotations
+
+from svmfast.methods.method import Input, Method, Style
+from svmfast.methods.train.options import TrainOptions
+
+METHOD = Method(
+    name="train",
+    summary="Train a model with LIBSVM's solver.",
+    description="""
+        Train a model on DATA, exactly as svm-train of the installed LIBSVM does.
+
+        The arguments are svm-train's, and so is what is printed: MODEL, the same as `output`, defaults to
+        DATA's file name with .model added, in the current folder; '-' is standard output.
+        """,
+    group="train",
+    inputs=(Input(name="data", content="rows", labels="used", help="Rows to train on."),),
+    options=TrainOptions,
+    run="svmfast.methods.train.run:run",
+    style=Style("#999999", "*"),
+    scores_instead="folds",
+    svm_train_output=True,
+    stands_in_for_svm_train=True,
+)

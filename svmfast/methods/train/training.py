@@ -2,81 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmfast.errors import OptionError, TrainingRowError
+from svmfast.libsvm_names import KERNELS, SVM_TYPES
+from svmfast.methods.common.class_weights import absent_weights
 from svmfast.methods.train.libsvm import Problem
+from svmfast.methods.train.options import TrainOptions as TrainOptions
 from svmfast.methods.train.pairs import solve_pairs
-from svmfast.models.expansion import KERNELS, Kernel, KernelExpansion
-from svmfast.models.head import SVM_TYPES, Head
-from svmfast.rows import FloatArray, Rows, as_rows
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """svm-train's options under LIBSVM's names, with svm-train's defaults.
-
-    Attributes
-    ----------
-    svm_type : str
-        One of ``c_svc nu_svc one_class epsilon_svr nu_svr``.
-    kernel : str
-        One of ``linear polynomial rbf sigmoid precomputed``.
-    degree, gamma, coef0
-        Kernel parameters; gamma 0 stands for 1/(number of features).
-    C, nu, p
-        Cost (C-SVC, both SVR); nu (nu-SVC, one-class, nu-SVR); half the width of the insensitive tube
-        (epsilon-SVR).
-    eps : float
-        Tolerance of the termination criterion.
-    cache_size : float
-        Kernel cache in megabytes.
-    shrinking, probability : bool
-    weights : tuple of (label, weight)
-        C of that class is multiplied by the weight; C-SVC only.
-    """
-
-    svm_type: str = "c_svc"
-    kernel: str = "rbf"
-    degree: int = 3
-    gamma: float = 0.0
-    coef0: float = 0.0
-    C: float = 1.0
-    nu: float = 0.5
-    p: float = 0.1
-    eps: float = 1e-3
-    cache_size: float = 100.0
-    shrinking: bool = True
-    probability: bool = False
-    weights: tuple[tuple[int, float], ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.svm_type not in SVM_TYPES:
-            raise OptionError(f"svm_type is '{self.svm_type}'; expected one of {', '.join(SVM_TYPES)}")
-        if self.kernel not in KERNELS:
-            raise OptionError(f"kernel is '{self.kernel}'; expected one of {', '.join(KERNELS)}")
-        bounds = (
-            ("degree (-d)", self.degree, self.degree >= 0, "at least 0"),
-            ("gamma (-g)", self.gamma, self.gamma >= 0, "positive, or 0 for 1/(number of features)"),
-            ("coef0 (-r)", self.coef0, True, "finite"),
-            ("C (-c)", self.C, self.C > 0, "positive"),
-            ("nu (-n)", self.nu, 0 < self.nu <= 1, "above 0 and at most 1"),
-            ("p (-p)", self.p, self.p >= 0, "at least 0"),
-            ("eps (-e)", self.eps, self.eps > 0, "positive"),
-            ("cache_size (-m)", self.cache_size, self.cache_size > 0, "a positive number of megabytes"),
-            *((f"the weight of label {i} (-w{i})", w, w > 0, "positive") for i, w in self.weights),
-        )
-        for name, value, holds, expected in bounds:
-            if not (math.isfinite(value) and holds):
-                raise OptionError(f"{name} is {value:g}; it must be {expected}")
-        if self.weights and self.svm_type != "c_svc":
-            raise OptionError(f"class weights (-wi) have no effect on {self.svm_type}; they are for c_svc")
+from svmfast.models.expansion import Kernel, KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
 
 
 def train(
@@ -84,7 +24,6 @@ def train(
     labels: ArrayLike,
     options: TrainOptions | None = None,
     *,
-    truncate_labels: bool = False,
     threads: int = 1,
     log: Callable[[str], None] | None = None,
 ) -> KernelExpansion:
@@ -97,8 +36,6 @@ def train(
     labels : (n,) array_like
         Classes (integers) or regression targets; one-class training ignores them.
     options : TrainOptions, optional
-    truncate_labels : bool
-        Cut real-valued class labels to integers, as LIBSVM does, where they are otherwise an error.
     threads : int
         With more than one, the pairs of three or more classes are solved side by side (C-SVC without class
         weights, probabilities and log), each with a cache of its own: the same model, to the byte.
@@ -118,16 +55,16 @@ def train(
         For labels and precomputed rows that it would misread.
     """
     options = options or TrainOptions()
-    rows, y, parameters, gamma = _checked(data, labels, options, truncate_labels)
+    rows, y, parameters, gamma = _checked(data, labels, options)
     problem = Problem(rows, y, parameters, _weights(options, y), first_index=_first_index(options))
     simple = options.svm_type == "c_svc" and not (options.probability or options.weights)
     if threads > 1 and log is None and simple and len(set(np.trunc(y).tolist())) > 2:
         solution = solve_pairs(rows, y, parameters, first_index=_first_index(options), threads=threads)
     else:
         solution = problem.train(log)
-    classifier = options.svm_type in ("c_svc", "nu_svc")
+    classifier = options.is_classifier
     n = len(solution.sv_indices)
-    if options.kernel == "precomputed":
+    if options.precomputed:
         serial = rows.values[rows.indptr[solution.sv_indices]]
         sv = Rows(np.arange(n + 1, dtype=np.int64), np.zeros(n, np.int32), serial, 1)
     else:
@@ -155,7 +92,6 @@ def cross_validate(
     folds: int,
     options: TrainOptions | None = None,
     *,
-    truncate_labels: bool = False,
     log: Callable[[str], None] | None = None,
 ) -> FloatArray:
     """Cross-validate with LIBSVM's folds (svm-train ``-v``); the other parameters as in :func:`train`.
@@ -171,17 +107,11 @@ def cross_validate(
         Every row's prediction by the model that was trained without its fold.
     """
     if folds < 2:
-        raise OptionError(f"{folds} folds (-v); cross validation needs at least 2")
+        raise OptionError(f"`folds` is {folds}; cross validation needs at least 2")
     options = options or TrainOptions()
-    rows, y, parameters, _ = _checked(data, labels, options, truncate_labels)
+    rows, y, parameters, _ = _checked(data, labels, options)
     problem = Problem(rows, y, parameters, _weights(options, y), first_index=_first_index(options))
     return problem.cross_validate(folds, log)
-
-
-def absent_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike) -> list[int]:
-    """Return the labels that have a class weight and no row, in the order of the weights."""
-    present = set(np.trunc(np.asarray(labels, dtype=np.float64)).tolist())
-    return list(dict.fromkeys(label for label, _ in weights if label not in present))
 
 
 def _weights(options: TrainOptions, labels: FloatArray) -> tuple[tuple[int, float], ...]:
@@ -191,15 +121,15 @@ def _weights(options: TrainOptions, labels: FloatArray) -> tuple[tuple[int, floa
 
 
 def _first_index(options: TrainOptions) -> int:
-    return 0 if options.kernel == "precomputed" else 1
+    return 0 if options.precomputed else 1
 
 
 def _checked(
-    data: Any, labels: ArrayLike, options: TrainOptions, truncate_labels: bool
+    data: Any, labels: ArrayLike, options: TrainOptions
 ) -> tuple[Rows, FloatArray, dict[str, float], float]:
     """Check everything; return rows, labels, LIBSVM's parameters and the gamma in use."""
-    precomputed = options.kernel == "precomputed"
-    rows = _every_value(data) if precomputed else as_rows(data)
+    precomputed = options.precomputed
+    rows = with_zeros(data) if precomputed else as_rows(data)
     y = np.ascontiguousarray(labels, dtype=np.float64)
     n = len(rows)
     if y.shape != (n,):
@@ -210,8 +140,8 @@ def _checked(
         y = np.zeros(n)  # rows without labels: none are used
     _check_finite("label", y, np.arange(n + 1))
     _check_finite("value", rows.values, rows.indptr)
-    if options.svm_type in ("c_svc", "nu_svc"):
-        _check_class_labels(y, truncate_labels)
+    if options.is_classifier:
+        _check_class_labels(y, options.truncate_labels)
     if precomputed:
         _check_precomputed(rows)
     largest = rows.n_columns - precomputed  # LIBSVM's index of the last column
@@ -222,18 +152,6 @@ def _checked(
     parameters["kernel_type"] = KERNELS.index(options.kernel)
     parameters["gamma"] = gamma
     return rows, y, parameters, gamma
-
-
-def _every_value(data: Any) -> Rows:
-    """Rows that keep the zeros of a dense array: LIBSVM finds precomputed values by position."""
-    if isinstance(data, Rows) or hasattr(data, "tocsr"):
-        return as_rows(data)
-    dense = np.ascontiguousarray(data, dtype=np.float64)
-    if dense.ndim != 2:
-        raise OptionError(f"expected a 2-dimensional array, got {dense.ndim} dimensions")
-    n, d = dense.shape
-    columns = np.tile(np.arange(d, dtype=np.int32), n)
-    return Rows(np.arange(n + 1, dtype=np.int64) * d, columns, dense.ravel(), d)
 
 
 def _check_finite(what: str, values: FloatArray, indptr: NDArray[np.int64]) -> None:
@@ -259,7 +177,7 @@ def _check_class_labels(labels: FloatArray, truncate: bool) -> None:
             int(cut[0]) + 1,
             "class label is not an integer",
             f"{labels[cut[0]]:.17g}",
-            "integers for classes, or regression (-s 3, -s 4) for real targets",
+            "integers for classes, or regression (`svm_type`) for real targets",
         )
 
 

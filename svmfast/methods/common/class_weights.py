@@ -1,0 +1,24 @@
+"""Weights of classes that have no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from svmfast.methods.method import Setting
+
+
+def absent_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike) -> list[int]:
+    """Return the labels that have a class weight and no row, in the order of the weights."""
+    present = set(np.trunc(np.asarray(labels, dtype=np.float64)).tolist())
+    return list(dict.fromkeys(label for label, _ in weights if label not in present))
+
+
+def warn_of_absent(
+    weights: Sequence[tuple[int, float]], labels: ArrayLike, data: str, setting: Setting
+) -> None:
+    """Warn of every class weight that has no row to act on, as svm-train does; `data` is their name."""
+    for label in absent_weights(weights, labels):
+        setting.warn(f"{data}: no row has label {label}, which has a weight")

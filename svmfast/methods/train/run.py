@@ -1,0 +1,90 @@
+"""A run of ``train``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from svmfast.display import count
+from svmfast.errors import OptionError
+from svmfast.methods.common.class_weights import warn_of_absent
+from svmfast.methods.common.fold_score import FoldScore
+from svmfast.methods.method import GivenRows, Inputs, Outcome, Setting
+from svmfast.methods.train.options import TrainOptions
+from svmfast.methods.train.training import cross_validate, train
+from svmfast.models.expansion import KernelExpansion
+
+
+@dataclass(frozen=True)
+class TrainReport:
+    """What was trained.
+
+    Attributes
+    ----------
+    rows, features : int
+    svm_type, kernel : str
+    gamma : float or None
+        None where the kernel has none.
+    labels : list of int or None
+        In the model's order; None unless classes are trained.
+    functions, support_vectors : int
+    """
+
+    rows: int
+    features: int
+    svm_type: str
+    kernel: str
+    gamma: float | None
+    labels: list[int] | None
+    functions: int
+    support_vectors: int
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        known = self.labels or []
+        classes = f", {len(known)} class{'' if len(known) == 1 else 'es'}" if known else ""
+        width = "" if self.gamma is None else f", gamma {self.gamma:.6g}"
+        return [
+            f"data         {count(self.rows, 'row')}, {count(self.features, 'feature')}{classes}",
+            f"problem      {self.svm_type}, {self.kernel} kernel{width}",
+            f"model        {count(self.support_vectors, 'support vector')}",
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        return asdict(self)
+
+
+def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
+    """Train on `data`, or cross-validate."""
+    data = inputs.rows("data")
+    labels = data.labels
+    if labels is None:
+        if options.svm_type != "one_class":
+            raise OptionError("`labels` are missing: give them beside the data, or a Dataset")
+        labels = np.zeros(len(data.rows))
+    warn_of_absent(options.weights, labels, data.name, setting)
+    if options.folds is not None:
+        predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
+        return Outcome(None, FoldScore.of(predicted, labels, options.folds, regression=options.is_regression))
+    model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)
+    if model.head.labels is not None and len(model.head.labels) == 1:
+        only = f"all rows have label {model.head.labels[0]}: the model will always answer that"
+        setting.note(f"{data.name}: {only}")
+    return Outcome(model, _report(model, options, data))
+
+
+def _report(model: KernelExpansion, options: TrainOptions, data: GivenRows) -> TrainReport:
+    head, kernel = model.head, model.kernel
+    return TrainReport(
+        rows=len(data.rows),
+        features=data.rows.n_columns,
+        svm_type=options.svm_type,
+        kernel=kernel.kind,
+        gamma=kernel.gamma if kernel.kind in ("rbf", "polynomial", "sigmoid") else None,
+        labels=None if head.labels is None else [int(label) for label in head.labels],
+        functions=head.n_functions,
+        support_vectors=len(model.sv),
+    )
