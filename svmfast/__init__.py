@@ -19,6 +19,7 @@ Names are imported when they are first used, so ``import svmfast`` costs next to
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from svmfast.api.frontier import frontier as frontier
     from svmfast.api.result import Result as Result
     from svmfast.api.verbs import approximate as approximate
     from svmfast.api.verbs import bound_check as bound_check
@@ -56,6 +57,7 @@ _PUBLIC = {
     "bound_check": "svmfast.api.verbs",
     "budget_train": "svmfast.api.verbs",
     "compare": "svmfast.api.verbs",
+    "frontier": "svmfast.api.frontier",
     "load_model": "svmfast.formats.detect",
     "predict": "svmfast.api.verbs",
     "read_svmlight": "svmfast.formats.svmlight",

@@ -1,6 +1,6 @@
 """The ``svmfast`` program, also as ``python -m svmfast``."""
 
-from svmfast.cli.import_path import leave_out_current_folder
+from svmfast.import_path import leave_out_current_folder
 
 
 def console() -> None:

@@ -133,6 +133,11 @@ def words_of(cls: type, given: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def flags_of(switches: object) -> tuple[str, ...]:
+    """Return the flags of those switches of an options object that are on."""
+    return tuple(one.flags[-1] for one in options_of(type(switches)) if getattr(switches, one.name) is True)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Seeded:
     """Options of a method that makes random choices."""

@@ -237,6 +237,25 @@ class Weights(Value):
         return [word for label, weight in value for word in (f"{flags[0]}{label}", repr(weight))]
 
 
+class Text(Value):
+    """Any text."""
+
+    name = "TEXT"
+    type_expected = "text"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str)
+
+    def read(self, text: str) -> str:
+        return text
+
+    def expected(self) -> str:
+        return "text"
+
+    def accept(self, value: Any) -> str | None:
+        return value if isinstance(value, str) else None
+
+
 class Whole(Value):
     """A whole number from `least` to `most`."""
 

@@ -19,14 +19,14 @@ import numpy as np
 import pytest
 from program import PATIENCE, PROGRAM, data, model, svmfast
 
-from svmfast.cli.frontier_child import Failed, OutOfTime, make
-from svmfast.cli.frontier_plan import METHODS, Candidate, plan
-from svmfast.cli.frontier_run import run_all
-from svmfast.cli.frontier_work import with_exact
-from svmfast.evaluation.pareto import Limits
 from svmfast.formats.detect import load_model
 from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.frontier.child import Failed, OutOfTime, make
+from svmfast.frontier.grid import Candidate, plan, tried_methods
+from svmfast.frontier.pareto import Limits
+from svmfast.frontier.run import with_exact
+from svmfast.frontier.schedule import run_all
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
 TEST = ("--test", str(data("breast.test")))
@@ -173,12 +173,12 @@ def test_a_second_run_goes_on(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert (
         refused.stderr
-        == b"svmfast: dir holds a run with seed 0, this one has 7; give another folder with -o, or --anew to "
+        == b"svmfast: dir holds a run with seed 0, this one has 7; give another --output, or --overwrite to "
         b"begin again in this one\n"
     )
     refused = frontier(tmp_path, *BREAST, *few)
     assert refused.returncode == 2
-    assert b"dir holds a run on other test data; give another folder" in refused.stderr
+    assert b"dir holds a run on other test data; give another --output" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -254,9 +254,9 @@ def test_a_run_on_other_inputs_begins_again_when_asked(tmp_path: Path) -> None:
     other = (BREAST[0], "--data", "train", *TEST, "--methods", "linear")
     refused = frontier(tmp_path, *other)
     assert refused.returncode == 2
-    assert refused.stderr.endswith(b"or --anew to begin again in this one\n")
+    assert refused.stderr.endswith(b"or --overwrite to begin again in this one\n")
     assert (tmp_path / "dir/models/linear").read_bytes() == first
-    assert frontier(tmp_path, *other, "--anew").returncode in (0, 1)
+    assert frontier(tmp_path, *other, "--overwrite").returncode in (0, 1)
     assert (tmp_path / "dir/models/linear").read_bytes() != first
 
 
@@ -280,7 +280,7 @@ def test_limits(finished: tuple[Path, str]) -> None:
     ) in nothing.stdout
     assert report(folder)["recommended"] is None
     assert not (folder / "dir" / "recommended").exists()
-    loose = frontier(folder, *BREAST, *TEST, *FEW, "--max-cost", "1.5x", "--max-diff", "90%")
+    loose = frontier(folder, *BREAST, *TEST, *FEW, "--max-operations", "1.5x", "--max-diff", "90%")
     assert loose.returncode == 0
     best = report(folder)["recommended"]
     assert best["name"] == "linear"
@@ -306,7 +306,7 @@ def test_without_a_test_file_rows_are_held_out(tmp_path: Path) -> None:
     assert "dir/train.part" in words
 
 
-def test_anew_divides_the_rows_anew(tmp_path: Path) -> None:
+def test_overwriting_divides_the_rows_again(tmp_path: Path) -> None:
     """Of another seed, and of other data: rows of the run before must not be measured on."""
     lines = data("breast.train").read_text().splitlines(keepends=True)
     (tmp_path / "train").write_text("".join(lines))
@@ -322,13 +322,13 @@ def test_anew_divides_the_rows_anew(tmp_path: Path) -> None:
     for more in (("--seed", "7"), ("--seed", "7", *TEST)):
         assert frontier(tmp_path, *words, *more).returncode == 2
     assert parts() == first
-    assert frontier(tmp_path, *words, "--seed", "7", "--anew").returncode in (0, 1)
+    assert frontier(tmp_path, *words, "--seed", "7", "--overwrite").returncode in (0, 1)
     second = parts()
     assert not set(first) & set(second)
     (tmp_path / "train").write_text("".join(lines[::2]))
     assert frontier(tmp_path, *words, "--seed", "7").returncode == 2
     assert parts() == second
-    assert frontier(tmp_path, *words, "--seed", "7", "--anew").returncode in (0, 1)
+    assert frontier(tmp_path, *words, "--seed", "7", "--overwrite").returncode in (0, 1)
     assert not set(parts()) & set(second)
     assert sum(part.count(b"\n") for part in parts()) == len(lines[::2])
     # Parts that somebody changed are those of the data and the seed again.
@@ -426,7 +426,10 @@ def test_a_failing_method_is_a_row_with_its_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((*BREAST, "--methods", "meka,moka"), "svmfast: no method 'moka'; methods: " + ", ".join(METHODS)),
+        (
+            (*BREAST, "--methods", "meka,moka"),
+            "svmfast: no method 'moka'; methods: " + ", ".join(tried_methods()),
+        ),
         (("-", "--data", "x"), "svmfast: EXACT is read more than once; give a file, not '-'"),
         (
             (str(model("iris_precomputed")), "--data", str(data("iris.train"))),
@@ -639,7 +642,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dir" / "thesis.tex").write_text("")
     done = frontier(tmp_path, *BREAST)
     assert done.returncode == 2
-    expected = b"svmfast: 'dir' is not empty and no earlier run's; give another folder with -o\n"
+    expected = b"svmfast: 'dir' is not empty and no earlier run's; give another --output\n"
     assert done.stderr == expected
 
 
@@ -693,7 +696,7 @@ def test_time_is_shared() -> None:
 )
 def test_the_plan(name: str) -> None:
     exact = read_libsvm_model(model(name))
-    found, _ = plan(exact, METHODS, seed=3, limits=Limits(max_bytes=5000), reading=("--lenient",))
+    found, _ = plan(exact, tried_methods(), seed=3, limits=Limits(max_bytes=5000), reading=("--lenient",))
     assert len({one.name for one in found}) == len(found)
     assert [one.level for one in found] == sorted(one.level for one in found)
     for one in found:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from program import data, model, svmfast
 
-from svmfast.cli.frontier_folder import Folder, Record
-from svmfast.cli.frontier_plan import Candidate
 from svmfast.cli.main import run
 from svmfast.errors import FrontierRecordError
+from svmfast.frontier.folder import Folder, Record
+from svmfast.frontier.grid import Candidate
 
 ARGUMENTS = [
     *(str(model("breast_c_rbf")), "--data", str(data("breast.train")), "--test", str(data("breast.test"))),
@@ -98,7 +98,7 @@ def _failure(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("what", FORGED)
 def test_a_forged_record_is_bad_input(what: str, copied: Folder) -> None:
     place(copied).write_bytes(seal(FORGED[what](json.loads(place(copied).read_text()))))
-    with pytest.raises(FrontierRecordError, match="remove it, or give another folder") as error:
+    with pytest.raises(FrontierRecordError, match="remove it, or give another `output`") as error:
         copied.record(LINEAR)
     assert str(error.value).startswith(f"{place(copied)}: ")
     assert "\n" not in str(error.value)
@@ -133,7 +133,7 @@ def test_a_damaged_file_is_one_line(
     assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
     said = capfd.readouterr().err
     assert said.startswith(f"{copied.path}/{name}: ")
-    assert said.endswith("; remove it, or give another folder with -o\n")
+    assert said.endswith("; remove it, or give another --output\n")
     assert said.count("\n") == 1
 
 
@@ -191,5 +191,5 @@ def test_what_another_run_differs_in_is_said_in_words(
     known = json.loads((copied.path / "inputs.json").read_text())
     (copied.path / "inputs.json").write_text(json.dumps({**known, name: value}))
     assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
-    rest = "give another folder with -o, or --anew to begin again in this one"
+    rest = "give another --output, or --overwrite to begin again in this one"
     assert capfd.readouterr().err == f"svmfast: {copied.path} holds a run {line}; {rest}\n"

@@ -9,8 +9,13 @@ from dataclasses import replace
 import pytest
 from test_pareto import loss
 
-from svmfast.evaluation.frontier_figure import draw
-from svmfast.evaluation.frontier_report import (
+from svmfast.evaluation.loss import NOTHING, Estimate, Loss
+from svmfast.evaluation.score import Quality
+from svmfast.evaluation.skill import Skill
+from svmfast.evaluation.timing import Speed
+from svmfast.frontier.figure import draw
+from svmfast.frontier.pareto import Limits, Point
+from svmfast.frontier.report import (
     Frontier,
     Missing,
     Origin,
@@ -19,11 +24,6 @@ from svmfast.evaluation.frontier_report import (
     as_text,
     verdict,
 )
-from svmfast.evaluation.loss import NOTHING, Estimate, Loss
-from svmfast.evaluation.pareto import Limits, Point
-from svmfast.evaluation.score import Quality
-from svmfast.evaluation.skill import Skill
-from svmfast.evaluation.timing import Speed
 
 EVEN, UNEVEN, UNKNOWN = Speed(8.0, 7.8, 8.2, 9), Speed(8.0, 2.0, 20.0, 40), Speed(8.0, 0.0, math.inf, 2)
 EXACT = Point(

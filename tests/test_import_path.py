@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from program import PROGRAM, data, model
 
-from svmfast.cli import import_path
-from svmfast.cli.frontier_child import child_command
+from svmfast import import_path
+from svmfast.frontier.child import child_command
 
 #: What the program imports by name; in the current folder, a file of that name leaves a mark when it is run.
 PACKAGES = ("numpy", "click", "scipy", "sklearn", "matplotlib", "rich", "threadpoolctl", "libsvm")
@@ -95,6 +95,6 @@ def test_only_the_current_folder_leaves_the_path(tmp_path: Path, monkeypatch: py
 
 def test_where_svmfast_is_installed_stays_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with ``pip install --target`` and the program run in that very folder."""
-    home = Path(import_path.__file__).parent.parent.parent
+    home = Path(import_path.__file__).parent.parent
     monkeypatch.chdir(home)
     assert import_path.without_current_folder(["", "/usr"]) == [str(home), "/usr"]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
-from svmfast.evaluation.pareto import Limits, Point, fastest, nearest, pareto, recommend
 from svmfast.evaluation.score import Quality
 from svmfast.evaluation.timing import Speed
+from svmfast.frontier.pareto import Limits, Point, fastest, nearest, pareto, recommend
 
 
 def loss(differing: float, lost: float = 0.0, balanced: float = 0.0) -> Loss:
@@ -93,7 +93,7 @@ def test_under_a_limit_of_size_or_cost_alone_the_closest_is_recommended() -> Non
         point("large", 0.2, 5, 900, counted=50.0),
     ]
     assert chosen(points, Limits(max_bytes=60)) == "close"
-    assert chosen(points, Limits(max_cost=12)) == "close"
+    assert chosen(points, Limits(max_operations=12)) == "close"
     assert chosen(points, Limits(max_bytes=50)) == "worst"
     assert chosen(points, Limits(max_bytes=20)) is None
     # A limit on the answers comes first where there is one.
@@ -171,7 +171,7 @@ def test_what_knows_nothing_is_not_recommended() -> None:
 
 def test_the_cost_limit_counts_where_it_can() -> None:
     counted, timed = point("counted", 0, 2, 9, 50.0, 10.0), point("timed", 0, 3, 9, 50.0)
-    assert chosen([counted, timed], Limits(max_cost=12)) == "counted"
+    assert chosen([counted, timed], Limits(max_operations=12)) == "counted"
 
 
 def test_the_nearest_miss() -> None:
@@ -191,7 +191,7 @@ def test_the_nearest_miss() -> None:
         (Limits(0.5), "at most 0.5% of the labels differing"),
         (Limits(0.0), "at most 0% of the labels differing, proven"),
         (
-            Limits(0.5, max_bytes=2048, max_cost=20),
+            Limits(0.5, max_bytes=2048, max_operations=20),
             "at most 0.5% of the labels differing, at most 2,048 bytes, at most 20x a linear model",
         ),
         (Limits(max_loss=1.0), "at most 1 points of accuracy lost"),

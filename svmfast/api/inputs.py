@@ -238,8 +238,8 @@ def check_width(reading: Reading, name: str, model: Model, rows: Rows, warn: Cal
     )
 
 
-def check_scale(name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> None:
-    """Warn where the first rows are of another scale than the model's vectors."""
+def check_scale(name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:
+    """Warn where the first rows are of another scale than the model's vectors; tell whether they are."""
     from svmfast.evaluation.scale import ScaleCheck
 
     check = ScaleCheck(model)
@@ -247,6 +247,7 @@ def check_scale(name: str, model: Model, rows: Rows, warn: Callable[[str], None]
     verdict = check.verdict()
     if verdict is not None:
         warn(f"{name}: {verdict}")
+    return verdict is not None
 
 
 @contextmanager

@@ -288,6 +288,8 @@ class Method:
     stands_in_for_svm_train : bool
         The command prints what the solver prints in the place of a report, and NAME.model is the default
         output.
+    joins : bool
+        The method joins the exact model with what other methods make; ``frontier`` tries it on each of them.
     """
 
     name: str
@@ -303,6 +305,7 @@ class Method:
     scores_instead: str | None = None
     svm_train_output: bool = False
     stands_in_for_svm_train: bool = False
+    joins: bool = False
 
     @property
     def function_name(self) -> str:

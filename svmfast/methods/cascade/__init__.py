@@ -38,5 +38,6 @@ METHOD = Method(
     ),
     options=CascadeOptions,
     run="svmfast.methods.cascade.run:run",
-    style=Style("#56B4E9", "v"),
+    style=Style("#000000", "v"),
+    joins=True,
 )

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from svmfast.cli.frontier_plan import Candidate
 from svmfast.errors import FrontierRecordError, OptionError
+from svmfast.frontier.grid import Candidate
 
 #: Folders of another layout are begun again.
 LAYOUT = 3
@@ -46,13 +46,13 @@ class Folder:
     """``-o DIR``: what a run is made from, its models and its records.
 
     The identity is what models depend on: inputs by hash, seed, options. A folder of another identity is
-    refused, or begun again where `anew` says so, and each record carries the identity of its run; limits,
-    methods and the time limit may change from run to run.
+    refused, or begun again where `overwrite` says so, and each record carries the identity of its run;
+    limits, methods and the time limit may change from run to run.
     """
 
     path: Path
     identity: dict[str, Any]
-    anew: bool = False
+    overwrite: bool = False
 
     def check(self) -> bool:
         """Tell whether the folder holds another run; OptionError unless it may be begun again."""
@@ -64,11 +64,11 @@ class Folder:
         for name, value in wanted.items():
             if known.get(name) == value:
                 continue
-            if self.anew:
+            if self.overwrite:
                 return True
             what = _other(name, known.get(name), value)
             raise OptionError(
-                f"{self.path} holds a run {what}; give another folder with -o, or --anew to begin again in "
+                f"{self.path} holds a run {what}; give another `output`, or `overwrite` to begin again in "
                 "this one"
             )
         return False
@@ -173,7 +173,7 @@ def _read(place: Path) -> dict[str, Any]:
     return found
 
 
-_REMOVE = "remove it, or give another folder with -o"
+_REMOVE = "remove it, or give another `output`"
 
 
 def _checked(known: dict[str, Any], place: Path) -> Record:

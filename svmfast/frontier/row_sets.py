@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svmfast.cli.inputs import read_through
-from svmfast.cli.messages import count, remarks
-from svmfast.cli.options import DataFormat
+from svmfast.display import count
 from svmfast.errors import UnsupportedError
+from svmfast.options import Reading, flags_of
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.frontier_measure import Part
     from svmfast.formats.svmlight import Dataset
+    from svmfast.frontier.measuring import Part
 
 #: Without --test so large a part of TRAIN is held out, half of it to choose and half to confirm, either half
 #: of at most so many rows.
@@ -75,9 +75,9 @@ def read_sets(
     folder: Path,
     *,
     seed: int,
-    how: DataFormat,
-    jobs: int,
-    quiet: bool,
+    reading: Reading,
+    threads: int,
+    note: Callable[[str], None],
     progress: Progress = silent,
 ) -> RowSets:
     """Read the data and divide it; equal data and seed give equal sets.
@@ -90,6 +90,12 @@ def read_sets(
         Rows that it has not seen; half of them choose, the other half confirms.
     folder : Path
         Where the parts are going to be.
+    seed : int
+    reading : Reading
+    threads : int
+    note : callable
+        Takes a remark on a file.
+    progress : Progress
 
     Raises
     ------
@@ -98,15 +104,15 @@ def read_sets(
     """
     import numpy as np
 
-    from svmfast.evaluation.frontier_measure import Part
+    from svmfast.frontier.measuring import Part
 
     rng = np.random.default_rng(seed)
-    dataset = _read(test or train, how, jobs, quiet)
+    dataset = _read(test or train, reading, threads, note)
     n = len(dataset.rows)
     order = rng.permutation(n)
     half = n // 2 if test else min(MOST_HELD_OUT, int(n * HELD_OUT / 2))
     if not half:
-        instead = "give more" if test else "give --test"
+        instead = "give more" if test else "give `test`"
         raise UnsupportedError(
             f"{test or train} has {count(n, 'row')}, too few to choose by some and confirm by others", instead
         )
@@ -121,19 +127,23 @@ def read_sets(
         rest = part(order[last:])
         sample = part(order[last : last + MOST_SAMPLED])
         return RowSets(os.fspath(folder / TRAIN_PART), (), n, sample, choosing, confirming, rest)
+    from svmfast.formats.svmlight import stream_svmlight
     from svmfast.methods.common.row_sample import RowSample
 
     some = RowSample(MOST_SAMPLED, seed)
-    for block in read_through(train, how, jobs, progress):
-        remarks((f"{train}: {note}" for note in block.notes.messages()), quiet)
-        some.add(block.rows, block.labels)
-    reading = tuple(f"--{name.replace('_', '-')}" for name, given in asdict(how).items() if given)
-    return RowSets(train, reading, some.seen, Part(*some.result()), choosing, confirming)
+    with stream_svmlight(train, threads=threads, **reading.reader_kwargs()) as stream:
+        for block in stream:
+            for text in block.notes.messages():
+                note(f"{train}: {text}")
+            some.add(block.rows, block.labels)
+            progress(stream.bytes_read, stream.bytes_total, "read")
+    return RowSets(train, flags_of(reading), some.seen, Part(*some.result()), choosing, confirming)
 
 
-def _read(path: str, how: DataFormat, jobs: int, quiet: bool) -> Dataset:
+def _read(path: str, reading: Reading, threads: int, note: Callable[[str], None]) -> Dataset:
     from svmfast.formats.svmlight import read_svmlight
 
-    dataset = read_svmlight(path, threads=jobs, **how.reading())
-    remarks((f"{path}: {note}" for note in dataset.notes.messages()), quiet)
+    dataset = read_svmlight(path, threads=threads, **reading.reader_kwargs())
+    for text in dataset.notes.messages():
+        note(f"{path}: {text}")
     return dataset

@@ -9,7 +9,7 @@ import os
 import sys
 
 #: The folder that holds the package.
-_HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def without_current_folder(path: list[str]) -> list[str]:

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmfast.display import shown
-from svmfast.evaluation.frontier_words import gain, losses, nearest_miss, rule, timing, unstated
 from svmfast.evaluation.loss import Estimate
-from svmfast.evaluation.pareto import Limits, Point, nearest
 from svmfast.evaluation.report import WIDTH, aligned, markdown, percent, times
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
+from svmfast.frontier.pareto import Limits, Point, nearest
+from svmfast.frontier.words import gain, losses, nearest_miss, rule, timing, unstated
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def as_dict(found: Frontier) -> dict[str, Any]:
             if found.limits.balanced
             else "accuracy",
             "max_bytes": found.limits.max_bytes,
-            "max_cost": found.limits.max_cost,
+            "max_operations": found.limits.max_operations,
         },
         "rule": rule(found.limits),
         "models": [model(*pair) for pair in zip(found.points, found.on_front, strict=True)],

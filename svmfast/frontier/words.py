@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
-from svmfast.evaluation.pareto import AS_FAST, Limits, Point
 from svmfast.evaluation.timing import Speed
+from svmfast.frontier.pareto import AS_FAST, Limits, Point
 from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, trials_needed
 
 
@@ -94,7 +94,7 @@ def _points(lost: Estimate) -> str:
 
 def rule(limits: Limits) -> str:
     """Say by which rule a model is recommended."""
-    if not limits.of_quality and (limits.max_bytes, limits.max_cost) != (None, None):
+    if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
         return f"of the models with {limits}, the closest to the exact model on the choosing rows"
     return (
         f"of the models with {limits} on the choosing rows, the fastest; of those within {1 - AS_FAST:.0%} "

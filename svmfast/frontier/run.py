@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svmfast.cli.frontier_child import Failed, OutOfTime, make
-from svmfast.cli.frontier_folder import Folder, Record, file_hash
-from svmfast.cli.frontier_join import Joiner
-from svmfast.cli.frontier_plan import JOINING, Candidate, plan
-from svmfast.cli.frontier_rows import CHOOSE_PART, RowSets
-from svmfast.cli.frontier_run import run_all
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, SvmfastError, UnsupportedError
+from svmfast.frontier.child import Failed, OutOfTime, make
+from svmfast.frontier.folder import Folder, Record, file_hash
+from svmfast.frontier.grid import Candidate, joining_methods, plan
+from svmfast.frontier.join import Joiner
+from svmfast.frontier.row_sets import CHOOSE_PART, RowSets
+from svmfast.frontier.schedule import run_all
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.frontier_measure import Losses, Measuring
-    from svmfast.evaluation.frontier_report import Frontier, Missing, Origin
-    from svmfast.evaluation.pareto import Limits, Point
     from svmfast.evaluation.timing import Speed
+    from svmfast.frontier.measuring import Losses, Measuring
+    from svmfast.frontier.pareto import Limits, Point
+    from svmfast.frontier.report import Frontier, Missing, Origin
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.polynomial import PolynomialModel
@@ -56,7 +56,7 @@ class Request:
     limits : Limits
     deadline, end : float
         By ``time.monotonic``: no candidate is made after the first, no round of timing begins after `end`.
-    seed, jobs, memory : int
+    seed, threads, memory : int
     """
 
     exact: str
@@ -67,7 +67,7 @@ class Request:
     deadline: float
     end: float
     seed: int
-    jobs: int
+    threads: int
     memory: int
 
 
@@ -84,7 +84,7 @@ class _Entry:
     backed: bool = False
 
 
-class Work:
+class FrontierRun:
     """One run of the command; what it knows between reading and reporting."""
 
     def __init__(
@@ -101,10 +101,10 @@ class Work:
         self._entries: dict[str, list[_Entry]] = {}  # by candidate
         self._joiner: Joiner | None = None
 
-    def go(self) -> Frontier:
+    def run(self) -> Frontier:
         """Make, measure, choose and confirm."""
-        from svmfast.evaluation.frontier_report import Missing
-        from svmfast.evaluation.pareto import recommend
+        from svmfast.frontier.pareto import recommend
+        from svmfast.frontier.report import Missing
 
         asked = self.request
         candidates, missing = plan(
@@ -139,15 +139,15 @@ class Work:
         complete: bool,
     ) -> Frontier:
         from svmfast import __version__
-        from svmfast.evaluation.frontier_report import Frontier
-        from svmfast.evaluation.pareto import pareto
+        from svmfast.frontier.pareto import pareto
+        from svmfast.frontier.report import Frontier
 
         asked, measuring = self.request, self.measuring
         return Frontier(
             exact=asked.exact,
             origin=self._origin,
             features=max(measuring.choosing.rows.n_columns, measuring.confirming.rows.n_columns),
-            threads=asked.jobs,
+            threads=asked.threads,
             seed=asked.seed,
             points=points,
             on_front=pareto(points),
@@ -184,10 +184,10 @@ class Work:
 
     def _attempt(self, candidate: Candidate, seconds: float, tick: Callable[[float], None]) -> Record:
         """Make and measure a candidate, and put on record what came of it, or why nothing did."""
-        path, jobs = self.folder.model(candidate), str(self.request.jobs)
+        path, threads = self.folder.model(candidate), str(self.request.threads)
         arguments = candidate.filled(self.request.exact, self.sets.train, path)
         try:
-            built = make([*arguments, "-q", "-j", jobs], seconds, tick=tick)
+            built = make([*arguments, "-q", "-j", threads], seconds, tick=tick)
             record = Record(file_hash(path), built)
             self._measure(candidate, record)
         except OutOfTime:
@@ -221,15 +221,16 @@ class Work:
 
     def _join_all(self) -> list[Missing]:
         """Put the exact model behind those whose certificate does not; return what is missing for that."""
-        from svmfast.evaluation.frontier_report import Missing
         from svmfast.formats.detect import model_bytes
+        from svmfast.frontier.report import Missing
 
         asked = self.request
         percent = asked.limits.max_diff
         if percent is None and not asked.limits.balanced:
             percent = asked.limits.max_loss  # no more accuracy is lost than labels differ
         # That none differ is not to be shown on any number of rows, and all may differ without a cascade.
-        if JOINING not in asked.methods or asked.model.head.is_regression or not percent or percent >= 100:
+        joining = next((name for name in joining_methods() if name in asked.methods), None)
+        if joining is None or asked.model.head.is_regression or not percent or percent >= 100:
             return []
         self._joiner = Joiner(
             asked.model,
@@ -238,7 +239,7 @@ class Work:
             self.measuring.choosing_labels,
             percent,
             seed=asked.seed,
-            threads=asked.jobs,
+            threads=asked.threads,
         )
         missing = []
         for found in list(self._entries.values()):
@@ -249,9 +250,9 @@ class Work:
             try:
                 model = self._joiner.join(plain.model)
             except OptionError as error:
-                return [Missing(f"a candidate{FALLBACK}", JOINING, str(error))]
+                return [Missing(f"a candidate{FALLBACK}", joining, str(error))]
             except UnsupportedError as error:
-                missing.append(Missing(name, JOINING, str(error)))
+                missing.append(Missing(name, joining, str(error)))
                 continue
             if model is not None:
                 losses, size = self.measuring.backed(model), len(model_bytes(model))
@@ -261,8 +262,8 @@ class Work:
     def _points(self) -> list[Point]:
         """Time all that was measured in turn, now that nothing else of ours runs, and return the points."""
         from svmfast.evaluation.linear import linear_seconds
-        from svmfast.evaluation.pareto import Point
         from svmfast.evaluation.timing import race
+        from svmfast.frontier.pareto import Point
 
         asked, entries = self.request, [entry for found in self._entries.values() for entry in found]
         rows = self._timing_rows(self.measuring.choosing.rows)
@@ -274,7 +275,7 @@ class Work:
         calls = {name: call for name, call in calls.items() if name == "exact" or name in good}
         if len(calls) > 1:
             speeds |= race(calls, limit_seconds=_bounded(0.5 * left))[1]
-        unit = linear_seconds(asked.model.head, rows, threads=asked.jobs).seconds
+        unit = linear_seconds(asked.model.head, rows, threads=asked.threads).seconds
         of_exact = self.measuring.of_exact()
 
         def point(entry: _Entry | None) -> Point:
@@ -322,7 +323,7 @@ class Work:
         from svmfast.models.answer import answer
 
         model = self.request.model if entry is None else entry.model
-        threads = self.request.jobs
+        threads = self.request.threads
         if entry is None or not entry.backed:
             return partial(answer, model, rows, threads=threads)
         return partial(answer, model, rows, exact=self.request.model, threads=threads)

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from svmfast.cli.import_path import without_current_folder
+from svmfast.import_path import without_current_folder
 
 #: Exit statuses with which svmfast says no, or refuses what it was given.
 REFUSALS = (1, 2)

@@ -63,7 +63,7 @@ class Point:
 
     @property
     def cost(self) -> float:
-        """What ``--max-cost`` limits: the counted cost, which no other load moves, else the measured one."""
+        """What `max_operations` limits: the counted cost, which no load moves, else the measured one."""
         return self.linear_cost if self.linear_cost_counted is None else self.linear_cost_counted
 
 
@@ -79,7 +79,7 @@ class Limits:
     max_loss : float or None
         Percentage points of accuracy that may be lost; regression: percent by which the mean squared error
         may grow.
-    max_bytes, max_cost : int or None, float or None
+    max_bytes, max_operations : int or None, float or None
     balanced : bool
         `max_loss` is of balanced accuracy.
     regression : bool
@@ -88,7 +88,7 @@ class Limits:
     max_diff: float | None = None
     max_loss: float | None = None
     max_bytes: int | None = None
-    max_cost: float | None = None
+    max_operations: float | None = None
     balanced: bool = False
     regression: bool = False
 
@@ -103,7 +103,7 @@ class Limits:
 
     def fits(self, point: Point) -> bool:
         """Whether `point` is small and cheap enough."""
-        pairs = ((point.n_bytes, self.max_bytes), (point.cost, self.max_cost))
+        pairs = ((point.n_bytes, self.max_bytes), (point.cost, self.max_operations))
         return all(limit is None or value <= limit for value, limit in pairs)
 
     def kept_by(self, loss: Loss) -> bool:
@@ -134,8 +134,8 @@ class Limits:
             parts.append(f"at most {more if self.regression else lost}")
         if self.max_bytes is not None:
             parts.append(f"at most {self.max_bytes:,} bytes")
-        if self.max_cost is not None:
-            parts.append(f"at most {self.max_cost:g}x a linear model")
+        if self.max_operations is not None:
+            parts.append(f"at most {self.max_operations:g}x a linear model")
         return ", ".join(parts) or "no limits"
 
 
@@ -164,7 +164,7 @@ def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
     within = [p for p in others if limits.fits(p) and limits.kept_by(p.choosing) and p.skilled]
     faster = [p for p in within if _faster(p)]
     smaller = [p for p in within if p.n_bytes < exact.n_bytes]
-    if not limits.of_quality and (limits.max_bytes, limits.max_cost) != (None, None):
+    if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
         gains = [p for p in within if p in faster or p in smaller]
         return min(gains, key=_closeness) if gains else None
     if faster:

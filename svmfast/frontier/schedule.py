@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from svmfast.cli.frontier_child import OutOfTime
-from svmfast.cli.frontier_plan import Candidate
+from svmfast.frontier.child import OutOfTime
+from svmfast.frontier.grid import Candidate
 
 #: A candidate may take so many equal shares of the time that is left: cheap ones leave most of theirs.
 SHARES = 3.0

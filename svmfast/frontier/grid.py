@@ -12,15 +12,15 @@ from svmfast.errors import OptionError
 from svmfast.methods import registry
 from svmfast.methods.method import Grid
 from svmfast.models.memory import MEMORY
+from svmfast.options import options_of
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.frontier_report import Missing
-    from svmfast.evaluation.pareto import Limits
+    from svmfast.frontier.pareto import Limits
+    from svmfast.frontier.report import Missing
     from svmfast.models.expansion import KernelExpansion
 
-METHODS = ("linear", "approximate", "compress", "budget-train", "dcpred", "meka", "cascade")
-#: The one that joins what the others make.
-JOINING = "cascade"
+#: Methods that are not in the registry yet.
+_OTHERS = ("approximate", "budget-train", "meka")
 
 #: Stand for paths in a candidate's arguments, until they are known.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
@@ -66,7 +66,9 @@ class Candidate:
 
     def in_memory(self, memory: int) -> Candidate:
         """Return this command with a limit of memory, where it is not the usual one."""
-        if memory == MEMORY or self.method == "linear":
+        declared = [one for one in registry.methods() if one.name == self.method]
+        limited = not declared or any(one.name == "memory" for one in options_of(declared[0].options))
+        if memory == MEMORY or not limited:
             return self
         return replace(self, arguments=(*self.arguments, "--memory", str(memory)))
 
@@ -80,21 +82,33 @@ class Candidate:
         return shell_line(["svmfast", *self.filled(exact, train, out)])
 
 
+def tried_methods() -> tuple[str, ...]:
+    """Return the names of all methods that are tried."""
+    declared = [one.name for one in registry.methods() if one.candidates is not None]
+    return (*declared, *(name for name in _OTHERS if name not in declared), *joining_methods())
+
+
+def joining_methods() -> tuple[str, ...]:
+    """Return the names of the methods that join the exact model with what the others make."""
+    return tuple(one.name for one in registry.methods() if one.joins)
+
+
 def chosen_methods(text: str | None) -> tuple[str, ...]:
     """Return the methods of ``--methods a,b``, all by default (OptionError for an unknown one)."""
     if text is None:
-        return METHODS
+        return tried_methods()
+    known = tried_methods()
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in METHODS:
-            raise OptionError(f"no method '{name}'; methods: {', '.join(METHODS)}")
+        if name not in known:
+            raise OptionError(f"no method '{name}'; methods: {', '.join(known)}")
     if not names:
-        raise OptionError(f"--methods names none; methods: {', '.join(METHODS)}")
-    if names == [JOINING]:
+        raise OptionError(f"`methods` names none; methods: {', '.join(known)}")
+    if set(names) <= set(joining_methods()):
         raise OptionError(
-            f"--methods: {JOINING} joins the exact model with what others make; name one of those too"
+            f"`methods`: {names[0]} joins the exact model with what others make; name one of those too"
         )
-    return tuple(method for method in METHODS if method in names)
+    return tuple(method for method in known if method in names)
 
 
 def plan(
@@ -113,7 +127,7 @@ def plan(
     reading : sequence of str
         Options with which the training data are to be read.
     """
-    from svmfast.evaluation.frontier_report import Missing
+    from svmfast.frontier.report import Missing
 
     words: tuple[str, ...]
     found: list[Candidate] = []
@@ -126,7 +140,7 @@ def plan(
         missing.append(Missing(method, method, reason))
 
     for method in methods:
-        if method == JOINING:
+        if method in joining_methods():
             continue
         if method in registered:
             tried, left_out = registered[method].grid(Grid(model, seed, limits.max_bytes))
@@ -175,7 +189,7 @@ def _expansions(
 ) -> list[Candidate]:
     import numpy as np
 
-    from svmfast.evaluation.frontier_report import Missing
+    from svmfast.frontier.report import Missing
 
     method, found = "approximate", []
     features = len(np.unique(model.sv.indices))

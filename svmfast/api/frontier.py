@@ -1,0 +1,328 @@
+"""``frontier`` from Python: every method on one model, measured, and one recommended."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from svmfast.api.inputs import check_scale, check_width
+from svmfast.api.run import Listener
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.frontier.folder import Folder, file_hash
+from svmfast.frontier.grid import chosen_methods
+from svmfast.frontier.options import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
+from svmfast.options import Reading, made
+from svmfast.threads import thread_count
+
+if TYPE_CHECKING:
+    from svmfast.formats.detect import LoadedModel
+    from svmfast.frontier.measuring import Measuring
+    from svmfast.frontier.pareto import Limits
+    from svmfast.frontier.report import Frontier, Origin
+    from svmfast.frontier.row_sets import RowSets
+    from svmfast.frontier.run import FrontierRun
+    from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
+
+PathLike = str | os.PathLike[str]
+#: Share of the time limit in which no model is made any more, and the most seconds that it is.
+KEPT_FOR_TIMING, MOST_KEPT = 0.1, 30.0
+#: A warning is due where EXACT's skill on unseen rows is less than this share of that on its training rows.
+SUSPICIOUS = 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrontierResult:
+    """What ``frontier`` found.
+
+    Attributes
+    ----------
+    report : Frontier
+        Every model that was measured, the limits, and which one is recommended.
+    folder : str
+        Where the models and the reports are.
+    recommended : str or None
+        The recommended model's file; None where no model keeps to the limits.
+    figure : bool
+        Whether the figure was drawn; it needs matplotlib.
+    """
+
+    report: Frontier
+    folder: str
+    recommended: str | None
+    figure: bool
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.table(), *self.lines()])
+
+    def table(self) -> list[str]:
+        """Return the table of the models as text."""
+        from svmfast.frontier import report
+
+        found = self.report
+        return [report.title(found), *report.origins(found), *report.as_text(found).splitlines()]
+
+    def lines(self) -> list[str]:
+        """Return the recommendation as text."""
+        from svmfast.frontier.report import verdict
+
+        return verdict(self.report)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        from svmfast.frontier.report import as_dict
+
+        return as_dict(self.report)
+
+    def model(self) -> Model:
+        """Return the recommended model (UnsupportedError where there is none)."""
+        from svmfast.formats.detect import load_model
+
+        return load_model(self._path())
+
+    def save(self, path: PathLike) -> int:
+        """Copy the recommended model; return the size of the file (UnsupportedError where there is none)."""
+        shutil.copyfile(self._path(), path)
+        return os.path.getsize(path)
+
+    def _path(self) -> str:
+        if self.recommended is None:
+            raise UnsupportedError("no model keeps to the limits", "nothing is recommended")
+        return self.recommended
+
+
+def frontier(
+    exact: PathLike,
+    data: PathLike,
+    test: PathLike | None = None,
+    *,
+    output: PathLike | None = None,
+    threads: int | None = None,
+    listener: Listener | None = None,
+    document: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    **options: Any,
+) -> FrontierResult:
+    """Try every method on an exact model, measure all on the same rows, and recommend one.
+
+    Parameters
+    ----------
+    exact : path
+        A LIBSVM model.
+    data : path
+        What `exact` was trained on.
+    test : path, optional
+        Rows that `exact` has not seen; half of them choose, half confirm. By default parts of `data`.
+    output : path, optional
+        A folder for the models and the reports. Default: NAME.frontier in the current folder.
+    threads : int, optional
+        Default: the cores this process may use.
+    listener : Listener, optional
+        Hears of progress, remarks and warnings.
+    document : callable, optional
+        Makes of the figures what report.json holds.
+    **options
+        Fields of :class:`svmfast.frontier.options.FrontierOptions` (percentages as numbers: ``max_diff=0.5``)
+        and of :class:`svmfast.options.Reading`.
+
+    Returns
+    -------
+    FrontierResult
+
+    Raises
+    ------
+    OptionError
+        Options, or a folder, that do not go together with the inputs.
+    UnsupportedError
+        The model cannot be converted, or is no better than chance on the rows.
+    """
+    from svmfast.formats.detect import open_model
+    from svmfast.frontier.row_sets import read_sets
+    from svmfast.frontier.run import FrontierRun, Request
+
+    begin = time.monotonic()
+    heard, cores = listener or Listener(), thread_count(threads)
+    names = {one.name for one in _fields(Reading)}
+    reading = made(Reading, {name: value for name, value in options.items() if name in names})
+    chosen = made(FrontierOptions, {name: value for name, value in options.items() if name not in names})
+    methods = chosen_methods(chosen.methods)
+    exact, train = os.fspath(exact), os.fspath(data)
+    unseen = None if test is None else os.fspath(test)
+    folder = Folder(Path(output or default_folder(exact)), {}, chosen.overwrite)
+    _refuse_another_folder(folder.path)
+    opened = open_model(exact, memory=chosen.memory)
+    for text in opened.warnings:
+        heard.note(text)
+    model = _convertible(opened, exact)
+    limits = _limits(chosen, regression=model.head.is_regression)
+    sha256 = opened.identity.removeprefix("sha256:")
+    folder.identity = _identity(sha256, train, unseen, chosen.seed, cores, reading)
+    folder.check()
+    sets = read_sets(
+        train,
+        unseen,
+        folder.path,
+        seed=chosen.seed,
+        reading=reading,
+        threads=cores,
+        note=heard.note,
+        progress=heard.progress,
+    )
+    check_width(reading, train, model, sets.sample.rows, heard.warn)
+    check_width(reading, unseen or train, model, sets.choosing.rows, heard.warn)
+    if not check_scale(train, model, sets.sample.rows, heard.warn) and unseen is not None:
+        check_scale(unseen, model, sets.choosing.rows, heard.warn)
+    heard.progress(0, None, "measuring exact")
+    measuring, origin = _measured(model, sets, train, unseen, cores, heard)
+    kept = min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit)
+    request = Request(
+        exact=exact,
+        model=model,
+        sha256=sha256,
+        methods=methods,
+        limits=limits,
+        deadline=begin + chosen.time_limit - kept,
+        end=begin + chosen.time_limit,
+        seed=chosen.seed,
+        threads=cores,
+        memory=chosen.memory,
+    )
+    run = FrontierRun(request, folder, sets, measuring, origin, heard.progress)
+    found = run.run()
+    return _written(found, run, document, heard)
+
+
+def default_folder(exact: str) -> str:
+    """Return the folder of a run on `exact` where none is named."""
+    return f"{os.path.basename(exact).removesuffix('.model')}.frontier"
+
+
+def _fields(cls: type) -> Any:
+    from svmfast.options import options_of
+
+    return options_of(cls)
+
+
+def _convertible(opened: LoadedModel, exact: str) -> KernelExpansion:
+    from svmfast.models.expansion import KernelExpansion
+
+    if not isinstance(opened.model, KernelExpansion):
+        raise UnsupportedError(f"{exact} is a {opened.model.kind} model already", "give the LIBSVM model")
+    if opened.model.kernel.kind == "precomputed":
+        raise UnsupportedError("models with a precomputed kernel cannot be converted")
+    return opened.model
+
+
+def _limits(chosen: FrontierOptions, *, regression: bool) -> Limits:
+    from svmfast.frontier.pareto import Limits
+
+    balanced = chosen.metric != "accuracy"
+    if balanced and (regression or chosen.max_loss is None):
+        why = "the exact model is a regression" if regression else "give `max_loss`, which it is about"
+        raise OptionError(f"`metric` {chosen.metric}: {why}")
+    largest = (chosen.max_diff, chosen.max_loss, chosen.max_bytes, chosen.max_operations)
+    if largest == (None, None, None, None):
+        largest = (None, DEFAULT_LOSS, None, None) if regression else (DEFAULT_DIFFERENCE, None, None, None)
+    return Limits(*largest, balanced, regression)
+
+
+def _measured(
+    model: KernelExpansion, sets: RowSets, train: str, test: str | None, threads: int, heard: Listener
+) -> tuple[Measuring, Origin]:
+    """Measure the exact model, and refuse data on which nothing can be measured.
+
+    Raises
+    ------
+    UnsupportedError
+        The exact model is no better than chance.
+    """
+    from svmfast.evaluation.skill import skill
+    from svmfast.frontier.measuring import Measuring
+    from svmfast.frontier.report import Origin
+    from svmfast.models.answer import answer
+
+    measuring = Measuring(model, sets.choosing, sets.confirming, threads=threads)
+    regression = model.head.is_regression
+    predicted = answer(model, sets.sample.rows, threads=threads).predicted
+    trained, unseen = skill(predicted, sets.sample.labels, regression=regression), measuring.exact_skill
+    if model.head.svm_type != "one_class":
+        sign = "" if regression else "%"
+        for path, known in ((train, trained), (test or train, unseen)):
+            if known.some:
+                continue
+            rows = f"{known.rows:,} rows of {path}"
+            if regression:
+                how = f"has a mean squared error of {known.found:.4g} on {rows}, no better than their mean"
+            else:
+                how = f"labels {known.found:.3g}% of {rows} right, no better than chance"
+            raise UnsupportedError(
+                f"EXACT {how} ({known.chance:.4g}{sign}): nothing can be measured on them",
+                "give rows of the problem that EXACT was trained for",
+            )
+        if test is not None and unseen.share < SUSPICIOUS * trained.share:
+            name = "mean squared error" if regression else "accuracy"
+            figures = f"{unseen.found:.4g}{sign} for {trained.found:.4g}{sign}"
+            heard.warn(f"EXACT does far worse on TEST than on TRAIN: {name} {figures}")
+    n = len(sets.choosing), len(sets.confirming)
+    return measuring, Origin(train, test, sets.trained_rows, trained, unseen, *n)
+
+
+def _refuse_another_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"'{folder}' is a file; give a folder for `output`")
+    known = folder / "inputs.json"
+    if folder.is_dir() and not known.exists() and any(folder.iterdir()):
+        raise OptionError(f"'{folder}' is not empty and no earlier run's; give another `output`")
+
+
+def _identity(
+    sha256: str, train: str, test: str | None, seed: int, threads: int, reading: Reading
+) -> dict[str, Any]:
+    """Return what models and measurements depend on."""
+    from svmfast import __version__
+
+    found = {"model": sha256, "train": file_hash(train), "test": None if test is None else file_hash(test)}
+    for name, path in (("train", train), ("test", test)):
+        if path is not None and found[name] is None:
+            raise OptionError(f"{path}: No such file or directory")
+    if found["train"] == found["test"]:
+        raise OptionError(
+            "TEST holds the rows of TRAIN, which EXACT has seen; give others, or leave `test` out"
+        )
+    return {**found, "seed": seed, "threads": threads, "reading": asdict(reading), "version": __version__}
+
+
+def _written(
+    found: Frontier,
+    run: FrontierRun,
+    document: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    heard: Listener,
+) -> FrontierResult:
+    """Write the reports and the recommended model."""
+    from svmfast.frontier import report
+
+    folder, best = run.folder, found.recommended
+    if best is not None and found.limits.of_quality and not found.limits.kept_by(best.confirming):
+        heard.warn(f"{best.name} goes beyond the limits on the confirming rows: {found.limits}")
+    figure = importlib.util.find_spec("matplotlib") is not None
+    if figure:
+        from svmfast.frontier.figure import draw
+
+        for kind, content in draw(found).items():
+            folder.write_bytes(f"figure.{kind}", content)
+    else:
+        heard.note("no figure: matplotlib is not installed; pip install 'svmfast[figures]', then run again")
+    # A name that scripts know whatever the model is; an older one must not stay.
+    place = folder.path / "recommended"
+    if best is None:
+        place.unlink(missing_ok=True)
+    else:
+        folder.write_bytes(place.name, run.content(best))
+    folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
+    folder.write("report.json", document(report.as_dict(found)))
+    return FrontierResult(found, os.fspath(folder.path), None if best is None else os.fspath(place), figure)

@@ -1,0 +1,1 @@
+"""Every method on one model, measured on the same rows, and which to take."""
