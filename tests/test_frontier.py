@@ -22,11 +22,11 @@ from program import PATIENCE, PROGRAM, data, model, svmfast
 from svmfast.formats.detect import load_model
 from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.frontier.child import Failed, OutOfTime, make
-from svmfast.frontier.grid import Candidate, plan, tried_methods
-from svmfast.frontier.pareto import Limits
-from svmfast.frontier.run import with_exact
-from svmfast.frontier.schedule import run_all
+from svmfast.frontiers.child import Failed, OutOfTime, make
+from svmfast.frontiers.grid import Candidate, plan, tried_methods
+from svmfast.frontiers.pareto import Limits
+from svmfast.frontiers.run import with_exact
+from svmfast.frontiers.schedule import run_all
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
 TEST = ("--test", str(data("breast.test")))

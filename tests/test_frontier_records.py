@@ -16,8 +16,8 @@ from program import data, model, svmfast
 
 from svmfast.cli.main import run
 from svmfast.errors import FrontierRecordError
-from svmfast.frontier.folder import Folder, Record
-from svmfast.frontier.grid import Candidate
+from svmfast.frontiers.folder import Folder, Record
+from svmfast.frontiers.grid import Candidate
 
 ARGUMENTS = [
     *(str(model("breast_c_rbf")), "--data", str(data("breast.train")), "--test", str(data("breast.test"))),

@@ -13,9 +13,9 @@ from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.score import Quality
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
-from svmfast.frontier.figure import draw
-from svmfast.frontier.pareto import Limits, Point
-from svmfast.frontier.report import (
+from svmfast.frontiers.figure import draw
+from svmfast.frontiers.pareto import Limits, Point
+from svmfast.frontiers.report import (
     Frontier,
     Missing,
     Origin,

@@ -11,7 +11,7 @@ import pytest
 from program import PROGRAM, data, model
 
 from svmfast import import_path
-from svmfast.frontier.child import child_command
+from svmfast.frontiers.child import child_command
 
 #: What the program imports by name; in the current folder, a file of that name leaves a mark when it is run.
 PACKAGES = ("numpy", "click", "scipy", "sklearn", "matplotlib", "rich", "threadpoolctl", "libsvm")

@@ -33,7 +33,7 @@ BELOW["models"] = {*BELOW}
 BELOW["solvers"] = {*BELOW} - {"models"}
 for upper in ("formats", "methods", "evaluation"):
     BELOW[upper] = {*BELOW} - {"formats", "methods", "evaluation"}
-BELOW["frontier"] = {*BELOW}
+BELOW["frontiers"] = {*BELOW}
 BELOW["api"] = {*BELOW}
 BELOW["cli"] = {*BELOW}
 BELOW["__init__"] = {*BELOW} - {"cli"}
@@ -116,7 +116,7 @@ def test_only_the_command_line_knows_the_terminal(path: Path) -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
             allowed = {"stdin", "stdout"} if group(path) == "formats" else set()
             # How Python was started, and where it looks for modules: for child processes.
-            if ids(path) in ("frontier/child.py", "import_path.py"):
+            if ids(path) in ("frontiers/child.py", "import_path.py"):
                 allowed = {"path", "executable", "flags"}
             assert node.attr in allowed | {"byteorder", "maxsize", "float_info", "modules"}, (
                 f"{ids(path)}:{node.lineno}"

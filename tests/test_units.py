@@ -14,7 +14,7 @@ from program import svmfast
 from svmfast.cli.main import run
 from svmfast.cli.units import Bytes, Duration, Multiple, Share
 from svmfast.evaluation.loss import Estimate, Loss
-from svmfast.frontier.pareto import Limits
+from svmfast.frontiers.pareto import Limits
 from svmfast.methods.compress.search import measured
 from svmfast.score import percent
 

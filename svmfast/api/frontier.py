@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 from svmfast.api.inputs import check_scale, check_width
 from svmfast.api.run import Listener
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.frontier.folder import Folder, file_hash
-from svmfast.frontier.grid import chosen_methods
-from svmfast.frontier.options import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
+from svmfast.frontiers.folder import Folder, file_hash
+from svmfast.frontiers.grid import chosen_methods
+from svmfast.frontiers.options import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
-    from svmfast.frontier.measuring import Measuring
-    from svmfast.frontier.pareto import Limits
-    from svmfast.frontier.report import Frontier, Origin
-    from svmfast.frontier.row_sets import RowSets
-    from svmfast.frontier.run import FrontierRun
+    from svmfast.frontiers.measuring import Measuring
+    from svmfast.frontiers.pareto import Limits
+    from svmfast.frontiers.report import Frontier, Origin
+    from svmfast.frontiers.row_sets import RowSets
+    from svmfast.frontiers.run import FrontierRun
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
 
@@ -63,20 +63,20 @@ class FrontierResult:
 
     def table(self) -> list[str]:
         """Return the table of the models as text."""
-        from svmfast.frontier import report
+        from svmfast.frontiers import report
 
         found = self.report
         return [report.title(found), *report.origins(found), *report.as_text(found).splitlines()]
 
     def lines(self) -> list[str]:
         """Return the recommendation as text."""
-        from svmfast.frontier.report import verdict
+        from svmfast.frontiers.report import verdict
 
         return verdict(self.report)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
-        from svmfast.frontier.report import as_dict
+        from svmfast.frontiers.report import as_dict
 
         return as_dict(self.report)
 
@@ -127,8 +127,8 @@ def frontier(
     document : callable, optional
         Makes of the figures what report.json holds.
     **options
-        Fields of :class:`svmfast.frontier.options.FrontierOptions` (percentages as numbers: ``max_diff=0.5``)
-        and of :class:`svmfast.options.Reading`.
+        Fields of :class:`svmfast.frontiers.options.FrontierOptions` (percentages as numbers, as in
+        ``max_diff=0.5``) and of :class:`svmfast.options.Reading`.
 
     Returns
     -------
@@ -142,8 +142,8 @@ def frontier(
         The model cannot be converted, or is no better than chance on the rows.
     """
     from svmfast.formats.detect import open_model
-    from svmfast.frontier.row_sets import read_sets
-    from svmfast.frontier.run import FrontierRun, Request
+    from svmfast.frontiers.row_sets import read_sets
+    from svmfast.frontiers.run import FrontierRun, Request
 
     begin = time.monotonic()
     heard, cores = listener or Listener(), thread_count(threads)
@@ -219,7 +219,7 @@ def _convertible(opened: LoadedModel, exact: str) -> KernelExpansion:
 
 
 def _limits(chosen: FrontierOptions, *, regression: bool) -> Limits:
-    from svmfast.frontier.pareto import Limits
+    from svmfast.frontiers.pareto import Limits
 
     balanced = chosen.metric != "accuracy"
     if balanced and (regression or chosen.max_loss is None):
@@ -242,8 +242,8 @@ def _measured(
         The exact model is no better than chance.
     """
     from svmfast.evaluation.skill import skill
-    from svmfast.frontier.measuring import Measuring
-    from svmfast.frontier.report import Origin
+    from svmfast.frontiers.measuring import Measuring
+    from svmfast.frontiers.report import Origin
     from svmfast.models.answer import answer
 
     measuring = Measuring(model, sets.choosing, sets.confirming, threads=threads)
@@ -304,14 +304,14 @@ def _written(
     heard: Listener,
 ) -> FrontierResult:
     """Write the reports and the recommended model."""
-    from svmfast.frontier import report
+    from svmfast.frontiers import report
 
     folder, best = run.folder, found.recommended
     if best is not None and found.limits.of_quality and not found.limits.kept_by(best.confirming):
         heard.warn(f"{best.name} goes beyond the limits on the confirming rows: {found.limits}")
     figure = importlib.util.find_spec("matplotlib") is not None
     if figure:
-        from svmfast.frontier.figure import draw
+        from svmfast.frontiers.figure import draw
 
         for kind, content in draw(found).items():
             folder.write_bytes(f"figure.{kind}", content)

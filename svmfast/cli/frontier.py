@@ -12,7 +12,7 @@ from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import document, show
 from svmfast.cli.messages import line, lines, remark, warning
 from svmfast.cli.method_command import NEGATIVE, option_of
-from svmfast.frontier.options import FrontierOptions
+from svmfast.frontiers.options import FrontierOptions
 from svmfast.options import Reading, options_of
 
 _HELP = """

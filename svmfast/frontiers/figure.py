@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from svmfast.display import shown
-from svmfast.frontier.pareto import Point
-from svmfast.frontier.report import Frontier
+from svmfast.frontiers.pareto import Point
+from svmfast.frontiers.report import Frontier
 from svmfast.methods.registry import methods
 
 #: Colour and marker of every method; colours that colour-blind readers tell apart (Okabe and Ito).

@@ -15,8 +15,8 @@ from svmfast.models.memory import MEMORY
 from svmfast.options import options_of
 
 if TYPE_CHECKING:
-    from svmfast.frontier.pareto import Limits
-    from svmfast.frontier.report import Missing
+    from svmfast.frontiers.pareto import Limits
+    from svmfast.frontiers.report import Missing
     from svmfast.models.expansion import KernelExpansion
 
 #: Methods that are not in the registry yet.
@@ -127,7 +127,7 @@ def plan(
     reading : sequence of str
         Options with which the training data are to be read.
     """
-    from svmfast.frontier.report import Missing
+    from svmfast.frontiers.report import Missing
 
     words: tuple[str, ...]
     found: list[Candidate] = []
@@ -189,7 +189,7 @@ def _expansions(
 ) -> list[Candidate]:
     import numpy as np
 
-    from svmfast.frontier.report import Missing
+    from svmfast.frontiers.report import Missing
 
     method, found = "approximate", []
     features = len(np.unique(model.sv.indices))

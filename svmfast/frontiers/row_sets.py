@@ -15,7 +15,7 @@ from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
-    from svmfast.frontier.measuring import Part
+    from svmfast.frontiers.measuring import Part
 
 #: Without --test so large a part of TRAIN is held out, half of it to choose and half to confirm, either half
 #: of at most so many rows.
@@ -104,7 +104,7 @@ def read_sets(
     """
     import numpy as np
 
-    from svmfast.frontier.measuring import Part
+    from svmfast.frontiers.measuring import Part
 
     rng = np.random.default_rng(seed)
     dataset = _read(test or train, reading, threads, note)

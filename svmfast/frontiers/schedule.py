@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from svmfast.frontier.child import OutOfTime
-from svmfast.frontier.grid import Candidate
+from svmfast.frontiers.child import OutOfTime
+from svmfast.frontiers.grid import Candidate
 
 #: A candidate may take so many equal shares of the time that is left: cheap ones leave most of theirs.
 SHARES = 3.0

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, SvmfastError, UnsupportedError
-from svmfast.frontier.child import Failed, OutOfTime, make
-from svmfast.frontier.folder import Folder, Record, file_hash
-from svmfast.frontier.grid import Candidate, joining_methods, plan
-from svmfast.frontier.join import Joiner
-from svmfast.frontier.row_sets import CHOOSE_PART, RowSets
-from svmfast.frontier.schedule import run_all
+from svmfast.frontiers.child import Failed, OutOfTime, make
+from svmfast.frontiers.folder import Folder, Record, file_hash
+from svmfast.frontiers.grid import Candidate, joining_methods, plan
+from svmfast.frontiers.join import Joiner
+from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
+from svmfast.frontiers.schedule import run_all
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
     from svmfast.evaluation.timing import Speed
-    from svmfast.frontier.measuring import Losses, Measuring
-    from svmfast.frontier.pareto import Limits, Point
-    from svmfast.frontier.report import Frontier, Missing, Origin
+    from svmfast.frontiers.measuring import Losses, Measuring
+    from svmfast.frontiers.pareto import Limits, Point
+    from svmfast.frontiers.report import Frontier, Missing, Origin
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.polynomial import PolynomialModel
@@ -103,8 +103,8 @@ class FrontierRun:
 
     def run(self) -> Frontier:
         """Make, measure, choose and confirm."""
-        from svmfast.frontier.pareto import recommend
-        from svmfast.frontier.report import Missing
+        from svmfast.frontiers.pareto import recommend
+        from svmfast.frontiers.report import Missing
 
         asked = self.request
         candidates, missing = plan(
@@ -139,8 +139,8 @@ class FrontierRun:
         complete: bool,
     ) -> Frontier:
         from svmfast import __version__
-        from svmfast.frontier.pareto import pareto
-        from svmfast.frontier.report import Frontier
+        from svmfast.frontiers.pareto import pareto
+        from svmfast.frontiers.report import Frontier
 
         asked, measuring = self.request, self.measuring
         return Frontier(
@@ -222,7 +222,7 @@ class FrontierRun:
     def _join_all(self) -> list[Missing]:
         """Put the exact model behind those whose certificate does not; return what is missing for that."""
         from svmfast.formats.detect import model_bytes
-        from svmfast.frontier.report import Missing
+        from svmfast.frontiers.report import Missing
 
         asked = self.request
         percent = asked.limits.max_diff
@@ -263,7 +263,7 @@ class FrontierRun:
         """Time all that was measured in turn, now that nothing else of ours runs, and return the points."""
         from svmfast.evaluation.linear import linear_seconds
         from svmfast.evaluation.timing import race
-        from svmfast.frontier.pareto import Point
+        from svmfast.frontiers.pareto import Point
 
         asked, entries = self.request, [entry for found in self._entries.values() for entry in found]
         rows = self._timing_rows(self.measuring.choosing.rows)

@@ -6,7 +6,7 @@ import math
 
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.frontier.pareto import AS_FAST, Limits, Point
+from svmfast.frontiers.pareto import AS_FAST, Limits, Point
 from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, trials_needed
 
 

@@ -11,8 +11,8 @@ from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.report import WIDTH, aligned, markdown, percent, times
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
-from svmfast.frontier.pareto import Limits, Point, nearest
-from svmfast.frontier.words import gain, losses, nearest_miss, rule, timing, unstated
+from svmfast.frontiers.pareto import Limits, Point, nearest
+from svmfast.frontiers.words import gain, losses, nearest_miss, rule, timing, unstated
 
 
 @dataclass(frozen=True)

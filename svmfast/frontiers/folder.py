@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from svmfast.errors import FrontierRecordError, OptionError
-from svmfast.frontier.grid import Candidate
+from svmfast.frontiers.grid import Candidate
 
 #: Folders of another layout are begun again.
 LAYOUT = 3

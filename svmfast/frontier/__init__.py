@@ -1,1 +1,0 @@
-"""Every method on one model, measured on the same rows, and which to take."""
