@@ -23,6 +23,7 @@ import numpy as np
 from svmfast.errors import SvmfastError
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.methods.approximate.convert import approximate
+from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -113,7 +114,7 @@ def exact_sums(model: KernelExpansion, z: FloatArray) -> list[mpmath.mpf]:
 def made_of(model: KernelExpansion, options: dict[str, object]) -> PolynomialModel | None:
     """Return the expansion, None where there is none or it has no certificate."""
     try:
-        made, _ = approximate(model, **options)  # type: ignore[arg-type]
+        made, _ = approximate(model, ApproximateOptions(**options))  # type: ignore[arg-type]
     except SvmfastError:
         return None
     return made if made.has_error_bound else None

@@ -26,7 +26,7 @@ MODELS = [
     (
         "polynomial_no_certificate",
         "iris",
-        "approximate models/iris_nu_rbf_prob.model --order 3 --no-certificate -o OUT",
+        "approximate models/iris_nu_rbf_prob.model --order 3 --certificate none -o OUT",
     ),
     ("polynomial_one_class", "normal", "approximate models/normal_one_rbf_prob.model --order 3 -o OUT"),
     ("polynomial_regression", "diabetes", "approximate models/diabetes_eps_rbf_prob.model -o OUT"),

@@ -126,7 +126,7 @@ def steps(case: Case) -> dict[str, Callable[[], Finished]]:
     shape = ("--clusters", 8, "--landmarks", 16, "--iterations", 20)
     return {
         "build: approximate": lambda: case.make(
-            "approximate", exact, "-o", made["approximate"], "--no-certificate", "--force"
+            "approximate", exact, "-o", made["approximate"], "--certificate", "none", "--force"
         ),
         "build: approximate, certificate": lambda: case.make(
             "approximate", exact, "-o", made["approximate"], "--force"

@@ -9,7 +9,7 @@ The verbs of the command line on arrays, CSR matrices and models::
     fast, report = svmfast.approximate(exact)
     answer = svmfast.predict(fast, test)  # answer.predicted, answer.decisions
     print(svmfast.compare({"exact": exact, "fast": fast}, test))
-    svmfast.save_model(fast, "model.approx.txt")
+    svmfast.save_model(fast, "fast.model")
 
 Names are imported when they are first used, so ``import svmfast`` costs next to nothing.
 """
@@ -21,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from svmfast.api.frontier import frontier as frontier
     from svmfast.api.result import Result as Result
-    from svmfast.api.verbs import approximate as approximate
     from svmfast.api.verbs import bound_check as bound_check
     from svmfast.api.verbs import budget_train as budget_train
     from svmfast.api.verbs import compare as compare
@@ -52,7 +51,6 @@ _PUBLIC = {
     "Result": "svmfast.api.result",
     "Rows": "svmfast.rows",
     "SvmfastError": "svmfast.errors",
-    "approximate": "svmfast.api.verbs",
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api.verbs",
     "budget_train": "svmfast.api.verbs",

@@ -195,9 +195,7 @@ def test_numbers_that_are_none_are_refused(value: object) -> None:
         "the tolerance": [
             lambda: package.predict(fast, rows, certify=True, tolerance=value),
             lambda: package.bound_check(rows, model=fast, tolerance=value),
-            lambda: package.approximate(exact, rows, tolerance=value),
         ],
-        "the time limit": [lambda: package.approximate(exact, rows, order="auto", time_limit=value)],
     }
     expected = "a number" if isinstance(value, str | bool) else "a finite number "
     for name, made in calls.items():
@@ -210,6 +208,10 @@ def test_numbers_that_are_none_are_refused(value: object) -> None:
         expected = "a number$" if isinstance(value, str | bool) else "a (share|finite decimal number) "
         with pytest.raises(OptionError, match=f"^`{name}` is .*; expected {expected}") as caught:
             package.compress(exact, rows, **more, **{name: value})
+        assert isinstance(caught.value, TypeError) == isinstance(value, str | bool)
+    for name, more in {"tolerance": {}, "time_limit": {"order": "auto"}}.items():
+        with pytest.raises(OptionError, match=f"^`{name}` is .*; expected a ") as caught:
+            package.approximate(exact, rows, **more, **{name: value})
         assert isinstance(caught.value, TypeError) == isinstance(value, str | bool)
 
 

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from approximations import approximate
 from program import cli_runner
 
-from svmfast.cli.approximate import default_output
+from svmfast.certificate import MAX_ORDER
 from svmfast.cli.main import program
 from svmfast.errors import DoesNotPayError, MemoryLimitError, OptionError, SvmfastError, UnsupportedError
 from svmfast.formats.detect import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.convert import approximate
+from svmfast.methods.approximate.options import MOST_ORDER
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
@@ -149,13 +150,13 @@ def test_other_kernels_are_refused_with_what_would_work(name: str) -> None:
 
 
 def test_limits_are_named_before_any_work() -> None:
-    with pytest.raises(MemoryLimitError, match=r"order 9 in 59 variables needs .* lower --order"):
+    with pytest.raises(MemoryLimitError, match=r"order 9 in 59 variables needs .* lower `order`"):
         approximate(model("digits_nu_rbf"), order=9)
     with pytest.raises(MemoryLimitError, match=r"densely stored, needs"):
-        approximate(model("digits_nu_rbf"), order=0, center="mean", memory_limit=1000)
-    with pytest.raises(OptionError, match="order 17 is not between 0 and 16"):
+        approximate(model("digits_nu_rbf"), order=0, center="mean", memory=1000)
+    with pytest.raises(OptionError, match="`order` is 17; expected a whole number from 0 to 16"):
         approximate(model("iris_c_rbf_prob"), order=17)
-    with pytest.raises(OptionError, match="center 'middle' is not one of auto, mean, origin"):
+    with pytest.raises(OptionError, match="`center` is 'middle'; expected auto, mean or origin"):
         approximate(model("iris_c_rbf_prob"), center="middle")
 
 
@@ -180,7 +181,7 @@ def test_what_cannot_fit_is_refused_before_vectors_are_stored_densely(
     tracemalloc.start()
     try:
         with pytest.raises(error):
-            approximate(wide, memory_limit=1 << 30, **choices)
+            approximate(wide, memory=1 << 30, **choices)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -192,6 +193,10 @@ def test_a_worse_model_is_called_worse() -> None:
     assert "7,381 numbers, the exact model only" in report.warnings[0]
 
 
+def test_the_highest_order_is_that_of_the_core() -> None:
+    assert MOST_ORDER == MAX_ORDER
+
+
 def test_same_bytes_for_any_number_of_threads() -> None:
     from svmfast.formats.container import container_bytes
 
@@ -201,32 +206,22 @@ def test_same_bytes_for_any_number_of_threads() -> None:
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("model.txt", "model.approx.txt"),
-        ("dir/a9a_g0.01.model", "dir/a9a_g0.01.approx.model"),
-        ("a9a_g0.01", "a9a_g0.01.approx.txt"),
-        ("m.model.xz", "m.approx.model"),
-    ],
-)
-def test_default_output(given: str, expected: str) -> None:
-    assert default_output(given) == expected
-
-
-def test_command_writes_beside_the_model_and_reports(tmp_path: Path) -> None:
+def test_command_writes_into_the_current_folder_and_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     source = tmp_path / "m.txt"
     source.write_bytes((FIXTURES / "models" / "breast_c_rbf.model").read_bytes())
     ran = cli_runner().invoke(program, ["approximate", str(source), "--json", "-j", "1"])
     assert ran.exit_code == 0, ran.output
-    output = tmp_path / "m.approx.txt"
+    output = tmp_path / "m.approximate.model"
     loaded = open_model(output)
     assert isinstance(loaded.model, PolynomialModel)
     assert loaded.provenance["source"] == f"sha256:{open_model(source).sha256}"
     report = json.loads(ran.stdout)
     assert report["bytes"] == output.stat().st_size
-    assert report["outputs"]["model"]["path"] == str(output)
-    assert f"written     {output}" in ran.stderr
+    assert report["outputs"]["model"]["path"] == output.name
+    assert f"written      {output.name}, {report['bytes']:,} bytes (" in ran.stderr
     assert "(about the origin)" in ran.stderr
 
 
@@ -259,7 +254,7 @@ def test_command_refuses_what_is_converted_already(tmp_path: Path) -> None:
     cli_runner().invoke(
         program, ["approximate", str(FIXTURES / "models" / "iris_c_linear.model"), "-o", str(output), "-q"]
     )
-    with pytest.raises(UnsupportedError, match="is a polynomial model already; give the LIBSVM model"):
+    with pytest.raises(UnsupportedError, match="is a polynomial model; give the LIBSVM model"):
         cli_runner().invoke(program, ["approximate", str(output)], catch_exceptions=False)
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from approximations import approximate
 from program import data, model, svmfast
 
 import svmfast as package
-from svmfast.errors import DoesNotPayError, OptionError
+from svmfast.errors import NegativeAnswerError, OptionError
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.convert import approximate
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -55,13 +55,13 @@ def written(folder: Path, exact: KernelExpansion, rows: Rows | None = None) -> t
 def test_a_model_no_better_than_chance_is_not_written(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(2.0), some_rows(500))
     out = tmp_path / "out"
-    for words in ((), ("--data", rows), ("--calibrate", rows), ("--no-certificate",), ("--cells", "2")):
+    for words in ((), ("--data", rows), ("--calibrate", rows), ("--certificate", "none"), ("--cells", "2")):
         done = svmfast("approximate", exact, "-o", out, *words)
         assert (done.returncode, done.stdout) == (1, b""), words
         last = done.stderr.decode().splitlines()[-1]
         assert re.match(r"svmfast: \d\d\.\d\d% of the labels differ from the exact model's \(", last)
         assert ", more than 10%; try " in last
-        assert last.endswith("nothing was written (--force writes it)")
+        assert last.endswith(" (--force makes it all the same); nothing was written")
         assert not out.exists()
     done = svmfast("approximate", exact, "-o", out, "--force", "-q")
     assert (done.returncode, len(done.stderr.splitlines())) == (0, 1)
@@ -91,7 +91,7 @@ def test_the_first_figure_is_the_share_of_differing_labels(words: tuple[str, ...
     assert report["labels_differing_percent"] == 100 * report["labels_differing"] / n
     first = next(line for line in made.stderr.decode().splitlines() if not line.startswith("svmfast:"))
     share = f"{report['labels_differing_percent']:.2f}% of the labels, {report['labels_differing']}"
-    assert first == f"differing   {share} of {n} rows of --data that chose nothing"
+    assert first == f"differing    {share} of {n} rows of --data that chose nothing"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
         return
     assert done.stderr.decode() == f"svmfast: warning: {report['difference_warning']}\n"
     assert "% of the labels differ from the exact model's (" in report["difference_warning"]
-    for way in ("--cells", "svmfast compress", "svmfast dcpred --from", "--embed-exact", "svmfast cascade"):
+    for way in ("--cells", "svmfast compress", "svmfast dcpred", "--embed-exact", "svmfast cascade"):
         assert way in report["difference_warning"]
     assert "--data measures on rows like yours" in report["difference_warning"]
 
@@ -125,9 +125,12 @@ def test_what_is_named_applies_to_the_model(tmp_path: Path) -> None:
     said = svmfast(
         "approximate", exact, "-o", tmp_path / "out", "--cells", "3", "--data", rows
     ).stderr.decode()
-    assert "try more --cells, svmfast compress or svmfast dcpred --from; nothing was written" in said
+    assert (
+        "try more --cells, svmfast compress or svmfast dcpred of the exact model (--force makes it all the "
+        "same); nothing was written" in said
+    )
     plain, _ = written(tmp_path, wavy(2.0))
-    said = svmfast("approximate", plain, "-o", tmp_path / "out", "--no-certificate").stderr.decode()
+    said = svmfast("approximate", plain, "-o", tmp_path / "out", "--certificate", "none").stderr.decode()
     assert "leave rows in doubt to the exact model with svmfast cascade" in said
 
 
@@ -140,7 +143,7 @@ def test_regression_is_judged_by_the_error_over_the_spread(tmp_path: Path) -> No
     assert (report.labels_differing, report.labels_differing_percent) == (None, None)
     written(tmp_path, exact, rows)
     done = svmfast("approximate", tmp_path / "exact", "-o", tmp_path / "out", "--data", tmp_path / "rows")
-    assert f"differing   values by {100 * error:.3g}% of their spread, on 400 rows" in done.stderr.decode()
+    assert f"differing    values by {100 * error:.3g}% of their spread, on 400 rows" in done.stderr.decode()
 
 
 @pytest.mark.parametrize(
@@ -231,7 +234,7 @@ def test_python_refuses_as_the_program_does(tmp_path: Path) -> None:
     exact, rows = wavy(2.0), some_rows(300)
     for given in ({}, {"data": rows}, {"data": rows.to_dense(8)}):
         with pytest.raises(
-            DoesNotPayError, match=r"of the labels differ .* more than 10%; .*; force=True returns"
+            NegativeAnswerError, match=r"of the labels differ .* more than 10%; .* \(`force` makes it"
         ):
             package.approximate(exact, **given)
     made, report = package.approximate(exact, rows.to_dense(8), force=True)
@@ -316,7 +319,9 @@ def test_what_auto_states_holds_for_rows_it_has_not_seen() -> None:
     )
     seen, unseen = (Rows.from_dense(rng.normal(size=(m, d)) / np.sqrt(d)) for m in (500, 4000))
     options: dict[str, Any] = {"order": "auto", "cells": "auto", "certificate": "row-norms"}
-    made, report = approximate(exact, data=seen, target=0.999, force=True, max_bytes=1 << 30, **options)
+    made, report = approximate(
+        exact, data=seen, target_certified=0.999, force=True, max_bytes=1 << 30, **options
+    )
     certified = package.predict(made, unseen, certify=True).certified
     assert certified is not None
     share = 100 * certified.mean()
@@ -343,7 +348,13 @@ def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatc
     from svmfast.methods.approximate import cells
 
     exact, rows = wavy(0.3, d=4, n=2000), some_rows(1200, 4)
-    options: dict[str, Any] = {"order": 1, "cells": "auto", "data": rows, "force": True, "target": 0.999}
+    options: dict[str, Any] = {
+        "order": 1,
+        "cells": "auto",
+        "data": rows,
+        "force": True,
+        "target_certified": 0.999,
+    }
     _, whole = approximate(exact, **options)
     assert [step.cells for step in whole.steps][:3] == [1, 5, 10]
     now = 0.0
@@ -360,7 +371,7 @@ def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatc
     assert cut.time_limit_reached
     assert not whole.time_limit_reached
     assert cut.steps == whole.steps[:2]
-    with pytest.raises(OptionError, match="a time limit is for 'auto'"):
+    with pytest.raises(OptionError, match="`time_limit` goes with `order` auto or `cells` auto"):
         approximate(exact, order=2, time_limit=1.0)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from approximations import approximate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from program import data, model, svmfast
@@ -22,7 +23,6 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.approximate.cells import Cell
 from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, near_vectors, roles
-from svmfast.methods.approximate.convert import approximate
 from svmfast.methods.approximate.dual_expansion import dual_expansion
 from svmfast.methods.approximate.plan import _allowance
 from svmfast.methods.approximate.residual import Tail, residual_tail
@@ -102,7 +102,7 @@ def test_cells_certify_where_one_expansion_cannot() -> None:
 
 def test_auto_takes_the_first_number_of_cells_that_is_enough() -> None:
     exact, rows = clustered()
-    made, report = approximate(exact, order="auto", cells="auto", data=rows, target=0.95)
+    made, report = approximate(exact, order="auto", cells="auto", data=rows, target_certified=0.95)
     assert report.steps[-1].certified_percent >= 95
     values, bounds = made.certified_values(rows)
     of_all = 100 * certified_rows(made.head, values, bounds).mean()
@@ -120,7 +120,7 @@ def test_auto_takes_the_lowest_order_that_is_enough() -> None:
     tried = {k: approximate(exact, order=k, data=rows, center="mean")[1].certified_percent for k in range(4)}
     target = (tried[1] + tried[2]) / 200
     assert tried[1] / 100 < target <= tried[2] / 100, tried
-    _, report = approximate(exact, order="auto", data=rows, center="mean", target=target)
+    _, report = approximate(exact, order="auto", data=rows, center="mean", target_certified=target)
     assert report.order == 2
     assert report.certified_percent == pytest.approx(tried[2], abs=0.5)
 
@@ -128,7 +128,7 @@ def test_auto_takes_the_lowest_order_that_is_enough() -> None:
 def test_pairs_that_are_certain_all_over_a_cell_need_a_number_only() -> None:
     exact = load_model(str(model("digits_nu_rbf")))
     rows = read_svmlight(str(data("digits.train"))).rows
-    made, report = approximate(exact, order="auto", cells=4, data=rows, target=0.5)
+    made, report = approximate(exact, order="auto", cells=4, data=rows, target_certified=0.5)
     full, _ = approximate(exact, order=made.order, cells=4, data=rows)
     assert len(report.orders) > 1
     assert len(made.coefficients) < len(full.coefficients)
@@ -214,7 +214,7 @@ def test_bounds_do_not_depend_on_the_unit_of_the_data(order: int, cells: int) ->
 
 def test_a_target_that_is_missed_is_said() -> None:
     exact, rows = clustered()
-    _, report = approximate(exact, order="auto", cells=4, data=rows, target=0.999)
+    _, report = approximate(exact, order="auto", cells=4, data=rows, target_certified=0.999)
     assert report.certified_percent < 99.9
     assert any("below the target of 99.9%" in warning for warning in report.warnings)
 
@@ -318,12 +318,12 @@ def test_regression_is_certified_within_its_tolerance() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": "auto", "certificate": "none"}, "'auto' chooses by the certificate"),
-        ({"cells": 0}, "0 cells: at least 1"),
-        ({"cells": 3, "calibrate": Rows.empty()}, "calibration is for one cell"),
-        ({"max_bytes": 9, "calibrate": Rows.empty()}, "without a limit of size"),
-        ({"target": 0.0}, "a target of 0 is not a share"),
-        ({"order": "best"}, "order best is not between 0 and 16, nor 'auto'"),
+        ({"order": "auto", "certificate": "none"}, "auto chooses by the `certificate`"),
+        ({"cells": 0}, "`cells` is 0; expected a whole number from 1 to"),
+        ({"cells": 3, "calibrate": Rows.empty()}, "`calibrate` is for one cell"),
+        ({"max_bytes": 9, "calibrate": Rows.empty()}, "without `max_bytes`"),
+        ({"target_certified": 0.0}, "`target_certified` is 0.0; expected a share"),
+        ({"order": "best"}, "`order` is 'best'; expected a whole number from 0 to 16, or 'auto'"),
     ],
 )
 def test_choices_that_contradict_each_other(options: dict[str, object], message: str) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+from approximations import approximate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svmfast.certificate import vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.convert import approximate
 from svmfast.methods.approximate.residual import UNIT, largest_eigenvalue, product_rounding, residual_tail
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows

@@ -5,10 +5,10 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+from approximations import approximate
 from program import ROOT
 
 from svmfast.kernels import Kernel
-from svmfast.methods.approximate.convert import approximate
 from svmfast.methods.approximate.taylor import symmetric_norms
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head

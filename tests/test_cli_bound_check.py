@@ -190,7 +190,7 @@ def test_regression_is_certified_within_a_tolerance(tmp_path: Path) -> None:
 def test_what_would_be_ignored_is_refused(tmp_path: Path) -> None:
     made = converted(tmp_path, "breast_c_rbf")
     bare = tmp_path / "bare"
-    assert svmfast("approximate", model("breast_c_rbf"), "-o", bare, "--no-certificate").returncode == 0
+    assert svmfast("approximate", model("breast_c_rbf"), "-o", bare, "--certificate", "none").returncode == 0
     for words, message in (
         (("--model", made, "--center", "origin"), "--center is for exact models"),
         (("--model", bare, "--tolerance", "1"), "--tolerance: the model carries no certificate"),

@@ -53,7 +53,7 @@ def test_compare_speaks_only_of_the_model_that_was_converted(tmp_path: Path) -> 
 
 
 def test_embedding_needs_the_certificate() -> None:
-    done = svmfast("approximate", model("breast_c_rbf"), "-o", "-", "--embed-exact", "--no-certificate")
+    done = svmfast("approximate", model("breast_c_rbf"), "-o", "-", "--embed-exact", "--certificate", "none")
     assert done.returncode == 2
     assert b"--embed-exact needs the certificate" in done.stderr
 

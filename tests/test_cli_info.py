@@ -54,7 +54,7 @@ def test_certificate_and_embedded_model_are_told(tmp_path: Path) -> None:
     for words, certificate, embedded in (
         (("--embed-exact",), True, {"kernel": "rbf", "support_vectors": vectors}),
         ((), True, None),
-        (("--no-certificate",), False, None),
+        (("--certificate", "none"), False, None),
     ):
         assert svmfast("approximate", exact, "-o", out, *words).returncode == 0
         found = info(out)

@@ -41,7 +41,7 @@ def test_defaults_in_words_stand_in_brackets_alone(name: str) -> None:
     if name == "dcpred":
         assert "[default: 1/number of features; that of the model that is converted]" in said
     if name == "approximate":
-        assert ", beside MODEL)." in said
+        assert "(default: NAME.approximate.model in the current folder, NAME from MODEL)." in said
 
 
 def test_remarks_begin_with_the_programs_name(tmp_path: Path) -> None:

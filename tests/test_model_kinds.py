@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from approximations import approximate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_routed import routed
@@ -14,7 +15,6 @@ from test_routed import routed
 from svmfast import errors
 from svmfast.formats.detect import load_model, model_bytes, open_model
 from svmfast.formats.libsvm_model import read_libsvm_model
-from svmfast.methods.approximate.convert import approximate
 from svmfast.models.base import KINDS, Model, model_class
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.head import Head

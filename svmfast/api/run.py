@@ -98,6 +98,7 @@ def run_method(
     """
     from svmfast.api.inputs import opened_inputs
     from svmfast.api.result import Result
+    from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.detect import model_bytes
 
     begin = time.perf_counter()
@@ -125,6 +126,7 @@ def run_method(
         prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
         log=heard.log,
         writes=writes,
+        race=times_as_fast,
     )
     with opened_inputs(method, inputs, labels, chosen, how, setting) as opened:
         outcome = method.runner()(opened, chosen, setting)

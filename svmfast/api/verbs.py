@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
+from svmfast.errors import OptionError, WrongTypeError
 from svmfast.models.answer import Answer, answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.memory import MEMORY, require_memory
@@ -23,11 +23,9 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import BoundReport
     from svmfast.evaluation.compare import Comparison
-    from svmfast.methods.approximate.report import ApproximationReport
     from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
-    from svmfast.models.polynomial import PolynomialModel
 
 S = TypeVar("S")
 
@@ -126,71 +124,6 @@ def _original(model: Model, exact: Model | str | os.PathLike[str], memory: int) 
     if getattr(own, "is_rigorous", False) and given is not getattr(own, "embedded_exact", None):
         check_source(own, getattr(own, "provenance", {}).get("source"), is_source)
     return given
-
-
-def approximate(
-    model: Model | str | os.PathLike[str],
-    data: Any = None,
-    *,
-    force: bool = False,
-    threads: int | None = None,
-    memory: int = MEMORY,
-    **options: Any,
-) -> tuple[PolynomialModel, ApproximationReport]:
-    """Replace the support vectors of a model by truncated expansions about one centre or many.
-
-    Parameters
-    ----------
-    model : KernelExpansion or path
-    data : (n, d) array_like, SciPy sparse matrix, Rows or Dataset, optional
-        Rows like those to be predicted, in any form that predict takes. The report measures on some that
-        chose nothing.
-    force : bool
-        Return what is refused otherwise.
-    threads : int, optional
-        Default: the cores this process may use. The result is the same for every number.
-    memory : int
-        Most bytes that the model may take, and each array of the work.
-    **options
-        Those of :func:`svmfast.methods.approximate.convert.approximate`: ``order``, ``cells``, ``center``,
-        ``calibrate``, ``certificate``, ``seed`` and others.
-
-    Returns
-    -------
-    PolynomialModel, ApproximationReport
-        The model names the one it was made from: ``predict(fast, data, exact=model)`` takes that one only.
-        The report begins with how far it is from that one; ``report.difference_warning`` says what to do.
-
-    Raises
-    ------
-    UnsupportedError, OptionError, MemoryLimitError
-    DoesNotPayError
-        The exact model is the better choice, or more than 10 % differ from it.
-    """
-    from svmfast.errors import DoesNotPayError
-    from svmfast.evaluation.timing import times_as_fast
-    from svmfast.formats.detect import identity_of, model_bytes
-    from svmfast.methods.approximate.convert import approximate as convert
-    from svmfast.models.expansion import KernelExpansion
-
-    exact = _model(model, memory)
-    if not isinstance(exact, KernelExpansion):
-        raise UnsupportedError(f"this is a {exact.kind} model", "give the LIBSVM model")
-    settings: dict[str, Any] = {
-        "size_of": lambda made: len(model_bytes(made)),
-        "race": times_as_fast,
-        "memory_limit": memory,
-        **options,
-        "provenance": {"source": identity_of(exact), **options.get("provenance", {})},
-        "data": None if data is None else _rows(data),
-        "threads": thread_count(threads),
-    }
-    if settings.get("calibrate") is not None:
-        settings["calibrate"] = _rows(settings["calibrate"])
-    made, report = convert(exact, force=force, **settings)
-    if report.refusal is not None and not force:
-        raise DoesNotPayError(f"{report.refusal}; force=True returns it")
-    return made, report
 
 
 def compare(

@@ -36,11 +36,6 @@ SECTIONS = {
 OTHERS: dict[str, tuple[str, str, str]] = {
     "frontier": ("start", "svmfast.cli.frontier:command", "Try every method on a model and recommend one."),
     "info": ("start", "svmfast.cli.info:command", "Describe a model or data file."),
-    "approximate": (
-        "convert",
-        "svmfast.cli.approximate:command",
-        "Replace support vectors by a truncated expansion.",
-    ),
     "predict": ("use", "svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
     "compare": ("use", "svmfast.cli.compare:command", "Compare models with the exact one on equal rows."),
     "bound-check": (

@@ -202,16 +202,22 @@ def _run(
     size = None
     if result.model is not None and output is not None:
         size = save_model(result.model, output)
+    before: int | None = getattr(result.report, "bytes_exact", None)
     scored = output is None
     if as_json:
-        shown = {} if scored else {"bytes": size}
-        show({**shown, **result.report.to_dict()}, written=size is not None)
+        shown: dict[str, Any] = {} if scored else {"bytes": size}
+        for key, value in result.report.to_dict().items():
+            shown[key] = with_flags(value) if isinstance(value, str) else value
+        show(shown, written=size is not None)
     prints = not (quiet or logs)
     if (scored and not as_json) or (not scored and prints):
         lines(map(with_flags, result.report.lines()), err=not scored)
     if size is not None and prints:
-        line(f"written      {output}, {size:,} bytes, {time.perf_counter() - begin:.1f} s", err=True)
+        factor = "" if before is None else f" ({_factor(before, size)})"
+        line(f"written      {output}, {size:,} bytes{factor}, {time.perf_counter() - begin:.1f} s", err=True)
         lines(_fallback(result, given, output), err=True)
+    if size is not None and before is not None and size >= before:
+        remark(f"the file grew from {before:,} to {size:,} bytes", quiet)
     if result.refusal is not None:
         remark(f"{with_flags(result.refusal)}; nothing was written")
         return NEGATIVE
@@ -226,3 +232,8 @@ def _fallback(result: Result, given: dict[str, Any], output: str | None) -> list
     error = rounded_up(result.fallback_error)
     words = ("svmfast", "predict", "DATA", output, "--exact", exact, "--assume-error", error)
     return [f"fallback     {shell_line(words)} (statistical)"]
+
+
+def _factor(before: int, after: int) -> str:
+    """Return how a file compares with that of the exact model."""
+    return f"{before / after:.1f}x smaller" if after < before else f"{after / before:.1f}x LARGER"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,27 +19,15 @@ if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
 
 #: Methods that are not in the registry yet.
-_OTHERS = ("approximate", "budget-train", "meka")
+_OTHERS = ("budget-train", "meka")
 
 #: Stand for paths in a candidate's arguments, until they are known.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
 
 #: budget-train: sizes; meka: clusters and rank.
-#: The position is the level: all methods' first, then all seconds, and so on. approximate:
-#: order, cells and level.
+#: The position is the level: all methods' first, then all seconds, and so on.
 BUDGETS = (50, 100, 200, 500)
 BLOCKS = ((8, 16), (16, 32), (32, 64))
-EXPANSIONS = (
-    ("2", "1", 0),
-    ("3", "1", 1),
-    ("2", "64", 2),
-    ("4", "1", 2),
-    ("3", "64", 3),
-    ("auto", "auto", 4),
-)
-#: Expansions that would store so many times the exact model's numbers are not worth their time.
-MOST_NUMBERS = 20
-
 PASSES = 5
 
 
@@ -151,12 +138,6 @@ def plan(
                 )
                 found.append(Candidate(one.name, method, one.level, tuple(arguments)))
             missing += [Missing(one.name, method, one.reason) for one in left_out]
-        elif method == "approximate":
-            if model.kernel.kind in ("linear", "polynomial"):
-                name = "approximate"
-                found.append(Candidate(name, method, 0, (name, EXACT, "-o", OUT)))
-                continue
-            found += _expansions(model, data, random, missing)
         elif method == "budget-train":
             if not rbf or head.svm_type == "one_class":
                 what = "one-class models" if rbf else f"the {model.kernel.kind} kernel"
@@ -182,31 +163,6 @@ def plan(
                 found.append(Candidate(f"meka-{clusters}x{rank}", method, level, words))
     # Stable: within a level the methods keep their order.
     return sorted(found, key=lambda candidate: candidate.level), missing
-
-
-def _expansions(
-    model: KernelExpansion, data: tuple[str, ...], random: tuple[str, ...], missing: list[Missing]
-) -> list[Candidate]:
-    import numpy as np
-
-    from svmfast.frontiers.report import Missing
-
-    method, found = "approximate", []
-    features = len(np.unique(model.sv.indices))
-    exact = model.sv.nnz + model.sv_coef.size
-    for order, cells, level in EXPANSIONS:
-        name = f"{method}-{order}" + ("" if cells in ("1", "auto") else f"-in-{cells}")
-        if order != "auto":
-            numbers = math.comb(features + int(order), int(order)) * int(cells) * model.head.n_functions
-            if numbers > MOST_NUMBERS * exact:
-                reason = f"does not pay: it would store {numbers:,} numbers, the exact model stores {exact:,}"
-                missing.append(Missing(name, method, reason))
-                continue
-        words: tuple[str, ...] = (method, EXACT, "--order", order, "-o", OUT)
-        if cells != "1":
-            words = (*words, "--cells", cells, "--data", TRAIN, *random, *data)
-        found.append(Candidate(name, method, level, words))
-    return found
 
 
 def _cost(model: KernelExpansion) -> float:

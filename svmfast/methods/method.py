@@ -151,6 +151,10 @@ class Outcome:
     fallback_error: float | None = None
 
 
+#: Calls both functions in turn and returns how many times as fast the second is.
+Race = Callable[[Callable[[], object], Callable[[], object]], float]
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What the front end supplies to a run.
@@ -169,6 +173,8 @@ class Setting:
         Takes the text that a solver prints, piece by piece and from another thread; None where nobody looks.
     writes : bool
         Whether the caller has a place for a model.
+    race : callable or None
+        Measures which of two ways to answer is faster; None where nothing may be timed.
     """
 
     threads: int
@@ -179,6 +185,7 @@ class Setting:
     prediction_time: Callable[[Model, Rows], PredictionTime | None] = field(default=lambda model, rows: None)
     log: Callable[[str], None] | None = None
     writes: bool = True
+    race: Race | None = None
 
 
 class Inputs(dict[str, Any]):

@@ -4,12 +4,13 @@ tests take them from here.
 
 from __future__ import annotations
 
-from svmfast.methods import cascade, compress, dcpred, linear, nystrom, train
+from svmfast.methods import approximate, cascade, compress, dcpred, linear, nystrom, train
 from svmfast.methods.method import Method
 
 #: In the order of the help text and of ``frontier``'s candidates.
 _METHODS: list[Method] = [
     linear.METHOD,
+    approximate.METHOD,
     compress.METHOD,
     nystrom.METHOD,
     dcpred.METHOD,

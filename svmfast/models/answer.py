@@ -93,7 +93,7 @@ def require(
         )
     if (certify and not certifies(model)) or (exact is not None and not bounds_its_error(model)):
         raise UnsupportedError(
-            "the model carries no certificate", "make it with approximate, without --no-certificate"
+            "the model carries no certificate", "make it with approximate and a `certificate`"
         )
 
 

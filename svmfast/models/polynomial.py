@@ -205,7 +205,7 @@ class PolynomialModel:
 
     def _require_certificate(self) -> tuple[FloatArray, FloatArray]:
         if self.bound_degrees is None or self.bound_rest is None:
-            raise UnsupportedError("the model has no certificate", "convert again without --no-certificate")
+            raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
         return self.bound_degrees, self.bound_rest
 
     @property

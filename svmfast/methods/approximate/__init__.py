@@ -1,1 +1,49 @@
-"""Truncated expansions: a polynomial about one center or many in place of the support vectors."""
+"""One polynomial, or one for each cell, in place of all support vectors."""
+
+from __future__ import annotations
+
+from svmfast.methods.approximate.options import MOST_ROWS, ApproximateOptions
+from svmfast.methods.method import Input, Method, Style
+
+METHOD = Method(
+    name="approximate",
+    summary="Replace support vectors by a truncated expansion.",
+    description="""
+        Replace the support vectors of `model` by truncated expansions about one center or many.
+
+        A prediction then costs the same however many support vectors there were. Linear and polynomial
+        kernels are polynomials already: they are converted without loss.
+
+        The report begins with how many labels differ from those of `model` (regression: the error over the
+        spread of the values), measured on rows of `data` that chose nothing, else on support vectors and
+        points between them. Above 1% there is a warning. Above 10% nothing is written and the exit status is
+        1, unless `force` is given. The same holds with auto where the exact model is the better choice.
+        """,
+    group="convert",
+    inputs=(
+        Input(name="model", content="exact model", role="exact", help="The LIBSVM model."),
+        Input(
+            name="data",
+            content="rows",
+            flag="--data",
+            help="Rows like those to predict: a quarter measures, the others choose cells and orders where "
+            "there is a choice. Labels play no part.",
+            required=False,
+            many=True,
+            labels="ignored",
+            most=MOST_ROWS,
+        ),
+        Input(
+            name="calibrate",
+            content="rows",
+            flag="--calibrate",
+            help="Fit the terms of each degree to the exact values on these rows.",
+            required=False,
+            labels="ignored",
+        ),
+    ),
+    options=ApproximateOptions,
+    run="svmfast.methods.approximate.run:run",
+    candidates="svmfast.methods.approximate.run:candidates",
+    style=Style("#0072B2", "o"),
+)

@@ -63,7 +63,7 @@ def dual_expansion(model: KernelExpansion, *, memory_limit: int) -> DualExpansio
             f"{len(model.sv):,} support vectors of {len(features):,} features, densely stored,",
             needed,
             memory_limit,
-            "raise --memory-limit; with so many features an expansion would not be smaller than the model",
+            "raise `memory`; with so many features an expansion would not be smaller than the model",
         )
     support, beta = [], []
     head = model.head

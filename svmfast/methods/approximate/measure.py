@@ -10,6 +10,7 @@ import numpy as np
 
 from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.approximate.operations import exact_operations
+from svmfast.methods.method import Race
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
@@ -24,8 +25,6 @@ WORTHWHILE = 0.75
 #: Rows that are raced: as many as the exact model answers with so many multiply-adds, within these limits.
 RACED_WORK, RACED_ROWS = 2e9, (2_000, 20_000)
 BETTER = "the exact model is the better choice: "
-#: How many times as fast the second call is as the first.
-Race = Callable[[Callable[[], object], Callable[[], object]], float]
 #: A spread, or a difference, of so small a share of the values is rounding.
 _ROUNDING = 1e-9
 
@@ -90,39 +89,39 @@ class Measured:
 
 
 def measure(
-    made: PolynomialModel, exact: KernelExpansion, judge: CertificationSample, *, threads: int
+    made: PolynomialModel, exact: KernelExpansion, sample: CertificationSample, *, threads: int
 ) -> Measured:
-    """Measure `made`, with or without an embedded exact model, on the rows of `judge`.
+    """Measure `made`, with or without an embedded exact model, on the rows of `sample`.
 
     For regression ``certified_percent`` is the share of rows with an error bar of at most the tolerance.
     """
-    rows, head = judge.rows, made.head
+    rows, head = sample.rows, made.head
     n = len(rows)
     certified = None
     if made.has_error_bound:
         values, bounds = made.certified_values(rows, threads=threads)
-        tolerance = judge.tolerance if head.is_regression else None
+        tolerance = sample.tolerance if head.is_regression else None
         flags = certified_rows(head, values, bounds, tolerance=tolerance)
         certified = 100 * float(flags.mean()) if n else None
     else:
         values = made.decision_values(rows, threads=threads)
     if head.is_regression:
-        percent = _spread_percent(values, judge.values)
-        return Measured(n, judge.source, None, None, percent, certified)
-    theirs = exact.head.predict(judge.values)
+        percent = _spread_percent(values, sample.values)
+        return Measured(n, sample.source, None, None, percent, certified)
+    theirs = exact.head.predict(sample.values)
     alone = int(np.count_nonzero(head.predict(values) != theirs))
     if made.embedded_exact is None:
-        return Measured(n, judge.source, alone, None, None, certified)
+        return Measured(n, sample.source, alone, None, None, certified)
     both = answer(made, rows, exact=made.embedded_exact, threads=threads)
     joined = int(np.count_nonzero(both.predicted != theirs))
-    return Measured(n, judge.source, joined, alone, None, certified)
+    return Measured(n, sample.source, joined, alone, None, certified)
 
 
 def raced(
     measured: Measured,
     made: PolynomialModel,
     exact: KernelExpansion,
-    judge: CertificationSample,
+    sample: CertificationSample,
     race: Race,
     size_of: Callable[[Model], int] | None,
     max_bytes: int | None,
@@ -133,7 +132,7 @@ def raced(
 
     Parameters
     ----------
-    judge : CertificationSample
+    sample : CertificationSample
         Its rows are predicted, few of them repeatedly: calls of a few rows are mostly overhead.
     race : callable
         See :func:`svmfast.methods.approximate.convert.approximate`.
@@ -141,13 +140,13 @@ def raced(
     max_bytes : int or None
         Where the size was limited it needs no further judgement.
     """
-    n = len(judge)
+    n = len(sample)
     if not n:
         return measured
-    cost = exact_operations(exact, len(judge.terms.features), exact.sv.nnz / max(1, len(exact.sv)))
+    cost = exact_operations(exact, len(sample.terms.features), exact.sv.nnz / max(1, len(exact.sv)))
     raced = int(min(max(RACED_WORK / max(cost, 1.0), RACED_ROWS[0]), RACED_ROWS[1]))
-    rows = judge.rows.take(np.resize(np.arange(n), raced))
-    tolerance = judge.tolerance if made.head.is_regression else None
+    rows = sample.rows.take(np.resize(np.arange(n), raced))
+    tolerance = sample.tolerance if made.head.is_regression else None
 
     def ours() -> object:
         return answer(made, rows, exact=exact, tolerance=tolerance, threads=threads)
@@ -172,7 +171,7 @@ def refusal(measured: Measured, made: PolynomialModel) -> str | None:
     if speed is not None and growth is not None and growth > max(1.0, speed):
         return (
             f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large; "
-            "a limit of the file's size (max-bytes) is taken for what it may be"
+            "with a limit of the file's size (`max_bytes`) it may be as large"
         )
     return None
 
@@ -204,14 +203,14 @@ def alternatives(made: PolynomialModel, source: str) -> str:
 
     `source` is what `made` was measured on.
     """
-    ways = ["svmfast compress", "svmfast dcpred --from"]
+    ways = ["svmfast compress", "svmfast dcpred of the exact model"]
     if made.gamma > 0:
-        ways.insert(0, "more --cells" if made.n_cells > 1 else "--cells auto with --data")
+        ways.insert(0, "more `cells`" if made.n_cells > 1 else "`cells` auto with `data`")
     found = f"try {', '.join(ways[:-1])} or {ways[-1]}"
     if not made.head.is_regression:
-        joined = ["--embed-exact"] if made.has_error_bound and made.embedded_exact is None else []
+        joined = ["`embed_exact`"] if made.has_error_bound and made.embedded_exact is None else []
         joined.append("svmfast cascade")
         found += f", or leave rows in doubt to the exact model with {' or '.join(joined)}"
     if source == OF_VECTORS:
-        found += "; support vectors lie nearest to the boundary: --data measures on rows like yours"
+        found += "; support vectors lie nearest to the boundary: `data` measures on rows like yours"
     return found

@@ -21,6 +21,7 @@ from svmfast.methods.approximate.operations import (
     polynomial_operations,
     routing_operations,
 )
+from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.taylor import check_memory, coefficient_count
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
@@ -35,24 +36,20 @@ SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for; the attributes are the parameters of ``approximate``."""
+    """What was asked for.
 
-    order: int | str
-    cells: int | str
-    center: str
-    target: float
-    max_bytes: int | None
+    Attributes
+    ----------
+    options : ApproximateOptions
+    size_of : callable or None
+        Bytes of the file of a model about a center of this name.
+    deadline : float
+        By ``time.monotonic``: planning ends then.
+    """
+
+    options: ApproximateOptions
     size_of: Callable[[PolynomialModel, str], int] | None
-    certificate: str
-    memory_limit: int
-    seed: int
     deadline: float
-    force: bool
-
-    @property
-    def free(self) -> bool:
-        """Whether something is chosen that may turn out worse than the exact model."""
-        return "auto" in (self.order, self.cells)
 
 
 def check_size(
@@ -110,14 +107,15 @@ class Planned:
 def planned(expander: Expander, who: Roles, request: Request) -> Planned:
     """Choose cells and orders, build them, and shorten them to the size that was asked for."""
     assert who.planning is not None
+    options = request.options
     terms, model = expander.terms, expander.model
     d, p = len(terms.features), terms.n_functions
     entries = model.sv.nnz / max(len(model.sv), 1)
     exact = exact_operations(model, d, entries)
-    highest = HIGHEST_AUTO if request.order == "auto" else int(request.order)
+    highest = HIGHEST_AUTO if options.order == "auto" else int(options.order)
     name = better_centre(
         expander,
-        ("mean", "origin") if request.center == "auto" else (request.center,),
+        ("mean", "origin") if options.center == "auto" else (options.center,),
         min(highest, 2),
         {},
         certify=True,
@@ -131,21 +129,21 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
         return routing_operations(d, cells) + certificate_operations(p)
 
     def worth(numbers: int, cost: float) -> bool:
-        if not request.free or request.force or request.max_bytes is not None:
+        if not options.free or options.force or options.max_bytes is not None:
             return True
         return numbers <= max(1.0, exact / cost) * exact_numbers(model)
 
     def obstacle(cells: int, order: int) -> str | None:
         stored = cells * p * coefficient_count(d, order)
         cost = p * operations(order, cells) + each_row(cells)
-        if request.free and not request.force and cost >= exact:
+        if options.free and not options.force and cost >= exact:
             return f"takes {cost:,.0f} multiply-adds a row, the exact model {exact:,.0f}"
-        if request.free and stored > LARGEST_AUTO:
+        if options.free and stored > LARGEST_AUTO:
             return f"stores {stored:,} numbers, more than auto makes"
-        return _too_large(stored, request.max_bytes, request.memory_limit)
+        return _too_large(stored, options.max_bytes, options.memory)
 
-    lowest = 0 if request.order == "auto" else highest
-    cells = None if request.cells == "auto" else int(request.cells)
+    lowest = 0 if options.order == "auto" else highest
+    cells = None if options.cells == "auto" else int(options.cells)
     if hindered := obstacle(cells or 1, lowest):
         raise DoesNotPayError(f"{BETTER}even order {lowest} {hindered}")
     planner = Planner(
@@ -161,10 +159,10 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
             worth,
         ),
         highest=highest,
-        fixed=request.order != "auto",
-        target=request.target,
-        by_row_norms=request.certificate != "full",
-        seed=request.seed,
+        fixed=options.order != "auto",
+        target=options.target,
+        by_row_norms=options.certificate != "full",
+        seed=options.seed,
         deadline=request.deadline,
         threads=expander.threads,
         progress=expander.progress,
@@ -172,8 +170,8 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
     found = planner.plan(expander.centre(name), cells, lambda cells, order: obstacle(cells, order) is None)
     if found.best is None or found.step is None:
         raise DoesNotPayError(_no_plan(found, exact, exact_numbers(model)))
-    if request.free and not request.force and found.step.operations > WORTHWHILE * exact:
-        raise DoesNotPayError(_too_slow(found, found.step, exact, request.target))
+    if options.free and not options.force and found.step.operations > WORTHWHILE * exact:
+        raise DoesNotPayError(_too_slow(found, found.step, exact, options.target))
     if len(found.best.cells) > 1:
         name = "cells"
     return Planned(name, _shortened(expander, found.best, request, name), found.steps, found.late)
@@ -181,23 +179,24 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
 
 def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> PolynomialModel:
     """Build the plan; coarser and coarser until the file is small enough."""
+    options = request.options
     centres, distances = [cell.centre for cell in plan.cells], _distances(plan.cells)
-    tails = None if request.certificate == "none" else [cell.tails for cell in plan.cells]
+    tails = None if options.certificate == "none" else [cell.tails for cell in plan.cells]
     for share in SHARES:
         allowances = [
             [_allowance(cell, p, int(plan.orders[c, p]), distances[c], share) for p in range(len(cell.tails))]
             for c, cell in enumerate(plan.cells)
         ]
         made = expander.cells(centres, plan.orders, tails, allowances)
-        if request.max_bytes is None or request.size_of is None:
+        if options.max_bytes is None or request.size_of is None:
             return made
         size = request.size_of(made, name)
-        if size <= request.max_bytes:
+        if size <= options.max_bytes:
             return made
     raise DoesNotPayError(
         f"{len(centres):,} cell{'s' * (len(centres) != 1)} of order {int(plan.orders.max(initial=0))} take "
-        f"{size:,} bytes however short, more than {request.max_bytes:,}; "
-        "lower --order or --cells, or raise --max-bytes"
+        f"{size:,} bytes however short, more than {options.max_bytes:,}; "
+        "lower `order` or `cells`, or raise `max_bytes`"
     )
 
 
@@ -237,7 +236,7 @@ def _no_plan(found: Found, exact: float, numbers: int) -> str:
     return (
         f"{BETTER}{_cells(step)} would store {step.numbers / numbers:.1f} times its numbers, for a "
         f"prediction of {step.operations:,.0f} multiply-adds instead of {exact:,.0f} ({_tried(found)}); "
-        "to take that, limit the size of the file (max-bytes)"
+        "to take that, limit the size of the file (`max_bytes`)"
     )
 
 

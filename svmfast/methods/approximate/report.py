@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
 from svmfast.certificate import gamma_max
+from svmfast.display import count
 from svmfast.methods.approximate.cells import Step
 from svmfast.methods.approximate.certification_sample import Roles
 from svmfast.methods.approximate.expander import Expander
@@ -19,10 +20,11 @@ from svmfast.methods.approximate.operations import (
     polynomial_operations,
     routing_operations,
 )
+from svmfast.methods.common.probability_lines import probability_lines
 from svmfast.models.polynomial import PolynomialModel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ApproximationReport:
     """How far the result is from the exact model, what was made, from what, and how far it reaches.
 
@@ -80,6 +82,10 @@ class ApproximationReport:
         Multiply-adds a row, in full vector lanes, for a row with as many entries as the mean support vector.
     seconds : float
     warnings : tuple of str
+    bytes_exact : int or None
+        Size of the exact model's file.
+    probabilities : {"none", "kept", "refitted", "dropped"}
+        What became of the exact model's.
     """
 
     labels_differing: int | None
@@ -99,43 +105,117 @@ class ApproximationReport:
     cells: int
     order: int
     orders: Mapping[int, int]
-    exact: bool
-    center: str
-    center_errors: Mapping[str, float]
+    exact: bool = False
+    center: str = "origin"
+    center_errors: Mapping[str, float] = field(default_factory=dict)
     gamma: float
     gamma_max_paper: float
     gamma_max_centred: float
-    calibrated: bool
+    calibrated: bool = False
     certified_percent: float | None
     speedup_with_fallback: float | None
-    steps: tuple[Step, ...]
-    time_limit_reached: bool
+    steps: tuple[Step, ...] = ()
+    time_limit_reached: bool = False
     coefficients: int
     numbers_before: int
     operations: float
     operations_before: float
-    seconds: float
+    seconds: float = 0.0
     warnings: tuple[str, ...]
+    bytes_exact: int | None = None
+    probabilities: str = "none"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        values = asdict(self)
+        del values["seconds"], values["warnings"]  # of the head
+        return {
+            "bytes_exact": values.pop("bytes_exact"),
+            "support_vectors_exact": values.pop("n_sv"),
+            "numbers": values.pop("coefficients"),
+            "numbers_exact": values.pop("numbers_before"),
+            "multiply_adds": values.pop("operations"),
+            "multiply_adds_exact": values.pop("operations_before"),
+            "exact_conversion": values.pop("exact"),
+            **values,
+        }
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        of = f"{self.n_sv:,} support vectors, {count(self.features, 'feature')}"
+        functions = count(self.functions, "decision function")
+        lines = [
+            self._difference(),
+            f"model        {self.svm_type}, {self.kernel} kernel, {of}, {functions}",
+        ]
+        if self.exact:
+            lines.append(f"expansion    order {self.order}, exact: this kernel is a polynomial")
+        else:
+            lines += self._expansion_lines()
+        if self.certified_percent is not None:
+            proven = "have a label that is provably the exact model's"
+            if self.labels_differing is None:
+                proven = "are provably within the tolerance"
+            lines.append(
+                f"certified    {self.certified_percent:.2f}% of them {proven} (svmfast predict `certify`)"
+            )
+        if self.speedup_with_fallback is not None:
+            lines.append(
+                f"raced        {self.speedup_with_fallback:.2f} times as fast as the exact model, which "
+                "answers the rows that are not certified (predict `exact`)"
+            )
+        lines.append(f"numbers      {self.numbers_before:,} -> {self.coefficients:,}")
+        counts = f"{self.operations_before:,.0f} -> {self.operations:,.0f}"
+        lines.append(f"operations   {counts} multiply-adds a row (counted)")
+        return lines + probability_lines(self.probabilities)
+
+    def _difference(self) -> str:
+        """The first line: how far the result is from the exact model."""
+        rows = f"{self.measured_rows:,} "
+        rows += "rows of `data` that chose nothing" if self.measured_on == "data" else self.measured_on
+        if not self.measured_rows:
+            return "differing    not measured: the model has no support vectors"
+        if self.values_differing_percent is not None:
+            return f"differing    values by {self.values_differing_percent:.3g}% of their spread, on {rows}"
+        share = f"{self.labels_differing_percent:.2f}% of the labels"
+        line = f"differing    {share}, {self.labels_differing:,} of {rows}"
+        alone = self.labels_differing_without_fallback
+        return line if alone is None else f"{line}; {alone:,} without the embedded model"
+
+    def _expansion_lines(self) -> list[str]:
+        """Where and to which order; and how that was found, if it was."""
+        orders = ", ".join(f"order {order}: {n:,}" for order, n in self.orders.items())
+        where = f"about the {self.center}" if self.cells == 1 else f"about {self.cells:,} centres"
+        line = f"expansion    order {self.order} {where}" + (", calibrated" if self.calibrated else "")
+        if len(self.orders) > 1:
+            line += f" ({orders})"
+        if self.center_errors:
+            errors = ", ".join(f"{name} {error:.3g}" for name, error in self.center_errors.items())
+            line += f"; mean error on the support vectors: {errors}"
+        lines = [line, f"gamma        {self.gamma:.6g}"]
+        if self.cells == 1:
+            lines[-1] += (
+                f"; the validity bound of order {min(self.orders, default=self.order)} holds below "
+                f"{self.gamma_max_paper:.6g} (about the origin), {self.gamma_max_centred:.6g} (about the "
+                "mean), for rows no farther out than the support vectors"
+            )
+        for step in self.steps:
+            lines.append(
+                f"tried        {step.cells:,} cell{'s' * (step.cells != 1)}, orders up to {step.order}: "
+                f"{step.certified_percent:.2f}% foreseen certified, {step.operations:,.0f} multiply-adds "
+                "a row with the exact model's for the others"
+            )
+        if self.time_limit_reached:
+            lines.append("             then the time limit was reached")
+        return lines
 
 
 def report_of(
-    expander: Expander,
-    made: PolynomialModel,
-    measured: Measured,
-    who: Roles,
-    order: int,
-    target: float,
-    center: str,
-    errors: Mapping[str, float],
-    steps: tuple[Step, ...],
-    late: bool,
-    calibrated: bool,
-    exact: bool,
-    begin: float,
+    expander: Expander, made: PolynomialModel, measured: Measured, who: Roles, target: float
 ) -> ApproximationReport:
-    """Return the report on `made`; `order` (0 for auto) and `target` are what was asked for.
+    """Return what can be told from `made` and what was measured on the rows that `who` holds out.
 
-    `measured` was measured on the rows that `who` holds out.
+    `target` is the share of rows that was to be certified.
     """
     model, sv = expander.model, expander.model.sv
     d, n = len(expander.terms.features), len(sv)
@@ -170,24 +250,17 @@ def report_of(
         n_sv=n,
         functions=expander.terms.n_functions,
         cells=made.n_cells,
-        order=made.order if made.orders.size else order,
+        order=made.order,
         orders=dict(zip(orders.tolist(), counts.tolist(), strict=True)),
-        exact=exact,
-        center=center,
-        center_errors=errors,
         gamma=model.kernel.gamma,
         gamma_max_paper=gamma_max(origin, order=lowest),
         gamma_max_centred=gamma_max(mean, order=lowest),
-        calibrated=calibrated,
         certified_percent=measured.certified_percent,
         speedup_with_fallback=measured.speedup_with_fallback,
-        steps=steps,
-        time_limit_reached=late,
         coefficients=len(made.coefficients),
         numbers_before=numbers,
         operations=operations,
         operations_before=before,
-        seconds=time.perf_counter() - begin,
         warnings=tuple(
             _warnings(made, measured, numbers, (operations, before), target, (d, n), who.trained_on)
         ),
@@ -222,5 +295,5 @@ def _warnings(
     if certified is not None and certified < 100 * target:
         yield (
             f"{certified:.2f}% certified is below the target of {100 * target:g}%; the exact model can "
-            "answer the others (predict --exact)"
+            "answer the others (predict `exact`)"
         )

@@ -91,7 +91,7 @@ def check_memory(d: int, order: int, polynomials: int, limit: int) -> None:
             f"{polynomials:,} polynomial(s) of order {order} in {d:,} variables",
             needed,
             limit,
-            "lower --order",
+            "lower `order`",
         )
 
 

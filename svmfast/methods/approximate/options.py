@@ -1,0 +1,115 @@
+"""Options of ``approximate``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from svmfast.errors import OptionError
+from svmfast.options import Bounded, Seeded, option
+from svmfast.values import Bytes, Choice, Duration, Real, Share, Switch, WholeOrAuto
+
+#: Rows of data that are used: enough to tell a share of 99 % from one of 98 %.
+MOST_ROWS = 20_000
+#: Highest degree of a polynomial.
+MOST_ORDER = 16
+#: Most cells.
+MOST_CELLS = 1 << 16
+#: Share of the rows that "auto" is to certify where nobody says.
+TARGET = 0.99
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateOptions(Seeded, Bounded):
+    """Options of ``approximate``."""
+
+    order: int | str = option(
+        2,
+        WholeOrAuto(0, MOST_ORDER),
+        "Degree of the polynomials: C(features + K, K) numbers each. auto: the cheapest that do.",
+        metavar="K|auto",
+    )
+    cells: int | str = option(
+        1,
+        WholeOrAuto(1, MOST_CELLS),
+        "Expand about N centers, where gamma is large; a row meets the nearest. auto: as many as it takes.",
+    )
+    target_certified: float | None = option(
+        None,
+        Share(whole=True),
+        "What auto aims at: so many rows with a proven label.",
+        shown=f"{TARGET:.0%}",
+    )
+    tolerance: float | None = option(
+        None,
+        Real(0, above=True),
+        "Regression: an error bar up to T counts as certified (default: 1% of the values' spread).",
+        metavar="T",
+    )
+    max_bytes: int | None = option(
+        None,
+        Bytes(),
+        "Shorten coefficients, drop negligible ones into the bound, until the file is this small.",
+        metavar="32k",
+    )
+    center: str = option(
+        "auto",
+        Choice("auto", "mean", "origin"),
+        "Where to expand: mean of the support vectors, origin (the paper's form), or the better one.",
+    )
+    certificate: str = option(
+        "full",
+        Choice("full", "row-norms", "none"),
+        "The bound of the error: full costs O(SVs^2) a cell, row-norms O(SVs) and certifies fewer rows.",
+    )
+    embed_exact: bool = option(
+        False,
+        Switch(),
+        "Keep the exact model in the file: it then answers fast where certified and exactly elsewhere.",
+    )
+    time_limit: float | None = option(
+        None,
+        Duration(),
+        "auto: look for about so long, such as 90s or 10m, and take the best found until then.",
+    )
+    force: bool = option(
+        False,
+        Switch(),
+        "Make the model even where more than 10% differ from the exact one, or that is the better choice.",
+    )
+
+    @property
+    def free(self) -> bool:
+        """Whether something is chosen that may turn out worse than the exact model."""
+        return "auto" in (self.order, self.cells)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether orders, cells or digits are chosen by rows."""
+        return self.order == "auto" or self.cells != 1 or self.max_bytes is not None
+
+    @property
+    def target(self) -> float:
+        """The share of the rows to certify."""
+        return TARGET if self.target_certified is None else self.target_certified
+
+    def check(self, given: Collection[str]) -> None:
+        """Refuse options that do not fit together."""
+        if self.target_certified is not None and not self.free:
+            raise OptionError(
+                "`target_certified` is what auto aims at; it goes with `order` auto or `cells` auto"
+            )
+        if self.time_limit is not None and not self.free:
+            raise OptionError("`time_limit` goes with `order` auto or `cells` auto")
+        if self.tolerance is not None and not (self.chooses or "data" in given):
+            raise OptionError(
+                "`tolerance` has nothing to act on: it goes with `data`, `order` auto, `cells` or `max_bytes`"
+            )
+        if self.certificate == "none" and self.embed_exact:
+            raise OptionError(
+                "`embed_exact` needs the certificate, which says what the exact model must answer"
+            )
+        if self.certificate == "none" and self.free:
+            raise OptionError("auto chooses by the `certificate`, which is not to be made")
+        if "calibrate" in given and self.chooses:
+            raise OptionError("`calibrate` is for one cell of a given order, without `max_bytes`")
