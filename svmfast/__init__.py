@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from svmfast.api.frontier import frontier as frontier
     from svmfast.api.result import Result as Result
     from svmfast.api.verbs import bound_check as bound_check
-    from svmfast.api.verbs import budget_train as budget_train
     from svmfast.api.verbs import compare as compare
     from svmfast.api.verbs import predict as predict
     from svmfast.errors import SvmfastError as SvmfastError
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import read_svmlight as read_svmlight
     from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
     from svmfast.formats.svmlight import write_svmlight as write_svmlight
-    from svmfast.methods.budget.options import BudgetTrainOptions as BudgetTrainOptions
     from svmfast.models.answer import Answer as Answer
     from svmfast.rows import Rows as Rows
     from svmfast.rows import as_rows as as_rows
@@ -45,7 +43,6 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Answer": "svmfast.models.answer",
     "BoundReport": "svmfast.evaluation.bound_check",
-    "BudgetTrainOptions": "svmfast.methods.budget.options",
     "Comparison": "svmfast.evaluation.compare",
     "Dataset": "svmfast.formats.svmlight",
     "Result": "svmfast.api.result",
@@ -53,7 +50,6 @@ _PUBLIC = {
     "SvmfastError": "svmfast.errors",
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api.verbs",
-    "budget_train": "svmfast.api.verbs",
     "compare": "svmfast.api.verbs",
     "frontier": "svmfast.api.frontier",
     "load_model": "svmfast.formats.detect",

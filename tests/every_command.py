@@ -37,6 +37,9 @@ RUNS: dict[str, list[str]] = {
         *("budget-train", "TRAIN", "OUT", "-g", "0.5", "-B", "5", "--passes", "1", "--validate", "TEST"),
         *("--checkpoint", "CHECKPOINT"),
     ],
+    "budget-train, named": [
+        *("budget-train", "TRAIN", "-o", "OUT", "-B", "5", "--passes", "1", "--checkpoint", "CHECKPOINT"),
+    ],
     "bound-check": ["bound-check", "TRAIN", "--model", "EXACT"],
     "meka": ["meka", "TRAIN", "OUT", "--task", "ridge", *_SMALL, "--rank", "2"],
     "meka from a model": ["meka", "TRAIN", "OUT", "--from", "EXACT", *_SMALL, "--rank", "2"],

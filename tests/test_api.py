@@ -183,8 +183,6 @@ def test_a_wrong_type_is_said_with_what_is_accepted(tmp_path: Path) -> None:
             call()
     with pytest.raises(TypeError, match=r"^the model is an int; expected a model$"):
         package.save_model(3, tmp_path / "out")
-    with pytest.raises(TypeError, match=r"^options is a dict; expected BudgetTrainOptions$"):
-        package.budget_train(rows, options={})
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, "1", True])
@@ -251,6 +249,5 @@ def test_bound_check_and_budget_train_take_threads_and_memory() -> None:
     fast, _ = package.approximate(model("breast_c_rbf"))
     said = [package.bound_check(data("breast.test"), model=fast, threads=threads) for threads in (1, 2)]
     assert said[0] == said[1]
-    options = package.BudgetTrainOptions(budget=5, gamma=0.1)
     with pytest.raises(MemoryLimitError):
-        package.budget_train(data("breast.train"), options=options, memory=1000)
+        package.budget_train(data("breast.train"), budget=50_000, gamma=0.1, memory="1M")

@@ -8,16 +8,21 @@ import numpy as np
 import pytest
 from budget_problems import fixture, moons
 from libsvm import svmutil
-from program import data
+from program import data, model
 from test_budgeted_sgd import kernel, two_moons
 
-from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
+import svmfast
+from svmfast.errors import CheckpointError, MemoryLimitError, OptionError, SingleClassError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget.model import as_written
 from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget.run import candidates
+from svmfast.methods.budget.sgd import MAINTENANCE
 from svmfast.methods.budget.training import budget_train, cross_validate
+from svmfast.methods.method import Grid
 from svmfast.methods.train.training import TrainOptions, train
+from svmfast.options import options_of
 from svmfast.rows import Rows
 from svmfast.solvers.training_data import MemorySource, chosen
 
@@ -214,27 +219,63 @@ def test_cross_validation_is_stratified_and_predicts_every_row():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"svm_type": "nu_svc"}, "svm_type (-s) is 'nu_svc'; expected one of c_svc, epsilon_svr"),
-        ({"C": 0}, "C (-c) is 0; it must be positive"),
-        ({"C": float("nan")}, "C (-c) is nan; it must be positive"),
-        ({"lambda_": 0.0}, "lambda (--lambda) is 0; it must be positive"),
-        ({"gamma": -1}, "gamma (-g) is -1; it must be positive, or 0 for 1/(number of features)"),
-        ({"budget": 0}, "budget (-B) is 0; it must be at least 1"),
-        ({"passes": 0}, "passes (--passes) is 0; it must be at least 1"),
-        ({"seed": -1}, "seed (--seed) is -1; it must be from 0 to 2^63 - 1"),
-        ({"p": -0.1}, "p (-p) is -0.1; it must be at least 0"),
-        ({"weights": ((3, 0.0),)}, "the weight of label 3 (-w3) is 0; it must be positive"),
-        ({"keep": "all"}, "model to keep (--keep) is 'all'; expected one of refit, best, last"),
+        ({"svm_type": "nu_svc"}, "`svm_type` is 'nu_svc'; expected c_svc or epsilon_svr"),
+        ({"C": 0}, "`C` is 0; expected a finite decimal number above 0"),
+        ({"C": float("nan")}, "`C` is nan; expected a finite decimal number above 0"),
+        ({"lambda_": 0.0}, "`lambda_` is 0.0; expected a finite decimal number above 0"),
+        ({"gamma": -1}, "`gamma` is -1; expected a finite decimal number of at least 0"),
+        ({"budget": 0}, "`budget` is 0; expected a whole number from 1 to 2147483647"),
+        ({"passes": 0}, "`passes` is 0; expected a whole number from 1 to 2147483647"),
+        ({"seed": -1}, "`seed` is -1; expected a whole number from 0 to 9223372036854775807"),
+        ({"p": -0.1}, "`p` is -0.1; expected a finite decimal number of at least 0"),
+        ({"checkpoint_every": 0}, "`checkpoint_every` is 0; expected a whole number from 1 to "),
         (
-            {"svm_type": "epsilon_svr", "weights": ((1, 2.0),)},
-            "class weights (-wi) have no effect on regression (-s 3)",
+            {"weights": ((3, 0.0),)},
+            "`weights` is ((3, 0.0),); expected weights by label, such as {1: 5, -1: 2.5}: a finite decimal "
+            "number above 0",
         ),
+        ({"keep": "all"}, "`keep` is 'all'; expected refit, best or last"),
+        ({"svm_type": "epsilon_svr", "weights": {1: 2.0}}, "`weights` have no effect on regression"),
+        ({"C": 1, "lambda_": 1}, "`C` and `lambda_` both set the regularization; give one of them"),
+        ({"resume": True}, "`resume` needs `checkpoint`: the file to go on from"),
+        ({"checkpoint": "-"}, "`checkpoint` needs a file: it is replaced as a whole again and again"),
+        ({"folds": 3, "checkpoint": "c"}, "cross validation (`folds`) prints its score; `validate` and"),
+        ({"memory": 1000}, "1,000 bytes of memory for training rows; at least 1,048,576 are needed"),
     ],
 )
 def test_options_are_checked(change, message):
     with pytest.raises(OptionError) as error:
-        BudgetTrainOptions(**change)
-    assert str(error.value) == message
+        svmfast.budget_train([[1.0], [2.0]], [1, 2], **change)
+    assert str(error.value).startswith(message)
+
+
+def test_every_way_to_keep_the_budget_can_be_chosen():
+    (known,) = (one.value.words for one in options_of(BudgetTrainOptions) if one.name == "maintenance")
+    assert set(known) == set(MAINTENANCE)
+
+
+def test_a_run_in_python_goes_on_from_its_checkpoint(tmp_path):
+    place, rows = tmp_path / "state", data("breast.train")
+    options = {"gamma": 0.05, "budget": 9, "keep": "last"}
+    whole = svmfast.budget_train(rows, passes=3, **options).model
+    first = svmfast.budget_train(rows, passes=2, checkpoint=place, checkpoint_every=500, **options)
+    assert libsvm_model_bytes(first.model) != libsvm_model_bytes(whole)
+    again = svmfast.budget_train(rows, passes=3, checkpoint=place, resume=True, **options)
+    assert libsvm_model_bytes(again.model) == libsvm_model_bytes(whole)
+    assert again.notes == (f"{place}: going on after 760 rows",)
+    with pytest.raises(CheckpointError, match="written with `budget` 9, this run has `budget` 10; "):
+        svmfast.budget_train(rows, checkpoint=place, resume=True, **{**options, "budget": 10})
+
+
+def test_candidates_of_frontier_follow_the_exact_model():
+    exact = svmfast.load_model(model("diabetes_eps_rbf"))
+    tried, left_out = candidates(Grid(exact, 7))
+    assert [one.options["budget"] for one in tried] == [n for n in (50, 100, 200, 500) if n < len(exact.sv)]
+    assert {one.options["svm_type"] for one in tried} == {"epsilon_svr"}
+    assert left_out == []
+    for name, why in (("iris_c_poly3", "the polynomial kernel"), ("normal_one_rbf", "one-class models")):
+        tried, left_out = candidates(Grid(svmfast.load_model(model(name)), 7))
+        assert (tried, [one.reason for one in left_out]) == ([], [f"does not train {why}"])
 
 
 def test_data_are_checked():
@@ -247,7 +288,7 @@ def test_data_are_checked():
         budget_train(MemorySource(rows, [1, 2, 1.5]), BudgetTrainOptions())
     assert str(error.value) == (
         "row 3: class label is not an integer ('1.5'); expected integers for classes, "
-        "or regression (-s 3) for real targets"
+        "or regression for real targets"
     )
     with pytest.raises(TrainingRowError, match="row 2: class label out of range"):
         budget_train(MemorySource(rows, [1, 3e9, 1]), BudgetTrainOptions())
@@ -259,21 +300,16 @@ def test_data_are_checked():
 
 
 def test_the_public_name_takes_arrays_and_datasets():
-    import svmfast
-
     dataset, test = (svmfast.read_svmlight(data(f"breast.{part}")) for part in ("train", "test"))
-    options = svmfast.BudgetTrainOptions(C=10, gamma=0.05, budget=20)
-    made, report = svmfast.budget_train(dataset, options=options, validate=test)
+    options = {"C": 10, "gamma": 0.05, "budget": 20}
+    made, report = svmfast.budget_train(dataset, validate=test, **options)
+    pair = (test.rows, test.labels)
     again, _ = svmfast.budget_train(
-        dataset.rows.to_scipy(),
-        dataset.labels.tolist(),
-        options,
-        validate=test.rows,
-        validate_labels=test.labels,
+        dataset.rows.to_scipy(), dataset.labels.tolist(), validate=pair, **options
     )
     assert libsvm_model_bytes(made) == libsvm_model_bytes(again)
     assert report.validation_accuracy > 95
-    with pytest.raises(OptionError, match="labels are missing"):
+    with pytest.raises(OptionError, match="`labels` are missing"):
         svmfast.budget_train(np.ones((3, 2)))
     with pytest.raises(OptionError, match=r"3 rows need as many labels, got an array of shape \(2,\)"):
         svmfast.budget_train(np.ones((3, 2)), [1, 2])

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from program import PATIENCE, PROGRAM, cli_runner, data, started, svmfast
 
-from svmfast.cli.budget_checkpoint import _other
 from svmfast.cli.main import program
 from svmfast.errors import CheckpointError, FileAccessError
 from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight, write_svmlight
+from svmfast.methods.budget.checkpoint import difference
 from svmfast.rows import Rows
 
 BREAST = data("breast.train")
@@ -37,8 +37,8 @@ def accuracy(model, name="breast"):
 def test_trains_into_the_current_folder_and_reports(tmp_path):
     done = svmfast("budget-train", "-c", "10", "-g", "0.05", "-B", "20", BREAST, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, b"")
-    assert [path.name for path in tmp_path.iterdir()] == ["breast.train.model"]
-    assert accuracy(tmp_path / "breast.train.model") > 0.95
+    assert [path.name for path in tmp_path.iterdir()] == ["breast.train.budget-train.model"]
+    assert accuracy(tmp_path / "breast.train.budget-train.model") > 0.95
     report = said(done)
     for line in (
         r"^data        380 rows, 30 features, 2 classes, 1 decision function$",
@@ -47,7 +47,8 @@ def test_trains_into_the_current_folder_and_reports(tmp_path):
         r"^lookup-wd   [0-9,]+ times, [0-9.]+ % of the steps; weight degradation [0-9.e+]+ in all$",
         r"^refit       objective .* in \d+ Newton steps, [0-9.]+ s; (not )?returned",
         r"^compared    on 380 training rows: iterate [0-9.]+, returned [0-9.]+ % wrong$",
-        r"^written     breast\.train\.model: 20 support vectors, [0-9,]+ bytes$",
+        r"^model       20 support vectors$",
+        r"^written      breast\.train\.budget-train\.model, [0-9,]+ bytes, [0-9.]+ s$",
     ):
         assert re.search(line, report, re.M), line
 
@@ -217,14 +218,14 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     assert svmfast(*run, BREAST, "m", cwd=tmp_path).returncode == 0
     kept = (tmp_path / "m").read_bytes()
     for words, what in (
-        (("-B", "50"), "-B 100, this run has -B 50"),
-        (("-s", "3"), "-s 0, this run has -s 3"),
+        (("-B", "50"), "--budget 100, this run has --budget 50"),
+        (("-s", "3"), "--svm-type c_svc, this run has --svm-type epsilon_svr"),
         (("-c", "2"), "-c 1, this run has -c 2"),
         (("--lambda", "0.01"), "no --lambda, this run has --lambda 0.01"),
-        (("-g", "0.5"), "-g 0.05, this run has -g 0.5"),
-        (("-w1", "3", "-w-1", "0.5"), "no -w, this run has -w1 3 -w-1 0.5"),
-        (("-b", "1"), "-b 0, this run has -b 1"),
-        (("--no-bias",), "no --bias, this run has --no-bias"),
+        (("-g", "0.5"), "--gamma 0.05, this run has --gamma 0.5"),
+        (("-w1", "3", "-w-1", "0.5"), "no -w, this run has -w 1: 3, -1: 0.5"),
+        (("-b", "1"), "no --probability, this run has --probability"),
+        (("--no-bias",), "the default --bias, this run has no --bias"),
         (("--merge", "gss"), "--merge lookup-wd, this run has --merge gss"),
         (("--keep", "last"), "--keep refit, this run has --keep last"),
         (("--seed", "7"), "--seed 0, this run has --seed 7"),
@@ -239,8 +240,8 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     assert said(other) == (
         "s: the checkpoint was written with other training data; without --resume it starts anew\n"
     )
-    assert _other("data", "9 rows, 4e5f, 1 working sets", "9 rows, 4e5f, 3 working sets") == (
-        "another --memory: 1 working sets, this run has 3 working sets"
+    assert difference("data", "9 rows, 4e5f, 1 working sets", "9 rows, 4e5f, 3 working sets") == (
+        "another `memory`: 1 working sets, this run has 3 working sets"
     )
     again = ("budget-train", "-q", "--checkpoint", "v", "--resume", "--validate")
     assert svmfast(*again, BREAST, BREAST, "n", cwd=tmp_path).returncode == 0
@@ -259,21 +260,21 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-v", "3", "DATA", "m"), "svmfast: cross validation (-v) writes no model; leave out 'm'"),
+        (("-v", "3", "DATA", "m"), "svmfast: cross validation (--folds) writes no model; name none"),
         (
             ("-v", "3", "--validate", "x", "DATA"),
-            "svmfast: cross validation (-v) prints its score; --validate and --checkpoint do nothing",
+            "svmfast: cross validation (--folds) prints its score; --validate and --checkpoint do nothing",
         ),
-        (("-",), "svmfast: DATA is standard input, so the model needs a name; give MODEL"),
+        (("-",), "svmfast: DATA is standard input, so the model needs a name; give --output"),
         (
             ("--validate", "-", "-", "m"),
-            "svmfast: standard input can be read only once: '-' is for --validate, DATA",
+            "svmfast: standard input can be read only once: '-' is for DATA, --validate",
         ),
         (("--json", "DATA", "-"), "svmfast: MODEL and --json cannot both go to standard output"),
-        (("--resume", "DATA", "m"), "svmfast: --resume needs --checkpoint FILE: the file to go on from"),
+        (("--resume", "DATA", "m"), "svmfast: --resume needs --checkpoint: the file to go on from"),
         (("DATA", "DATA"), "svmfast: MODEL is DATA itself, 'DATA'; it would be lost"),
         (("--validate", "HALF", "DATA", "HALF"), "svmfast: MODEL is --validate itself, 'HALF'"),
-        (("--checkpoint", "HALF", "DATA", "HALF"), "svmfast: MODEL is --checkpoint itself, 'HALF'"),
+        (("--checkpoint", "HALF", "DATA", "HALF"), "svmfast: --checkpoint is MODEL itself, 'HALF'"),
         (("--checkpoint", "LINK", "DATA", "m"), "svmfast: --checkpoint is DATA itself, 'LINK'"),
         (
             ("--checkpoint", "HALF", "--validate", "HALF", "DATA", "m"),
@@ -285,9 +286,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ),
         (
             ("-c", "1", "--lambda", "1", "DATA", "m"),
-            "svmfast: -c and --lambda both set the regularisation; give one of them",
+            "svmfast: -c and --lambda both set the regularization; give one of them",
         ),
-        (("-c", "-1", "DATA", "m"), "svmfast: C (-c) is -1; it must be positive"),
+        (
+            ("-c", "-1", "DATA", "m"),
+            "svmfast budget-train: Invalid value for '-c': '-1' is not a finite decimal number above 0; see",
+        ),
         (
             ("-w", "2", "DATA", "m"),
             "svmfast budget-train: '-w': the label belongs to the name, as in -w1 5 -w-1 2; "
@@ -299,7 +303,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ),
         (("missing", "m"), "missing: cannot be read: No such file or directory"),
         (("HALF", "m"), "HALF:3: class label is not an integer ('1.5'); "
-         "expected integers for classes, or regression (-s 3) for real targets"),
+         "expected integers for classes, or regression for real targets"),
     ],
 )  # fmt: skip
 def test_refusals(arguments, message, tmp_path):

@@ -78,14 +78,17 @@ def test_the_exact_model_of_meka_stays(tmp_path: Path) -> None:
 def test_no_two_outputs_are_one_file(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out, link = tmp_path / "out", tmp_path / "link"
     os.symlink(out, link)
+    model_called = "--output" if "-o" in RUNS[name] else "MODEL"
     for other in (out, link):
         assert run(words(name, {"OUT": out, "CHECKPOINT": other})) == 2
-        assert f"MODEL and --checkpoint are one file, '{out}'\n" in capfd.readouterr().err
+        line = f"svmfast: --checkpoint and {model_called} are one file, '{other}'\n"
+        assert line in capfd.readouterr().err
         assert not out.exists()
     out.write_bytes(b"old")
     for other in (out, link):
         assert run(words(name, {"OUT": out, "CHECKPOINT": other})) == 2
-        assert f"MODEL is --checkpoint itself, '{out}'; it would be lost\n" in capfd.readouterr().err
+        line = f"svmfast: --checkpoint is {model_called} itself, '{other}'; it would be lost\n"
+        assert line in capfd.readouterr().err
         assert out.read_bytes() == b"old"
 
 

@@ -38,6 +38,7 @@ def function_of(method: Method) -> Callable[..., Result]:
             reading={name: value for name, value in given.items() if name in reading_names},
             threads=given.get("threads"),
             writes=False if given.get("scores_only") else None,
+            checkpoint=given.get("checkpoint"),
         )
         if result.refusal is not None:
             raise NegativeAnswerError(result.refusal, result)
@@ -73,6 +74,8 @@ def _signature(method: Method) -> inspect.Signature:
     ]
     if method.scores_alone:
         later.append(kinds("scores_only", kinds.KEYWORD_ONLY, default=False))
+    if method.checkpoints:
+        later.append(kinds("checkpoint", kinds.KEYWORD_ONLY, default=None))
     later.append(kinds("threads", kinds.KEYWORD_ONLY, default=None))
     return inspect.Signature([*first, *later])
 
@@ -88,6 +91,8 @@ def _docstring(method: Method) -> str:
     if method.scores_alone:
         parts.append("scores_only : bool (default: False)")
         parts += _wrapped("Only report the scores, and make no model.", _INDENT)
+    if method.checkpoints:
+        parts += ["checkpoint : path, optional", *_wrapped(method.checkpoints, _INDENT)]
     parts += ["threads : int, optional"]
     parts += _wrapped(
         "Default: the cores this process may use. The result is the same for every number.", _INDENT
@@ -108,6 +113,8 @@ def _input(given: Input) -> list[str]:
     kind = {"model": "Model or path", "exact model": "KernelExpansion or path"}.get(given.content, _DATA)
     if given.many:
         kind += ", or a sequence of paths"
+    elif given.content == "rows" and given.flag is not None and given.labels != "ignored":
+        kind += ", or a pair of rows and labels"
     head = f"{given.name} : {kind}{'' if given.required else ', optional'}"
     return [head, *_wrapped(given.help, _INDENT)] if given.help else [head]
 

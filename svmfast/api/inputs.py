@@ -21,7 +21,7 @@ from svmfast.errors import (
     WrongTypeError,
 )
 from svmfast.methods.common.row_sample import RowSample
-from svmfast.methods.method import GivenModel, GivenRows, Input, Inputs, Method, Setting
+from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, Inputs, Method, Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.memory import MEMORY, require_memory
@@ -31,6 +31,7 @@ from svmfast.rows import Rows, as_rows, with_zeros
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Notes
 
+_PARSED_AT_ONCE = 4 << 20
 #: What a model and data may be.
 MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, or the path of LIBSVM data"
@@ -69,7 +70,12 @@ def opened_inputs(
     reference = _reference(method, inputs)
     with ExitStack() as stack:
         for spec in method.inputs:
-            if spec.content == "rows":
+            if spec.spooled:
+                inputs[spec.name] = _stream(
+                    given.get(spec.name), labels, spec, options, reading, setting, stack
+                )
+                labels = None
+            elif spec.content == "rows":
                 own = labels if spec.labels != "ignored" else None
                 one = _rows(given.get(spec.name), own, spec, options, reading, reference, setting, stack)
                 labels = None if own is labels and one is not None else labels
@@ -144,9 +150,12 @@ def _rows(
         if reference is not None:
             check_width(reading, dataset.path, reference, dataset.rows, setting.warn)
             check_scale(dataset.path, reference, dataset.rows, setting.warn)
-        stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
+        if spec.required:  # what can be wrong with rows is wrong with those that are trained on
+            stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
         own = None if reading.unlabelled or spec.labels == "ignored" else dataset.labels
         return GivenRows(dataset.rows, own, dataset.path, len(dataset.rows))
+    if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
+        given, labels = given
     rows = rows_of(given, with_zeros if precomputed else as_rows)
     if reference is not None:
         check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
@@ -165,6 +174,42 @@ def _rows(
         rows, kept = sample.result()
         values = None if values is None else kept
     return GivenRows(rows, values, f"`{spec.name}`", seen)
+
+
+def _stream(
+    given: Any, labels: ArrayLike | None, spec: Input, options: Any, reading: Reading, setting: Setting,
+    stack: ExitStack,
+) -> GivenStream:  # fmt: skip
+    """Parse rows once, into memory or a temporary file."""
+    from svmfast.formats.spool import PARTS_PER_SET, Spool
+    from svmfast.formats.svmlight import stream_svmlight
+
+    memory: int = options.memory
+    spool = stack.enter_context(Spool(memory, digest=setting.checkpoint is not None))
+    name = os.fspath(given) if is_path(given) else f"`{spec.name}`"
+    if is_path(given):
+        # Parts of a fraction of a working set; a row's text is about as long as its numbers.
+        piece = max(1 << 16, min(_PARSED_AT_ONCE, memory // 2 // PARTS_PER_SET))
+        first_line = 0
+        with stream_svmlight(
+            given, chunk_bytes=piece, threads=setting.threads, **reading.reader_kwargs()
+        ) as stream:
+            for block in stream:
+                first_line = first_line or block.first_line
+                spool.add(block.rows, block.labels)
+                setting.progress(stream.bytes_read, stream.bytes_total, "read")
+            notes = stream.notes
+        for note in notes.messages():
+            setting.note(f"{name}: {note}")
+        stack.enter_context(naming_lines(name, notes, first_line))
+    else:
+        rows = rows_of(given)
+        labels = getattr(given, "labels", None) if labels is None else labels
+        if labels is None:
+            raise OptionError("`labels` are missing: give them beside the data, or a Dataset")
+        spool.add(rows, checked_labels(rows, labels))
+    spool.finish()
+    return GivenStream(spool, name, spool.in_memory, spool.digest if setting.checkpoint is not None else "")
 
 
 def _sample(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,12 +35,18 @@ class Listener:
         Take one sentence.
     log : callable or None
         Takes what a solver prints.
+    on_status : callable or None
+        Takes the name of a step and a line on how it stands.
+    should_stop : callable
+        Tells whether a run with a checkpoint is to save its state and to raise KeyboardInterrupt.
     """
 
     progress: Progress = silent
     on_note: Callable[[str], None] = lambda text: None
     on_warning: Callable[[str], None] = lambda text: None
     log: Callable[[str], None] | None = None
+    on_status: Callable[[str, str], None] | None = None
+    should_stop: Callable[[], bool] = lambda: False
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -66,6 +73,7 @@ def run_method(
     stored_size: Callable[[Model], int] | None = None,
     writes: bool | None = None,
     timed: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Run a method.
 
@@ -87,6 +95,8 @@ def run_method(
         Whether a model is wanted; a run may else only score. By default unless `options` make it score.
     timed : bool
         Whether methods that report how long a prediction takes are to measure it.
+    checkpoint : path, optional
+        Where a method that has checkpoints keeps its state.
 
     Returns
     -------
@@ -99,6 +109,7 @@ def run_method(
     from svmfast.api.inputs import opened_inputs
     from svmfast.api.result import Result
     from svmfast.evaluation.timing import times_as_fast
+    from svmfast.formats.checkpoint import CheckpointFile
     from svmfast.formats.detect import model_bytes
 
     begin = time.perf_counter()
@@ -113,7 +124,8 @@ def run_method(
             for name, one in inputs.items()
             if one is not None and not (isinstance(one, tuple) and not one)
         }
-        given |= {name for name, there in (("output", writes), ("unlabelled", how.unlabelled)) if there}
+        more = {"output": writes, "unlabelled": how.unlabelled, "checkpoint": checkpoint is not None}
+        given |= {name for name, there in more.items() if there}
         check(given)
     heard = listener or Listener()
     cores = thread_count(threads)
@@ -125,6 +137,9 @@ def run_method(
         stored_size=stored_size or (lambda model: len(model_bytes(model))),
         prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
         log=heard.log,
+        status=heard.on_status,
+        checkpoint=None if checkpoint is None else CheckpointFile(os.fspath(checkpoint)),
+        should_stop=heard.should_stop,
         writes=writes,
         race=times_as_fast,
     )

@@ -17,13 +17,12 @@ from svmfast.errors import OptionError, WrongTypeError
 from svmfast.models.answer import Answer, answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.memory import MEMORY, require_memory
-from svmfast.rows import FloatArray, Rows, as_rows
+from svmfast.rows import Rows, as_rows
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.evaluation.bound_check import BoundReport
     from svmfast.evaluation.compare import Comparison
-    from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
 
@@ -235,70 +234,6 @@ def bound_check(
     if tolerance is not None:
         raise OptionError("a tolerance is for the certificate of a model; give the model too")
     return check_data(lambda: blocks, gamma, order=2 if order is None else order)
-
-
-def budget_train(
-    data: Any,
-    labels: ArrayLike | None = None,
-    options: BudgetTrainOptions | None = None,
-    *,
-    validate: Any = None,
-    validate_labels: ArrayLike | None = None,
-    threads: int | None = None,
-    memory: int = MEMORY,
-) -> tuple[KernelExpansion, BudgetTrainReport]:
-    """Train an RBF model of at most ``options.budget`` support vectors a decision function.
-
-    Parameters
-    ----------
-    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
-    labels : (n,) array_like, optional
-        Classes (integers) or values; a Dataset has its own.
-    options : BudgetTrainOptions, optional
-    validate, validate_labels
-        Held-out rows in the same forms: candidates are compared on them and the report has their score.
-    threads : int, optional
-        Default: the cores this process may use. The model is the same for every number.
-    memory : int
-        Most bytes that training may take beside the rows.
-
-    Returns
-    -------
-    KernelExpansion, BudgetTrainReport
-
-    Notes
-    -----
-    ``svmfast.methods.budget.training`` has the form for data larger than memory, checkpoints and progress.
-    """
-    from svmfast.methods.budget.options import BudgetTrainOptions
-    from svmfast.methods.budget.training import budget_train as train_source
-    from svmfast.solvers.training_data import MemorySource
-
-    data, validate = _dataset(data), _dataset(validate)
-    source = MemorySource(_rows(data), _labels(data, labels))
-    held = None if validate is None else (_rows(validate), _labels(validate, validate_labels))
-    chosen = _settings("options", options, BudgetTrainOptions)
-    return train_source(source, chosen, validate=held, threads=thread_count(threads), memory=memory)
-
-
-def _settings(name: str, given: S | None, kind: type[S]) -> S:
-    if given is None:
-        return kind()
-    if not isinstance(given, kind):
-        raise WrongTypeError(name, given, kind.__name__)
-    return given
-
-
-def _labels(data: Any, labels: ArrayLike | None) -> FloatArray:
-    given = getattr(data, "labels", None) if labels is None else labels
-    if given is None:
-        raise OptionError("labels are missing: give them beside the data, or a Dataset")
-    values = np.ascontiguousarray(given, dtype=np.float64)
-    if values.shape != (len(_rows(data)),):
-        raise OptionError(
-            f"{len(_rows(data))} rows need as many labels, got an array of shape {values.shape}"
-        )
-    return values
 
 
 def _model(model: Model | str | os.PathLike[str], memory: int) -> Model:

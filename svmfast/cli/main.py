@@ -43,11 +43,6 @@ OTHERS: dict[str, tuple[str, str, str]] = {
         "svmfast.cli.bound_check:command",
         "Check whether the bound holds on DATA.",
     ),
-    "budget-train": (
-        "train",
-        "svmfast.cli.budget_train:command",
-        "Train an SVM of a fixed size in a few passes.",
-    ),
     "meka": ("train", "svmfast.cli.meka:command", "Train on a block-wise low-rank kernel; kernel error."),
 }
 

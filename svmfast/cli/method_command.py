@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from svmfast.cli.files import Output, in_this_folder
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines, raw, remark, warning
+from svmfast.cli.signals import ending_softly
 from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand
 from svmfast.cli.units import Typed
 from svmfast.display import rounded_up, shell_line
@@ -61,7 +63,7 @@ def command_of(method: Method) -> click.Command:
         return _run(method, names, given, output or last, as_json=as_json, quiet=quiet, jobs=jobs)
 
     own = reversed(callback.__click_params__)  # type: ignore[attr-defined]
-    params: list[click.Parameter] = [*inputs, *written, *options, *reading, *own]
+    params: list[click.Parameter] = [*inputs, *written, *options, *_of_runs(method), *reading, *own]
     for param in params:
         if isinstance(param, click.Option) and param.help:
             param.help = with_flags(param.help, params)
@@ -73,6 +75,17 @@ def command_of(method: Method) -> click.Command:
         short_help=method.summary,
         help=with_flags(method.description, params),
     )
+
+
+def _of_runs(method: Method) -> list[click.Parameter]:
+    """Return the parameters for how a run is kept and shown, where the method has them."""
+    found: list[click.Parameter] = []
+    if method.checkpoints:
+        kind = Output(packed=False)
+        found.append(click.Option(["--checkpoint"], type=kind, metavar="FILE", help=method.checkpoints))
+    if method.shows_status:
+        found.append(click.Option(["--verbose"], is_flag=True, help=method.shows_status))
+    return found
 
 
 def _outputs(method: Method, first: Input) -> list[click.Parameter]:
@@ -182,7 +195,21 @@ def _run(
 
     begin = time.perf_counter()
     logs = method.stands_in_for_svm_train
-    with progress_bar(quiet or logs) as progress:
+    checkpoint, verbose = given.get("checkpoint"), given.get("verbose", False)
+
+    def interrupted() -> None:
+        remark(with_flags(f"interrupted; the state is in {checkpoint}, go on with `resume`"))
+
+    with ExitStack() as stack:
+        progress = stack.enter_context(progress_bar(quiet or logs))
+        never: Callable[[], bool] = lambda: False  # noqa: E731
+        stop = stack.enter_context(ending_softly(interrupted)) if checkpoint else never
+
+        def status(step: str, text: str) -> None:
+            progress.note(step, text)
+            if verbose:
+                progress.line(text)
+
         result = run_method(
             method,
             {name: given[name] for name in names.inputs},
@@ -194,10 +221,13 @@ def _run(
                 lambda text: remark(with_flags(text), quiet),
                 lambda text: warning(with_flags(text)),
                 log if logs and not quiet else None,
+                status if verbose or progress.shown else None,
+                stop,
             ),
             stored_size=size_of,
             writes=output is not None,
             timed=as_json or not quiet,
+            checkpoint=checkpoint,
         )
     size = None
     if result.model is not None and output is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 #: The exit status that a signal asked for: 128 and its number, as a shell has it.
@@ -26,6 +28,39 @@ def install() -> None:
     for number in signals_to_end():
         signal.signal(number, _end)
     sys.unraisablehook = _end_all_the_same
+
+
+@contextlib.contextmanager
+def ending_softly(remark: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Yield what tells whether a signal has come; it asks the work to end, a second one ends it at once.
+
+    The exit status is that of the first.
+
+    Parameters
+    ----------
+    remark : callable
+        Called where the work has ended since it was asked to.
+    """
+    asked: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {number: signal.signal(number, stop) for number in signals_to_end()}
+    try:
+        yield lambda: bool(asked)
+    except KeyboardInterrupt:
+        if asked:
+            remark()
+            usual = before[signal.Signals(asked[0])]
+            if callable(usual):
+                usual(asked[0], None)
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def status_asked_for() -> int | None:

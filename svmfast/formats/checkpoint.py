@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import CheckpointError, FileAccessError
+from svmfast.errors import CheckpointError, FileAccessError, OptionError
 from svmfast.formats.target import write_atomic
 
 _META = "svmfast_checkpoint"
@@ -26,6 +26,33 @@ _DAMAGE = (
 
 Meta = Mapping[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
+
+
+class CheckpointFile:
+    """The file in which a run keeps its state, replaced as a whole again and again.
+
+    Parameters
+    ----------
+    path : str
+
+    Raises
+    ------
+    OptionError
+        `path` is standard output.
+    """
+
+    def __init__(self, path: str) -> None:
+        if path == "-":
+            raise OptionError("`checkpoint` needs a file: it is replaced as a whole again and again")
+        self.path = path
+
+    def read(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+        """Return the state; None where there is no file yet."""
+        return read_checkpoint(self.path) if os.path.exists(self.path) else None
+
+    def write(self, meta: Meta, arrays: Arrays) -> None:
+        """Write the state."""
+        write_checkpoint(self.path, meta, arrays)
 
 
 def write_checkpoint(path: str | os.PathLike[str], meta: Meta, arrays: Arrays) -> None:
@@ -90,6 +117,6 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
             raise ValueError("no object")
     except _DAMAGE as error:
         raise CheckpointError(
-            shown, None, "this is not a whole checkpoint", None, "a file that --checkpoint wrote"
+            shown, None, "this is not a whole checkpoint", None, "a file that `checkpoint` wrote"
         ) from error
     return meta, arrays

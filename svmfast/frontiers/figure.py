@@ -14,7 +14,6 @@ from svmfast.methods.registry import methods
 
 #: Colour and marker of every method; colours that colour-blind readers tell apart (Okabe and Ito).
 _STYLES = {
-    "budget-train": ("#009E73", "^"),
     "meka": ("#CC79A7", "D"),
 }
 #: What thick and thin edges say, shown in grey.

@@ -19,16 +19,14 @@ if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
 
 #: Methods that are not in the registry yet.
-_OTHERS = ("budget-train", "meka")
+_OTHERS = ("meka",)
 
 #: Stand for paths in a candidate's arguments, until they are known.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
 
-#: budget-train: sizes; meka: clusters and rank.
+#: meka: clusters and rank.
 #: The position is the level: all methods' first, then all seconds, and so on.
-BUDGETS = (50, 100, 200, 500)
 BLOCKS = ((8, 16), (16, 32), (32, 64))
-PASSES = 5
 
 
 @dataclass(frozen=True)
@@ -121,10 +119,7 @@ def plan(
     missing: list[Missing] = []
     data, random = tuple(reading), ("--seed", str(seed))
     registered = {one.name: one for one in registry.methods()}
-    rbf, head = model.kernel.kind == "rbf", model.head
-
-    def refuse(method: str, reason: str) -> None:
-        missing.append(Missing(method, method, reason))
+    rbf = model.kernel.kind == "rbf"
 
     for method in methods:
         if method in joining_methods():
@@ -138,23 +133,6 @@ def plan(
                 )
                 found.append(Candidate(one.name, method, one.level, tuple(arguments)))
             missing += [Missing(one.name, method, one.reason) for one in left_out]
-        elif method == "budget-train":
-            if not rbf or head.svm_type == "one_class":
-                what = "one-class models" if rbf else f"the {model.kernel.kind} kernel"
-                refuse(method, f"does not train {what}")
-                continue
-            kind = ("-s", "3") if head.is_regression else ()
-            shape: tuple[str, ...] = (
-                "-c",
-                f"{_cost(model):.6g}",
-                "-g",
-                repr(model.kernel.gamma),
-                "--passes",
-                str(PASSES),
-            )
-            for level, budget in enumerate(b for b in BUDGETS if b < len(model.sv)):
-                words = (method, TRAIN, OUT, *kind, *shape, "-B", str(budget), *random, *data)
-                found.append(Candidate(f"budget-train-{budget}", method, level, words))
         else:
             width = () if rbf else ("-g", _default_gamma(model))
             for level, (clusters, rank) in enumerate(BLOCKS):
@@ -163,13 +141,6 @@ def plan(
                 found.append(Candidate(f"meka-{clusters}x{rank}", method, level, words))
     # Stable: within a level the methods keep their order.
     return sorted(found, key=lambda candidate: candidate.level), missing
-
-
-def _cost(model: KernelExpansion) -> float:
-    """C, which LIBSVM's files do not tell: the largest |coefficient|, where any vector is bounded."""
-    import numpy as np
-
-    return float(np.abs(model.sv_coef).max(initial=0.0)) or 1.0
 
 
 def _default_gamma(model: KernelExpansion) -> str:

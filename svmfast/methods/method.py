@@ -14,9 +14,12 @@ from svmfast.options import words_of
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.rows import FloatArray, Rows
+    from svmfast.solvers.training_data import TrainingSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,9 @@ class Input:
         Of rows: whether the method needs their labels, takes them where there are some, or looks at none.
     most : int or None
         Of rows: at most so many are used, drawn at random, so that any amount may stream by; None reads all.
+    spooled : bool
+        Of rows: they may be more than memory holds. They are read once, and what goes beyond half of the
+        option `memory` is kept in a temporary file; the run gets a GivenStream.
     role : str or None
         Its key in JSON reports, where that is not its name.
     """
@@ -52,6 +58,7 @@ class Input:
     many: bool = False
     labels: Literal["needed", "used", "ignored"] = "needed"
     most: int | None = None
+    spooled: bool = False
     role: str | None = None
 
 
@@ -95,6 +102,41 @@ class GivenRows:
     labels: FloatArray | None
     name: str
     seen: int
+
+
+@dataclass(frozen=True, eq=False)
+class GivenStream:
+    """Labelled rows that were read once and come back in working sets.
+
+    Attributes
+    ----------
+    source : TrainingSource
+    name : str
+        What messages call them.
+    in_memory : bool
+        Whether there is one working set, which holds all of them.
+    digest : str
+        Hash of rows and labels; empty unless there is a checkpoint.
+    """
+
+    source: TrainingSource
+    name: str
+    in_memory: bool
+    digest: str
+
+
+class StateFile(Protocol):
+    """Where the state of a run is kept: numbers and arrays."""
+
+    @property
+    def path(self) -> str:
+        """Its name."""
+
+    def read(self) -> tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]] | None:
+        """Return the state; None where there is no file yet."""
+
+    def write(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Replace the state as a whole."""
 
 
 class Report(Protocol):
@@ -171,6 +213,12 @@ class Setting:
         Takes a model and rows, and returns how long it takes to predict them, or None where nobody asks.
     log : callable or None
         Takes the text that a solver prints, piece by piece and from another thread; None where nobody looks.
+    status : callable or None
+        Takes the name of a step and a line on how it stands; None where nobody looks.
+    checkpoint : StateFile or None
+        Where to keep the state of the run; None unless the caller wants that.
+    should_stop : callable
+        Tells whether to save the state and raise KeyboardInterrupt.
     writes : bool
         Whether the caller has a place for a model.
     race : callable or None
@@ -184,6 +232,9 @@ class Setting:
     stored_size: Callable[[Model], int] = field(default=lambda model: 0)
     prediction_time: Callable[[Model, Rows], PredictionTime | None] = field(default=lambda model, rows: None)
     log: Callable[[str], None] | None = None
+    status: Callable[[str, str], None] | None = None
+    checkpoint: StateFile | None = None
+    should_stop: Callable[[], bool] = lambda: False
     writes: bool = True
     race: Race | None = None
 
@@ -195,6 +246,12 @@ class Inputs(dict[str, Any]):
         """Return rows that are there."""
         given = self[name]
         assert isinstance(given, GivenRows), name
+        return given
+
+    def stream(self, name: str) -> GivenStream:
+        """Return spooled rows that are there."""
+        given = self[name]
+        assert isinstance(given, GivenStream), name
         return given
 
     def model(self, name: str) -> GivenModel:
@@ -276,9 +333,9 @@ class Method:
         Positional ones in their order.
     options : type
         A dataclass of options (:mod:`svmfast.options`). Its method ``check(given)``, if it has one, is called
-        with the names of the inputs that are given, ``output`` where a model is wanted, and ``unlabelled``
-        where that is, before anything is read. `precomputed`, if it has that, says that rows hold kernel
-        values.
+        with the names of the inputs that are given, ``output`` where a model is wanted, ``checkpoint`` and
+        ``unlabelled`` where they are, before anything is read. `precomputed`, if it has that, says that rows
+        hold kernel values.
     run : str
         ``module:function``; the function takes ``(inputs, options, setting)`` and returns an Outcome.
     candidates : str or None
@@ -297,6 +354,12 @@ class Method:
         output.
     joins : bool
         The method joins the exact model with what other methods make; ``frontier`` tries it on each of them.
+    checkpoints : str or None
+        The help of `checkpoint`, a file for the state of a run, of which an interrupted one can go on; None
+        where runs have none.
+    shows_status : str or None
+        The help of ``--verbose``, which prints the lines that the run gives to `status`; None where it has
+        none.
     """
 
     name: str
@@ -313,6 +376,8 @@ class Method:
     svm_train_output: bool = False
     stands_in_for_svm_train: bool = False
     joins: bool = False
+    checkpoints: str | None = None
+    shows_status: str | None = None
 
     @property
     def function_name(self) -> str:

@@ -4,7 +4,7 @@ tests take them from here.
 
 from __future__ import annotations
 
-from svmfast.methods import approximate, cascade, compress, dcpred, linear, nystrom, train
+from svmfast.methods import approximate, budget, cascade, compress, dcpred, linear, nystrom, train
 from svmfast.methods.method import Method
 
 #: In the order of the help text and of ``frontier``'s candidates.
@@ -13,6 +13,7 @@ _METHODS: list[Method] = [
     approximate.METHOD,
     compress.METHOD,
     nystrom.METHOD,
+    budget.METHOD,
     dcpred.METHOD,
     cascade.METHOD,
     train.METHOD,

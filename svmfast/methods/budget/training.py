@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.budget.model import Finished, assemble, finish
-from svmfast.methods.budget.options import BudgetTrainOptions, BudgetTrainReport, PassStatus
+from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget.report import BudgetTrainReport, PassStatus
 from svmfast.methods.budget.training_run import BudgetRun
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, counting, silent
@@ -41,7 +42,7 @@ class Checkpointing:
     Attributes
     ----------
     save : callable(meta, arrays)
-        Receives the whole state; called every `every` rows visited, and before a wish to stop is obeyed.
+        Receives the whole state; called every `every` rows visited, and before it stops.
     every : int
     resume : (meta, arrays) or None
         A state to go on from.
@@ -53,10 +54,6 @@ class Checkpointing:
     every: int
     resume: State | None = None
     should_stop: Callable[[], bool] = lambda: False
-
-    def __post_init__(self) -> None:
-        if self.every < 1:
-            raise OptionError(f"a checkpoint every {self.every} rows; it must be at least 1")
 
 
 def budget_train(
@@ -159,7 +156,7 @@ def cross_validate(
     OptionError, TrainingRowError, SingleClassError
     """
     if folds < 2:
-        raise OptionError(f"{folds} folds (-v); cross validation needs at least 2")
+        raise OptionError(f"`folds` is {folds}; cross validation needs at least 2")
     n = len(rows)
     if n < 2:
         raise OptionError(f"{n} rows; cross validation needs at least 2")
@@ -270,4 +267,5 @@ def _report(
         objective=sum(fit.objective for fit in fits) if fits else None,
         validation_accuracy=score if run.options.is_classifier else None,
         validation_mse=None if run.options.is_classifier else score,
+        maintenance=run.options.maintenance,
     )

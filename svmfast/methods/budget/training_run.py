@@ -241,7 +241,7 @@ class BudgetRun:
         return StepOptions(
             budget=options.budget,
             gamma=self.gamma,
-            lambda_=options.lambda_ or 1.0 / (count * options.C),
+            lambda_=options.lambda_ or 1.0 / (count * options.cost),
             maintenance=options.maintenance,
             loss="hinge" if options.is_classifier else "epsilon-insensitive",
             epsilon=options.p,

@@ -1,0 +1,184 @@
+"""What a budgeted training run reports: where it stands after a pass, and how it went."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from svmfast.display import count
+
+
+@dataclass(frozen=True)
+class PassStatus:
+    """Where a run stands at the end of a pass.
+
+    Attributes
+    ----------
+    epoch, passes : int
+        Passes done, and to do.
+    steps_per_second : float
+        Over all decision functions, by the clock, since the run (or its continuation) began.
+    support_vectors, budget : int
+        Of all decision functions together.
+    merge_frequency : float
+        Share of all steps so far that met a full budget.
+    accuracy, mean_squared_error : float or None
+        Of the present iterate on the validation rows; the accuracy in percent.
+    """
+
+    epoch: int
+    passes: int
+    steps_per_second: float
+    support_vectors: int
+    budget: int
+    merge_frequency: float
+    accuracy: float | None
+    mean_squared_error: float | None
+
+    def line(self) -> str:
+        """Return what is worth knowing at the end of a pass."""
+        parts = [
+            f"pass {self.epoch}/{self.passes}",
+            f"{self.steps_per_second:,.0f} steps/s",
+            f"budget {self.support_vectors:,}/{self.budget:,}",
+            f"{100 * self.merge_frequency:.1f}% of steps merge",
+        ]
+        if self.accuracy is not None:
+            parts.append(f"accuracy {self.accuracy:.3f}%")
+        if self.mean_squared_error is not None:
+            parts.append(f"mean squared error {self.mean_squared_error:.6g}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class BudgetTrainReport:
+    """How a run went; numbers are sums over the decision functions unless said otherwise.
+
+    Attributes
+    ----------
+    rows, held_out, features, classes, functions : int
+        Rows trained on and held out; features that occur; classes (0 for regression).
+    budget, passes, steps, violations, maintained, merged : int
+        A violation adds a support vector; maintained steps met a full budget, merged ones merged for it.
+    gamma, lambda_min, lambda_max : float
+    degradation : float
+        Sum of the squared weight degradations ||w' - w||^2.
+    step_seconds, maintenance_seconds : float
+        Time in steps, added up over threads, and the part of it spent on maintenance.
+    train_seconds, total_seconds : float
+        Time by the clock for the passes, and for everything.
+    steps_per_second : float
+        Steps over step_seconds: of one core.
+    support_vectors : int
+        Of the model.
+    selection : str
+        What candidates were compared on.
+    selection_rows : int
+    loss_iterate, loss_returned : float or None
+        Mean over the functions of the share of wrong labels (classification) or the mean squared error on
+        those rows, of the iterate and of what was returned.
+    refitted : int
+        Functions whose refit was returned; the others returned the iterate.
+    refit_iterations : int
+        Most Newton steps of a function.
+    refit_seconds : float
+    objective_before, objective : float or None
+        Of the refit's smooth problem.
+    validation_accuracy, validation_mse : float or None
+        Of the returned model on the validation rows; the accuracy in percent.
+    maintenance : str
+        How the budget was kept.
+    working_sets : int
+        Pieces in which the rows came from a temporary file; 0: all were in memory.
+    """
+
+    rows: int
+    held_out: int
+    features: int
+    classes: int
+    functions: int
+    budget: int
+    passes: int
+    steps: int
+    violations: int
+    maintained: int
+    merged: int
+    gamma: float
+    lambda_min: float
+    lambda_max: float
+    degradation: float
+    step_seconds: float
+    maintenance_seconds: float
+    train_seconds: float
+    total_seconds: float
+    steps_per_second: float
+    support_vectors: int
+    selection: str
+    selection_rows: int
+    loss_iterate: float | None
+    loss_returned: float | None
+    refitted: int
+    refit_iterations: int
+    refit_seconds: float
+    objective_before: float | None
+    objective: float | None
+    validation_accuracy: float | None
+    validation_mse: float | None
+    maintenance: str
+    working_sets: int = 0
+
+    @property
+    def merge_frequency(self) -> float:
+        """Share of the steps that met a full budget."""
+        return self.maintained / self.steps if self.steps else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        values = asdict(self)
+        del values["total_seconds"], values["maintenance"]  # of the whole command; an option
+        values["n_classes"] = values.pop("classes")
+        values["rows_held_out"] = values.pop("held_out")
+        values["merge_frequency"] = self.merge_frequency
+        return values
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        r, classifies = self, self.classes > 0
+        kind = (
+            f"{r.classes} classes, {count(r.functions, 'decision function')}" if classifies else "regression"
+        )
+        rows = count(r.rows, "row") + (f" ({r.held_out:,} more held out)" if r.held_out else "")
+        stream = f", in {r.working_sets} working sets from a temporary file" if r.working_sets else ""
+        lines = [f"data        {rows}, {count(r.features, 'feature')}, {kind}{stream}"]
+        if r.functions:
+            same = r.lambda_min == r.lambda_max
+            lambdas = f"{r.lambda_min:.6g}" + ("" if same else f" to {r.lambda_max:.6g}")
+            share = r.maintenance_seconds / r.step_seconds if r.step_seconds else 0.0
+            lines += [
+                f"problem     gamma {r.gamma:.6g}, lambda {lambdas}",
+                f"steps       {r.steps:,} in {r.passes} passes, {r.steps_per_second:,.0f} a second and core; "
+                f"{r.step_seconds:.2f} s, {100 * share:.0f} % of it keeping the budget of {r.budget:,}",
+                f"{r.maintenance:<12}{r.maintained:,} times, {100 * r.merge_frequency:.2f} % of the steps; "
+                f"weight degradation {r.degradation:.6g} in all",
+            ]
+        if r.objective is not None:
+            returned = f"returned for {r.refitted} of {r.functions}" if r.functions > 1 else (
+                "returned" if r.refitted else "not returned: the iterate does better"
+            )  # fmt: skip
+            lines.append(
+                f"refit       objective {r.objective_before:.6g} -> {r.objective:.6g} in "
+                f"{r.refit_iterations} Newton steps, {r.refit_seconds:.2f} s; {returned}"
+            )
+        if r.loss_iterate is not None and r.selection_rows:
+            unit, factor = ("% wrong", 100.0) if classifies else ("mean squared error", 1.0)
+            lines.append(
+                f"compared    on {r.selection_rows:,} {r.selection}: iterate {factor * r.loss_iterate:.4g}, "
+                f"returned {factor * (r.loss_returned or 0.0):.4g} {unit}"
+            )
+        if r.validation_accuracy is not None:
+            lines.append(f"validation  accuracy {r.validation_accuracy:.4f} %")
+        if r.validation_mse is not None:
+            lines.append(f"validation  mean squared error {r.validation_mse:.6g}")
+        lines.append(f"time        {r.total_seconds:.2f} s, of which {r.train_seconds:.2f} s in the passes")
+        lines.append(f"model       {count(r.support_vectors, 'support vector')}")
+        return lines

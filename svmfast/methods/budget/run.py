@@ -1,0 +1,81 @@
+"""A run of ``budget-train``, and what ``frontier`` tries of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from svmfast.errors import UnsupportedError
+from svmfast.methods.budget.checkpoint import checkpointing
+from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget.report import PassStatus
+from svmfast.methods.budget.training import budget_train, cross_validate
+from svmfast.methods.common.class_weights import warn_of_absent
+from svmfast.methods.common.fold_score import FoldScore
+from svmfast.methods.method import Candidate, GivenStream, Grid, Inputs, NotTried, Outcome, Setting
+from svmfast.solvers.training_data import expand
+
+#: Budgets that ``frontier`` tries, and the passes of each.
+BUDGETS, PASSES = (50, 100, 200, 500), 5
+
+
+def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcome:
+    """Train on `data`, or cross-validate."""
+    data = inputs.stream("data")
+    warn_of_absent(options.weights, data.source.labels.values, data.name, setting)
+    if options.folds is not None:
+        return Outcome(None, _cross_validated(data, options.folds, options, setting))
+    held = inputs["validate"]
+    show = setting.status
+
+    def observe(status: PassStatus) -> None:
+        assert show is not None, "it is not asked for otherwise"
+        show("train", status.line())
+
+    with checkpointing(options, data, held, setting) as checkpoints:
+        model, report = budget_train(
+            data.source,
+            options,
+            validate=None if held is None else (held.rows, held.labels),
+            threads=setting.threads,
+            memory=options.memory,
+            progress=setting.progress,
+            observe=None if show is None else observe,
+            checkpoints=checkpoints,
+        )
+    return Outcome(model, replace(report, working_sets=0 if data.in_memory else data.source.n_sets))
+
+
+def _cross_validated(
+    data: GivenStream, folds: int, options: BudgetTrainOptions, setting: Setting
+) -> FoldScore:
+    source = data.source
+    if not data.in_memory:
+        raise UnsupportedError("cross validation needs all rows in memory", "allow more with `memory`")
+    whole = source.working_set(0, 0, 0)
+    rows = expand(whole.rows, source.columns, source.n_features)
+    if not options.gamma:  # of the whole data, whatever features a fold lacks
+        options = replace(options, gamma=1.0 / source.n_features if source.n_features else 1.0)
+    predicted = cross_validate(
+        rows, whole.labels, folds, options, threads=setting.threads, progress=setting.progress
+    )
+    return FoldScore.of(predicted, whole.labels, folds, regression=not options.is_classifier)
+
+
+def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+    """Return what ``frontier`` tries: some budgets below the number of support vectors."""
+    model = grid.exact
+    kernel, head = model.kernel, model.head
+    if kernel.kind != "rbf" or head.svm_type == "one_class":
+        what = "one-class models" if kernel.kind == "rbf" else f"the {kernel.kind} kernel"
+        return [], [NotTried("budget-train", f"does not train {what}")]
+    # C is not in LIBSVM's files: the largest |coefficient|, where any vector is bounded.
+    cost = float(np.abs(model.sv_coef).max(initial=0.0)) or 1.0
+    common: dict[str, Any] = {"svm_type": "epsilon_svr"} if head.is_regression else {}
+    common |= {"C": float(f"{cost:.6g}"), "gamma": kernel.gamma, "passes": PASSES}
+    return [
+        Candidate(f"budget-train-{budget}", level, {**common, "budget": budget, "seed": grid.seed}, ("data",))
+        for level, budget in enumerate(budget for budget in BUDGETS if budget < len(model.sv))
+    ], []
