@@ -38,13 +38,13 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "blank_line",
         {},
         e.BlankLineError,
-        ":2: blank line; expected a label on every line; --lenient skips blank lines",
+        ":2: blank line; expected a label on every line; `lenient` skips blank lines",
     ),
     (
         "blank_dense_unlabelled",
         {"dense": True, "labelled": False},
         e.BlankLineError,
-        ":2: blank line; expected value value ... on every line; --lenient skips blank lines",
+        ":2: blank line; expected value value ... on every line; `lenient` skips blank lines",
     ),
     ("colon_missing_end", {}, e.EntryColonError, ":2: no ':' in the entry ('3'); expected index:value"),
     ("colon_missing_middle", {}, e.EntryColonError, ":2: no ':' in the entry ('2'); expected index:value"),
@@ -58,13 +58,13 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "csv",
         {},
         e.CommaSeparatedError,
-        ":1: fields separated by ',' ('1,0.5,1'); expected label index:value ...; for dense rows use --dense",
+        ":1: fields separated by ',' ('1,0.5,1'); expected label index:value ...; for dense rows use `dense`",
     ),
     (
         "csv_header",
         {},
         e.CommaSeparatedError,
-        ":1: fields separated by ',' ('label,x'); expected label index:value ...; for dense rows use --dense",
+        ":1: fields separated by ',' ('label,x'); expected label index:value ...; for dense rows use `dense`",
     ),
     ("decimal_comma", {}, e.DecimalCommaError, ":2: decimal comma ('1:0,7'); expected a point: 1:0.7"),
     (
@@ -77,7 +77,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "dense_decimal_comma",
         DENSE,
         e.CommaSeparatedError,
-        ":1: fields separated by ';' ('1;0'); expected label index:value ...; for dense rows use --dense",
+        ":1: fields separated by ';' ('1;0'); expected label index:value ...; for dense rows use `dense`",
     ),
     (
         "dense_empty_field",
@@ -95,7 +95,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "dense_is_sparse",
         DENSE,
         e.SparseLookingError,
-        ":1: index:value in a dense row ('1:0.5'); expected label value value ...; drop --dense",
+        ":1: index:value in a dense row ('1:0.5'); expected label value value ...; drop `dense`",
     ),
     (
         "dense_mixed",
@@ -115,7 +115,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "dense_row",
         {},
         e.DenseLookingError,
-        ":1: no ':' in the row ('0.7'); expected index:value; it looks dense: use --dense",
+        ":1: no ':' in the row ('0.7'); expected index:value; it looks dense: use `dense`",
     ),
     (
         "dense_trailing_comma",
@@ -199,7 +199,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "index_zero",
         {},
         e.ZeroIndexError,
-        ":2: index 0 ('0:1'); expected integers from 1; for indices from 0 use --zero-based",
+        ":2: index 0 ('0:1'); expected integers from 1; for indices from 0 use `zero_based`",
     ),
     ("inf_label", {}, e.NonFiniteError, ":2: the label is not finite ('Infinity'); expected a finite number"),
     ("inf_value", {}, e.NonFiniteError, ":2: the value is not finite ('2:-inf'); expected a finite number"),
@@ -228,7 +228,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         {"labelled": False},
         e.EntryColonError,
         ":2: no ':' in the row's first entry ('1'); expected index:value; rows with labels are read without "
-        "--unlabelled",
+        "`unlabelled`",
     ),
     (
         "model",
@@ -241,7 +241,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         {},
         e.MissingLabelError,
         ":1: no label before the first entry ('1:0.5'); expected label index:value ...; rows without labels "
-        "need --unlabelled, where the command has it",
+        "need `unlabelled`, where the command has it",
     ),
     ("nul", {}, e.NulByteError, ":2: NUL byte ('2:\\x001'); expected text, not a binary file"),
     ("only_comments", {}, e.EmptyDataError, ": there are no rows; expected 'label index:value ...' a line"),
@@ -281,7 +281,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "semicolons",
         {},
         e.CommaSeparatedError,
-        ":1: fields separated by ';' ('1;0,5;1'); expected label index:value ...; for dense rows use --dense",
+        ":1: fields separated by ';' ('1;0,5;1'); expected label index:value ...; for dense rows use `dense`",
     ),
     (
         "text_label",
@@ -300,7 +300,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "unsorted",
         {},
         e.UnsortedIndexError,
-        ":2: index 2 behind 3 ('2:0.5'); expected ascending indices; --lenient sorts",
+        ":2: index 2 behind 3 ('2:0.5'); expected ascending indices; `lenient` sorts",
     ),
     ("utf16", {}, e.EncodingError, ":1: UTF-16 text; expected ASCII or UTF-8"),
     (

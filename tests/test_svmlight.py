@@ -26,7 +26,7 @@ def test_error_has_the_form_of_the_house() -> None:
     with pytest.raises(errors.UnsortedIndexError) as caught:
         read_svmlight(b"1 1:1\n1 3:1 2:1\n")
     assert str(caught.value) == (
-        "<bytes>:2: index 2 behind 3 ('2:1'); expected ascending indices; --lenient sorts"
+        "<bytes>:2: index 2 behind 3 ('2:1'); expected ascending indices; `lenient` sorts"
     )
 
 

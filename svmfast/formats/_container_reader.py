@@ -190,7 +190,7 @@ class _ContainerReader:
                 self.lines["checksum"],
                 "the file was changed after svmfast wrote it: its content has another checksum",
                 None,
-                "make the model again, or read it without its certificate: --allow-edited",
+                "make the model again, or read it without its certificate: `allow_edited`",
             )
             fault.computed = self.computed
             raise fault

@@ -41,7 +41,7 @@ _NUMBER_RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
 
 # rule: class, what is wrong, what is expected
 _RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
-    "blank": (e.BlankLineError, "blank line", "expected a label on every line; --lenient skips blank lines"),
+    "blank": (e.BlankLineError, "blank line", "expected a label on every line; `lenient` skips blank lines"),
     "carriage_return": (
         e.CarriageReturnError,
         "carriage return inside a line",
@@ -55,7 +55,7 @@ _RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
     "zero_index": (
         e.ZeroIndexError,
         "index 0",
-        "expected integers from 1; for indices from 0 use --zero-based",
+        "expected integers from 1; for indices from 0 use `zero_based`",
     ),
     "large_index": (e.IndexTooLargeError, "index too large", f"expected at most {_MAX_INDEX}"),
     "duplicate": (e.DuplicateIndexError, "index twice in the row", "expected every index once"),
@@ -106,7 +106,7 @@ def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
         fixed = shown(raw.replace(b",", b"."), _LONGEST)
         return error(e.DecimalCommaError, "decimal comma", f"expected a point: {fixed}")
     if rule == "field" and b":" in raw:
-        expected = f"expected {dialect.row_form}; drop --dense"
+        expected = f"expected {dialect.row_form}; drop `dense`"
         return error(e.SparseLookingError, "index:value in a dense row", expected)
     if rule == "field" and b";" in raw:
         return error(
@@ -118,7 +118,7 @@ def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
         return error(
             e.UnsortedIndexError,
             f"index {found} behind {wanted}",
-            "expected ascending indices; --lenient sorts",
+            "expected ascending indices; `lenient` sorts",
         )
     if rule == "gap":
         return error(
@@ -132,7 +132,7 @@ def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
         return error(
             e.BlankLineError,
             "blank line",
-            f"expected {dialect.row_form} on every line; --lenient skips blank lines",
+            f"expected {dialect.row_form} on every line; `lenient` skips blank lines",
         )
     return error(*_RULES[rule])
 
@@ -149,7 +149,7 @@ def _label_rule(
         return (
             e.MissingLabelError,
             "no label before the first entry",
-            "expected label index:value ...; rows without labels need --unlabelled, where the command has it",
+            "expected label index:value ...; rows without labels need `unlabelled`, where the command has it",
         )
     if why == "comma" and re.search(rb"[ \t][^ \t#]+:", text):
         return e.DecimalCommaError, "comma in the label", "expected one number, decimals with a point"
@@ -158,7 +158,7 @@ def _label_rule(
             return (
                 e.CommaSeparatedError,
                 f"fields separated by '{separator}'",
-                "expected label index:value ...; for dense rows use --dense",
+                "expected label index:value ...; for dense rows use `dense`",
             )
     if token == b"?":
         return (
@@ -176,10 +176,10 @@ def _colon_rule(token: bytes, text: bytes, dialect: Dialect) -> tuple[type[DataF
         return (
             e.EntryColonError,
             "no ':' in the row's first entry",
-            "expected index:value; rows with labels are read without --unlabelled",
+            "expected index:value; rows with labels are read without `unlabelled`",
         )
     if not any(entries):
-        return e.DenseLookingError, "no ':' in the row", "expected index:value; it looks dense: use --dense"
+        return e.DenseLookingError, "no ':' in the row", "expected index:value; it looks dense: use `dense`"
     return e.EntryColonError, "no ':' in the entry", "expected index:value"
 
 

@@ -279,7 +279,7 @@ def origins(found: Frontier) -> list[str]:
     if origin.test is None:
         lines.append(
             "note        the exact model was trained on all these rows and answers them better than others; "
-            "give --test for rows that it has not seen"
+            "give `test` for rows that it has not seen"
         )
     return lines
 

@@ -27,7 +27,7 @@ def gain(speed: Speed, point: Point, exact: Point) -> str:
 def timing(speed: Speed) -> str | None:
     """Say that a speed is not known well, where that is so."""
     if not math.isfinite(speed.high):
-        return "too few samples for an interval; give a longer --time-limit"
+        return "too few samples for an interval; give a longer `time_limit`"
     return None if speed.narrow else "too uneven to say more; run again when nothing else runs"
 
 

@@ -112,13 +112,13 @@ def missing_probability(model: Model, exact: KernelExpansion | None = None) -> U
             return UnsupportedError(
                 f"{subject} has one decision value for each class, of which LIBSVM's probabilities of pairs "
                 "of classes are not defined",
-                "predict without -b 1, or convert with dcpred --fit values or pairs",
+                "predict without `probability`, or convert with dcpred, fitting values or pairs",
             )
         if origin.get("method") == "dcpred" and origin.get("parameters", "").startswith("task labels,"):
             return UnsupportedError(
                 f"{subject} was fitted to labels, not to decision values: probabilities of the exact model "
                 "do not apply to it",
-                "predict without -b 1, or convert with dcpred --fit values",
+                "predict without `probability`, or convert with dcpred, fitting values",
             )
         if "source" in origin:
             return UnsupportedError(

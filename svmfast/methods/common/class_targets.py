@@ -21,7 +21,7 @@ def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
             int(bad[0]) + 1,
             "class label is not an integer",
             f"{labels[bad[0]]:.17g}",
-            "integers of 32 bits for classes, or --task ridge for real targets",
+            "integers of 32 bits for classes, or `task` ridge for real targets",
         )
     values, first, which = np.unique(labels.astype(np.int64), return_index=True, return_inverse=True)
     order = np.argsort(first)

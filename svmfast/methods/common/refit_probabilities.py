@@ -89,13 +89,13 @@ def refit_probabilities(
             fitted = _sigmoids(head, decisions, labels)
             if fitted is not None:
                 notes.append(
-                    "probA and probB were refitted on the labels of --data; "
+                    "probA and probB were refitted on the labels of `data`; "
                     "if the model was trained on these rows, its probabilities come out too sure"
                 )
                 return replace(head, prob_a=fitted[0], prob_b=fitted[1]), "refitted"
     notes.append(
         "the exact model's probability parameters were kept: decision values have changed a little; "
-        "labelled rows in --data refit them"
+        "labelled rows in `data` refit them"
     )
     return head, "kept"
 

@@ -162,7 +162,7 @@ def _least_angle(
     if lars_bytes(len(sv)) > memory:
         size = max(count, int(np.sqrt(memory / lars_bytes(1))))
         pool = np.sort(rng.choice(len(sv), size, replace=False))
-        notes.append(f"lars chose among {size:,} of {len(sv):,} support vectors (--memory)")
+        notes.append(f"lars chose among {size:,} of {len(sv):,} support vectors (`memory`)")
     x = sv.take(pool).to_dense(n_columns)
     gram = kernel.matrix(x, x)
     if len(pool) == len(sv):

@@ -53,5 +53,6 @@ def caution(statement: ErrorStatement) -> str | None:
         return None
     return (
         f"the difference is stated from {statement.rows:,} held-out rows only: of fewer than "
-        f"{_VALUES_FOR_999:,}, the quantile 99.9% is hardly more than the largest seen; more --data says more"
+        f"{_VALUES_FOR_999:,}, the quantile 99.9% is hardly more than the largest seen; more rows of `data` "
+        "say more"
     )
