@@ -30,15 +30,9 @@ from measuring import machine, place
 
 from svmfast.formats.detect import load_model
 from svmfast.kernels import Kernel
-from svmfast.methods.meka.approximation import MekaOptions
-from svmfast.methods.meka.fit import (
-    MekaSettings,
-    baseline_error,
-    cross_validate_meka,
-    fit_exact,
-    fit_svc,
-    kernel_error,
-)
+from svmfast.methods.meka.error import baseline_error, kernel_error
+from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_svc
+from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 
@@ -68,8 +62,8 @@ def error_part(folder: Path) -> dict[str, Any]:
         rows = read(folder, FILES[name])[0]
         if name == "pendigits":
             rows = scaled(rows, "[0,1]")
-        settings = MekaSettings((gamma,), clusters=clusters, approximation=MekaOptions(rank=k), psd="none")
-        report = kernel_error(rows, settings, compare=True, threads=THREADS)
+        settings = MekaOptions(gamma=(gamma,), clusters=clusters, rank=k, psd="none", compare=True)
+        report = kernel_error(rows, settings, threads=THREADS)
         same_rank = [
             asdict(baseline_error(b, Kernel("rbf", gamma), rows, k, 20_000, 0, threads=THREADS))
             for b in ("nystrom", "kmeans-nystrom", "random-fourier", "fastfood")
@@ -93,9 +87,7 @@ def sweep_part(folder: Path) -> list[dict[str, Any]]:
             x, finer = scaled(few, how), 0
             # From large gamma to small: exact blocks of the same memory are tried by the method at the large.
             for power in range(6, -7, -1):
-                settings = MekaSettings(
-                    (2.0**power,), clusters=5, approximation=MekaOptions(rank=64), psd="none"
-                )
+                settings = MekaOptions(gamma=(2.0**power,), clusters=5, rank=64, psd="none")
                 report = kernel_error(x, settings, threads=THREADS)
                 whole = kernel_error(x, replace(settings, block_only=True), threads=THREADS)
                 tried = report.exact_blocks
@@ -143,9 +135,7 @@ def bka_part(folder: Path) -> dict[str, Any]:
     runs: list[dict[str, float]] = []
 
     def local(seed: int) -> None:
-        settings = MekaSettings(
-            (2.0,), (32.0,), clusters=64, block_only=True, approximation=MekaOptions(seed=seed)
-        )
+        settings = MekaOptions(gamma=(2.0,), C=(32.0,), clusters=64, block_only=True, seed=seed)
         begin = time.perf_counter()
         model, _ = fit_svc(rows, y, settings, threads=THREADS)
         seconds = time.perf_counter() - begin
@@ -180,17 +170,19 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
         rows, y = read(folder, (name,))
         other, truth = read(folder, (test,))
         some = np.sort(np.random.default_rng(0).permutation(len(rows))[:6000])
-        approximation = MekaOptions(rank=landmarks, landmarks=landmarks)
-        settings = MekaSettings(gammas, costs, clusters=5, approximation=approximation, folds=3)
+        settings = MekaOptions(
+            task="svc", gamma=gammas, C=costs, clusters=5, rank=landmarks, landmarks=landmarks, folds=3
+        )
         begin = time.perf_counter()
-        scores = cross_validate_meka("svc", rows.take(some), y[some], settings, threads=THREADS)
+        scores = cross_validate_meka(rows.take(some), y[some], settings, threads=THREADS)
         choosing = time.perf_counter() - begin
         best = max(scores, key=lambda s: s.score)
-        settings = MekaSettings(
-            (best.gamma,),
-            (best.strength,),
+        settings = MekaOptions(
+            gamma=(best.gamma,),
+            C=(best.strength,),
             clusters=clusters,
-            approximation=MekaOptions(rank=rank, landmarks=landmarks),
+            rank=rank,
+            landmarks=landmarks,
         )
         begin = time.perf_counter()
         model, report = fit_svc(rows, y, settings, threads=THREADS)
@@ -228,8 +220,7 @@ def exact_part(folder: Path) -> list[dict[str, Any]]:
     labels = exact.head.predict(wanted)
     out = []
     for clusters, rank, landmarks in ((10, 128, 256), (10, 128, 128), (10, 256, 256), (20, 128, 128)):
-        approximation = MekaOptions(rank=rank, landmarks=landmarks)
-        settings = MekaSettings((2.0,), (), clusters=clusters, approximation=approximation)
+        settings = MekaOptions(gamma=(2.0,), clusters=clusters, rank=rank, landmarks=landmarks)
         begin = time.perf_counter()
         model, report = fit_exact(rows, exact, settings, threads=THREADS)
         seconds = time.perf_counter() - begin

@@ -12,9 +12,9 @@ import numpy as np
 
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
-from svmfast.methods.meka.approximation import MekaOptions
 from svmfast.methods.meka.baselines import BASELINES
-from svmfast.methods.meka.fit import MekaSettings, fit_ridge
+from svmfast.methods.meka.fit import fit_ridge
+from svmfast.methods.meka.options import MekaOptions
 from svmfast.rows import Rows
 from svmfast.threads import one_blas_thread
 
@@ -49,13 +49,12 @@ def ridge_part(folder: Path) -> dict[str, Any]:
             cut = round(0.8 * len(rows))
             inside, outside = rows.take(order[:cut]), rows.take(order[cut:])
             a, b = y[order[:cut]], y[order[cut:]]
-            options = MekaOptions(rank=k, seed=split)
-            settings = MekaSettings(
-                gammas, lambdas, clusters=5, approximation=options, folds=3, memory=8 * 2**30
+            settings = MekaOptions(
+                gamma=gammas, lambda_=lambdas, clusters=5, rank=k, seed=split, folds=3, memory=8 * 2**30
             )
             if "meka" in chosen:
                 gamma, strength = chosen["meka"]
-                settings = replace(settings, gammas=(gamma,), strengths=(strength,), folds=None)
+                settings = replace(settings, gamma=(gamma,), lambda_=(strength,), folds=None)
             model, report = fit_ridge(inside, a, settings, threads=THREADS)
             chosen["meka"] = (report.gamma, report.strength)
             said = model.decision_values(outside, threads=THREADS)[:, 0]

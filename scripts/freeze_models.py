@@ -60,17 +60,17 @@ MODELS = [
     (
         "routed_meka",
         "iris",
-        "meka data/iris.train OUT --task ridge -g 0.5 --clusters 3 --rank 4",
+        "meka data/iris.train -o OUT --task ridge -g 0.5 --clusters 3 --rank 4",
     ),
     (
         "routed_laplacian",
         "diabetes",
-        "meka data/diabetes.train OUT --task ridge --kernel laplacian --clusters 3 --rank 4",
+        "meka data/diabetes.train -o OUT --task ridge --laplacian --clusters 3 --rank 4",
     ),
     (
         "routed_libsvm_cells",
         "iris",
-        "meka data/iris.train OUT --task svc -g 0.5 --clusters 2 --block-only",
+        "meka data/iris.train -o OUT --task svc -g 0.5 --clusters 2 --block-only",
     ),
     (
         "libsvm_compressed",

@@ -425,10 +425,10 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
         "meka -q --from model --clusters 4 --rank",
         "dcpred -q --from model --clusters 4 --iterations 5",
     )
-    meet(f"{meka} 16 rows meka", 2500, "meka")
+    meet(f"{meka} 16 rows -o meka", 2500, "meka")
     meet(f"{tree} --landmarks 16 rows -o tree", 2500, "tree")
     if wide:  # dense work on 2,000 rows of so many features: refused as it is, done with more memory
-        meet(f"{meka} 4 -j 1 --memory 3G rows meka", 3500, "meka")
+        meet(f"{meka} 4 -j 1 --memory 3G rows -o meka", 3500, "meka")
         meet(f"{tree} --landmarks 4 -j 1 --memory 12G rows -o tree", 12500, "tree")
 
 

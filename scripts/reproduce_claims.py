@@ -134,7 +134,7 @@ def ridge(train: str, test: str, gamma: float, strength: float, rank: int) -> Ca
     def measure(bench: Bench) -> str:
         model = bench.made(f"{train}.ridge")
         bench.run(
-            "meka", bench.find(train), model, "--task", "ridge", "-g", gamma, "--lambda", strength,
+            "meka", bench.find(train), "-o", model, "--task", "ridge", "-g", gamma, "--lambda", strength,
             "--clusters", 5, "--rank", rank, "-q", "-j", bench.threads,
         )  # fmt: skip
         said = bench.run("predict", bench.find(test), model, bench.made("values"), "-j", bench.threads)
@@ -190,7 +190,7 @@ def blocks(train: str, test: str, gamma: float, cost: float, clusters: int) -> C
     def measure(bench: Bench) -> str:
         model = bench.made(f"{train}.bka")
         bench.run(
-            "meka", bench.find(train), model, "--task", "svc", "--block-only", "-g", gamma, "-c", cost,
+            "meka", bench.find(train), "-o", model, "--task", "svc", "--block-only", "-g", gamma, "-c", cost,
             "--clusters", clusters, "-q", "-j", bench.threads,
         )  # fmt: skip
         return f"{bench.accuracy(model, test):.2f}%"

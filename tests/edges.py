@@ -307,8 +307,7 @@ def convert(edge: Edge, name: str) -> dict[str, Outcome]:
             found[f"predict, {how}"] = check_values(edge, "small", names[0])
     for how in ("meka", "dcpred"):
         made = edge.folder / how
-        place = (how,) if how == "meka" else ("-o", how)
-        found[f"{how} --from"] = judged(edge(how, "-q", "--from", "model", "data", *place), made)
+        found[f"{how} --from"] = judged(edge(how, "-q", "--from", "model", "data", "-o", how), made)
         if made.exists():
             found[f"predict, {how} --from"] = check_values(edge, how, names[0])
     return found
@@ -320,9 +319,9 @@ LEARN = {
     "train": ("train", "-q", "data", "FILE"),
     "train -t 0": ("train", "-q", "-t", "0", "data", "FILE"),
     "linear": ("linear", "-q", "data", "-o", "FILE"),
-    "budget-train": ("budget-train", "-q", "-B", "4", "--passes", "2", "data", "FILE"),
-    "meka ridge": ("meka", "-q", "--task", "ridge", "--clusters", "2", "data", "FILE"),
-    "meka svc": ("meka", "-q", "--task", "svc", "--clusters", "2", "data", "FILE"),
+    "budget-train": ("budget-train", "-q", "-B", "4", "--passes", "2", "data", "-o", "FILE"),
+    "meka ridge": ("meka", "-q", "--task", "ridge", "--clusters", "2", "data", "-o", "FILE"),
+    "meka svc": ("meka", "-q", "--task", "svc", "--clusters", "2", "data", "-o", "FILE"),
     "dcpred svc": ("dcpred", "-q", "--task", "svc", *TREE, "data", "-o", "FILE"),
     "dcpred ridge": ("dcpred", "-q", "--task", "ridge", *TREE, "data", "-o", "FILE"),
 }

@@ -36,9 +36,7 @@ def test_help_lists_every_command_with_its_line() -> None:
 def test_defaults_in_words_stand_in_brackets_alone(name: str) -> None:
     said = " ".join(svmfast(name, "--help").stdout.decode().split())
     assert "[default: (" not in said
-    if name == "meka":
-        assert "[default: 1/number of features; with --from that of EXACT]" in said
-    if name == "dcpred":
+    if name in ("meka", "dcpred"):
         assert "[default: 1/number of features; that of the model that is converted]" in said
     if name == "approximate":
         assert "(default: NAME.approximate.model in the current folder, NAME from MODEL)." in said

@@ -17,12 +17,9 @@ from svmfast.cli.main import run
 from svmfast.errors import MemoryLimitError
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.meka.approximation import MekaOptions
-from svmfast.methods.meka.fit import (
-    fit_ridge,
-    kernel_error,
-    plan_bytes,
-)
+from svmfast.methods.meka.error import kernel_error
+from svmfast.methods.meka.fit import fit_ridge
+from svmfast.methods.meka.plan import plan_bytes
 from svmfast.models.routed import RoutedModel
 from svmfast.rows import Rows
 
@@ -39,6 +36,7 @@ def test_command_ridge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     train_file, model = FIXTURES / "data" / "diabetes.train", tmp_path / "m"
     words = [
         train_file,
+        "-o",
         model,
         "--task",
         "ridge",
@@ -85,7 +83,7 @@ def test_command_scores_only(capsys: pytest.CaptureFixture[str]) -> None:
 def test_command_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exact, model = FIXTURES / "models" / "wine_c_rbf_prob.model", tmp_path / "m"
     file = FIXTURES / "data" / "wine.train"
-    status, _, err = call(capsys, file, model, "--from", exact, "--rank", 40, "--clusters", 2)
+    status, _, err = call(capsys, file, "-o", model, "--from", exact, "--rank", 40, "--clusters", 2)
     assert status == 0
     assert "held out" in err
     test = data("wine.test")[0]
@@ -93,10 +91,10 @@ def test_command_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert np.mean(a.head.predict(a.decision_values(test)) == b.head.predict(b.decision_values(test))) > 0.9
     assert a.head.has_probability
     linear = FIXTURES / "models" / "breast_c_linear.model"
-    status, _, err = call(capsys, FIXTURES / "data" / "breast.train", model, "--from", linear)
+    status, _, err = call(capsys, FIXTURES / "data" / "breast.train", "-o", model, "--from", linear)
     assert (status, err) == (
         2,
-        "svmfast: the exact model's kernel is linear; give the width of ours with -g\n",
+        "svmfast: the exact model's kernel is linear; give the width of ours, --gamma\n",
     )
 
 
@@ -111,7 +109,7 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(
         {"name", "relative_error", "build_seconds", "kernel_bytes"} <= set(b) for b in report["baselines"]
     )
-    status, out, _ = call(capsys, *words, "--kernel", "laplacian", "--sample", 200, "--strategy", "eigen")
+    status, out, _ = call(capsys, *words, "--laplacian", "--sample", 200, "--strategy", "eigen")
     assert status == 0
     assert "fastfood" not in out
     assert "kmeans-nystrom" in out
@@ -126,19 +124,24 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "say what to do: --task ridge, svc or error, or --from EXACT"),
-        (["--task", "ridge"], "give MODEL, where to write; without it only -v has something to do"),
-        (["m", "--task", "error"], "--task error makes no model; leave out 'm'"),
-        (["--task", "error", "-v", "3"], "--task error has nothing to cross-validate; leave out -v"),
-        (["m", "--task", "ridge", "-c", "1"], "-c is the cost of --task svc; ridge has --lambda"),
-        (["m", "--task", "svc", "--lambda", "1"], "--lambda belongs to ridge; --task svc does not use it"),
-        (["m", "--task", "svc", "--compare"], "--compare belongs to --task error"),
+        ([], "say what to do: --task ridge, svc or error, or --from"),
+        (["-o", "m", "--task", "error"], "--task error makes no model; leave out --output"),
+        (["--task", "error", "-v", "3"], "--task error has nothing to cross-validate; leave out --folds"),
+        (["-o", "m", "--task", "ridge", "-c", "1"], "-c is the cost of --task svc; ridge has --lambda"),
         (
-            ["m", "--task", "svc", "--from", "x"],
+            ["-o", "m", "--task", "svc", "--lambda", "1"],
+            "--lambda belongs to ridge; --task svc does not use it",
+        ),
+        (["-o", "m", "--task", "svc", "--compare"], "--compare belongs to --task error"),
+        (
+            ["-o", "m", "--task", "svc", "--from", "x"],
             "--from fits decision values by ridge regression; leave out --task svc",
         ),
-        (["m", "--from", "x", "-v", "3"], "--from chooses its lambda on held-out rows; leave out -v"),
-        (["-", "--task", "svc", "--json"], "MODEL and --json cannot both go to standard output"),
+        (
+            ["-o", "m", "--from", "x", "-v", "3"],
+            "--from chooses its lambda on held-out rows; leave out --folds",
+        ),
+        (["-o", "-", "--task", "svc", "--json"], "--output and --json cannot both go to standard output"),
     ],
 )
 def test_options_that_do_not_fit(
@@ -162,11 +165,11 @@ def test_grids_that_are_none(value: str, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_memory_limit_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, model = FIXTURES / "data" / "iris.train", tmp_path / "m"
-    status, _, err = call(capsys, file, model, "--task", "svc", "--memory", "1.5K")
+    status, _, err = call(capsys, file, "-o", model, "--task", "svc", "--memory", "1.5K")
     assert status == 2
     assert "bytes, the limit is 1,536; raise --memory" in err
     assert not model.exists()
-    status, _, err = call(capsys, file, model, "--task", "svc", "--memory", "much")
+    status, _, err = call(capsys, file, "-o", model, "--task", "svc", "--memory", "much")
     assert "'much' is not a size such as 32k, 2M, 1G or a number of bytes" in err
 
 
@@ -175,19 +178,19 @@ def test_uneven_clusters_are_counted_when_they_are_known() -> None:
     x = np.random.default_rng(0).normal(size=(1000, 2))
     x[0] = 1e3
     rows = Rows.from_dense(x)
-    wanted = settings(clusters=2, approximation=MekaOptions(rank=100, strategy="size"))
+    wanted = settings(clusters=2, rank=100, strategy="size", sample=1000)
     equal = plan_bytes(rows, wanted, "ridge", 1)
     assert plan_bytes(rows, wanted, "ridge", 1, largest=999) > equal
     for task in ("ridge", "error"):
-        wanted = replace(wanted, memory=plan_bytes(rows, wanted, task, 1, sample=1000))
+        wanted = replace(wanted, memory=plan_bytes(rows, wanted, task, 1))
         fit = fit_ridge if task == "ridge" else kernel_error
         targets = (x[:, 0],) if task == "ridge" else ()
-        with pytest.raises(MemoryLimitError, match="raise --memory"):
+        with pytest.raises(MemoryLimitError, match="raise `memory`"):
             fit(rows, *targets, wanted)
 
 
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
-@pytest.mark.parametrize("words", [["--task", "error"], ["MODEL", "--task", "svc"]])
+@pytest.mark.parametrize("words", [["--task", "error"], ["-o", "MODEL", "--task", "svc"]])
 def test_the_memory_said_before_is_not_exceeded(words: list[str], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     file = tmp_path / "d"
@@ -225,6 +228,7 @@ def test_the_same_bytes_for_any_number_of_threads(words: list[str], tmp_path: Pa
             "svmfast",
             "meka",
             str(FIXTURES / "data" / "breast.train"),
+            "-o",
             str(model),
         ]
         environment = {**os.environ, "OMP_NUM_THREADS": openmp, "OPENBLAS_NUM_THREADS": openmp}
@@ -240,7 +244,7 @@ def test_the_same_bytes_for_any_number_of_threads(words: list[str], tmp_path: Pa
 def test_a_label_that_is_no_class_names_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "d"
     file.write_text("1 1:1\n2 1:2\n1.5 1:3\n")
-    status, _, err = call(capsys, file, tmp_path / "m", "--task", "svc", "-q")
+    status, _, err = call(capsys, file, "-o", tmp_path / "m", "--task", "svc", "-q")
     assert status == 2
     assert err == (
         f"{file}:3: class label is not an integer ('1.5'); "
@@ -255,7 +259,7 @@ def test_next_to_nothing_is_data_too(text: str, tmp_path: Path, capsys: pytest.C
     file, model = tmp_path / "d", tmp_path / "m"
     file.write_text(text)
     for words in (["--task", "svc"], ["--task", "svc", "--block-only"], ["--task", "ridge"]):
-        assert call(capsys, file, model, *words, "-q")[0] == 0
+        assert call(capsys, file, "-o", model, *words, "-q")[0] == 0
         assert np.isfinite(load_model(model).decision_values(read_svmlight(file).rows)).all()
     assert call(capsys, file, "--task", "error", "--compare", "-q")[0] == 0
 
@@ -263,5 +267,5 @@ def test_next_to_nothing_is_data_too(text: str, tmp_path: Path, capsys: pytest.C
 def test_data_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "d"
     file.write_text("1 1:1\n2 1:2\n")
-    status, _, err = call(capsys, file, file, "--task", "svc")
-    assert (status, err) == (2, f"svmfast: MODEL is DATA itself, '{file}'; it would be lost\n")
+    status, _, err = call(capsys, file, "-o", file, "--task", "svc")
+    assert (status, err) == (2, f"svmfast: --output is DATA itself, '{file}'; it would be lost\n")

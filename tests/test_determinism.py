@@ -24,7 +24,7 @@ COMMANDS: dict[str, list[str]] = {
     "approximate": ["approximate", EXACT, "--embed-exact", "-o", "OUT"],
     "compress": ["compress", EXACT, "--sv", "6", "--data", IRIS, "--iterations", "20", "-o", "OUT"],
     "budget-train": ["budget-train", IRIS, "OUT", "-g", "0.5", "-B", "5", "--passes", "2", "-b", "1"],
-    "meka": ["meka", IRIS, "OUT", "--task", "ridge", *SMALL, "--rank", "2"],
+    "meka": ["meka", IRIS, "-o", "OUT", "--task", "ridge", *SMALL, "--rank", "2"],
     "dcpred": ["dcpred", IRIS, "-o", "OUT", "--task", "svc", *SMALL, "--iterations", "4"],
     "train": ["train", IRIS, "OUT"],
     "train, silently": ["train", IRIS, "-q", "-o", "OUT"],
@@ -50,7 +50,7 @@ COMMANDS: dict[str, list[str]] = {
         "-o",
         "OUT",
     ],
-    "meka from a model": ["meka", "--from", EXACT, IRIS, "OUT", *SMALL, "--rank", "2"],
+    "meka from a model": ["meka", "--from", EXACT, IRIS, "-o", "OUT", *SMALL, "--rank", "2"],
     "dcpred from a model": ["dcpred", "--from", EXACT, IRIS, "-o", "OUT", *SMALL, "--iterations", "4"],
     "cascade": ["cascade", FAST, EXACT, "--data", IRIS, "--max-diff", "10%", "-o", "OUT"],
 }

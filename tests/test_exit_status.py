@@ -25,7 +25,7 @@ TOO_LARGE = [
 OUT_OF_MEMORY = [
     ["approximate", EXACT, "-o", "out", "--memory", "1k"],
     ["compress", EXACT, "-o", "out", "--sv", "5", "--memory", "1k"],
-    ["meka", ROWS, "out", "--from", EXACT, "--memory", "1k"],
+    ["meka", ROWS, "-o", "out", "--from", EXACT, "--memory", "1k"],
     ["dcpred", ROWS, "-o", "out", "--from", EXACT, "--memory", "1k"],
     ["predict", ROWS, EXACT, "out", "--memory", "1k"],
 ]
@@ -36,7 +36,7 @@ ONE_CLASS = {
         ["budget-train", "one", "-v", "3"],
         ["linear", "one", "-o", "out"],
         ["dcpred", "one", "-o", "out", "--task", "svc"],
-        ["meka", "one", "out", "--task", "svc"],
+        ["meka", "one", "-o", "out", "--task", "svc"],
     ],
 }
 CASES = [

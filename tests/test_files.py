@@ -68,8 +68,8 @@ def test_no_output_is_an_input(
 
 def test_the_exact_model_of_meka_stays(tmp_path: Path) -> None:
     given = copies("meka from a model", tmp_path)
-    done = svmfast("meka", given["TRAIN"], given["EXACT"], "--from", given["EXACT"])
-    line = f"svmfast: MODEL is --from itself, '{given['EXACT']}'; it would be lost\n"
+    done = svmfast("meka", given["TRAIN"], "-o", given["EXACT"], "--from", given["EXACT"])
+    line = f"svmfast: --output is --from itself, '{given['EXACT']}'; it would be lost\n"
     assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", line)
     assert given["EXACT"].read_bytes() == INPUTS["EXACT"].read_bytes()
 

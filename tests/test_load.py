@@ -57,7 +57,7 @@ def test_no_rows_are_refused_by_every_command(edge: Edge) -> None:
     "words",
     [
         ("compress", "-q", "model", "-o", "out", "--sv", "3"),
-        ("meka", "-q", "--from", "model", "data", "out"),
+        ("meka", "-q", "--from", "model", "data", "-o", "out"),
         ("bound-check", "data", "--model", "model"),
     ],
 )

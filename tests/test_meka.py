@@ -10,21 +10,16 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
+from svmfast import meka
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
 from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.common.class_targets import svc_targets
-from svmfast.methods.meka.approximation import MekaOptions, approximate_kernel
-from svmfast.methods.meka.error import equal_memory_blocks, exact_blocks_bytes
-from svmfast.methods.meka.fit import (
-    MekaSettings,
-    cross_validate_meka,
-    fit_exact,
-    fit_ridge,
-    fit_svc,
-    kernel_error,
-)
+from svmfast.methods.meka.approximation import approximate_kernel
+from svmfast.methods.meka.error import equal_memory_blocks, exact_blocks_bytes, kernel_error
+from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.solve import meka_svc
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
@@ -38,15 +33,14 @@ def data(name: str) -> tuple[Rows, Any]:
     return found.rows, found.labels
 
 
-def settings(**changes: Any) -> MekaSettings:
-    base = MekaSettings(gammas=(0.1,), clusters=3, approximation=MekaOptions(rank=40))
-    return replace(base, **changes)
+def settings(**changes: Any) -> MekaOptions:
+    return replace(MekaOptions(gamma=(0.1,), clusters=3, rank=40), **changes)
 
 
 def test_one_cluster_of_full_rank_is_kernel_ridge_regression() -> None:
     rows, y = data("diabetes.train")
     test, _ = data("diabetes.test")
-    whole = settings(clusters=1, approximation=MekaOptions(rank=len(rows)), strengths=(0.3,))
+    whole = settings(clusters=1, rank=len(rows), lambda_=(0.3,))
     width = max(rows.n_columns, test.n_columns)
     other = KernelRidge(alpha=0.3, kernel="rbf", gamma=0.1).fit(rows.to_dense(width), y - y.mean())
     expected = other.predict(test.to_dense(width)) + y.mean()
@@ -60,9 +54,7 @@ def test_one_cluster_of_full_rank_is_kernel_ridge_regression() -> None:
 
 def test_laplacian_ridge() -> None:
     rows, y = data("diabetes.train")
-    whole = settings(
-        clusters=1, approximation=MekaOptions(rank=len(rows)), strengths=(0.3,), kernel="laplacian"
-    )
+    whole = settings(clusters=1, rank=len(rows), lambda_=(0.3,), laplacian=True)
     other = KernelRidge(alpha=0.3, kernel="laplacian", gamma=0.1).fit(rows.to_dense(), y - y.mean())
     model, _ = fit_ridge(rows, y, whole)
     np.testing.assert_allclose(
@@ -72,7 +64,7 @@ def test_laplacian_ridge() -> None:
 
 def test_blocks_are_kernel_ridge_regression_of_each_cluster() -> None:
     rows, y = data("diabetes.train")
-    model, report = fit_ridge(rows, y, settings(block_only=True, strengths=(0.5,)))
+    model, report = fit_ridge(rows, y, settings(block_only=True, lambda_=(0.5,)))
     cells, x = model.route(rows), rows.to_dense()
     assert report.clusters == 3
     for cell in range(3):
@@ -85,8 +77,8 @@ def test_blocks_are_kernel_ridge_regression_of_each_cluster() -> None:
 
 def test_cross_validation_finds_its_way() -> None:
     rows, y = data("diabetes.train")
-    grid = settings(gammas=(1e-3, 0.05, 20.0), strengths=(1e-4, 0.3, 1e4), folds=5)
-    scores = cross_validate_meka("ridge", rows, y, grid)
+    grid = settings(gamma=(1e-3, 0.05, 20.0), lambda_=(1e-4, 0.3, 1e4), folds=5)
+    scores = cross_validate_meka(rows, y, grid)
     assert len(scores) == 9
     best = min(scores, key=lambda s: s.score)
     assert (best.gamma, best.strength) in ((0.05, 0.3), (1e-3, 1e-4))
@@ -105,24 +97,24 @@ def test_svc(name: str) -> None:
     test, truth = data(f"{name}.test")
     exact = train(rows, y, TrainOptions())
     gamma = exact.kernel.gamma
-    model, report = fit_svc(rows, y, settings(gammas=(gamma,), strengths=(10.0,)), threads=2)
+    model, report = fit_svc(rows, y, settings(gamma=(gamma,), C=(10.0,)), threads=2)
     libsvm = np.mean(exact.head.predict(exact.decision_values(test)) == truth)
     ours = np.mean(model.head.predict(model.decision_values(test)) == truth)
     assert ours >= libsvm - 0.02
     assert model.head.labels is not None
     assert model.head.labels.tolist() == exact.head.labels.tolist()  # type: ignore[union-attr]
     assert model.head.one_vs_rest == (len(exact.head.labels) > 2)  # type: ignore[arg-type]
-    one = model_bytes(fit_svc(rows, y, settings(gammas=(gamma,), strengths=(10.0,)))[0])
+    one = model_bytes(fit_svc(rows, y, settings(gamma=(gamma,), C=(10.0,)))[0])
     assert model_bytes(model) == one
     assert report.train_score > 95
 
 
 @pytest.mark.parametrize("name", ["breast", "wine", "digits"])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, kernel: str) -> None:
+@pytest.mark.parametrize("laplacian", [False, True])
+def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, laplacian: bool) -> None:
     rows, y = data(f"{name}.train")
     test, _ = data(f"{name}.test")
-    blocks = settings(clusters=4, block_only=True, strengths=(2.0,), gammas=(0.05,), kernel=kernel)
+    blocks = settings(clusters=4, block_only=True, C=(2.0,), gamma=(0.05,), laplacian=laplacian)
     model, _ = fit_svc(rows, y, blocks, threads=2)
     assert model_bytes(load_model(model_bytes(model))) == model_bytes(model)
     cells, own_cells = model.route(test), model.route(rows)
@@ -133,7 +125,7 @@ def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, kernel: str) ->
         if len(np.unique(y[own])) == 1:
             assert set(said[cells == cell]) <= set(y[own])
             continue
-        if kernel == "rbf":
+        if not laplacian:
             local = train(rows.take(own), y[own], TrainOptions(C=2.0, gamma=0.05))
             assert np.array_equal(said[cells == cell], local.head.predict(local.decision_values(there)))
         checked += 1
@@ -145,12 +137,12 @@ def test_every_cost_of_a_path_is_solved() -> None:
     """A start from the last C's solution must not be taken for the solution."""
     rows, y = data("breast.train")
     parted = partition(rows, kmeans_centers(rows, 2))
-    meka = approximate_kernel(Kernel("rbf", 0.05), parted, MekaOptions(rank=40))
+    approximated = approximate_kernel(Kernel("rbf", 0.05), parted, MekaOptions(rank=40))
     _, targets = svc_targets(y[parted.order], pairs=False)
     costs = (0.5, 1.0, 2.0, 4.0)
-    path = [inner for inner, _ in meka_svc(meka, targets, costs, "clip")]
+    path = [inner for inner, _ in meka_svc(approximated, targets, costs, "clip")]
     for cost, found in zip(costs, path, strict=True):
-        ((alone, _),) = meka_svc(meka, targets, [cost], "clip")
+        ((alone, _),) = meka_svc(approximated, targets, [cost], "clip")
         assert np.linalg.norm(found - alone) < 0.02 * np.linalg.norm(alone)
 
 
@@ -167,7 +159,7 @@ def test_from_exact_fits_decision_values_of_any_type(name: str, rows_of: str) ->
     exact = load_model(FIXTURES / "models" / f"{name}.model")
     rows = Rows.concatenate([data(f"{rows_of}.train")[0], data(f"{rows_of}.test")[0]])
     gamma = exact.kernel.gamma  # type: ignore[attr-defined]
-    model, report = fit_exact(rows, exact, settings(gammas=(gamma,), strengths=(), clusters=2))
+    model, report = fit_exact(rows, exact, settings(gamma=(gamma,), landmarks=80, clusters=2))
     wanted = exact.decision_values(rows)
     miss = np.abs(model.decision_values(rows) - wanted)
     assert np.median(miss) < 0.05 * wanted.std()
@@ -182,8 +174,8 @@ def test_from_exact_fits_decision_values_of_any_type(name: str, rows_of: str) ->
 
 def test_kernel_error_report() -> None:
     rows, _ = data("digits.train")
-    found = kernel_error(rows, settings(gammas=(0.02,)), compare=True)
-    alone = kernel_error(rows, settings(gammas=(0.02,), approximation=MekaOptions(rank=40, links=False)))
+    found = kernel_error(rows, settings(gamma=(0.02,), compare=True))
+    alone = kernel_error(rows, settings(gamma=(0.02,), rank=40), links=False)
     assert found.relative_error < 0.5 * found.block_diagonal_error
     assert alone.relative_error == found.block_diagonal_error == alone.block_diagonal_error
     assert [b.name for b in found.baselines] == [
@@ -197,8 +189,8 @@ def test_kernel_error_report() -> None:
 
 def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
     rows, _ = data("digits.train")
-    found = kernel_error(rows, settings(block_only=True, gammas=(0.02,)))
-    near = kernel_error(rows, settings(gammas=(0.02,), approximation=MekaOptions(rank=300, links=False)))
+    found = kernel_error(rows, settings(block_only=True, gamma=(0.02,)))
+    near = kernel_error(rows, settings(gamma=(0.02,), rank=300), links=False)
     assert found.relative_error == pytest.approx(near.relative_error, rel=1e-6)
     assert found.links == 0
 
@@ -207,7 +199,7 @@ def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
 def test_never_worse_than_blocks_of_the_same_memory(gamma: float) -> None:
     """Where no low-rank form is any good, exact blocks of smaller clusters take its place."""
     rows, _ = data("digits.train")
-    wanted = settings(gammas=(gamma,), approximation=MekaOptions(rank=20), psd="none")
+    wanted = settings(gamma=(gamma,), rank=20, psd="none")
     found = kernel_error(rows, wanted)
     assert found.relative_error <= found.block_diagonal_error * 1.01
     small = found.exact_blocks
@@ -239,7 +231,7 @@ def test_blocks_of_one_row_still_do_not_fit() -> None:
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
 def test_repairs_in_the_kernel_error(psd: str) -> None:
     rows, _ = data("digits.train")
-    rough = settings(gammas=(0.02,), clusters=8, approximation=MekaOptions(rank=6, rho=0.0), psd=psd)
+    rough = settings(gamma=(0.02,), clusters=8, rank=6, oversampling=0.0, psd=psd)
     bare = kernel_error(rows, replace(rough, psd="none")).low_rank_error
     found = kernel_error(rows, rough)
     if psd == "none":
@@ -254,8 +246,8 @@ def test_repairs_in_the_kernel_error(psd: str) -> None:
 
 def test_refusals() -> None:
     rows, y = data("breast.train")
-    with pytest.raises(OptionError, match=r"several gammas, lambdas or Cs need cross validation \(-v\)"):
-        fit_ridge(rows, y, settings(strengths=(1.0, 2.0)))
+    with pytest.raises(OptionError, match="several values of `gamma`, `C` or `lambda_` need `folds`"):
+        fit_ridge(rows, y, settings(lambda_=(1.0, 2.0)))
     with pytest.raises(OptionError, match="svc needs a positive semidefinite approximation"):
         fit_svc(rows, y, settings(psd="none"))
     with pytest.raises(SingleClassError, match="all rows have label 3; expected rows of two"):
@@ -269,18 +261,46 @@ def test_refusals() -> None:
     tight = settings(block_only=True, memory=150 * 2**20 + 4_000_000)
     with pytest.raises(MemoryLimitError, match=r"the exact block of [\d,]+ rows needs"):
         fit_ridge(Rows.from_dense(lopsided), np.zeros(902), tight)
-    with pytest.raises(OptionError, match=r"999 folds \(-v\) of 380 rows"):
+    with pytest.raises(OptionError, match="`folds` is 999; there are 380 rows"):
         fit_ridge(rows, y, settings(folds=999))
-    for change, message in (
-        ({"kernel": "linear"}, "kernel is 'linear'; it must be one of rbf, laplacian"),
-        ({"psd": "x"}, "psd is 'x'; it must be one of clip, shift, none"),
-        ({"gammas": (0.0,)}, "gamma must be positive"),
-        ({"gammas": ()}, "no gamma is given"),
-        ({"clusters": 0}, "0 clusters; at least 1 is needed"),
-        ({"folds": 1}, r"1 folds \(-v\); cross validation needs at least 2"),
-    ):
-        with pytest.raises(OptionError, match=message):
-            settings(**change)
 
 
-# --- the command
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"psd": "x"}, "`psd` is 'x'; expected clip, shift or none"),
+        ({"gamma": 0.0}, "`gamma` is 0.0; expected positive numbers"),
+        ({"gamma": ()}, "`gamma` is (); expected positive numbers"),
+        ({"clusters": 0}, "`clusters` is 0; expected a whole number from 1 to"),
+        ({"folds": 1}, "`folds` is 1; expected a whole number from 2 to"),
+        ({"rank": 0}, "`rank` is 0; expected a whole number from 1 to"),
+        ({"landmarks": 5, "rank": 6}, "`landmarks` is 5; expected at least `rank`, 6"),
+        ({"oversampling": -1.0}, "`oversampling` is -1.0; expected a finite decimal number of at least 0"),
+        (
+            {"link_threshold": 1.0},
+            "`link_threshold` is 1.0; expected a finite decimal number of",
+        ),
+        ({"strategy": "best"}, "`strategy` is 'best'; expected equal, size or eigen"),
+    ],
+)
+def test_options_out_of_range(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        meka(*data("iris.train"), task="svc", **given)
+    assert str(caught.value).startswith(message)
+
+
+def test_the_function_fits_scores_and_reports_the_error() -> None:
+    """What `svmfast.meka` returns for every task, against the functions that it is made of."""
+    rows, y = data("diabetes.train")
+    small: dict[str, Any] = {"clusters": 2, "rank": 10}
+    options = MekaOptions(**small)
+    model, report = meka(rows, y, task="ridge", **small)
+    assert model_bytes(model) == model_bytes(fit_ridge(rows, y, options)[0])
+    assert report.strength == 0.1
+    found = meka(rows, task="error", **small)
+    assert found.model is None
+    expected = kernel_error(rows, options)
+    assert found.report.to_dict()["relative_error"] == expected.relative_error
+    scores = meka(rows, y, task="ridge", folds=3, scores_only=True, **small)
+    assert scores.model is None
+    assert scores.report.cross_validation == cross_validate_meka(rows, y, replace(options, folds=3))

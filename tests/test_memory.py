@@ -40,7 +40,7 @@ COMMANDS = [
     ("approximate", PROBABLE, "-o", "out"),
     ("compress", PROBABLE, "--sv", "6", "-o", "out"),
     ("cascade", PROBABLE, PROBABLE, "--data", IRIS, "-o", "out"),
-    ("meka", IRIS, "out", "--from", PROBABLE),
+    ("meka", IRIS, "-o", "out", "--from", PROBABLE),
     ("dcpred", IRIS, "-o", "out", "--from", PROBABLE),
     ("frontier", PROBABLE, "--data", IRIS, "-o", "out"),
 ]

@@ -84,11 +84,14 @@ def test_what_is_no_number_is_refused_by_every_option(
     [
         (["dcpred", "d", "--levels", "3"], "'--levels': '3' is not 1 or 2"),
         (["compare", "m", "m", "--data", "d", "--repeats", "0"], "'0' is not a whole number from 1 to"),
-        (["meka", "d", "m", "--eps", "1"], "'1' is not a finite decimal number of at least 0 and below 1"),
+        (
+            ["meka", "d", "--link-threshold", "1"],
+            "'1' is not a finite decimal number of at least 0 and below 1",
+        ),
         (["predict", "d", "m", "--tolerance", "-1"], "'-1' is not a finite decimal number of at least 0;"),
         (["approximate", "m", "--order", "17"], "'17' is not a whole number from 0 to 16, or 'auto'"),
-        (["meka", "d", "m", "-g", "1,2^x"], "'1,2^x' is not positive numbers such as 0.5, 2^-4"),
-        (["meka", "d", "m", "-g", "2^-9999"], "'2^-9999' is not positive numbers such as"),
+        (["meka", "d", "-g", "1,2^x"], "'1,2^x' is not positive numbers such as 0.5, 2^-4"),
+        (["meka", "d", "-g", "2^-9999"], "'2^-9999' is not positive numbers such as"),
         (["train", "d", "m", "-g", "1e-400"], "'1e-400' is not a finite decimal number"),
         (["frontier", "m", "--data", "d", "--time-limit", "0s"], "'0s' is not a time such as 90s"),
         (["dcpred", "d", "--max-operations", "0x"], "'0x' is not a multiple such as 12x"),
@@ -111,12 +114,11 @@ def test_blanks_around_a_number_are_the_shells() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("meka", "--task", "ridge", "--rank", "5", "--rho", "1.7e308"),
+        ("meka", "--task", "ridge", "--rank", "5", "--oversampling", "1.7e308"),
         ("dcpred", "--task", "ridge", "--iterations", "3", "--lambda", "1.7e308"),
     ],
     ids=lambda words: words[0],
 )
 def test_the_largest_numbers_are_no_internal_error(words: tuple[str, ...], tmp_path: Path) -> None:
-    place = ("-o",) if words[0] == "dcpred" else ()
-    done = svmfast(words[0], data("iris.train"), *place, tmp_path / "model", *words[1:])
+    done = svmfast(words[0], data("iris.train"), "-o", tmp_path / "model", *words[1:])
     assert done.returncode == 0, done.stderr

@@ -168,7 +168,7 @@ def test_a_place_that_cannot_be_written_costs_no_work(command: str, tmp_path: Pa
         "cascade": (exact, exact, "--data", "missing", "-o", "none/"),
         "linear": ("missing", "-o", "none/"),
         "train": (rows, "none/"),
-        "meka": (rows, "none/", "--task", "svc"),
+        "meka": (rows, "-o", "none/", "--task", "svc"),
     }
     done = svmfast(command, *words[command], cwd=tmp_path)
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])

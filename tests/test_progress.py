@@ -50,7 +50,7 @@ PHASES: dict[str, tuple[list[object], list[str]]] = {
         ["read", "exact model on the rows", "clusters", "ways to spend the multiply-adds", "leaves"],
     ),
     "meka": (
-        ["meka", data("breast.train"), "o", "--task", "ridge", *TREE],
+        ["meka", data("breast.train"), "-o", "o", "--task", "ridge", *TREE],
         ["read", "clusters", "landmarks", "blocks", "solve"],
     ),
     "meka --task error": (["meka", data("breast.train"), "--task", "error", *TREE], ["clusters", "error"]),

@@ -160,7 +160,7 @@ def test_a_table_of_another_width_is_noticed(
             "compress": ["compress", exact, "--sv", "5", "--data", "rows", "-o", "out"],
             "cascade": ["cascade", str(FROZEN / "1.1/routed_pseudo_poly.model"), exact, "--data", "rows"],
             "dcpred": ["dcpred", "rows", "-o", "out", "--from", exact],
-            "meka": ["meka", "rows", "out", "--from", exact],
+            "meka": ["meka", "rows", "-o", "out", "--from", exact],
         }
     for name, words_ in runs.items():
         got = run([*words_, "--dense", *options])

@@ -117,7 +117,7 @@ def run_method(
     how = made(Reading, reading or {})
     check = getattr(chosen, "check", None)
     if writes is None:
-        writes = method.scores_instead is None or not getattr(chosen, method.scores_instead)
+        writes = not method.only_scores(vars(chosen))
     if check is not None:
         given = {
             name

@@ -43,7 +43,6 @@ OTHERS: dict[str, tuple[str, str, str]] = {
         "svmfast.cli.bound_check:command",
         "Check whether the bound holds on DATA.",
     ),
-    "meka": ("train", "svmfast.cli.meka:command", "Train on a block-wise low-rank kernel; kernel error."),
 }
 
 

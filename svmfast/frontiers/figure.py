@@ -12,10 +12,6 @@ from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier
 from svmfast.methods.registry import methods
 
-#: Colour and marker of every method; colours that colour-blind readers tell apart (Okabe and Ito).
-_STYLES = {
-    "meka": ("#CC79A7", "D"),
-}
 #: What thick and thin edges say, shown in grey.
 _MEANING: dict[str, dict[str, Any]] = {
     "+ exact": {"marker": "o", "markersize": 9, "markeredgewidth": 2.2},
@@ -25,7 +21,7 @@ _MEANING: dict[str, dict[str, Any]] = {
 
 def _styles() -> dict[str, tuple[str, str]]:
     """Return the colour and the marker of every method."""
-    return _STYLES | {one.name: (one.style.color, one.style.marker) for one in methods()}
+    return {one.name: (one.style.color, one.style.marker) for one in methods()}
 
 
 #: Percent; no axis needs to reach farther down than one row of 100,000.

@@ -18,15 +18,8 @@ if TYPE_CHECKING:
     from svmfast.frontiers.report import Missing
     from svmfast.models.expansion import KernelExpansion
 
-#: Methods that are not in the registry yet.
-_OTHERS = ("meka",)
-
 #: Stand for paths in a candidate's arguments, until they are known.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
-
-#: meka: clusters and rank.
-#: The position is the level: all methods' first, then all seconds, and so on.
-BLOCKS = ((8, 16), (16, 32), (32, 64))
 
 
 @dataclass(frozen=True)
@@ -51,8 +44,7 @@ class Candidate:
 
     def in_memory(self, memory: int) -> Candidate:
         """Return this command with a limit of memory, where it is not the usual one."""
-        declared = [one for one in registry.methods() if one.name == self.method]
-        limited = not declared or any(one.name == "memory" for one in options_of(declared[0].options))
+        limited = any(one.name == "memory" for one in options_of(registry.method(self.method).options))
         if memory == MEMORY or not limited:
             return self
         return replace(self, arguments=(*self.arguments, "--memory", str(memory)))
@@ -70,7 +62,7 @@ class Candidate:
 def tried_methods() -> tuple[str, ...]:
     """Return the names of all methods that are tried."""
     declared = [one.name for one in registry.methods() if one.candidates is not None]
-    return (*declared, *(name for name in _OTHERS if name not in declared), *joining_methods())
+    return (*declared, *joining_methods())
 
 
 def joining_methods() -> tuple[str, ...]:
@@ -114,34 +106,18 @@ def plan(
     """
     from svmfast.frontiers.report import Missing
 
-    words: tuple[str, ...]
     found: list[Candidate] = []
     missing: list[Missing] = []
-    data, random = tuple(reading), ("--seed", str(seed))
-    registered = {one.name: one for one in registry.methods()}
-    rbf = model.kernel.kind == "rbf"
-
-    for method in methods:
-        if method in joining_methods():
+    places = {"data": TRAIN, "exact": EXACT, "model": EXACT}
+    for name in methods:
+        if name in joining_methods():
             continue
-        if method in registered:
-            tried, left_out = registered[method].grid(Grid(model, seed, limits.max_bytes))
-            for one in tried:
-                places = {"data": TRAIN, "exact": EXACT, "model": EXACT}
-                arguments = registered[method].command_words(
-                    {name: places[name] for name in one.inputs}, one.options, OUT, data
-                )
-                found.append(Candidate(one.name, method, one.level, tuple(arguments)))
-            missing += [Missing(one.name, method, one.reason) for one in left_out]
-        else:
-            width = () if rbf else ("-g", _default_gamma(model))
-            for level, (clusters, rank) in enumerate(BLOCKS):
-                shape = ("--clusters", str(clusters), "--rank", str(rank))
-                words = (method, TRAIN, OUT, "--from", EXACT, *shape, *width, *random, *data)
-                found.append(Candidate(f"meka-{clusters}x{rank}", method, level, words))
+        method = registry.method(name)
+        tried, left_out = method.grid(Grid(model, seed, limits.max_bytes))
+        for one in tried:
+            inputs = {given: places[given] for given in one.inputs}
+            arguments = method.command_words(inputs, one.options, OUT, reading)
+            found.append(Candidate(one.name, name, one.level, tuple(arguments)))
+        missing += [Missing(one.name, name, one.reason) for one in left_out]
     # Stable: within a level the methods keep their order.
     return sorted(found, key=lambda candidate: candidate.level), missing
-
-
-def _default_gamma(model: KernelExpansion) -> str:
-    return f"{1.0 / max(1, model.n_features):.6g}"

@@ -345,7 +345,7 @@ class Method:
         Options with which a run may do without a model, each ``name`` or ``name=value``: on the command line
         no output is named for it, and the Python function has the keyword `scores_only`.
     scores_instead : str or None
-        An option with which a run only scores, and never makes a model.
+        An option, ``name`` or ``name=value``, with which a run only scores, and never makes a model.
     svm_train_output : bool
         The output may also be the last argument, and a class's weight is given as in ``-w-1 2``, as for
         svm-train.
@@ -408,13 +408,11 @@ class Method:
 
     def makes_no_model(self, options: Mapping[str, Any]) -> bool:
         """Tell whether a run with these options makes no model where no output is named."""
-        words = (
-            self.scores_alone if self.scores_instead is None else (*self.scores_alone, self.scores_instead)
-        )
-        return any(
-            str(options.get(name)) == value if equals else bool(options.get(name))
-            for name, equals, value in (word.partition("=") for word in words)
-        )
+        return self.only_scores(options) or any(_holds(word, options) for word in self.scores_alone)
+
+    def only_scores(self, options: Mapping[str, Any]) -> bool:
+        """Tell whether a run with these options only scores, and never makes a model."""
+        return self.scores_instead is not None and _holds(self.scores_instead, options)
 
     def runner(self) -> Callable[[Inputs, Any, Setting], Outcome]:
         """Return the function that runs the method."""
@@ -427,6 +425,12 @@ class Method:
             return (), ()
         found: tuple[Sequence[Candidate], Sequence[NotTried]] = imported(self.candidates)(given)
         return found
+
+
+def _holds(word: str, options: Mapping[str, Any]) -> bool:
+    """Tell whether an option is there (``name``), or has a value (``name=value``)."""
+    name, equals, value = word.partition("=")
+    return str(options.get(name)) == value if equals else bool(options.get(name))
 
 
 def imported(place: str) -> Any:

@@ -4,7 +4,7 @@ tests take them from here.
 
 from __future__ import annotations
 
-from svmfast.methods import approximate, budget, cascade, compress, dcpred, linear, nystrom, train
+from svmfast.methods import approximate, budget, cascade, compress, dcpred, linear, meka, nystrom, train
 from svmfast.methods.method import Method
 
 #: In the order of the help text and of ``frontier``'s candidates.
@@ -15,6 +15,7 @@ _METHODS: list[Method] = [
     nystrom.METHOD,
     budget.METHOD,
     dcpred.METHOD,
+    meka.METHOD,
     cascade.METHOD,
     train.METHOD,
 ]

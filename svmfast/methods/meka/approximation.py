@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
+from svmfast.methods.meka.options import MekaOptions
 from svmfast.progress import Progress, counting, silent
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import Partition
@@ -29,64 +29,10 @@ from svmfast.threads import map_in_threads
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-STRATEGIES = ("equal", "size", "eigen")
 #: Strengths a link's regularisation is chosen from; the block's own unit is 1 (K(x, x) = 1).
 LINK_RIDGES = (1e-3, 1e-2, 5e-2, 0.2, 1.0)
 #: Rows held out of a link's fit, as a share of those in it.
 HELD_OUT_SHARE = 0.25
-
-
-@dataclass(frozen=True)
-class MekaOptions:
-    """Sizes of the approximation.
-
-    Attributes
-    ----------
-    rank : int
-        k of the paper: columns of each cluster's basis (their mean over the clusters unless equal).
-    landmarks : int
-        Sampled columns per cluster; 0 stands for twice the rank.
-    rho : float
-        (1 + rho) k rows of each cluster are sampled for a link.
-    eps : float
-        Links of clusters whose centres have a kernel value of at most this are zero.
-    strategy : str
-        How ranks are spread over clusters: ``equal``, by ``size``, or by the ``eigen``values of the blocks.
-    links : bool
-        False leaves out all links: the block-diagonal approximation at the same rank.
-    seed : int
-    """
-
-    rank: int = 128
-    landmarks: int = 0
-    rho: float = 4.0
-    eps: float = 0.0
-    strategy: str = "equal"
-    links: bool = True
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        bounds = (
-            ("rank", self.rank, self.rank >= 1, "at least 1"),
-            (
-                "landmarks",
-                self.landmarks,
-                self.landmarks == 0 or self.landmarks >= self.rank,
-                "at least the rank",
-            ),
-            ("rho", self.rho, self.rho >= 0, "at least 0"),
-            ("eps", self.eps, 0 <= self.eps < 1, "from 0 to below 1, a kernel value"),
-        )
-        for name, value, holds, expected in bounds:
-            if not holds:
-                raise OptionError(f"{name} is {value:g}; it must be {expected}")
-        if self.strategy not in STRATEGIES:
-            raise OptionError(f"strategy is '{self.strategy}'; it must be one of {', '.join(STRATEGIES)}")
-
-    @property
-    def columns(self) -> int:
-        """Sampled columns per cluster."""
-        return self.landmarks or 2 * self.rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +114,7 @@ def approximate_kernel(
     partition: Partition,
     options: MekaOptions,
     *,
+    links: bool = True,
     threads: int = 1,
     progress: Progress = silent,
 ) -> Meka:
@@ -206,9 +153,9 @@ def approximate_kernel(
     )
     meka.seconds["blocks"] = time.perf_counter() - begin
     begin = time.perf_counter()
-    if options.links and c > 1:
+    if links and c > 1:
         ends = map_in_threads(lambda s: _LinkEnd.sample(partition, built[s], options, s), range(c), threads)
-        pairs = list(_linked_pairs(kernel, partition.centers, options.eps))
+        pairs = list(_linked_pairs(kernel, partition.centers, options.link_threshold))
 
         def link(pair: tuple[int, int]) -> FloatArray | None:
             return _link(kernel, ends[pair[0]], ends[pair[1]])
@@ -297,7 +244,7 @@ class _LinkEnd:
     @classmethod
     def sample(cls, partition: Partition, block: _Block, options: MekaOptions, s: int) -> _LinkEnd:
         rows, n, k = partition.cluster(s), len(block.basis), block.rotation.shape[0]
-        fitted = max(1, int(min((1 + options.rho) * k, 0.8 * n)))
+        fitted = max(1, int(min((1 + options.oversampling) * k, 0.8 * n)))
         held = max(1, min(int(HELD_OUT_SHARE * fitted), n - fitted))
         rng = np.random.default_rng([options.seed, 2, s])
         chosen = rng.choice(n, min(n, fitted + held), replace=False)

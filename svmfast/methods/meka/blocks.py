@@ -42,7 +42,7 @@ def block_ridge(
             except np.linalg.LinAlgError:
                 raise UnsupportedError(
                     f"a block's kernel matrix plus lambda {strength:g} is numerically singular",
-                    "use a larger --lambda",
+                    "use a larger `lambda_`",
                 ) from None
             from scipy.linalg import cho_solve
 

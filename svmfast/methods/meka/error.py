@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +12,9 @@ from svmfast.kernels import Kernel
 from svmfast.methods.meka.approximation import Meka, approximate_kernel
 from svmfast.methods.meka.baselines import BASELINES, baselines_for
 from svmfast.methods.meka.kernel_error import BlockOf, Sample, relative_error, sample_rows
-from svmfast.methods.meka.plan import MekaSettings, plan_bytes
+from svmfast.methods.meka.options import MekaOptions
+from svmfast.methods.meka.plan import check_memory, plan_bytes, resolved
+from svmfast.methods.meka.report import BaselineError, ErrorReport, ExactBlocks
 from svmfast.methods.meka.systems import positive_spectrum, smallest_eigenvalue
 from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
@@ -24,114 +24,54 @@ from svmfast.threads import one_blas_thread
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class BaselineError:
-    """A baseline's error at the memory of the approximation it stands beside."""
-
-    name: str
-    rank: int
-    relative_error: float
-    seconds: float
-    bytes: int
-
-
 #: Below this error of the low-rank blocks, exact blocks of smaller clusters are not tried.
 SMALL_ERROR = 0.01
 #: How many times the clusters are made more until their exact blocks fit.
 _FIT_TRIES = 8
 
 
-@dataclass(frozen=True)
-class ExactBlocks:
-    """Exact blocks of clusters so small that they take no more memory than low rank; zero elsewhere."""
-
-    clusters: int
-    relative_error: float
-    seconds: float
-    bytes: int
-
-
-@dataclass(frozen=True)
-class ErrorReport:
-    """``||G - Gt||_F / ||G||_F``; see :func:`kernel_error`. `seconds`: of building, not of judging.
-
-    Attributes
-    ----------
-    form : str
-        ``low-rank``: low-rank blocks and links. ``exact-blocks``: the kernel falls off so fast that exact
-        blocks of smaller clusters are closer at the same memory; `relative_error`, `clusters`, `ranks`,
-        `links` and `bytes` are theirs. Always ``exact-blocks`` with ``block_only``.
-    low_rank_error : float or None
-        Of low-rank blocks and links, whether they were taken or not.
-    block_diagonal_error : float
-        Of low-rank blocks without links.
-    exact_blocks : ExactBlocks or None
-        If they were tried.
-    """
-
-    rows: int
-    features: int
-    sampled_rows: int
-    kernel: str
-    gamma: float
-    clusters: int
-    ranks: tuple[int, ...]
-    links: int
-    smallest_eigenvalue: float | None
-    form: str
-    relative_error: float
-    low_rank_error: float | None
-    block_diagonal_error: float
-    exact_blocks: ExactBlocks | None
-    seconds: float
-    stages: Mapping[str, float]
-    bytes: int
-    planned_bytes: int
-    baselines: tuple[BaselineError, ...]
-
-
 def kernel_error(
     rows: Rows,
-    settings: MekaSettings,
+    options: MekaOptions,
     *,
-    sample: int = 20_000,
-    compare: bool = False,
+    links: bool = True,
     threads: int = 1,
     progress: Progress = silent,
 ) -> ErrorReport:
-    """Approximate the kernel matrix of the rows and tell how far it is from it.
+    """Approximate the kernel matrix of the rows and measure how far it is from the exact one.
 
     Parameters
     ----------
     rows : Rows
-    settings : MekaSettings
-        One gamma. With ``block_only`` the blocks within clusters are exact and all others zero. Else low-rank
+    options : MekaOptions
+        One `gamma`. With `block_only` the blocks within clusters are exact and all others zero. Else low-rank
         blocks and links are built, and where their error is over SMALL_ERROR, exact blocks of as many
         clusters as take no more memory; the closer of the two is the approximation. (With large gamma the
         matrix is nearly diagonal, and no low-rank form of it any good.)
-    sample : int
-        The error is estimated on so many rows (all, if there are fewer).
-    compare : bool
-        Also the baselines, each with the rank at which it takes as much memory.
+        The error is estimated on `sample` rows (all, if there are fewer). `compare`: also the baselines, each
+        with the rank at which it takes as much memory.
+    links : bool
+        False leaves out the links between clusters.
     """
-    if len(settings.gammas) != 1:
-        raise OptionError("the kernel error is that of one gamma")
-    planned = plan_bytes(rows, settings, "error", 1, threads=threads, sample=sample, compare=compare)
-    settings.check_memory(planned)
-    kernel = Kernel(settings.kernel, settings.gammas[0])
+    options = resolved(options, rows.n_columns)
+    if len(options.gamma) != 1:
+        raise OptionError("the kernel error is that of one `gamma`")
+    planned = plan_bytes(rows, options, "error", 1, threads=threads)
+    check_memory(options, planned)
+    kernel = Kernel(options.kernel_kind, options.gamma[0])
     progress(0, None, "clusters")
     load_kmeans()
     with one_blas_thread():
         begin = time.perf_counter()
-        centers = kmeans_centers(rows, settings.clusters, seed=settings.seed)
+        centers = kmeans_centers(rows, options.clusters, seed=options.seed)
         parted = partition(rows, centers, threads=threads)
         stages = {"clusters": time.perf_counter() - begin}
         groups = [parted.cluster(s) for s in range(len(parted.sizes))]
-        chosen = sample_rows(groups, sample, settings.seed)
+        chosen = sample_rows(groups, options.sample, options.seed)
         smallest: float | None = None
-        links, added = 0, 0.0
+        n_links, added = 0, 0.0
         form, low_rank, small = "exact-blocks", None, None
-        if settings.block_only:
+        if options.block_only:
             ranks, size = tuple(parted.sizes.tolist()), exact_blocks_bytes(parted)
             stages["blocks"] = 0.0
             progress(0, None, "error")
@@ -139,25 +79,25 @@ def kernel_error(
         else:
             # Now that the clusters' sizes are known.
             largest = int(parted.sizes.max())
-            needed = plan_bytes(rows, settings, "error", 1, threads=threads, sample=sample, largest=largest)
-            settings.check_memory(needed)
+            needed = plan_bytes(rows, options, "error", 1, threads=threads, largest=largest)
+            check_memory(options, needed)
             meka = approximate_kernel(
-                kernel, parted, settings.approximation, threads=threads, progress=progress
+                kernel, parted, options, links=links, threads=threads, progress=progress
             )
             stages.update(meka.seconds)
             progress(0, None, "error")
             start = time.perf_counter()
             whole: FloatArray | None = None
-            if settings.psd == "clip":
+            if options.psd == "clip":
                 spectrum = positive_spectrum(meka, "clip")
                 smallest = spectrum.smallest
                 if smallest < 0:
                     whole = (spectrum.vectors * spectrum.values) @ spectrum.vectors.T
-            elif settings.psd == "shift":
+            elif options.psd == "shift":
                 smallest = smallest_eigenvalue(meka)
                 added = max(0.0, -smallest)
             stages["positive"] = time.perf_counter() - start
-            ranks, size, links = tuple(meka.ranks.tolist()), meka.bytes, len(meka.links)
+            ranks, size, n_links = tuple(meka.ranks.tolist()), meka.bytes, len(meka.links)
             blocks = _meka_blocks(meka, chosen, whole, links=True)
             error = relative_error(kernel, chosen, blocks, diagonal=added, threads=threads)
             apart = relative_error(
@@ -165,13 +105,13 @@ def kernel_error(
             )
             del meka, blocks, whole
             form, low_rank = "low-rank", error
-            if settings.approximation.links and error > SMALL_ERROR:
+            if links and error > SMALL_ERROR:
                 begin = time.perf_counter()
-                finer = equal_memory_blocks(rows, size, settings.seed, threads=threads)
+                finer = equal_memory_blocks(rows, size, options.seed, threads=threads)
                 stages["exact blocks"] = time.perf_counter() - begin
                 if finer is not None:
                     chosen = sample_rows(
-                        [finer.cluster(s) for s in range(len(finer.sizes))], sample, settings.seed
+                        [finer.cluster(s) for s in range(len(finer.sizes))], options.sample, options.seed
                     )
                     small = ExactBlocks(
                         len(finer.sizes),
@@ -180,26 +120,28 @@ def kernel_error(
                         exact_blocks_bytes(finer),
                     )
                     if small.relative_error < error:
-                        form, error, links = "exact-blocks", small.relative_error, 0
+                        form, error, n_links = "exact-blocks", small.relative_error, 0
                         size, ranks = small.bytes, tuple(finer.sizes.tolist())
         seconds = sum(stages.values())
         lines: list[BaselineError] = []
-        if compare:
+        if options.compare:
             rank = max(1, round(size / (8 * len(rows))))
             names = baselines_for(kernel)
             for done, name in enumerate(names):
                 progress(done, len(names), "baselines")
-                lines.append(baseline_error(name, kernel, rows, rank, sample, settings.seed, threads=threads))
+                lines.append(
+                    baseline_error(name, kernel, rows, rank, options.sample, options.seed, threads=threads)
+                )
             progress(len(names), len(names), "baselines")
     return ErrorReport(
         rows=len(rows),
         features=rows.n_columns,
         sampled_rows=sum(len(part) for part in chosen.rows),
-        kernel=settings.kernel,
+        kernel=kernel.kind,
         gamma=kernel.gamma,
         clusters=len(ranks),
         ranks=ranks,
-        links=links,
+        links=n_links,
         smallest_eigenvalue=smallest,
         form=form,
         relative_error=error,

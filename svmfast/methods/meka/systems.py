@@ -17,7 +17,6 @@ FloatArray = NDArray[np.float64]
 
 #: Up to this size all eigenvalues are computed.
 DENSE_SIZE = 2048
-PSD_REPAIRS = ("clip", "shift", "none")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +81,7 @@ def ridge_by_cg(meka: Meka, targets: FloatArray, strength: float) -> FloatArray:
     if least + strength <= 0:
         raise UnsupportedError(
             f"the approximation's eigenvalue {least:.3g} plus lambda {strength:g} is not positive",
-            "use --psd clip or --psd shift, or a larger --lambda",
+            "use `psd` clip or shift, or a larger `lambda_`",
         )
     size = int(meka.ranks.sum())
     operator = LinearOperator(
@@ -96,6 +95,6 @@ def ridge_by_cg(meka: Meka, targets: FloatArray, strength: float) -> FloatArray:
         solved[:, p], failed = cg(operator, inner[:, p], atol=0.0, maxiter=20 * size + 1000, **tolerance)
         if failed:
             raise UnsupportedError(
-                f"conjugate gradients did not converge with lambda {strength:g}", "use a larger --lambda"
+                f"conjugate gradients did not converge with lambda {strength:g}", "use a larger `lambda_`"
             )
     return meka.link_product(solved)

@@ -1,0 +1,189 @@
+"""Options of ``meka``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from svmfast.errors import OptionError
+from svmfast.options import Bounded, Seeded, option
+from svmfast.values import Choice, Grid, Real, Switch, Whole
+
+#: Ranks where none is given. Decision values have no noise, so fitting them takes more.
+RANK, EXACT_RANK = 128, 256
+#: lambda where none is given: of ridge, and what is tried for decision values, which need less than labels.
+LAMBDAS, EXACT_LAMBDAS = (0.1,), (1e-6, 1e-4, 1e-2, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MekaOptions(Seeded, Bounded):
+    """Options of ``meka``.
+
+    Those whose default depends on others are None until :meth:`resolved` fills them in.
+    """
+
+    task: str | None = option(
+        None,
+        Choice("ridge", "svc", "error"),
+        "ridge: kernel ridge regression; svc: support vector classification; error: how far the "
+        "approximated kernel matrix is from the exact one. Needed unless `exact` is given.",
+    )
+    gamma: tuple[float, ...] = option(
+        None,
+        Grid(),
+        "Width of the kernel exp(-gamma |u-v|^2).",
+        "-g",
+        shown="1/number of features; that of the model that is converted",
+    )
+    laplacian: bool = option(
+        False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) and not the Gaussian one."
+    )
+    C: tuple[float, ...] = option(None, Grid(), "Cost C of svc.", "-c", metavar="C[,C...]", shown="1")
+    lambda_: tuple[float, ...] = option(
+        None,
+        Grid(),
+        "Regularization of ridge, and of fitting decision values.",
+        metavar="L[,L...]",
+        shown="0.1; of decision values chosen on held-out rows",
+    )
+    folds: int | None = option(
+        None,
+        Whole(2),
+        "Choose among several `gamma`, `C` or `lambda_` by cross-validation; without `output`, scores only.",
+        "-v",
+    )
+    clusters: int = option(10, Whole(1), "Clusters of the rows.")
+    rank: int = option(
+        None,
+        Whole(1),
+        "Rank of each cluster's block (their mean over the clusters unless `strategy` is equal).",
+        metavar="K",
+        shown="128; of a conversion 256",
+    )
+    landmarks: int = option(
+        None,
+        Whole(1),
+        "Sampled columns of each cluster's block, at least `rank`: what a prediction computes.",
+        metavar="M",
+        shown="twice the rank; of a conversion with equal ranks the rank",
+    )
+    oversampling: float = option(
+        4.0,
+        Real(0),
+        "(1 + R) K rows of each cluster are sampled for the links between clusters.",
+        metavar="R",
+    )
+    link_threshold: float = option(
+        0.0,
+        Real(0, 1, below=True),
+        "No link between clusters whose centres have a kernel value of at most E.",
+        metavar="E",
+    )
+    strategy: str = option(
+        "equal",
+        Choice("equal", "size", "eigen"),
+        "Spread ranks over clusters equally, by size, or by eigenvalues of the blocks.",
+    )
+    psd: str = option(
+        "clip",
+        Choice("clip", "shift", "none"),
+        "Make the approximation positive semidefinite: clip negative eigenvalues, shift all, or leave it.",
+    )
+    block_only: bool = option(
+        False,
+        Switch(),
+        "Exact blocks within clusters and nothing between them (BKA); svc: one LIBSVM model per cluster.",
+    )
+    compare: bool = option(False, Switch(), "error: other approximations beside it, at equal memory.")
+    sample: int = option(20_000, Whole(2), "error: rows on which the matrices are compared.")
+
+    def check(self, given: Collection[str]) -> None:
+        """Refuse options that do not fit together.
+
+        Parameters
+        ----------
+        given : collection of str
+            Inputs that are given, ``output`` where a model is wanted, and ``unlabelled``.
+
+        Raises
+        ------
+        OptionError
+        """
+        converts = "exact" in given
+        if "unlabelled" in given and not converts and self.task != "error":
+            raise OptionError(
+                "labels are needed to train; rows without them (`unlabelled`) go with `exact` or `task` error"
+            )
+        if not converts and self.task is None:
+            raise OptionError("say what to do: `task` ridge, svc or error, or `exact`")
+        if converts and self.task not in (None, "ridge"):
+            raise OptionError(
+                f"`exact` fits decision values by ridge regression; leave out `task` {self.task}"
+            )
+        if converts and self.folds:
+            raise OptionError("`exact` chooses its lambda on held-out rows; leave out `folds`")
+        if self.task == "error":
+            if "output" in given:
+                raise OptionError("`task` error makes no model; leave out `output`")
+            if self.folds:
+                raise OptionError("`task` error has nothing to cross-validate; leave out `folds`")
+        elif "output" not in given and not self.folds:
+            raise OptionError("only `folds` and `task` error can do without `output`")
+        if self.C is not None and self.task != "svc":
+            raise OptionError("`C` is the cost of `task` svc; ridge has `lambda_`")
+        if self.lambda_ is not None and self.task in ("svc", "error"):
+            raise OptionError(f"`lambda_` belongs to ridge; `task` {self.task} does not use it")
+        if self.compare and self.task != "error":
+            raise OptionError("`compare` belongs to `task` error")
+        rank = self.resolved(converts=converts).rank
+        if self.landmarks is not None and self.landmarks < rank:
+            raise OptionError(f"`landmarks` is {self.landmarks}; expected at least `rank`, {rank}")
+
+    def resolved(self, gamma: float | None = None, *, converts: bool = False) -> MekaOptions:
+        """Return the options with every default in its place.
+
+        Parameters
+        ----------
+        gamma : float, optional
+            Used where none is given.
+        converts : bool
+            Whether an exact model is converted.
+        """
+        rank = self.rank or (EXACT_RANK if converts else RANK)
+        usual: dict[str, Any] = {
+            "gamma": None if gamma is None else (gamma,),
+            "C": (1.0,),
+            "lambda_": EXACT_LAMBDAS if converts else LAMBDAS,
+            "rank": rank,
+            # A prediction meets landmarks, whatever the rank.
+            "landmarks": rank if converts and self.strategy == "equal" else 0,
+        }
+        missing = {name: value for name, value in usual.items() if getattr(self, name) is None}
+        return replace(self, **missing)
+
+    @property
+    def kernel_kind(self) -> str:
+        """The kernel's name in model files."""
+        return "laplacian" if self.laplacian else "rbf"
+
+    @property
+    def columns(self) -> int:
+        """Sampled columns of each cluster."""
+        return self.landmarks or 2 * self.rank
+
+    def strengths(self, task: str) -> tuple[float, ...]:
+        """Return C of svc, or lambda."""
+        return self.C if task == "svc" else self.lambda_
+
+    def provenance(self, task: str, gamma: float, strength: float) -> dict[str, str]:
+        """Return what a model's file records of its making."""
+        parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {gamma!r}"]
+        parts += [f"{'C' if task == 'svc' else 'lambda'} {strength!r}", f"clusters {self.clusters}"]
+        if self.block_only:
+            parts.append("block-only")
+        else:
+            parts += [f"rank {self.rank}", f"landmarks {self.columns}"]
+            parts += [f"rho {self.oversampling!r}", f"eps {self.link_threshold!r}"]
+            parts += [f"strategy {self.strategy}", f"psd {self.psd}"]
+        return {"parameters": ", ".join(parts), "seed": str(self.seed)}

@@ -1,0 +1,69 @@
+"""A run of ``meka``, and what ``frontier`` tries of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from svmfast.errors import OptionError
+from svmfast.methods.common.cross_validation import ScoresReport
+from svmfast.methods.common.kernel_width import widths_to_try
+from svmfast.methods.meka.error import kernel_error
+from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.meka.options import MekaOptions
+from svmfast.methods.meka.plan import plan_bytes, resolved
+from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
+
+#: Clusters and rank that ``frontier`` tries.
+BLOCKS = ((8, 16), (16, 32), (32, 64))
+
+
+def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
+    """Train on `data`, convert `exact` with its rows, or report the error of their kernel matrix."""
+    data, source = inputs.rows("data"), inputs["exact"]
+    exact = None if source is None else source.model
+    task = str(options.task) if exact is None else "exact"
+    options = resolved(options, data.rows.n_columns, exact)
+    functions = 1 if exact is None else exact.head.n_functions
+    planned = plan_bytes(data.rows, options, task, functions, threads=setting.threads)
+    setting.note(f"memory: at most {planned / 2**20:,.0f} MiB; limit {options.memory / 2**20:,.0f} MiB")
+    threads, progress = setting.threads, setting.progress
+    if task == "error":
+        return Outcome(None, kernel_error(data.rows, options, threads=threads, progress=progress))
+    if source is not None:
+        model, report = fit_exact(
+            data.rows,
+            source.model,
+            options,
+            threads=threads,
+            provenance={"source": source.identity},
+            progress=progress,
+        )
+    else:
+        if data.labels is None:
+            raise OptionError(
+                "`labels` are needed to train; rows without them go with `exact` or `task` error"
+            )
+        labels = np.asarray(data.labels)
+        if not setting.writes:
+            assert options.folds is not None, "checked with the options"
+            scores = cross_validate_meka(data.rows, labels, options, threads=threads, progress=progress)
+            return Outcome(None, ScoresReport(task, options.folds, scores))
+        train = fit_ridge if task == "ridge" else fit_svc
+        model, report = train(data.rows, labels, options, threads=threads, progress=progress)
+    return Outcome(model, replace(report, prediction=setting.prediction_time(model, data.rows)))
+
+
+def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
+    """Return what ``frontier`` tries: conversions of some clusters and ranks."""
+    common = {**widths_to_try(grid.exact), "seed": grid.seed}
+    return [
+        Candidate(
+            f"meka-{clusters}x{rank}",
+            level,
+            {"clusters": clusters, "rank": rank, **common},
+            ("data", "exact"),
+        )
+        for level, (clusters, rank) in enumerate(BLOCKS)
+    ], []
