@@ -27,7 +27,7 @@ from bench_dcpred_page import draw, page
 from measuring import processor
 from sklearn.svm import LinearSVC
 
-from svmfast.evaluation.compare import Entrant, compare
+from svmfast.evaluation.compare import ComparedModel, compare
 from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds, weight_vectors
 from svmfast.evaluation.timing import measure
 from svmfast.formats.detect import load_model, model_bytes
@@ -308,8 +308,8 @@ def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
             seconds = time.perf_counter() - begin
             n = min(len(test.rows), 30_000)
             result = compare(
-                [Entrant("exact", exact, len(libsvm_model_bytes(exact))),
-                 Entrant("fast", made, len(model_bytes(made)))],
+                [ComparedModel("exact", exact, len(libsvm_model_bytes(exact))),
+                 ComparedModel("fast", made, len(model_bytes(made)))],
                 test.rows[:n], test.labels[:n], threads=THREADS, repeats=3)  # fmt: skip
             theirs, ours = result.models
             entries[fit] = {

@@ -1,4 +1,4 @@
-"""svmfast: make slow, fat LIBSVM models fast and small, and prove how much was lost.
+"""svmfast: make slow LIBSVM models fast and small, and prove how much was lost.
 
 The verbs of the command line on arrays, CSR matrices and models::
 

@@ -251,14 +251,8 @@ class NothingFitsError(UnsupportedError):
     exit_code = 1
 
 
-class DoesNotPayError(SvmfastError):
-    """A negative answer: what was asked for is possible, but the exact model is the better choice."""
-
-    exit_code = 1
-
-
 class NegativeAnswerError(SvmfastError):
-    """A negative answer: there is no model of the kind that was asked for.
+    """A negative answer: no model is what was asked for, or the exact model is the better choice.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from program import cli_runner
 
 from svmfast.certificate import MAX_ORDER
 from svmfast.cli.main import program
-from svmfast.errors import DoesNotPayError, MemoryLimitError, OptionError, SvmfastError, UnsupportedError
+from svmfast.errors import MemoryLimitError, NegativeAnswerError, OptionError, SvmfastError, UnsupportedError
 from svmfast.formats.detect import load_model, open_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
@@ -162,7 +162,7 @@ def test_limits_are_named_before_any_work() -> None:
 
 @pytest.mark.parametrize(
     ("choices", "error"),
-    [({}, MemoryLimitError), ({"cells": 3}, MemoryLimitError), ({"cells": "auto"}, DoesNotPayError)],
+    [({}, MemoryLimitError), ({"cells": 3}, MemoryLimitError), ({"cells": "auto"}, NegativeAnswerError)],
 )
 def test_what_cannot_fit_is_refused_before_vectors_are_stored_densely(
     choices: dict[str, Any], error: type[SvmfastError]

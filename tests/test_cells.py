@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from program import data, model, svmfast
 from test_certificate import random_model
 
-from svmfast.errors import DoesNotPayError, OptionError
+from svmfast.errors import NegativeAnswerError, OptionError
 from svmfast.formats.container import container_bytes
 from svmfast.formats.detect import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
@@ -86,7 +86,7 @@ def _lenient(exact: KernelExpansion, cells: int):  # type: ignore[no-untyped-def
     )
     try:
         return approximate(whole, order="auto", cells=cells)
-    except DoesNotPayError:
+    except NegativeAnswerError:
         return approximate(whole, order=1, cells=cells)
 
 
@@ -152,7 +152,7 @@ def test_a_file_no_larger_than_asked_for_and_still_true() -> None:
     assert (np.abs(values - exact.decision_values(rows)) <= bounds).all()
     assert (made.coefficients == 0).sum() > (wide.coefficients == 0).sum()
     assert report.certified_percent > 90
-    with pytest.raises(DoesNotPayError, match=r"take [\d,]+ bytes however short, more than 3,000"):
+    with pytest.raises(NegativeAnswerError, match=r"take [\d,]+ bytes however short, more than 3,000"):
         approximate(exact, order=3, cells=1, data=rows, max_bytes=3000, size_of=lambda m: 4000)
 
 

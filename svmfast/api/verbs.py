@@ -155,7 +155,7 @@ def compare(
     Comparison
         ``str()`` gives a table, :func:`svmfast.evaluation.report.as_dict` the form of ``--json``.
     """
-    from svmfast.evaluation.compare import Entrant
+    from svmfast.evaluation.compare import ComparedModel
     from svmfast.evaluation.compare import compare as compare_entrants
 
     named = models if isinstance(models, Mapping) else {os.fspath(path): path for path in models}
@@ -174,9 +174,9 @@ def compare(
         model = _model(given, memory)
         taken = time.perf_counter() - start
         if isinstance(given, str | os.PathLike):
-            entrants.append(Entrant(name, model, os.path.getsize(given), taken))
+            entrants.append(ComparedModel(name, model, os.path.getsize(given), taken))
         else:
-            entrants.append(Entrant(name, model))
+            entrants.append(ComparedModel(name, model))
     return compare_entrants(
         entrants,
         rows,

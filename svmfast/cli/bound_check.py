@@ -148,11 +148,11 @@ class _Asked:
 def _check_data(
     data: str, gamma: float | None, order: int, how: DataFormat, quiet: bool, jobs: int
 ) -> BoundReport:
-    from svmfast.cli.inputs import Again
+    from svmfast.cli.inputs import ReplayableInput
     from svmfast.cli.progress import progress_bar
     from svmfast.evaluation.bound_check import check_data
 
-    with progress_bar(quiet) as progress, Again(data) as again:
+    with progress_bar(quiet) as progress, ReplayableInput(data) as again:
         blocks = lambda: (block.rows for block in again.datasets(how, jobs, progress))  # noqa: E731
         return check_data(blocks, gamma, order=order)
 

@@ -18,7 +18,7 @@ from svmfast.display import shown
 from svmfast.errors import OptionError
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.compare import Comparison, Entrant
+    from svmfast.evaluation.compare import ComparedModel, Comparison
     from svmfast.evaluation.timing import Timing
     from svmfast.formats.svmlight import Dataset
 
@@ -128,9 +128,9 @@ def command(
     return 0 if max_diff is None else _judge(result, max_diff, quiet)
 
 
-def _load(path: str, memory: int, quiet: bool, allow_edited: bool) -> Entrant:
+def _load(path: str, memory: int, quiet: bool, allow_edited: bool) -> ComparedModel:
     from svmfast.cli.inputs import open_model
-    from svmfast.evaluation.compare import Entrant
+    from svmfast.evaluation.compare import ComparedModel
     from svmfast.evaluation.timing import measure
     from svmfast.formats.detect import load_model
 
@@ -144,7 +144,7 @@ def _load(path: str, memory: int, quiet: bool, allow_edited: bool) -> Entrant:
         warm_up=False,
     )
     size, source = os.path.getsize(path), opened.provenance.get("source")
-    return Entrant(path, model, size, timing.seconds, opened.identity.removeprefix("sha256:"), source)
+    return ComparedModel(path, model, size, timing.seconds, opened.identity.removeprefix("sha256:"), source)
 
 
 def _read(data: str, how: DataFormat, jobs: int) -> tuple[Dataset, Timing]:

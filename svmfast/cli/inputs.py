@@ -41,7 +41,7 @@ def open_model(
     return loaded
 
 
-class Again:
+class ReplayableInput:
     """An input that can be read from its start as often as wanted.
 
     A file is opened anew each time. A pipe cannot be, so its bytes are kept in a temporary file that nobody
@@ -82,7 +82,7 @@ class Again:
         """Yield the input's rows and labels, block by block, from the first on."""
         yield from read_through(self.source(), how, jobs, progress)
 
-    def __enter__(self) -> Again:
+    def __enter__(self) -> ReplayableInput:
         return self
 
     def __exit__(

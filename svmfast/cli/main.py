@@ -154,7 +154,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="svmfast", message="%(prog)s %(version)s")
 @click.pass_context
 def program(ctx: click.Context) -> None:
-    """Make slow, fat LIBSVM models fast and small, and prove how much was lost.
+    """Make slow LIBSVM models fast and small, and prove how much was lost.
 
     Wherever a FILE is read, '-' is standard input; gzip, bzip2, xz and zstd files are recognised by content.
     An output whose name ends in .gz, .bz2, .xz or .zst is packed so.

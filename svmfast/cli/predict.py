@@ -217,7 +217,7 @@ def _run(
     jobs: int,
     as_json: bool,
 ) -> None:
-    from svmfast.cli.ahead import ahead
+    from svmfast.cli.prefetch import prefetch
     from svmfast.cli.progress import progress_bar
     from svmfast.formats import predictions
     from svmfast.formats.svmlight import stream_svmlight
@@ -226,7 +226,7 @@ def _run(
     # A bar would get between predictions on the same terminal.
     no_bar = quiet or (is_stdout(output) and sys.stdout.isatty())
     with stream_svmlight(data, threads=jobs, **how.reading()) as stream, progress_bar(no_bar) as progress:
-        texts = _texts(model, wanted, tally, ahead(stream), jobs)
+        texts = _texts(model, wanted, tally, prefetch(stream), jobs)
         # The first block is read and answered before the output is touched.
         first = next(texts, b"")
         if not quiet:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from svmfast.errors import UnsupportedError
-from svmfast.evaluation.ground import Entrant, Ground, Row
+from svmfast.evaluation.benchmark import Benchmark, ComparedModel, ModelResult
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
-__all__ = ["Comparison", "Entrant", "Ground", "Row", "compare"]
+__all__ = ["Comparison", "ComparedModel", "Benchmark", "ModelResult", "compare"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Comparison:
     threads : int
     linear_seconds : float
         What a linear model takes on these rows.
-    models : tuple of Row
+    models : tuple of ModelResult
     """
 
     data_path: str | None
@@ -32,7 +32,7 @@ class Comparison:
     features: int
     threads: int
     linear_seconds: float
-    models: tuple[Row, ...]
+    models: tuple[ModelResult, ...]
 
     def __str__(self) -> str:
         """Return the table of ``svmfast compare``."""
@@ -42,7 +42,7 @@ class Comparison:
 
 
 def compare(
-    entrants: Sequence[Entrant],
+    entrants: Sequence[ComparedModel],
     rows: Rows,
     targets: FloatArray,
     *,
@@ -56,7 +56,7 @@ def compare(
 
     Parameters
     ----------
-    entrants : sequence of Entrant
+    entrants : sequence of ComparedModel
         The exact model first; all must answer with the same labels.
     rows : Rows of n > 0 rows
     targets : (n,) float64
@@ -73,10 +73,10 @@ def compare(
     """
     if not len(rows):
         raise UnsupportedError("there are no rows to compare on", "give a data file with rows")
-    ground = Ground(entrants[0], rows, targets, threads=threads, repeats=repeats)
+    ground = Benchmark(entrants[0], rows, targets, threads=threads, repeats=repeats)
     for other in entrants[1:]:
         ground.check(other)
-    lines: list[Row] = []
+    lines: list[ModelResult] = []
     for done, entrant in enumerate(entrants):
         progress(done, len(entrants), "models")
         lines.append(ground.row(entrant, parse_seconds=parse_seconds))

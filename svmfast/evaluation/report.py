@@ -11,14 +11,14 @@ from typing import Any
 
 from svmfast.class_scores import shown_label
 from svmfast.display import shown
-from svmfast.evaluation.compare import Comparison, Row
+from svmfast.evaluation.compare import Comparison, ModelResult
 from svmfast.evaluation.json_values import finite
 
 #: What Markdown acts on inside a line; an underscore within a word is no emphasis.
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
 
 #: key -> the figure to report, in the order of the JSON object; docs/compare.md says what each one is.
-_MODEL_KEYS: dict[str, Callable[[Row], Any]] = {
+_MODEL_KEYS: dict[str, Callable[[ModelResult], Any]] = {
     "path": lambda row: row.path,
     "kind": lambda row: row.kind,
     "accuracy": lambda row: row.accuracy,
@@ -62,7 +62,7 @@ _OF_CLASSES, _OF_VALUES = {"accuracy", "balanced_accuracy", "classes"}, {"mse", 
 
 #: Figures of the table: head, cell, and whether only --wide has it. Tables show those that say something of
 #: one of the models.
-_COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
+_COLUMNS: tuple[tuple[str, Callable[[ModelResult], str], bool], ...] = (
     ("accuracy", lambda row: percent(row.accuracy, 2), False),
     ("balanced", lambda row: percent(row.balanced_accuracy, 2), False),
     ("labels differ", lambda row: differing(row.labels_differing, row.labels_differing_percent), False),

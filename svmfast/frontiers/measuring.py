@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.evaluation.ground import counted_work
+from svmfast.evaluation.benchmark import counted_work
 from svmfast.evaluation.linear import linear_multiply_adds
 from svmfast.evaluation.loss import Loss, loss, no_loss
 from svmfast.evaluation.skill import Skill, skill

@@ -203,13 +203,13 @@ class FrontierRun:
 
     def _measure(self, candidate: Candidate, record: Record) -> None:
         """Measure a candidate's file, and where its certificate allows it the two models together."""
-        from svmfast.evaluation.ground import Entrant, check_same_question
+        from svmfast.evaluation.benchmark import ComparedModel, check_same_question
         from svmfast.formats.detect import load_model
         from svmfast.models.polynomial import PolynomialModel
 
         path = self.folder.model(candidate)
         model = load_model(path, memory=self.request.memory)
-        check_same_question(Entrant(self.request.exact, self.request.model), Entrant(path, model))
+        check_same_question(ComparedModel(self.request.exact, self.request.model), ComparedModel(path, model))
         losses, built = self.measuring.alone(model), record.build_seconds
         found = [_Entry(candidate.name, candidate, model, losses, os.path.getsize(path), built)]
         covered = (losses.certified_percent or 0.0) >= LEAST_CERTIFIED

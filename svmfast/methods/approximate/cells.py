@@ -32,7 +32,7 @@ from svmfast.threads import map_in_threads
 # Sizes that are tried when the number of cells is free.
 SIZES = (1, 5, 10, 20, 40, 80, 160, 320)
 # More cells are worth trying while a doubling leaves at most this share of the open rows open.
-PROGRESS = 0.92
+STALLED = 0.92
 # Below so many percent with ten cells or more no number of cells will do.
 HOPELESS = 1.0
 # Share of its bound that the error of an expansion of order 0, 1, 2 and more may take up, on the safe side:
@@ -41,7 +41,7 @@ ERROR_SHARE = (0.9, 0.4, 0.05)
 # Rows that fit, for each cell, where the number of cells is free: of fewer a centre says little of others.
 ROWS_A_CELL = 10
 # How much more than its cost an open row may count, to reach the target: see Plan.chosen.
-PRICES = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, math.inf)
+OPEN_ROW_WEIGHTS = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, math.inf)
 
 
 class OutOfTimeError(Exception):
@@ -252,7 +252,7 @@ class Planner:
                 best = plan
             still_open = 100 - plan.certified_percent
             hopeless = size >= 10 and plan.certified_percent < HOPELESS
-            stuck = size >= 20 and still_open > PROGRESS * open_before
+            stuck = size >= 20 and still_open > STALLED * open_before
             if reached or len(made) < size or hopeless or stuck:
                 break
             open_before = still_open
@@ -400,8 +400,8 @@ class Planner:
             stored = self._numbers(np.repeat(np.array(tried[0], dtype=np.int32)[:, None], p, axis=1))
             return tried[1] >= self.target and self.costs.worth(stored, tried[2])
 
-        true_price = at(PRICES[0])
-        found = next((tried for tried in map(at, PRICES) if enough(tried)), true_price)
+        true_price = at(OPEN_ROW_WEIGHTS[0])
+        found = next((tried for tried in map(at, OPEN_ROW_WEIGHTS) if enough(tried)), true_price)
         each = np.empty((len(cells), p), dtype=np.int32)
         for c, (cell, k, flag) in enumerate(zip(cells, found[0], flags, strict=True)):
             each[c] = k if self.fixed else self._thinned(cell, k, flag[k])

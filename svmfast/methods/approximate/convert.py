@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from svmfast.certificate import MAX_ORDER
-from svmfast.errors import DoesNotPayError, UnsupportedError
+from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.methods.approximate.cells import Step
 from svmfast.methods.approximate.certification_sample import Roles, roles
 from svmfast.methods.approximate.dual_expansion import dual_expansion
@@ -124,7 +124,7 @@ def approximate(
     ------
     UnsupportedError
         For sigmoid and precomputed kernels.
-    DoesNotPayError
+    NegativeAnswerError
         Where there was a choice: no order and no number of cells is cheaper than the exact model, or none
         fits into `max_bytes`, or none was finished in time.
     MemoryLimitError
@@ -158,7 +158,7 @@ def approximate(
     made = finished(built.model, built.center)
     limit = options.max_bytes
     if not task.chooses and limit is not None and size_of is not None and size_of(made) > limit:
-        raise DoesNotPayError(f"the exact polynomial takes {size_of(made):,} bytes, more than {limit:,}")
+        raise NegativeAnswerError(f"the exact polynomial takes {size_of(made):,} bytes, more than {limit:,}")
     progress(0, None, "measure")
     measured = measure(made, model, who.held_out, threads=threads)
     if race is not None and task.chooses and options.free:

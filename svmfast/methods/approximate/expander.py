@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from svmfast.errors import OptionError
 from svmfast.methods.approximate.certify import gaussian_certificate, last_degree, polynomial_certificate
 from svmfast.methods.approximate.dual_expansion import DualExpansion
-from svmfast.methods.approximate.operations import sparse_pays
+from svmfast.methods.approximate.operations import sparse_is_cheaper
 from svmfast.methods.approximate.residual import Tail, residual_tail, squared_norms_about
 from svmfast.methods.approximate.taylor import (
     gaussian_coefficients,
@@ -88,7 +88,7 @@ class Expander:
             * math.sqrt(self.largest_squared_distance(centre) * float(centre @ centre))
             for centre in centres
         )
-        return "zero" if growth <= LARGEST_GROWTH and self._sparse_pays(order) else "centre"
+        return "zero" if growth <= LARGEST_GROWTH and self._sparse_is_cheaper(order) else "centre"
 
     def parts(
         self,
@@ -316,9 +316,9 @@ class Expander:
             sv_squared_norms=np.array([self.largest_squared_distance(centre) for centre in centres]),
         )
 
-    def _sparse_pays(self, order: int) -> bool:
+    def _sparse_is_cheaper(self, order: int) -> bool:
         n = len(self.model.sv)
-        return sparse_pays(len(self.terms.features), order, self.model.sv.nnz / n if n else 0.0)
+        return sparse_is_cheaper(len(self.terms.features), order, self.model.sv.nnz / n if n else 0.0)
 
 
 def with_bounds(

@@ -65,7 +65,7 @@ def foreseen(model: KernelExpansion, order: int, cells: int, *, full: bool, thre
     return Foreseen(seconds, 8 * (3 * n * d + 3 * stored))
 
 
-def sparse_pays(d: int, order: int, entries: float) -> bool:
+def sparse_is_cheaper(d: int, order: int, entries: float) -> bool:
     """Tell whether rows with so many entries are cheaper term by term than as dense blocks."""
     return SPARSE_TERM * _monomials(entries, order) < math.comb(d + order, order)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from svmfast.errors import DoesNotPayError
+from svmfast.errors import NegativeAnswerError
 from svmfast.methods.approximate.cells import Cell, Costs, Found, Plan, Planner, Step
 from svmfast.methods.approximate.certification_sample import Roles
 from svmfast.methods.approximate.expander import Expander
@@ -72,7 +72,7 @@ def check_size(
         return
     stored = polynomials * coefficient_count(d, lowest)
     if obstacle := _too_large(stored, max_bytes, memory_limit):
-        raise DoesNotPayError(f"even order {lowest} {obstacle}")
+        raise NegativeAnswerError(f"even order {lowest} {obstacle}")
 
 
 def _too_large(stored: int, max_bytes: int | None, memory_limit: int) -> str | None:
@@ -145,7 +145,7 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
     lowest = 0 if options.order == "auto" else highest
     cells = None if options.cells == "auto" else int(options.cells)
     if hindered := obstacle(cells or 1, lowest):
-        raise DoesNotPayError(f"{BETTER}even order {lowest} {hindered}")
+        raise NegativeAnswerError(f"{BETTER}even order {lowest} {hindered}")
     planner = Planner(
         terms,
         model.kernel.gamma,
@@ -169,9 +169,9 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
     )
     found = planner.plan(expander.centre(name), cells, lambda cells, order: obstacle(cells, order) is None)
     if found.best is None or found.step is None:
-        raise DoesNotPayError(_no_plan(found, exact, exact_numbers(model)))
+        raise NegativeAnswerError(_no_plan(found, exact, exact_numbers(model)))
     if options.free and not options.force and found.step.operations > WORTHWHILE * exact:
-        raise DoesNotPayError(_too_slow(found, found.step, exact, options.target))
+        raise NegativeAnswerError(_too_slow(found, found.step, exact, options.target))
     if len(found.best.cells) > 1:
         name = "cells"
     return Planned(name, _shortened(expander, found.best, request, name), found.steps, found.late)
@@ -193,7 +193,7 @@ def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> P
         size = request.size_of(made, name)
         if size <= options.max_bytes:
             return made
-    raise DoesNotPayError(
+    raise NegativeAnswerError(
         f"{len(centres):,} cell{'s' * (len(centres) != 1)} of order {int(plan.orders.max(initial=0))} take "
         f"{size:,} bytes however short, more than {options.max_bytes:,}; "
         "lower `order` or `cells`, or raise `max_bytes`"

@@ -22,7 +22,7 @@ from svmfast.score import percent
 
 
 @dataclass(frozen=True)
-class Entrant:
+class ComparedModel:
     """A model that takes part, with what is known of its file.
 
     Attributes
@@ -48,7 +48,7 @@ class Entrant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(Quality):
+class ModelResult(Quality):
     """One model's line in a comparison; None where a figure has no meaning.
 
     All figures without an ending are of what ``predict MODEL`` answers: a model with an exact model inside (a
@@ -135,12 +135,12 @@ class _Measured:
     timing: Timing
 
 
-class Ground:
+class Benchmark:
     """The exact model and the rows on which others are measured, one after the other.
 
     Attributes
     ----------
-    exact : Entrant
+    exact : ComparedModel
     linear_seconds : float
         What a linear model takes on the rows.
     exact_seconds : float
@@ -149,7 +149,7 @@ class Ground:
 
     def __init__(
         self,
-        exact: Entrant,
+        exact: ComparedModel,
         rows: Rows,
         targets: FloatArray,
         *,
@@ -164,7 +164,7 @@ class Ground:
         self.exact_seconds = math.nan
         self.linear_seconds = self._time_linear()
 
-    def check(self, other: Entrant) -> None:
+    def check(self, other: ComparedModel) -> None:
         """Raise UnsupportedError where `other` does not answer the exact model's question."""
         check_same_question(self.exact, other)
 
@@ -172,7 +172,7 @@ class Ground:
         head = self.exact.model.head
         return linear_seconds(head, self._rows, threads=self._threads, repeats=self._repeats).seconds
 
-    def row(self, entrant: Entrant, *, parse_seconds: float | None = None) -> Row:
+    def row(self, entrant: ComparedModel, *, parse_seconds: float | None = None) -> ModelResult:
         """Measure a model; the exact one is measured before any other."""
         if self._reference is None and entrant is not self.exact:
             self.row(self.exact)
@@ -188,7 +188,7 @@ class Ground:
         mean_error, max_error = self._errors(model, self._values(model, inside, main))
         open_share = None if inside is None else _open_share(main.said)
         counted = counted_work(model, self._rows, inside, open_share)
-        return Row(
+        return ModelResult(
             path=entrant.path,
             kind=model.kind,
             **vars(quality(main.said.predicted, self._targets, regression=regression)),
@@ -218,7 +218,7 @@ class Ground:
 
         return _Measured(*measure(call, repeats=self._repeats, limit_seconds=self._limit))
 
-    def _backed(self, entrant: Entrant, inside: KernelExpansion | None) -> _Measured | None:
+    def _backed(self, entrant: ComparedModel, inside: KernelExpansion | None) -> _Measured | None:
         """Measure with the exact model inside, or else with the one that is compared with, behind."""
         model = entrant.model
         exact = inside
@@ -229,7 +229,7 @@ class Ground:
             return None
         return self._measured(model, exact)
 
-    def _is_source(self, entrant: Entrant) -> bool:
+    def _is_source(self, entrant: ComparedModel) -> bool:
         """Whether the exact model may be the one that `entrant` was made from: known hashes must agree."""
         sha256, source = self.exact.sha256, entrant.source
         return sha256 is None or source is None or source == f"sha256:{sha256}"
@@ -255,7 +255,7 @@ class Ground:
         difference = np.abs(decisions - self._reference.decisions)
         return float(difference.mean()), float(difference.max())
 
-    def _certificate(self, entrant: Entrant) -> dict[str, Any]:
+    def _certificate(self, entrant: ComparedModel) -> dict[str, Any]:
         """Return the certificate's figures; it says nothing of another exact model than its own."""
         model = entrant.model
         if not bounds_its_error(model) or not model.is_rigorous or not self._is_source(entrant):
@@ -343,7 +343,7 @@ def _inside_percent(model: Model, rows: Rows) -> float | None:
     return percent(int(np.count_nonzero(model.inside_bound(rows))), len(rows))
 
 
-def check_same_question(exact: Entrant, other: Entrant) -> None:
+def check_same_question(exact: ComparedModel, other: ComparedModel) -> None:
     """Raise UnsupportedError where `other` does not answer the question of `exact`."""
     a, b = exact.model.head, other.model.head
     kinds = [_question(head.is_classifier, head.is_regression) for head in (a, b)]

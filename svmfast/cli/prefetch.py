@@ -11,7 +11,7 @@ from svmfast.threads import start_thread
 T = TypeVar("T")
 
 
-def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
+def prefetch(items: Iterable[T], depth: int = 2) -> Iterator[T]:
     """Yield what `items` yields, in order, fetching up to `depth` items beforehand in a thread.
 
     Worth it where fetching and working both leave the interpreter free (native code, reading a file). The

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from svmfast.cli.ahead import ahead
+from svmfast.cli.prefetch import prefetch
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 100])
 def test_items_come_in_order(count: int) -> None:
-    assert list(ahead(iter(range(count)))) == list(range(count))
+    assert list(prefetch(iter(range(count)))) == list(range(count))
 
 
 @pytest.mark.parametrize("good", [0, 1, 2, 5])
@@ -21,7 +21,7 @@ def test_an_error_comes_in_its_place(good: int) -> None:
         yield from range(good)
         raise ValueError("here")
 
-    given = ahead(items())
+    given = prefetch(items())
     assert [next(given) for _ in range(good)] == list(range(good))
     with pytest.raises(ValueError, match="here"):
         next(given)
@@ -38,7 +38,7 @@ def test_the_first_items_are_not_waited_for_and_fetching_is_bounded() -> None:
                 third.set()
             yield i
 
-    given = ahead(items(), depth=2)
+    given = prefetch(items(), depth=2)
     assert next(given) == 0
     assert taken == [0]
     assert next(given) == 1
