@@ -39,7 +39,7 @@ $(exact): $(TRAIN) | $(OUT)
 # Only approximate's models prove their labels. Where the one recommended needs the exact model for some rows it holds it.
 $(fast): $(exact) $(TRAIN) $(TEST)
 	$(SVMFAST) frontier $(exact) --data $(TRAIN) --test $(TEST) --methods approximate \
-	    --max-diff $(MAX_DIFF) --time-limit $(TIME) --anew -o $(@D) -q
+	    --max-diff $(MAX_DIFF) --time-limit $(TIME) --overwrite -o $(@D) -q
 	touch $@
 
 # One rule for a file: check, then predict.

@@ -278,7 +278,7 @@ def test_an_absurd_width_gives_finite_values_and_claims_nothing() -> None:
     fast, _ = approximate(two_vectors(1e300, 1.0), certificate="full")
     values = fast.decision_values(Rows.from_dense([[1.0, 0.5], [0.3, 0.3], [0.0, 0.0], [1e200, 0.0]]))
     assert np.isfinite(values).all()
-    assert not fast.has_certificate
+    assert not fast.has_error_bound
 
 
 def test_a_centre_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:

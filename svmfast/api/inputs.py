@@ -130,7 +130,8 @@ def _rows(
 ) -> GivenRows | None:  # fmt: skip
     if _is_empty(given) and not spec.required:
         return None
-    several = given if spec.many and not is_path(given) and isinstance(given, list | tuple) else [given]
+    paths = spec.many and isinstance(given, list | tuple) and all(map(is_path, given))
+    several = given if paths else [given]
     if reading.unlabelled and spec.labels == "needed":
         raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
     if spec.most is not None and is_path(several[0]):

@@ -23,7 +23,7 @@ from svmfast.display import rounded_up, shell_line
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Option, Reading, options_of
-from svmfast.values import Choice, OnOff, Switch, Weights
+from svmfast.values import Choice, OnOff, Switch, Text, Weights
 
 if TYPE_CHECKING:
     from svmfast.api.result import Result
@@ -160,7 +160,11 @@ def option_of(one: Option) -> click.Option:
         default = one.value.text(default)  # to be read like what is typed
     if words is None and default is not None:
         words = one.value.text(one.default)
-    kind: Any = click.Choice(one.value.words) if isinstance(one.value, Choice) else Typed(one.value)
+    kind: Any = Typed(one.value)
+    if isinstance(one.value, Choice):
+        kind = click.Choice(one.value.words)
+    elif isinstance(one.value, Text):
+        kind = str
     return click.Option(
         [*one.flags, one.name],
         type=kind,
