@@ -165,3 +165,19 @@ def test_methods_open_no_file(path: Path) -> None:
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             assert name not in ("open", "read_text", "read_bytes", "write_text", "write_bytes"), ids(path)
+
+
+@pytest.mark.parametrize("path", [path for path in files() if group(path) != "cli"], ids=ids)
+def test_messages_below_the_command_line_name_no_flags(path: Path) -> None:
+    """They name parameters in backquotes, which cli/flags.py turns into flags; a flag alone is a declaration."""
+    tree = ast.parse(path.read_text())
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            assert not (" " in node.value and "--" in node.value), f"{ids(path)}:{node.lineno}"
