@@ -169,7 +169,7 @@ def test_methods_open_no_file(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [path for path in files() if group(path) != "cli"], ids=ids)
 def test_messages_below_the_command_line_name_no_flags(path: Path) -> None:
-    """They name parameters in backquotes, which cli/flags.py turns into flags; a flag alone is a declaration."""
+    """They name parameters in backquotes, as cli/flags.py reads them; a flag alone is a declaration."""
     tree = ast.parse(path.read_text())
     docstrings = {
         id(node.body[0].value)
