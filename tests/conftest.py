@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
+import pytest
 from program import heed_signals
 
 # libsvm-official is built with OpenMP and sums a regression's terms in whatever order its threads finish;
@@ -12,3 +15,39 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 # Tests send signals.
 heed_signals()
+
+#: Test files that train or search for long without starting a program.
+_LONG = {
+    "test_approximate.py",
+    "test_approximate_difference.py",
+    "test_budget_runs.py",
+    "test_budget_train.py",
+    "test_cells.py",
+    "test_certificate.py",
+    "test_certificate_bounds.py",
+    "test_certificate_underflow.py",
+    "test_compress.py",
+    "test_dcpred_pairs.py",
+    "test_dcpred_promises.py",
+    "test_fifty_digits.py",
+    "test_fuzz.py",
+    "test_single_precision.py",
+    "test_interrupts.py",
+    "test_meka.py",
+}
+_STARTS_PROGRAMS = re.compile(
+    r"\bsubprocess\b|from program import [^\n]*\bsvmfast\b|\bPROGRAM\b|cli\.main|cli import main"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--fast``: the inner loop, without the files that start programs or run long."""
+    parser.addoption("--fast", action="store_true", help="only quick test files")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what ``--fast`` leaves out."""
+    name = collection_path.name
+    if not config.getoption("--fast") or not name.startswith("test_"):
+        return None
+    return True if name in _LONG or _STARTS_PROGRAMS.search(collection_path.read_text()) else None

@@ -56,7 +56,7 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
     probabilities = probabilities_after(model.head, made.head)
     report = replace(report, bytes_exact=source.n_bytes, probabilities=probabilities)
     if report.refusal is not None and not options.force:
-        return Outcome(None, report, f"{report.refusal} (`force` makes it all the same)")
+        return Outcome(None, report, f"{report.refusal} (`force` writes it anyway)")
     if report.difference_warning is not None:
         setting.warn(report.difference_warning)
     for note in report.warnings:
