@@ -21,7 +21,19 @@ from meaning import FROZEN
 from svmfast.cli.files import Input, Output
 from svmfast.cli.main import program
 from svmfast.cli.units import Typed
-from svmfast.values import Bytes, Duration, Grid, Multiple, Real, Share, Value, Whole, WholeOrAuto
+from svmfast.values import (
+    Bytes,
+    Duration,
+    Grid,
+    Multiple,
+    Numbered,
+    OnOff,
+    Real,
+    Share,
+    Value,
+    Whole,
+    WholeOrAuto,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Counts of work: a great one is no hang, it takes as long as was asked for.
@@ -216,6 +228,10 @@ class _Set:
 
     def numbers(self, kind: Value, parameter: click.Parameter) -> tuple[list[str], list[str]]:
         """Return plausible values of a kind of number, and those at the ends of its range."""
+        if isinstance(kind, OnOff):
+            return ["0", "1"], ["2", "-1"]
+        if isinstance(kind, Numbered):
+            return [str(number) for number in range(5)], ["-1", "5", "99"]
         if isinstance(kind, Whole):
             likely = [n for n in (0, 1, 2, 3, 4, 5, 8, 12, 40) if kind.least <= n <= kind.most]
             ends = [
