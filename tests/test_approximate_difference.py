@@ -234,7 +234,7 @@ def test_python_refuses_as_the_program_does(tmp_path: Path) -> None:
     exact, rows = wavy(2.0), some_rows(300)
     for given in ({}, {"data": rows}, {"data": rows.to_dense(8)}):
         with pytest.raises(
-            NegativeAnswerError, match=r"of the labels differ .* more than 10%; .* \(`force` makes it"
+            NegativeAnswerError, match=r"of the labels differ .* more than 10%; .* \(`force` writes it"
         ):
             package.approximate(exact, **given)
     made, report = package.approximate(exact, rows.to_dense(8), force=True)

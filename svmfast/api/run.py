@@ -151,7 +151,7 @@ def run_method(
         outcome.model,
         outcome.report,
         outcome.refusal,
-        tuple(heard.warnings),
+        (*heard.warnings, *outcome.warnings),
         tuple(heard.notes),
         seconds,
         outcome.fallback_error,

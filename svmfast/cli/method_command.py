@@ -214,20 +214,21 @@ def _run(
             if verbose:
                 progress.line(text)
 
+        listener = Listener(
+            progress,
+            lambda text: remark(with_flags(text), quiet),
+            lambda text: warning(with_flags(text)),
+            log if logs and not quiet else None,
+            status if verbose or progress.shown else None,
+            stop,
+        )
         result = run_method(
             method,
             {name: given[name] for name in names.inputs},
             {name: given[name] for name in names.options},
             reading={name: given[name] for name in names.reading},
             threads=jobs,
-            listener=Listener(
-                progress,
-                lambda text: remark(with_flags(text), quiet),
-                lambda text: warning(with_flags(text)),
-                log if logs and not quiet else None,
-                status if verbose or progress.shown else None,
-                stop,
-            ),
+            listener=listener,
             stored_size=size_of,
             writes=output is not None,
             timed=as_json or not quiet,
@@ -236,6 +237,8 @@ def _run(
     size = None
     if result.model is not None and output is not None:
         size = save_model(result.model, output)
+    for text in result.warnings[len(listener.warnings) :]:
+        warning(with_flags(text))
     before: int | None = getattr(result.report, "bytes_exact", None)
     scored = output is None
     if as_json:

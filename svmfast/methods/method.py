@@ -185,12 +185,15 @@ class Outcome:
     fallback_error : float or None
         The error that ``predict`` may assume of the model, to answer the other rows by the exact model
         that was converted.
+    warnings : tuple of str
+        What to warn of once the model is written: where writing fails, its error stands alone.
     """
 
     model: Model | None
     report: Report
     refusal: str | None = None
     fallback_error: float | None = None
+    warnings: tuple[str, ...] = ()
 
 
 #: Calls both functions in turn and returns how many times as fast the second is.

@@ -57,11 +57,10 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
     report = replace(report, bytes_exact=source.n_bytes, probabilities=probabilities)
     if report.refusal is not None and not options.force:
         return Outcome(None, report, f"{report.refusal} (`force` writes it anyway)")
-    if report.difference_warning is not None:
-        setting.warn(report.difference_warning)
     for note in report.warnings:
         setting.note(note)
-    return Outcome(made, report)
+    warning = report.difference_warning
+    return Outcome(made, report, warnings=() if warning is None else (warning,))
 
 
 def _announce(model: KernelExpansion, options: ApproximateOptions, setting: Setting) -> None:
