@@ -126,8 +126,8 @@ def test_what_is_named_applies_to_the_model(tmp_path: Path) -> None:
         "approximate", exact, "-o", tmp_path / "out", "--cells", "3", "--data", rows
     ).stderr.decode()
     assert (
-        "try more --cells, svmfast compress or svmfast dcpred of the exact model (--force makes it all the "
-        "same); nothing was written" in said
+        "try more --cells, svmfast compress or svmfast dcpred of the exact model (--force writes it "
+        "anyway); nothing was written" in said
     )
     plain, _ = written(tmp_path, wavy(2.0))
     said = svmfast("approximate", plain, "-o", tmp_path / "out", "--certificate", "none").stderr.decode()
