@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#ifndef SVMFAST_WITHOUT_PYTHON  // scripts/fuzz has none
+#ifndef SVMFAST_WITHOUT_PYTHON  // scripts/fuzz/inputs has none
 #include "arrays.hpp"
 #endif
 

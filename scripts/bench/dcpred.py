@@ -1,0 +1,376 @@
+"""Measure dcpred against what its paper reports: docs/dcpred.md, figures, one JSON object.
+
+    python scripts/bench/dcpred.py FOLDER PART... [--json OUT] [--merge] [--page PAGE] [--figures DIR]
+
+FOLDER holds LIBSVM data sets and models under their usual names. Parts: table, cost, chosen, curves,
+ridge, convert.
+Costs are counted multiply-adds, and wall time, over a linear model's on the same rows in the same run. Every
+figure stands beside what it is measured against. Timings are wall time; close other programs. --merge keeps
+what OUT already has; without PART the page and the figures are made from OUT alone. Figures need matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dcpred_cases import CASES, Case
+from dcpred_page import draw, page
+from measuring import processor
+from sklearn.svm import LinearSVC
+
+from svmfast.evaluation.compare import ComparedModel, compare
+from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds, weight_vectors
+from svmfast.evaluation.timing import measure
+from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.libsvm_model import libsvm_model_bytes
+from svmfast.formats.svmlight import Dataset, read_svmlight
+from svmfast.kernels import Kernel
+from svmfast.methods.dcpred.convert import fit_exact
+from svmfast.methods.dcpred.fit import fit_ridge, fit_svc
+from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.meka.baselines import BASELINES
+from svmfast.methods.train.training import TrainOptions, train
+from svmfast.models.base import Model
+from svmfast.rows import Rows
+from svmfast.threads import one_blas_thread, usable_cores
+
+THREADS = usable_cores()
+
+
+def read(folder: Path, name: str) -> Dataset:
+    return read_svmlight(folder / name, threads=THREADS)
+
+
+def accuracy(model: Model, test: Dataset) -> float:
+    said = model.head.predict(model.decision_values(test.rows, threads=THREADS))
+    return float(np.mean(said == test.labels) * 100)
+
+
+def costs(model: Any, test: Dataset) -> dict[str, float]:
+    """Wall time a row and over a linear model's, on one thread and on all; counted multiply-adds likewise.
+
+    The fastest of 25 calls on both sides, taken in turn: other programs only add to a time.
+    """
+    counted = model.multiply_adds(test.rows) / linear_multiply_adds(model.head, test.rows)
+    out: dict[str, float] = {"counted": counted}
+    for name, threads in (("", THREADS), ("_one_thread", 1)):
+        ours, linear = [], []
+        for _ in range(5):
+            call = measure(lambda t=threads: model.head.predict(model.decision_values(test.rows, threads=t)))
+            ours.append(call[1].fastest)
+            linear.append(linear_seconds(model.head, test.rows, threads=threads).fastest)
+        out[f"wall{name}"] = min(ours) / min(linear)
+        out[f"microseconds{name}"] = min(ours) / len(test.rows) * 1e6
+    return out
+
+
+def options_of(case: Case, **changes: Any) -> DcpredOptions:
+    return DcpredOptions(gamma=(case.gamma,), C=(case.C,), fit=case.fit, **{**case.shape, **changes})
+
+
+def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dict[str, Any]]:
+    """k-means Nystrom and random features with a linear SVM, as many features as the counted cost allows."""
+    functions = weight_vectors(fit_head(data))
+    d = max(data.rows.n_columns, test.rows.n_columns)
+    out = []
+    for name in ("kmeans-nystrom", "random-fourier"):
+        rank = max(2, int(cost * d * functions / (d + functions)))
+        begin = time.perf_counter()
+        with one_blas_thread():
+            wide = [Rows(s.rows.indptr, s.rows.indices, s.rows.values, d) for s in (data, test)]
+            made = BASELINES[name](Kernel("rbf", case.exact_gamma), wide[0], rank, 0)
+            model = LinearSVC(C=case.exact_C, dual=False, tol=1e-3, max_iter=300)
+            model.fit(made.transform(wide[0]), data.labels)
+            right = float(np.mean(model.predict(made.transform(wide[1])) == test.labels) * 100)
+        cost_here = rank * (d + functions) / (d * functions)
+        out.append(
+            {"method": name, "accuracy": right, "counted": cost_here, "features": rank,
+             "seconds": time.perf_counter() - begin}
+        )  # fmt: skip
+    return out
+
+
+def fit_head(data: Dataset) -> Any:
+    from svmfast.methods.common.class_targets import svc_targets
+
+    return svc_targets(data.labels, pairs=False)[0]
+
+
+def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """Accuracy, cost and training time beside the baselines."""
+    out = {}
+    for name, case in CASES.items():
+        if only and name not in only:
+            continue
+        data, test = read(folder, case.train), read(folder, case.test)
+        begin = time.perf_counter()
+        model, report = fit_svc(data.rows, data.labels, options_of(case), threads=THREADS)
+        seconds = time.perf_counter() - begin
+        ours = {
+            "accuracy": accuracy(model, test),
+            "seconds": seconds,
+            "settings": case.shape | ({} if case.fit == "auto" else {"fit": case.fit}),
+            "gamma": case.gamma,
+            "C": case.C,
+            "landmarks": report.landmarks,
+            **costs(model, test),
+        }
+        exact: dict[str, Any] = {}
+        found = None
+        if case.exact is not None and (folder / case.exact).exists():
+            found = load_model(folder / case.exact)
+        elif case.train_exact:
+            found = train(
+                data.rows,
+                data.labels,
+                TrainOptions(gamma=case.exact_gamma, C=case.exact_C, cache_size=500),
+                threads=THREADS,
+            )
+        if found is not None:
+            n = min(len(test.rows), 20_000)
+            part = test.rows[:n]
+            took = measure(lambda m=found, p=part: m.decision_values(p, threads=THREADS), repeats=2)[
+                1
+            ].seconds
+            exact = {
+                "accuracy": accuracy(found, test),
+                "microseconds": took / n * 1e6,
+                "vectors": len(found.sv),
+            }
+        out[name] = {
+            "rows": len(data.rows),
+            "features": data.rows.n_columns,
+            "ours": ours,
+            "baselines": baselines(case, data, test, ours["counted"])
+            if case.exact or case.train_exact
+            else [],
+            "exact": exact,
+            "paper": case.paper,
+        }
+        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
+    return out
+
+
+def cost_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """The table's times alone, for a moment when the machine is quiet."""
+    out = {}
+    for name, case in CASES.items():
+        if only and name not in only:
+            continue
+        data, test = read(folder, case.train), read(folder, case.test)
+        begin = time.perf_counter()
+        model, _ = fit_svc(data.rows, data.labels, options_of(case), threads=THREADS)
+        seconds = time.perf_counter() - begin
+        out[name] = {"accuracy": accuracy(model, test), "seconds": seconds, **costs(model, test)}
+        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
+    return out
+
+
+#: What --max-operations is asked for: the paper's cost, or of ijcnn1 that of the table's line.
+ASKED = {"letter": 12.8, "usps": 14.4, "a9a": 12.5, "ijcnn1": 33.0}
+
+
+def chosen_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """--max-operations: clusters, landmarks and pseudo landmarks as it chooses them, by training rows."""
+    out = {}
+    for name, asked in ASKED.items():
+        if only and name not in only:
+            continue
+        case = CASES[name]
+        data, test = read(folder, case.train), read(folder, case.test)
+        begin = time.perf_counter()
+        limited = options_of(replace(case, shape={}), max_operations=asked)
+        model, report = fit_svc(data.rows, data.labels, limited, threads=THREADS)
+        seconds = time.perf_counter() - begin
+        out[name] = {
+            "asked": asked, "accuracy": accuracy(model, test), "seconds": seconds,
+            "gamma": case.gamma, "C": case.C, "clusters": report.clusters,
+            "landmarks": report.landmarks, "pseudo": report.pseudo_landmarks,
+            "ways": len(report.candidates), **costs(model, test)}  # fmt: skip
+        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
+    return out
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "tuned": {},
+    "tuned, pseudo": {"pseudo": "poly", "pseudo_landmarks": 0},
+    "weighted k-means": {"iterations": 0},
+    "weighted k-means, pseudo": {"iterations": 0, "pseudo": "poly"},
+    "weighted k-means, triangle": {"iterations": 0, "pseudo": "triangle"},
+    "plain k-means": {"iterations": 0, "kmeans": "plain"},
+}
+CURVES = {
+    "letter": (30, (10, 20, 40, 80, 140), 100),
+    "usps": (1, (10, 20, 40, 80), 60),
+    "ijcnn1": (8, (2, 4, 8, 16, 32), 100),
+}
+
+
+def curves_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """The paper's figure 2, for every variant."""
+    out: dict[str, Any] = {}
+    for name, (clusters, sizes, iterations) in CURVES.items():
+        if only and name not in only:
+            continue
+        case = CASES["usps, labels" if name == "usps" else name]
+        data, test = read(folder, case.train), read(folder, case.test)
+        points = []
+        for variant, changes in VARIANTS.items():
+            for landmarks in sizes:
+                wish = {"kmeans": "weighted", "iterations": iterations, **changes}
+                chosen = options_of(case, clusters=clusters, landmarks=landmarks, **{
+                    **wish, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0})  # fmt: skip
+                begin = time.perf_counter()
+                model, report = fit_svc(data.rows, data.labels, chosen, threads=THREADS)
+                points.append({
+                    "variant": variant, "landmarks": landmarks, "accuracy": accuracy(model, test),
+                    "counted": report.multiply_adds / report.linear_multiply_adds,
+                    "seconds": time.perf_counter() - begin})  # fmt: skip
+                print(name, points[-1], file=sys.stderr, flush=True)
+        out[name] = points
+    return out
+
+
+RIDGE = {"cadata": (2.0, 0.1), "cpusmall": (1.0, 0.05)}
+
+
+def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """The paper's figure 3; RMSE in units of the standard deviation of the test values."""
+    out: dict[str, Any] = {}
+    for name, (gamma, strength) in RIDGE.items():
+        if only and name not in only:
+            continue
+        data, test = read(folder, f"{name}_scale.s80"), read(folder, f"{name}_scale.s20")
+        mean, spread = float(data.labels.mean()), float(data.labels.std())
+        y, truth = (data.labels - mean) / spread, (test.labels - mean) / spread
+        points = []
+
+        def rmse(said: np.ndarray, truth: np.ndarray = truth, spread: float = spread) -> float:
+            return float(np.sqrt(np.mean((said - truth) ** 2)) * spread)
+
+        for variant, changes in VARIANTS.items():
+            for landmarks in (4, 8, 16, 32):
+                chosen = DcpredOptions(
+                    gamma=(gamma,), lambda_=(strength,), clusters=8, landmarks=landmarks,
+                    **{**changes, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0},
+                )  # fmt: skip
+                model, report = fit_ridge(data.rows, y, chosen, threads=THREADS)
+                points.append({
+                    "variant": variant, "landmarks": landmarks,
+                    "rmse": rmse(model.decision_values(test.rows, threads=THREADS)[:, 0]),
+                    "counted": report.multiply_adds / report.linear_multiply_adds})  # fmt: skip
+        d = data.rows.n_columns
+        for base in ("nystrom", "kmeans-nystrom", "random-fourier", "fastfood"):
+            for rank in (12, 16, 24, 40):
+                with one_blas_thread():
+                    made = BASELINES[base](Kernel("rbf", gamma), data.rows, rank, 0)
+                    phi, psi = made.transform(data.rows), made.transform(test.rows)
+                    w = np.linalg.solve(phi.T @ phi + strength * np.eye(phi.shape[1]), phi.T @ y)
+                points.append(
+                    {"variant": base, "landmarks": rank, "rmse": rmse(psi @ w), "counted": rank * (d + 1) / d}
+                )
+        out[name] = {"standard_deviation": float(test.labels.std()), "points": points}
+        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
+    return out
+
+
+CONVERT = {
+    "a9a_g0.02": ("a9a", "a9a.t", {"clusters": 4, "landmarks": 24}),
+    "ijcnn1_c32_g2": ("ijcnn1", "ijcnn1.t", {"clusters": 16, "landmarks": 32, "kmeans": "plain"}),
+    "letter_c16_g2": ("letter.scale", "letter.scale.t", {"clusters": 30, "landmarks": 140}),
+}
+
+
+def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
+    """--from, as svmfast compare tells it; unlabelled training rows."""
+    out = {}
+    for name, (rows, tests, shape) in CONVERT.items():
+        if only and name not in only:
+            continue
+        data, test = read(folder, rows), read(folder, tests)
+        exact = load_model(folder / f"{name}.model")
+        gamma = exact.kernel.gamma
+        entries = {}
+        for fit in ("values", "labels") if exact.head.n_classes == 2 else ("labels",):
+            begin = time.perf_counter()
+            made, report = fit_exact(
+                data.rows, exact, DcpredOptions(gamma=(gamma,), fit=fit, **shape), threads=THREADS
+            )
+            seconds = time.perf_counter() - begin
+            n = min(len(test.rows), 30_000)
+            result = compare(
+                [ComparedModel("exact", exact, len(libsvm_model_bytes(exact))),
+                 ComparedModel("fast", made, len(model_bytes(made)))],
+                test.rows[:n], test.labels[:n], threads=THREADS, repeats=3)  # fmt: skip
+            theirs, ours = result.models
+            entries[fit] = {
+                "seconds": seconds, "rows": n, "labels_differing": ours.labels_differing,
+                "accuracy": ours.accuracy, "exact_accuracy": theirs.accuracy, "speedup": ours.speedup,
+                "bytes": ours.n_bytes, "exact_bytes": theirs.n_bytes, "held_out": report.held_out,
+                "counted": ours.linear_cost_counted, "wall": ours.linear_cost}  # fmt: skip
+        out[name] = {"shape": shape, "fits": entries, "vectors": len(exact.sv)}
+        print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
+    return out
+
+
+PARTS = {
+    "table": table_part,
+    "cost": cost_part,
+    "chosen": chosen_part,
+    "curves": curves_part,
+    "ridge": ridge_part,
+    "convert": convert_part,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("parts", nargs="*", help=" ".join(PARTS))
+    parser.add_argument("--only", action="append", default=[], help="data sets of the parts")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--merge", action="store_true")
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--figures", type=Path)
+    given = parser.parse_args()
+    if not set(given.parts) <= set(PARTS):
+        parser.error(f"parts are {' '.join(PARTS)}")
+    results: dict[str, Any] = {}
+    if given.json and given.json.exists() and (given.merge or not given.parts):
+        results = json.loads(given.json.read_text())
+    if given.parts:
+        results["machine"] = {
+            "processor": processor(),
+            "threads": THREADS,
+            "date": str(date.today()),
+            "load": f"{os.getloadavg()[1]:.0f}",
+        }
+    for part in given.parts:
+        found = PARTS[part](given.folder, given.only)
+        results.setdefault(part, {}).update(found)
+        if part == "table":  # older times must not stand beside newer accuracies
+            results["table"] = {name: results["table"][name] for name in CASES if name in results["table"]}
+            results["cost"] = {k: v for k, v in results.get("cost", {}).items() if k not in found}
+        if given.json:
+            given.json.write_text(json.dumps(results, indent=1) + "\n")
+    if given.figures:
+        draw(results, given.figures)
+    if given.page:
+        given.page.write_text(page(results))
+    if not (given.json or given.page or given.figures):
+        print(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""Search for a violated certificate: extreme models in 50 digits.
+
+    python scripts/fuzz/certificate_search.py [--models N] [--seed S]
+
+Draws models of the rbf, polynomial and linear kernels, with orders 0 to 16, degrees 1 to 16 and features from
+1e-300 to 1e300, makes their expansions about both centers, and compares decision values with sums of 50
+digits on rows near and far. rho is then moved between the expansion's value and the exact one, where a label
+is wrong unless the bound says that it is open. Prints how many rows err by more than their bound, and how
+many are certified with another label than the sign of the exact value or than LIBSVM's order of summation
+gives; exits with 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+
+from svmfast.errors import SvmfastError
+from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.methods.approximate.convert import approximate
+from svmfast.methods.approximate.options import ApproximateOptions
+from svmfast.models.certified import certified_rows
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import FloatArray, Rows
+
+mpmath.mp.dps = 50
+mpf = mpmath.mpf
+ROWS = 8
+LARGEST = 300
+
+
+def power(rng: np.random.Generator, low: float, high: float) -> float:
+    """Return a power of ten between two exponents, within the range of doubles."""
+    exponent = np.clip(rng.uniform(low, high), -307, 307)
+    return float(10.0**exponent)
+
+
+def draw(rng: np.random.Generator) -> tuple[KernelExpansion, dict[str, object], FloatArray]:
+    """Return a model of two classes, the options of its expansion, and rows."""
+    d, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
+    # Half of the scales are those where a high power just leaves the range of doubles.
+    reach = LARGEST if rng.random() < 0.5 else 40
+    scale = power(rng, -reach, reach)
+    kind = str(rng.choice(["rbf", "rbf", "polynomial", "linear"]))
+    spread = scale * (10.0 ** rng.uniform(-20, 0, d) if rng.random() < 0.3 else np.ones(d))
+    x = rng.normal(size=(2 * n, d)) * spread
+    x += rng.choice([0.0, 1.0, 10.0]) * rng.normal(size=d) * spread
+    x[rng.random(x.shape) < 0.1] = 0
+    if rng.random() < 0.2:
+        x[n:] = -x[:n]
+    size = power(rng, -200, 100) if rng.random() < 0.2 else power(rng, -1, 1)
+    beta = rng.normal(size=2 * n) * size
+    if rng.random() < 0.2:
+        beta *= 10.0 ** rng.uniform(-100, 0, 2 * n)
+    exponent = np.log10(scale)
+    degree, coef0, gamma = 0, 0.0, 0.0
+    if kind == "rbf":
+        gamma = power(rng, -2 * exponent - 4, -2 * exponent + 1)
+        if rng.random() < 0.1:
+            gamma = power(rng, -LARGEST, LARGEST)
+    elif kind == "polynomial":
+        degree = int(rng.integers(1, 17))
+        coef0 = float(rng.choice([0.0, 1.0, -0.3, power(rng, -40, 40), power(rng, -300, 300)]))
+        gamma = power(rng, -2 * exponent - 2, -2 * exponent + 2)
+        if rng.random() < 0.3:
+            gamma = power(rng, -LARGEST, LARGEST)
+    model = KernelExpansion(
+        head=Head("c_svc", np.array([1, -1])),
+        kernel=Kernel(kind, gamma, coef0, degree),
+        sv=Rows.from_dense(x),
+        sv_coef=beta[None],
+        rho=np.zeros(1),
+        nr_sv=np.array([n, n]),
+    )
+    far = rng.choice([1e-30, 1e-3, 0.1, 0.7, 1.0, 1.5, 3.0, 1e3], size=(ROWS, 1))
+    with np.errstate(over="ignore"):
+        z = x[rng.integers(0, 2 * n, ROWS)] * far + rng.normal(size=(ROWS, d)) * spread * far * 0.3
+    options = {
+        "order": int(rng.integers(0, 17)),
+        "center": str(rng.choice(["mean", "origin"])),
+        "certificate": str(rng.choice(["full", "full", "row-norms"])),
+    }
+    return model, options, np.clip(z, -1e307, 1e307)
+
+
+def exact_sums(model: KernelExpansion, z: FloatArray) -> list[mpmath.mpf]:
+    """Return the sums before rho is taken away, from the numbers of the model."""
+    kernel, x = model.kernel, model.sv.to_dense(z.shape[1])
+    gamma, out = mpf(kernel.gamma), []
+    points = [[mpf(float(v)) for v in vector] for vector in x]
+    betas = [mpf(float(b)) for b in model.sv_coef[0]]
+    for line in z:
+        row, total = [mpf(float(v)) for v in line], mpf(0)
+        for beta, point in zip(betas, points, strict=True):
+            pairs = list(zip(point, row, strict=True))
+            if kernel.kind == "rbf":
+                total += beta * mpmath.exp(-gamma * mpmath.fsum((p - q) ** 2 for p, q in pairs))
+                continue
+            dot = mpmath.fsum(p * q for p, q in pairs)
+            total += beta * (
+                dot if kernel.kind == "linear" else (gamma * dot + mpf(kernel.coef0)) ** kernel.degree
+            )
+        out.append(total)
+    return out
+
+
+def made_of(model: KernelExpansion, options: dict[str, object]) -> PolynomialModel | None:
+    """Return the expansion, None where there is none or it has no certificate."""
+    try:
+        made, _ = approximate(model, ApproximateOptions(**options))  # type: ignore[arg-type]
+    except SvmfastError:
+        return None
+    return made if made.has_error_bound else None
+
+
+def judged(
+    model: KernelExpansion, made: PolynomialModel, z: FloatArray, sums: list[mpmath.mpf], count: Counter[str]
+) -> list[str]:
+    """Count the rows of one model; return what is wrong with each that is."""
+    rows = Rows.from_dense(z)
+    decisions, bounds = made.certified_values(rows)
+    certified = certified_rows(made.head, decisions, bounds)
+    engine = DecisionEngine(model.kernel, model.sv, model.sv_coef, model.rho, model.nr_sv)
+    libsvm = engine.decision_values(rows, libsvm_order=True)[:, 0]
+    rho, wrong = mpf(float(model.rho[0])), []
+    for i, total in enumerate(sums):
+        true, value, bound = total - rho, float(decisions[i, 0]), float(bounds[i, 0])
+        count["rows"] += 1
+        count["certified"] += int(certified[i])
+        over = np.isfinite(bound) and abs(mpf(value) - true) > mpf(bound)
+        other = bool(certified[i]) and (value > 0) != (true > 0)
+        printed = bool(certified[i]) and np.isfinite(libsvm[i]) and (value > 0) != (libsvm[i] > 0)
+        count["error > bound"] += int(over)
+        count["another label, certified"] += int(other)
+        count["another label than LIBSVM's order, certified"] += int(printed)
+        if over or other or printed:
+            wrong.append(f"row {z[i].tolist()}: {value!r} +- {bound!r}, exactly {mpmath.nstr(true, 17)}")
+    return wrong
+
+
+def search(models: int, seed: int) -> tuple[Counter[str], list[str]]:
+    """Return what was counted in so many models, and a description of each violation."""
+    count: Counter[str] = Counter()
+    wrong: list[str] = []
+    for number in range(models):
+        rng = np.random.default_rng([seed, number])
+        with np.errstate(all="ignore"):
+            model, options, z = draw(rng)
+            count["models"] += 1
+            made = made_of(model, options)
+            if made is None:
+                continue
+            count["models with a certificate"] += 1
+            sums = exact_sums(model, z)
+            found = judged(model, made, z, sums, count)
+            # The row with the largest error in units of the bound, and rho between its two values.
+            decisions, bounds = made.certified_values(Rows.from_dense(z))
+            share = [
+                float(abs(mpf(float(v)) - t) / mpf(float(b))) if 0 < b < np.inf else 0.0
+                for v, t, b in zip(decisions[:, 0], sums, bounds[:, 0], strict=True)
+            ]
+            worst = int(np.argmax(share))
+            between = float((mpf(float(decisions[worst, 0])) + sums[worst]) / 2)
+            if np.isfinite(between):
+                moved = replace(model, rho=np.array([between]))
+                again = made_of(moved, options)
+                if again is not None:
+                    found += judged(moved, again, z, sums, count)
+        wrong += [f"model {number}: {model.kernel}, {options}, {line}" for line in found]
+    return count, wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    count, wrong = search(arguments.models, arguments.seed)
+    for line in wrong[:20]:
+        print(line)
+    for name, number in count.items():
+        print(f"{number:>10,}  {name}")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

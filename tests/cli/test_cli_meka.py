@@ -1,0 +1,271 @@
+"""`svmfast meka`: its options, reports, memory and refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_meka import data, settings
+
+from svmfast.cli.main import run
+from svmfast.errors import MemoryLimitError
+from svmfast.formats.detect import load_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.meka.error import kernel_error
+from svmfast.methods.meka.fit import fit_ridge
+from svmfast.methods.meka.plan import plan_bytes
+from svmfast.models.routed import RoutedModel
+from svmfast.rows import Rows
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    status = run([str(w) for w in ("meka", *words)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_command_ridge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train_file, model = FIXTURES / "data" / "diabetes.train", tmp_path / "m"
+    words = [
+        train_file,
+        "-o",
+        model,
+        "--task",
+        "ridge",
+        "--rank",
+        30,
+        "--clusters",
+        2,
+        "--lambda",
+        "2^-2",
+        "-g",
+        0.05,
+    ]
+    status, out, err = call(capsys, *words, "--json")
+    assert status == 0
+    report = json.loads(out)
+    assert report["strength"] == 0.25
+    assert report["prediction"]["linear_cost"] > 0
+    assert "svmfast: memory: at most" in err
+    made = load_model(model)
+    assert isinstance(made, RoutedModel)
+    text = model.read_bytes()
+    status, out, err = call(capsys, *words, "-q", "-j", 1)
+    assert (status, out, err) == (0, "", "")
+    assert model.read_bytes() == text
+    assert run(["predict", str(FIXTURES / "data" / "diabetes.test"), str(model), str(tmp_path / "out")]) == 0
+    assert "Mean squared error" in capsys.readouterr().out
+    test = data("diabetes.test")[0]
+    assert np.array_equal(np.loadtxt(tmp_path / "out"), made.decision_values(test)[:, 0])
+
+
+def test_command_scores_only(capsys: pytest.CaptureFixture[str]) -> None:
+    file = FIXTURES / "data" / "iris.train"
+    status, out, _ = call(
+        capsys, file, "--task", "svc", "-v", 5, "-c", "1,10", "-g", "0.1,1", "--rank", 10, "-q"
+    )
+    lines = out.splitlines()
+    assert status == 0
+    assert len(lines) == 5
+    assert lines[-1].startswith("Cross Validation Accuracy = 9")
+    status, out, _ = call(capsys, file, "--task", "ridge", "-v", 5, "--rank", 10, "--json", "-q")
+    assert json.loads(out)["best"]["score"] < 0.4
+
+
+def test_command_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exact, model = FIXTURES / "models" / "wine_c_rbf_prob.model", tmp_path / "m"
+    file = FIXTURES / "data" / "wine.train"
+    status, _, err = call(capsys, file, "-o", model, "--from", exact, "--rank", 40, "--clusters", 2)
+    assert status == 0
+    assert "held out" in err
+    test = data("wine.test")[0]
+    a, b = load_model(model), load_model(exact)
+    assert np.mean(a.head.predict(a.decision_values(test)) == b.head.predict(b.decision_values(test))) > 0.9
+    assert a.head.has_probability
+    linear = FIXTURES / "models" / "breast_c_linear.model"
+    status, _, err = call(capsys, FIXTURES / "data" / "breast.train", "-o", model, "--from", linear)
+    assert (status, err) == (
+        2,
+        "svmfast: the exact model's kernel is linear; give the width of ours, --gamma\n",
+    )
+
+
+def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
+    file = FIXTURES / "data" / "digits.train"
+    words = [file, "--task", "error", "--rank", 20, "--clusters", 4, "-g", 0.02, "--compare"]
+    status, out, _ = call(capsys, *words, "--json", "-q")
+    report = json.loads(out)
+    assert status == 0
+    assert {"relative_error", "build_seconds", "kernel_bytes"} <= set(report)
+    assert len(report["baselines"]) == 6
+    assert all(
+        {"name", "relative_error", "build_seconds", "kernel_bytes"} <= set(b) for b in report["baselines"]
+    )
+    status, out, _ = call(capsys, *words, "--laplacian", "--sample", 200, "--strategy", "eigen")
+    assert status == 0
+    assert "fastfood" not in out
+    assert "kmeans-nystrom" in out
+    status, out, _ = call(capsys, *words[:-2], 8, "-q")
+    assert (
+        "; exact blocks of smaller clusters are closer at the same memory (to train so: --block-only" in out
+    )
+    status, out, _ = call(capsys, file, "--task", "error", "--block-only", "-q")
+    assert out.splitlines()[2].startswith("exact blocks")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "say what to do: --task ridge, svc or error, or --from"),
+        (["-o", "m", "--task", "error"], "--task error makes no model; leave out --output"),
+        (["--task", "error", "-v", "3"], "--task error has nothing to cross-validate; leave out --folds"),
+        (["-o", "m", "--task", "ridge", "-c", "1"], "-c is the cost of --task svc; ridge has --lambda"),
+        (
+            ["-o", "m", "--task", "svc", "--lambda", "1"],
+            "--lambda belongs to ridge; --task svc does not use it",
+        ),
+        (["-o", "m", "--task", "svc", "--compare"], "--compare belongs to --task error"),
+        (
+            ["-o", "m", "--task", "svc", "--from", "x"],
+            "--from fits decision values by ridge regression; leave out --task svc",
+        ),
+        (
+            ["-o", "m", "--from", "x", "-v", "3"],
+            "--from chooses its lambda on held-out rows; leave out --folds",
+        ),
+        (["-o", "-", "--task", "svc", "--json"], "--output and --json cannot both go to standard output"),
+    ],
+)
+def test_options_that_do_not_fit(
+    words: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(capsys, FIXTURES / "data" / "iris.train", *words) == (2, "", f"svmfast: {message}\n")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1,,2", "nan", "1e999", "0^-1", "x", "(-8)^0.5", "1_0"])
+def test_grids_that_are_none(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = call(capsys, FIXTURES / "data" / "iris.train", "--task", "error", "-g", value)
+    assert status == 2
+    assert f"'{value}' is not positive numbers such as 0.5, 2^-4 or 0.01,0.1,1" in err
+
+
+def test_memory_limit_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, model = FIXTURES / "data" / "iris.train", tmp_path / "m"
+    status, _, err = call(capsys, file, "-o", model, "--task", "svc", "--memory", "1.5K")
+    assert status == 2
+    assert "bytes, the limit is 1,536; raise --memory" in err
+    assert not model.exists()
+    status, _, err = call(capsys, file, "-o", model, "--task", "svc", "--memory", "much")
+    assert "'much' is not a size such as 32k, 2M, 1G or a number of bytes" in err
+
+
+def test_uneven_clusters_are_counted_when_they_are_known() -> None:
+    """999 rows in one corner, one far away: what fits two equal clusters does not fit these."""
+    x = np.random.default_rng(0).normal(size=(1000, 2))
+    x[0] = 1e3
+    rows = Rows.from_dense(x)
+    wanted = settings(clusters=2, rank=100, strategy="size", sample=1000)
+    equal = plan_bytes(rows, wanted, "ridge", 1)
+    assert plan_bytes(rows, wanted, "ridge", 1, largest=999) > equal
+    for task in ("ridge", "error"):
+        wanted = replace(wanted, memory=plan_bytes(rows, wanted, task, 1))
+        fit = fit_ridge if task == "ridge" else kernel_error
+        targets = (x[:, 0],) if task == "ridge" else ()
+        with pytest.raises(MemoryLimitError, match="raise `memory`"):
+            fit(rows, *targets, wanted)
+
+
+@pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
+@pytest.mark.parametrize("words", [["--task", "error"], ["-o", "MODEL", "--task", "svc"]])
+def test_the_memory_said_before_is_not_exceeded(words: list[str], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    file = tmp_path / "d"
+    x = rng.normal(size=(20_000, 8))
+    lines = zip(np.where(x[:, 0] > 0, 1, -1), x, strict=True)
+    file.write_text(
+        "".join(f"{y} " + " ".join(f"{j}:{v:.4f}" for j, v in enumerate(r, 1)) + "\n" for y, r in lines)
+    )
+    words = [str(tmp_path / "m") if word == "MODEL" else word for word in words]
+    size = ["--rank", "60", "--clusters", "6", "--sample", "3000", "-j", "2", "--json", "-q"]
+    # A child starts with its parent's peak: this process is large by now, so a small one stands between.
+    small = (
+        "import resource, subprocess, sys; code = subprocess.run(sys.argv[1:]).returncode; "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)"
+    )
+    program = [sys.executable, "-m", "svmfast", "meka", str(file), *words, *size]
+    done = subprocess.run(
+        [sys.executable, "-c", small, *program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    report, peak = json.loads(done.stdout), int(done.stderr.split()[-1])
+    assert 0.3 * report["planned_bytes"] < peak * 1024 <= report["planned_bytes"]
+
+
+@pytest.mark.parametrize("words", [["--task", "ridge"], ["--task", "svc", "-c", "2"], ["--from"]])
+def test_the_same_bytes_for_any_number_of_threads(words: list[str], tmp_path: Path) -> None:
+    """k-means, blocks and the solution; however many threads BLAS and OpenMP would take by themselves."""
+    words = [*words, str(FIXTURES / "models" / "breast_c_rbf_prob.model")] if words == ["--from"] else words
+    made = []
+    for jobs, openmp in (("1", "1"), ("2", "2"), ("3", "5")):
+        model = tmp_path / f"m{jobs}"
+        command = [
+            sys.executable,
+            "-m",
+            "svmfast",
+            "meka",
+            str(FIXTURES / "data" / "breast.train"),
+            "-o",
+            str(model),
+        ]
+        environment = {**os.environ, "OMP_NUM_THREADS": openmp, "OPENBLAS_NUM_THREADS": openmp}
+        subprocess.run(
+            [*command, *words, "--rank", "30", "--clusters", "4", "-j", jobs, "-q"],
+            check=True,
+            env=environment,
+        )
+        made.append(model.read_bytes())
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_label_that_is_no_class_names_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "d"
+    file.write_text("1 1:1\n2 1:2\n1.5 1:3\n")
+    status, _, err = call(capsys, file, "-o", tmp_path / "m", "--task", "svc", "-q")
+    assert status == 2
+    assert err == (
+        f"{file}:3: class label is not an integer ('1.5'); "
+        "expected integers of 32 bits for classes, or --task ridge for real targets\n"
+    )
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("text", ["1\n2\n1\n", "1 1:1\n2 1:1\n1 1:1\n2 1:1\n", "2 3:1\n1 1:2\n"])
+def test_next_to_nothing_is_data_too(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No features, one point only, fewer rows than clusters."""
+    file, model = tmp_path / "d", tmp_path / "m"
+    file.write_text(text)
+    for words in (["--task", "svc"], ["--task", "svc", "--block-only"], ["--task", "ridge"]):
+        assert call(capsys, file, "-o", model, *words, "-q")[0] == 0
+        assert np.isfinite(load_model(model).decision_values(read_svmlight(file).rows)).all()
+    assert call(capsys, file, "--task", "error", "--compare", "-q")[0] == 0
+
+
+def test_data_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "d"
+    file.write_text("1 1:1\n2 1:2\n")
+    status, _, err = call(capsys, file, "-o", file, "--task", "svc")
+    assert (status, err) == (2, f"svmfast: --output is DATA itself, '{file}'; it would be lost\n")

@@ -1,0 +1,183 @@
+"""Who may import whom: the layers of docs/design.md, read from the syntax trees."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "svmfast"
+
+#: group -> the groups below it that it may import, its own always included
+BELOW = {
+    "display": set[str](),
+    "import_path": set[str](),
+    "errors": {"display"},
+    "progress": set[str](),
+    "threads": {"errors"},
+    "arguments": {"errors"},
+    "values": {"display"},
+    "libsvm_names": set[str](),
+    "options": {"display", "errors", "values"},
+    "class_scores": set[str](),
+    "rows": {"errors"},
+    "score": {"class_scores", "rows"},
+    "_core": set[str](),
+    "kernels": {"_core", "libsvm_names", "rows", "errors"},
+    "certificate": {"_core", "rows", "errors"},
+    "routing": {"_core", "rows", "errors"},
+    "probability": {"_core", "rows"},
+}
+BELOW["models"] = {*BELOW}
+BELOW["solvers"] = {*BELOW} - {"models"}
+for upper in ("formats", "methods", "evaluation"):
+    BELOW[upper] = {*BELOW} - {"formats", "methods", "evaluation"}
+BELOW["frontiers"] = {*BELOW}
+BELOW["api"] = {*BELOW}
+BELOW["cli"] = {*BELOW}
+BELOW["__init__"] = {*BELOW} - {"cli"}
+BELOW["__main__"] = {"cli", "import_path"}
+
+#: only these touch the native core
+NATIVE = {"kernels.py", "certificate.py", "routing.py", "probability.py", "models/polynomial.py"}
+NATIVE_FOLDERS = {"solvers", "formats", "_core"}
+#: and, of the methods, the modules that hold their loops
+NATIVE_OF_METHODS = {
+    "approximate/taylor.py",
+    "budget/merge_table.py",
+    "budget/refit.py",
+    "budget/sgd.py",
+    "compress/reduced_set.py",
+    "dcpred/cell_fit.py",
+}
+
+#: A method's package imports its own modules and ``common``. What one offers others besides: training by
+#: LIBSVM and compression.
+OFFERED = {
+    "svmfast.methods.train.training",
+    "svmfast.methods.compress.compressor",
+    "svmfast.methods.compress.options",
+}
+
+#: what only the command line knows
+TERMINAL = {"click", "rich"}
+
+
+def files() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "_core" not in path.parts)
+
+
+def group(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def imports(path: Path) -> list[str]:
+    """Every module the file imports anywhere, ``from a import b`` as ``a.b``."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
+
+
+def ids(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def test_every_group_has_its_place() -> None:
+    assert {group(path) for path in files()} | {"_core"} == set(BELOW)
+
+
+@pytest.mark.parametrize("path", files(), ids=ids)
+def test_imports_point_downwards(path: Path) -> None:
+    own = group(path)
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] != "svmfast" or parts[1].startswith("__version"):
+            continue
+        assert parts[1] == own or parts[1] in BELOW[own], f"{ids(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", files(), ids=ids)
+def test_only_the_command_line_knows_the_terminal(path: Path) -> None:
+    if group(path) == "cli":
+        return
+    tree = ast.parse(path.read_text())
+    assert not TERMINAL & {name.split(".")[0] for name in imports(path)}
+    for node in ast.walk(tree):
+        assert not (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        ), f"{ids(path)}:{node.lineno} prints"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
+            allowed = {"stdin", "stdout"} if group(path) == "formats" else set()
+            # How Python was started, and where it looks for modules: for child processes.
+            if ids(path) in ("frontiers/child.py", "import_path.py"):
+                allowed = {"path", "executable", "flags"}
+            assert node.attr in allowed | {"byteorder", "maxsize", "float_info", "modules"}, (
+                f"{ids(path)}:{node.lineno}"
+            )
+
+
+@pytest.mark.parametrize("path", [path for path in files() if group(path) == "cli"], ids=ids)
+def test_one_module_prints(path: Path) -> None:
+    """cli/messages.py: it knows what must not reach a terminal, and what to do where nobody listens."""
+    if path.name == "messages.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            printing = ("print", "click.echo", "click.secho", "click.echo_via_pager")
+            writing = name.startswith("sys.std") and name.endswith((".write", ".writelines"))
+            prints = name in printing or writing
+            where = f"{ids(path)}:{node.lineno}"
+            assert not prints, f"{where}: print with svmfast.cli.messages, not {name}"
+
+
+@pytest.mark.parametrize("path", files(), ids=ids)
+def test_only_the_engine_rooms_touch_the_native_core(path: Path) -> None:
+    native = {*NATIVE, *(f"methods/{name}" for name in NATIVE_OF_METHODS)}
+    if group(path) in NATIVE_FOLDERS or ids(path) in native:
+        return
+    assert not [name for name in imports(path) if name.startswith("svmfast._core")]
+
+
+METHODS = [path for path in files() if group(path) == "methods" and path.name != "registry.py"]
+
+
+@pytest.mark.parametrize("path", METHODS, ids=ids)
+def test_methods_do_not_import_each_other(path: Path) -> None:
+    own = path.relative_to(PACKAGE).parts[1]
+    for name in imports(path):
+        if name.startswith("svmfast.methods.") and name.split(".")[2] not in (own, "common", "method"):
+            assert name.rpartition(".")[0] in OFFERED, f"{ids(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", files(), ids=ids)
+def test_methods_open_no_file(path: Path) -> None:
+    if group(path) not in ("methods", "models", "solvers", "evaluation"):
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            assert name not in ("open", "read_text", "read_bytes", "write_text", "write_bytes"), ids(path)
+
+
+@pytest.mark.parametrize("path", [path for path in files() if group(path) != "cli"], ids=ids)
+def test_messages_below_the_command_line_name_no_flags(path: Path) -> None:
+    """They name parameters in backquotes, as cli/flags.py reads them; a flag alone is a declaration."""
+    tree = ast.parse(path.read_text())
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            assert not (" " in node.value and "--" in node.value), f"{ids(path)}:{node.lineno}"

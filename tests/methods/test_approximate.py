@@ -1,0 +1,297 @@
+"""approximate: exact where the kernel is a polynomial, the paper's form elsewhere, and an honest report."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from approximations import approximate
+from program import cli_runner
+
+from svmfast.certificate import MAX_ORDER
+from svmfast.cli.main import program
+from svmfast.errors import MemoryLimitError, NegativeAnswerError, OptionError, SvmfastError, UnsupportedError
+from svmfast.formats.detect import load_model, open_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.kernels import Kernel
+from svmfast.methods.approximate.options import MOST_ORDER
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import Rows
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def model(name: str) -> KernelExpansion:
+    loaded = load_model(FIXTURES / "models" / f"{name}.model")
+    assert isinstance(loaded, KernelExpansion)
+    return loaded
+
+
+def rows(name: str) -> Rows:
+    return read_svmlight(FIXTURES / "data" / f"{name}.test").rows
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "order"),
+    [
+        ("breast_c_linear", "breast", 1),
+        ("breast_c_poly1", "breast", 1),
+        ("breast_c_poly2", "breast", 2),
+        ("breast_c_poly3_prob", "breast", 3),
+        ("diabetes_eps_linear", "diabetes", 1),
+        ("diabetes_eps_poly2", "diabetes", 2),
+        ("diabetes_nu_poly3", "diabetes", 3),
+        ("digits_c_poly2", "digits", 2),
+        ("iris_c_poly3", "iris", 3),
+        ("iris_c_linear", "iris_extra", 1),
+        ("normal_one_linear", "normal", 1),
+        ("normal_one_poly2", "normal", 2),
+        ("onehot_c_poly2", "onehot", 2),
+        ("wine_nu_poly2_prob", "wine", 2),
+    ],
+)
+def test_polynomial_kernels_collapse_exactly(name: str, data: str, order: int) -> None:
+    exact, z = model(name), rows(data)
+    made, report = approximate(exact, threads=2)
+    assert (report.exact, report.order, made.gamma) == (True, order, 0.0)
+    expected = exact.decision_values(z)
+    assert made.decision_values(z) == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
+    if not exact.head.is_regression:
+        assert np.array_equal(made.head.predict(made.decision_values(z)), exact.head.predict(expected))
+    assert made.inside_bound(z).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("breast_c_rbf", "breast"),
+        ("diabetes_eps_rbf_prob", "diabetes"),
+        ("digits_nu_rbf", "digits"),
+        ("iris_c_rbf_prob", "iris_extra"),
+        ("normal_one_rbf_prob", "normal"),
+        ("onehot_c_rbf", "onehot"),
+        ("single_class", "single"),
+    ],
+)
+@pytest.mark.parametrize("center", ["mean", "origin"])
+def test_rising_orders_converge(name: str, data: str, center: str) -> None:
+    exact, z = model(name), rows(data)
+    expected = exact.decision_values(z)
+    d = len(np.unique(exact.sv.indices))
+    errors = []
+    for order in (0, 1, 2, 3) if d > 40 else (0, 2, 4, 6):
+        made, report = approximate(exact, order=order, center=center)
+        assert made.head is exact.head
+        assert (report.order, report.center, report.exact) == (order, center, False)
+        errors.append(np.abs(made.decision_values(z) - expected).mean() if expected.size else 0.0)
+    assert all(later <= earlier for earlier, later in pairwise(errors))
+    assert errors[-1] <= 0.2 * errors[0] or not expected.size
+
+
+def test_centring_is_the_expansion_of_shifted_data() -> None:
+    # rbf does not know where the origin is: expanding about m is expanding moved vectors about 0.
+    exact, z = model("iris_c_rbf_prob"), rows("iris").to_dense()
+    x = exact.sv.to_dense()
+    centred, _ = approximate(exact, center="mean")
+    moved = replace(exact, sv=Rows.from_dense(x - x.mean(axis=0)))
+    about_origin, _ = approximate(moved, center="origin")
+    a = centred.decision_values(Rows.from_dense(z))
+    b = about_origin.decision_values(Rows.from_dense(z - x.mean(axis=0)))
+    assert a == pytest.approx(b, abs=1e-6 * np.abs(exact.sv_coef).sum())
+
+
+def test_auto_takes_the_smaller_error() -> None:
+    exact, z = model("breast_c_rbf"), rows("breast")
+    expected = exact.decision_values(z)
+    error = {}
+    for center in ("mean", "origin", "auto"):
+        made, report = approximate(exact, center=center)
+        error[center] = np.abs(made.decision_values(z) - expected).mean()
+    assert set(report.center_errors) == {"mean", "origin"}
+    assert report.center_errors[report.center] == min(report.center_errors.values())
+    assert error["auto"] == error[report.center]
+
+
+def test_calibration_fits_the_given_rows() -> None:
+    exact, z = model("breast_c_rbf"), rows("breast")
+    expected = exact.decision_values(z)
+    plain, _ = approximate(exact, center="origin")
+    fitted, report = approximate(exact, center="origin", calibrate=z)
+    before = ((plain.decision_values(z) - expected) ** 2).mean()
+    after = ((fitted.decision_values(z) - expected) ** 2).mean()
+    assert report.calibrated
+    assert after < 0.7 * before
+    # The least-squares residual is orthogonal to what was fitted; the constant is one of the columns.
+    assert abs((fitted.decision_values(z) - expected).mean()) < 1e-6 * np.abs(expected).max()
+
+
+def test_probabilities_travel() -> None:
+    exact = model("wine_c_rbf_prob")
+    made, _ = approximate(exact)
+    assert made.head.prob_a is exact.head.prob_a
+    decisions = made.decision_values(rows("wine"))
+    assert made.head.probabilities(decisions).shape == (len(decisions), 3)
+
+
+@pytest.mark.parametrize("name", ["iris_c_sigmoid", "iris_precomputed"])
+def test_other_kernels_are_refused_with_what_would_work(name: str) -> None:
+    with pytest.raises(
+        UnsupportedError, match=r"has no truncated expansion; approximate takes rbf .* linear and"
+    ):
+        approximate(model(name))
+
+
+def test_limits_are_named_before_any_work() -> None:
+    with pytest.raises(MemoryLimitError, match=r"order 9 in 59 variables needs .* lower `order`"):
+        approximate(model("digits_nu_rbf"), order=9)
+    with pytest.raises(MemoryLimitError, match=r"densely stored, needs"):
+        approximate(model("digits_nu_rbf"), order=0, center="mean", memory=1000)
+    with pytest.raises(OptionError, match="`order` is 17; expected a whole number from 0 to 16"):
+        approximate(model("iris_c_rbf_prob"), order=17)
+    with pytest.raises(OptionError, match="`center` is 'middle'; expected auto, mean or origin"):
+        approximate(model("iris_c_rbf_prob"), center="middle")
+
+
+@pytest.mark.parametrize(
+    ("choices", "error"),
+    [({}, MemoryLimitError), ({"cells": 3}, MemoryLimitError), ({"cells": "auto"}, NegativeAnswerError)],
+)
+def test_what_cannot_fit_is_refused_before_vectors_are_stored_densely(
+    choices: dict[str, Any], error: type[SvmfastError]
+) -> None:
+    # 1,000 vectors of 20,000 features: 160 MB densely, within the limit; order 2 needs 1.6 GB a polynomial.
+    indices = np.arange(20_000, dtype=np.int32)
+    sv = Rows(np.arange(0, 20_001, 20), indices, np.ones(20_000), 20_000)
+    wide = KernelExpansion(
+        head=Head("c_svc", np.array([1, -1])),
+        kernel=Kernel("rbf", gamma=0.1),
+        sv=sv,
+        sv_coef=np.ones((1, 1000)),
+        rho=np.zeros(1),
+        nr_sv=np.array([500, 500]),
+    )
+    tracemalloc.start()
+    try:
+        with pytest.raises(error):
+            approximate(wide, memory=1 << 30, **choices)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+def test_a_worse_model_is_called_worse() -> None:
+    _, report = approximate(model("onehot_c_rbf"))
+    assert "7,381 numbers, the exact model only" in report.warnings[0]
+
+
+def test_the_highest_order_is_that_of_the_core() -> None:
+    assert MOST_ORDER == MAX_ORDER
+
+
+def test_same_bytes_for_any_number_of_threads() -> None:
+    from svmfast.formats.container import container_bytes
+
+    texts = {
+        container_bytes(approximate(model("digits_nu_rbf"), threads=t)[0].to_record()) for t in (1, 2, 5)
+    }
+    assert len(texts) == 1
+
+
+def test_command_writes_into_the_current_folder_and_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "m.txt"
+    source.write_bytes((FIXTURES / "models" / "breast_c_rbf.model").read_bytes())
+    ran = cli_runner().invoke(program, ["approximate", str(source), "--json", "-j", "1"])
+    assert ran.exit_code == 0, ran.output
+    output = tmp_path / "m.approximate.model"
+    loaded = open_model(output)
+    assert isinstance(loaded.model, PolynomialModel)
+    assert loaded.provenance["source"] == f"sha256:{open_model(source).sha256}"
+    report = json.loads(ran.stdout)
+    assert report["bytes"] == output.stat().st_size
+    assert report["outputs"]["model"]["path"] == output.name
+    assert f"written      {output.name}, {report['bytes']:,} bytes (" in ran.stderr
+    assert "(about the origin)" in ran.stderr
+
+
+def test_command_to_standard_output() -> None:
+    path = str(FIXTURES / "models" / "iris_c_linear.model")
+    ran = cli_runner().invoke(program, ["approximate", path, "-o", "-", "-q"])
+    assert ran.exit_code == 0
+    assert load_model(ran.stdout_bytes).kind == "polynomial"
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-"], "MODEL is standard input, so the model needs a name; give --output"),
+        (["x", "-o", "-", "--json"], "--output and --json cannot both go to standard output"),
+        (
+            ["-", "-o", "x", "--calibrate", "-"],
+            r"standard input can be read only once: '-' is for MODEL, --calibrate",
+        ),
+    ],
+)
+def test_command_refuses(arguments: list[str], message: str) -> None:
+    with pytest.raises(SvmfastError, match=message):
+        cli_runner().invoke(program, ["approximate", *arguments], catch_exceptions=False)
+
+
+def test_command_refuses_what_is_converted_already(tmp_path: Path) -> None:
+    output = tmp_path / "once"
+    cli_runner().invoke(
+        program, ["approximate", str(FIXTURES / "models" / "iris_c_linear.model"), "-o", str(output), "-q"]
+    )
+    with pytest.raises(UnsupportedError, match="is a polynomial model; give the LIBSVM model"):
+        cli_runner().invoke(program, ["approximate", str(output)], catch_exceptions=False)
+
+
+def two_vectors(gamma: float, coefficient: float) -> KernelExpansion:
+    return KernelExpansion(
+        Head("c_svc", labels=np.array([1, -1])),
+        Kernel("rbf", gamma=gamma),
+        Rows.from_dense([[1.0, 0.5], [0.25, 1.0]]),
+        np.array([[coefficient, -coefficient]]),
+        np.zeros(1),
+        np.array([1, 1]),
+    )
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="coefficients exceed the range of floating point"):
+        approximate(two_vectors(0.5, 1e308))
+
+
+def test_an_absurd_width_gives_finite_values_and_claims_nothing() -> None:
+    fast, _ = approximate(two_vectors(1e300, 1.0), certificate="full")
+    values = fast.decision_values(Rows.from_dense([[1.0, 0.5], [0.3, 0.3], [0.0, 0.0], [1e200, 0.0]]))
+    assert np.isfinite(values).all()
+    assert not fast.has_error_bound
+
+
+def test_a_centre_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a number of features the choice rests on row norms; what is certified still holds."""
+    from svmfast.methods.approximate import expander, residual
+
+    def no_matrices(*_: object) -> None:
+        raise AssertionError("a matrix of features times features")
+
+    monkeypatch.setattr(expander, "_WIDEST_LEADING", 1)
+    monkeypatch.setattr(residual, "_moments", no_matrices)
+    exact = model("breast_c_rbf")
+    fast, _ = approximate(exact, certificate="row-norms")
+    test = rows("breast")
+    values, bounds = fast.certified_values(test)
+    assert (np.abs(values - exact.decision_values(test)) <= bounds).all()

@@ -1,0 +1,200 @@
+"""Budgeted training runs: threads, pieces, memory and continuation change no byte."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from budget_problems import fixture, moons, spooled
+from program import ROOT, data
+from test_budgeted_sgd import two_moons
+
+from svmfast.errors import OptionError
+from svmfast.formats.libsvm_model import libsvm_model_bytes
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.budget import model as budget_model
+from svmfast.methods.budget import training_run as budget_run
+from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget.training import Checkpointing, budget_train
+from svmfast.rows import Rows
+from svmfast.solvers.training_data import MemorySource
+
+
+@pytest.mark.parametrize("keep", ["refit", "best", "last"])
+def test_threads_and_pieces_change_no_byte(keep):
+    source, _ = fixture("digits")
+    options = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2, keep=keep, probability=True)
+    one = libsvm_model_bytes(budget_train(source, options, threads=1)[0])
+    assert one == libsvm_model_bytes(budget_train(source, options, threads=2)[0])
+    every = Checkpointing(lambda meta, arrays: None, every=77)
+    assert one == libsvm_model_bytes(budget_train(source, options, threads=2, checkpoints=every)[0])
+    whole = read_svmlight(data("digits.train"))
+    assert one == libsvm_model_bytes(budget_train(spooled(whole.rows, whole.labels), options)[0])
+    other = libsvm_model_bytes(budget_train(source, replace(options, seed=1))[0])
+    assert one != other
+
+
+class Stop:
+    """Wishes to stop after so many questions; keeps what was saved last."""
+
+    def __init__(self, after):
+        self.left, self.saved = after, None
+
+    def save(self, meta, arrays):
+        self.saved = dict(meta), {name: array.copy() for name, array in arrays.items()}
+
+    def __call__(self):
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.mark.parametrize("keep", ["refit", "best"])
+@pytest.mark.parametrize("after", [0, 3, 9, 11])
+def test_a_resumed_run_ends_at_the_same_bytes(after, keep):
+    x, y = two_moons(500, 3)
+    y = y + 2 * (x[:, 1] > 1)  # three classes
+    source = MemorySource(Rows.from_dense(x), np.rint(y))
+    options = BudgetTrainOptions(C=4, gamma=1, budget=10, passes=3, keep=keep, bias=True)
+    whole = libsvm_model_bytes(budget_train(source, options)[0])
+    stop = Stop(after)
+    with pytest.raises(KeyboardInterrupt):
+        budget_train(source, options, checkpoints=Checkpointing(stop.save, 123, should_stop=stop))
+    go_on = Checkpointing(lambda meta, arrays: None, 123, resume=stop.saved)
+    model, report = budget_train(source, options, checkpoints=go_on)
+    assert libsvm_model_bytes(model) == whole
+    assert report.steps == 3 * 2 * 500  # every row is in two of the three pairs
+
+
+def test_more_passes_may_be_asked_for_on_resuming():
+    source, options = moons(), BudgetTrainOptions(gamma=1, budget=10, passes=2)
+    stop = Stop(10**9)
+    budget_train(source, options, checkpoints=Checkpointing(stop.save, 10**6))
+    longer = replace(options, passes=5)
+    model, _ = budget_train(source, longer, checkpoints=Checkpointing(stop.save, 10**6, resume=stop.saved))
+    assert libsvm_model_bytes(model) == libsvm_model_bytes(budget_train(source, longer)[0])
+
+
+def test_a_state_of_another_run_is_refused():
+    stop = Stop(10**9)
+    budget_train(
+        moons(), BudgetTrainOptions(budget=10, passes=1), checkpoints=Checkpointing(stop.save, 10**6)
+    )
+    again = Checkpointing(stop.save, 10**6, resume=stop.saved)
+    with pytest.raises(OptionError, match="the saved state does not fit"):
+        budget_train(moons(), BudgetTrainOptions(budget=11, passes=1), checkpoints=again)
+
+
+def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
+    x, y = two_moons(30_000, 5)
+    order = np.argsort(y)  # the worst file: all of one class first
+    rows, labels = Rows.from_dense(x[order]), y[order]
+    options = BudgetTrainOptions(C=4, gamma=1, budget=20, passes=2)
+    with spooled(rows, labels, memory=1 << 20) as source:
+        assert not source.in_memory
+        assert source.n_sets > 2
+        seen = np.concatenate([source.working_set(0, 1, k).numbers for k in range(source.n_sets)])
+        assert (np.sort(seen) == np.arange(30_000)).all()
+        working = source.working_set(0, 1, 1)
+        np.testing.assert_array_equal(working.labels, labels[working.numbers])
+        np.testing.assert_array_equal(
+            working.rows.to_dense(), rows.take(working.numbers).to_dense()[:, source.columns]
+        )
+        assert working.rows.nnz * 12 + len(working.labels) * 24 < (1 << 19) * 1.2
+        assert 0.2 < np.mean(working.labels > 0) < 0.8
+        model, _ = budget_train(source, options)
+    tx, ty = two_moons(3000, 6)
+    test = Rows.from_dense(tx)
+    wrong = np.mean(model.head.predict(model.decision_values(test)) != ty)
+    whole, _ = budget_train(MemorySource(rows, labels), options)
+    assert wrong < np.mean(whole.head.predict(whole.decision_values(test)) != ty) + 0.01
+
+
+def test_a_working_set_is_read_and_shuffled_once(monkeypatch):
+    # Reading it again for every segment of a run makes large data quadratic.
+    x, y = two_moons(30_000, 5)
+    read, shuffled = [], []
+    order = budget_run.random_order
+    monkeypatch.setattr(budget_run, "SEGMENT", 1000)
+    monkeypatch.setattr(budget_run, "random_order", lambda n, *key: shuffled.append(key) or order(n, *key))
+    with spooled(Rows.from_dense(x), y, memory=1 << 20) as source:
+        get = source.working_set
+        monkeypatch.setattr(source, "working_set", lambda *key: read.append(key) or get(*key))
+        budget_train(source, BudgetTrainOptions(gamma=1, budget=9, passes=2, keep="last"))
+        assert 2 < source.n_sets < 10
+    once = [(0, epoch, number) for epoch in range(2) for number in range(source.n_sets)]
+    assert read == [*once[: source.n_sets], *once]  # counting the classes, then the passes
+    assert [key[1:3] for key in shuffled] == [key[1:] for key in once]
+
+
+def test_refits_in_groups_give_the_same_bytes(monkeypatch):
+    source, _ = fixture("digits")
+    options = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2)
+    whole = libsvm_model_bytes(budget_train(source, options)[0])
+    groups = []
+    step = budget_model._refit_in_step
+    monkeypatch.setattr(
+        budget_model, "_refit_in_step", lambda *given: groups.append(len(given[1])) or step(*given)
+    )
+    monkeypatch.setattr(budget_model, "REFIT_MATRICES", 10**5)
+    assert libsvm_model_bytes(budget_train(source, options, memory=1 << 28)[0]) == whole
+    assert len(groups) > 5
+    assert sum(groups) == 45
+
+
+def test_one_working_set_is_in_memory_at_a_time():
+    x, y = np.random.default_rng(1).normal(size=(40_000, 50)), np.tile([1.0, -1.0], 20_000)
+    rows = Rows.from_dense(x)  # 24 MB
+    tracemalloc.start()
+    try:
+        with spooled(rows, y, memory=8 << 20, pieces=100) as source:
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            budget_train(source, BudgetTrainOptions(gamma=0.01, budget=9, passes=1, keep="last"))
+            peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert source.n_sets > 5
+    assert 4 << 20 < peak < 7 << 20  # a set of 4 MiB, its norms and codes; two sets are 8
+
+
+def test_how_the_input_arrives_changes_nothing():
+    x, y = two_moons(30_000, 5)
+    rows = Rows.from_dense(x)
+    made = []
+    for pieces in (3, 211):
+        with spooled(rows, y, pieces=pieces) as source:
+            digest = source.digest
+            made.append(
+                (digest, libsvm_model_bytes(budget_train(source, BudgetTrainOptions(budget=9, passes=1))[0]))
+            )
+    assert made[0][1] == made[1][1]
+
+
+def test_columns_far_apart_cost_nothing():
+    x, y = two_moons(300, 8)
+    rows = Rows.from_dense(x)
+    far = Rows(rows.indptr, rows.indices * 400_000_000, rows.values, 2_000_000_001)
+    near, _ = budget_train(MemorySource(rows, y), BudgetTrainOptions(gamma=1, budget=10))
+    wide, _ = budget_train(MemorySource(far, y), BudgetTrainOptions(gamma=1, budget=10))
+    np.testing.assert_array_equal(near.sv_coef, wide.sv_coef)
+    np.testing.assert_array_equal(near.sv.indices.astype(np.int64) * 400_000_000, wide.sv.indices)
+
+
+def test_the_measuring_script_writes_every_table(tmp_path):
+    results, page = tmp_path / "results.json", tmp_path / "page.md"
+    page.write_text("before\n<!-- bench -->\nold\n<!-- /bench -->\nafter\n")
+    script = [sys.executable, ROOT / "scripts/bench/budget.py", "--quick", "--json", results, "--page", page]
+    subprocess.run(script, check=True, capture_output=True)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    made = json.loads(results.read_text())
+    assert text.count("\n### ") == len(made) == 7
+    scores = [score for record in made["accuracy"]["records"] for score in record["returned"]]
+    assert min(scores) > 90

@@ -1,0 +1,306 @@
+"""`svmfast meka` and its method: models against dense solutions, LIBSVM, and scikit-learn; every option."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+
+from svmfast import meka
+from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
+from svmfast.formats.detect import load_model, model_bytes
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.kernels import Kernel
+from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.meka.approximation import approximate_kernel
+from svmfast.methods.meka.error import equal_memory_blocks, exact_blocks_bytes, kernel_error
+from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
+from svmfast.methods.meka.options import MekaOptions
+from svmfast.methods.meka.solve import meka_svc
+from svmfast.methods.train.training import TrainOptions, train
+from svmfast.rows import Rows
+from svmfast.solvers.kernel_clusters import kmeans_centers, partition
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def data(name: str) -> tuple[Rows, Any]:
+    found = read_svmlight(FIXTURES / "data" / name)
+    return found.rows, found.labels
+
+
+def settings(**changes: Any) -> MekaOptions:
+    return replace(MekaOptions(gamma=(0.1,), clusters=3, rank=40), **changes)
+
+
+def test_one_cluster_of_full_rank_is_kernel_ridge_regression() -> None:
+    rows, y = data("diabetes.train")
+    test, _ = data("diabetes.test")
+    whole = settings(clusters=1, rank=len(rows), lambda_=(0.3,))
+    width = max(rows.n_columns, test.n_columns)
+    other = KernelRidge(alpha=0.3, kernel="rbf", gamma=0.1).fit(rows.to_dense(width), y - y.mean())
+    expected = other.predict(test.to_dense(width)) + y.mean()
+    for psd in ("clip", "shift", "none"):
+        model, report = fit_ridge(rows, y, replace(whole, psd=psd))
+        np.testing.assert_allclose(model.decision_values(test)[:, 0], expected, rtol=1e-4)
+        assert report.clusters == 1
+    model, _ = fit_ridge(rows, y, replace(whole, block_only=True))
+    np.testing.assert_allclose(model.decision_values(test)[:, 0], expected, rtol=1e-9)
+
+
+def test_laplacian_ridge() -> None:
+    rows, y = data("diabetes.train")
+    whole = settings(clusters=1, rank=len(rows), lambda_=(0.3,), laplacian=True)
+    other = KernelRidge(alpha=0.3, kernel="laplacian", gamma=0.1).fit(rows.to_dense(), y - y.mean())
+    model, _ = fit_ridge(rows, y, whole)
+    np.testing.assert_allclose(
+        model.decision_values(rows)[:, 0], other.predict(rows.to_dense()) + y.mean(), rtol=1e-4
+    )
+
+
+def test_blocks_are_kernel_ridge_regression_of_each_cluster() -> None:
+    rows, y = data("diabetes.train")
+    model, report = fit_ridge(rows, y, settings(block_only=True, lambda_=(0.5,)))
+    cells, x = model.route(rows), rows.to_dense()
+    assert report.clusters == 3
+    for cell in range(3):
+        own = cells == cell
+        local = KernelRidge(alpha=0.5, kernel="rbf", gamma=0.1).fit(x[own], y[own] - y.mean())
+        np.testing.assert_allclose(
+            model.decision_values(rows.take(own))[:, 0], local.predict(x[own]) + y.mean(), rtol=1e-8
+        )
+
+
+def test_cross_validation_finds_its_way() -> None:
+    rows, y = data("diabetes.train")
+    grid = settings(gamma=(1e-3, 0.05, 20.0), lambda_=(1e-4, 0.3, 1e4), folds=5)
+    scores = cross_validate_meka(rows, y, grid)
+    assert len(scores) == 9
+    best = min(scores, key=lambda s: s.score)
+    assert (best.gamma, best.strength) in ((0.05, 0.3), (1e-3, 1e-4))
+    model, report = fit_ridge(rows, y, grid)
+    assert (report.gamma, report.strength) == (best.gamma, best.strength)
+    assert report.cross_validation == scores
+    # A constant would score about the standard deviation.
+    assert best.score < 0.85 * y.std() < min(s.score for s in scores if s.gamma == 20) * 1.1
+    assert f"gamma {best.gamma!r}" in model.provenance["parameters"]
+
+
+@pytest.mark.parametrize("name", ["breast", "wine", "digits"])
+def test_svc(name: str) -> None:
+    """As good as LIBSVM's own answers on these, within 2 points; labels in LIBSVM's order."""
+    rows, y = data(f"{name}.train")
+    test, truth = data(f"{name}.test")
+    exact = train(rows, y, TrainOptions())
+    gamma = exact.kernel.gamma
+    model, report = fit_svc(rows, y, settings(gamma=(gamma,), C=(10.0,)), threads=2)
+    libsvm = np.mean(exact.head.predict(exact.decision_values(test)) == truth)
+    ours = np.mean(model.head.predict(model.decision_values(test)) == truth)
+    assert ours >= libsvm - 0.02
+    assert model.head.labels is not None
+    assert model.head.labels.tolist() == exact.head.labels.tolist()  # type: ignore[union-attr]
+    assert model.head.one_vs_rest == (len(exact.head.labels) > 2)  # type: ignore[arg-type]
+    one = model_bytes(fit_svc(rows, y, settings(gamma=(gamma,), C=(10.0,)))[0])
+    assert model_bytes(model) == one
+    assert report.train_score > 95
+
+
+@pytest.mark.parametrize("name", ["breast", "wine", "digits"])
+@pytest.mark.parametrize("laplacian", [False, True])
+def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, laplacian: bool) -> None:
+    rows, y = data(f"{name}.train")
+    test, _ = data(f"{name}.test")
+    blocks = settings(clusters=4, block_only=True, C=(2.0,), gamma=(0.05,), laplacian=laplacian)
+    model, _ = fit_svc(rows, y, blocks, threads=2)
+    assert model_bytes(load_model(model_bytes(model))) == model_bytes(model)
+    cells, own_cells = model.route(test), model.route(rows)
+    said = model.head.predict(model.decision_values(test))
+    checked = 0
+    for cell in range(model.n_cells):
+        there, own = test.take(cells == cell), own_cells == cell
+        if len(np.unique(y[own])) == 1:
+            assert set(said[cells == cell]) <= set(y[own])
+            continue
+        if not laplacian:
+            local = train(rows.take(own), y[own], TrainOptions(C=2.0, gamma=0.05))
+            assert np.array_equal(said[cells == cell], local.head.predict(local.decision_values(there)))
+        checked += 1
+        assert set(said[cells == cell]) <= set(y[own])
+    assert checked > 0
+
+
+def test_every_cost_of_a_path_is_solved() -> None:
+    """A start from the last C's solution must not be taken for the solution."""
+    rows, y = data("breast.train")
+    parted = partition(rows, kmeans_centers(rows, 2))
+    approximated = approximate_kernel(Kernel("rbf", 0.05), parted, MekaOptions(rank=40))
+    _, targets = svc_targets(y[parted.order], pairs=False)
+    costs = (0.5, 1.0, 2.0, 4.0)
+    path = [inner for inner, _ in meka_svc(approximated, targets, costs, "clip")]
+    for cost, found in zip(costs, path, strict=True):
+        ((alone, _),) = meka_svc(approximated, targets, [cost], "clip")
+        assert np.linalg.norm(found - alone) < 0.02 * np.linalg.norm(alone)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows_of"),
+    [
+        ("breast_c_rbf_prob", "breast"),
+        ("wine_c_rbf_prob", "wine"),
+        ("diabetes_eps_rbf_prob", "diabetes"),
+        ("normal_one_rbf_prob", "normal"),
+    ],
+)
+def test_from_exact_fits_decision_values_of_any_type(name: str, rows_of: str) -> None:
+    exact = load_model(FIXTURES / "models" / f"{name}.model")
+    rows = Rows.concatenate([data(f"{rows_of}.train")[0], data(f"{rows_of}.test")[0]])
+    gamma = exact.kernel.gamma  # type: ignore[attr-defined]
+    model, report = fit_exact(rows, exact, settings(gamma=(gamma,), landmarks=80, clusters=2))
+    wanted = exact.decision_values(rows)
+    miss = np.abs(model.decision_values(rows) - wanted)
+    assert np.median(miss) < 0.05 * wanted.std()
+    assert model.head is exact.head
+    assert report.held_out is not None
+    assert (
+        report.held_out["q50"] <= report.held_out["q90"] <= report.held_out["q99"] <= report.held_out["max"]
+    )
+    assert report.held_out["q50"] < 0.1 * wanted.std()
+    assert ("labels_differing" in report.held_out) == (not exact.head.is_regression)
+
+
+def test_kernel_error_report() -> None:
+    rows, _ = data("digits.train")
+    found = kernel_error(rows, settings(gamma=(0.02,), compare=True))
+    alone = kernel_error(rows, settings(gamma=(0.02,), rank=40), links=False)
+    assert found.relative_error < 0.5 * found.block_diagonal_error
+    assert alone.relative_error == found.block_diagonal_error == alone.block_diagonal_error
+    assert [b.name for b in found.baselines] == [
+        "nystrom", "randomized-nystrom", "kmeans-nystrom", "ensemble-nystrom", "random-fourier", "fastfood"
+    ]  # fmt: skip
+    for b in found.baselines:
+        assert b.bytes == pytest.approx(found.bytes, rel=0.02)
+        assert 0 < b.relative_error < 1
+    assert found.bytes == alone.bytes + 8 * 3 * 40 * 40
+
+
+def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
+    rows, _ = data("digits.train")
+    found = kernel_error(rows, settings(block_only=True, gamma=(0.02,)))
+    near = kernel_error(rows, settings(gamma=(0.02,), rank=300), links=False)
+    assert found.relative_error == pytest.approx(near.relative_error, rel=1e-6)
+    assert found.links == 0
+
+
+@pytest.mark.parametrize("gamma", [2.0**e for e in range(-6, 7, 2)])
+def test_never_worse_than_blocks_of_the_same_memory(gamma: float) -> None:
+    """Where no low-rank form is any good, exact blocks of smaller clusters take its place."""
+    rows, _ = data("digits.train")
+    wanted = settings(gamma=(gamma,), rank=20, psd="none")
+    found = kernel_error(rows, wanted)
+    assert found.relative_error <= found.block_diagonal_error * 1.01
+    small = found.exact_blocks
+    if small is None:
+        assert found.relative_error == found.low_rank_error
+        assert found.relative_error <= 0.01
+        return
+    alone = kernel_error(rows, replace(wanted, block_only=True, clusters=small.clusters))
+    assert alone.relative_error == pytest.approx(small.relative_error, rel=1e-9)
+    assert (found.form == "exact-blocks") == (small.relative_error < (found.low_rank_error or 0))
+    assert found.relative_error == min(small.relative_error, found.low_rank_error or 0)
+    assert small.bytes <= 8 * (20 * len(rows) + 3 * 20 + 3 * 20 * 20)
+    if found.form == "exact-blocks":
+        assert (found.clusters, found.links, found.bytes) == (small.clusters, 0, small.bytes)
+        assert gamma >= 1
+    else:
+        assert gamma < 4
+
+
+def test_blocks_of_one_row_still_do_not_fit() -> None:
+    """Rank 1: less memory than the diagonal and the links take; nothing is tried in vain."""
+    rows, _ = data("iris.train")
+    assert equal_memory_blocks(rows, 8 * len(rows) - 8, 0) is None
+    apart = equal_memory_blocks(rows, 8 * 20 * len(rows), 0)
+    assert apart is not None
+    assert exact_blocks_bytes(apart) <= 8 * 20 * len(rows)
+
+
+@pytest.mark.parametrize("psd", ["clip", "shift", "none"])
+def test_repairs_in_the_kernel_error(psd: str) -> None:
+    rows, _ = data("digits.train")
+    rough = settings(gamma=(0.02,), clusters=8, rank=6, oversampling=0.0, psd=psd)
+    bare = kernel_error(rows, replace(rough, psd="none")).low_rank_error
+    found = kernel_error(rows, rough)
+    if psd == "none":
+        assert found.smallest_eigenvalue is None
+    else:
+        assert found.smallest_eigenvalue is not None
+        assert found.smallest_eigenvalue < 0
+        assert found.low_rank_error is not None
+        assert bare is not None
+        assert found.low_rank_error < bare if psd == "clip" else found.low_rank_error > bare * 0.9
+
+
+def test_refusals() -> None:
+    rows, y = data("breast.train")
+    with pytest.raises(OptionError, match="several values of `gamma`, `C` or `lambda_` need `folds`"):
+        fit_ridge(rows, y, settings(lambda_=(1.0, 2.0)))
+    with pytest.raises(OptionError, match="svc needs a positive semidefinite approximation"):
+        fit_svc(rows, y, settings(psd="none"))
+    with pytest.raises(SingleClassError, match="all rows have label 3; expected rows of two"):
+        fit_svc(rows, np.full(len(rows), 3.0), settings())
+    with pytest.raises(TrainingRowError, match="class label is not an integer"):
+        fit_svc(rows, y + 0.5, settings())
+    with pytest.raises(MemoryLimitError, match=r"the work needs [\d,]+ bytes, the limit is 1,000,000; raise"):
+        fit_ridge(rows, y, settings(memory=1_000_000))
+    # Of equal size three clusters would fit; these are not.
+    lopsided = np.r_[np.random.default_rng(0).normal(size=(900, 2)), [[90, 0], [0, 90]]]
+    tight = settings(block_only=True, memory=150 * 2**20 + 4_000_000)
+    with pytest.raises(MemoryLimitError, match=r"the exact block of [\d,]+ rows needs"):
+        fit_ridge(Rows.from_dense(lopsided), np.zeros(902), tight)
+    with pytest.raises(OptionError, match="`folds` is 999; there are 380 rows"):
+        fit_ridge(rows, y, settings(folds=999))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"psd": "x"}, "`psd` is 'x'; expected clip, shift or none"),
+        ({"gamma": 0.0}, "`gamma` is 0.0; expected positive numbers"),
+        ({"gamma": ()}, "`gamma` is (); expected positive numbers"),
+        ({"clusters": 0}, "`clusters` is 0; expected a whole number from 1 to"),
+        ({"folds": 1}, "`folds` is 1; expected a whole number from 2 to"),
+        ({"rank": 0}, "`rank` is 0; expected a whole number from 1 to"),
+        ({"landmarks": 5, "rank": 6}, "`landmarks` is 5; expected at least `rank`, 6"),
+        ({"oversampling": -1.0}, "`oversampling` is -1.0; expected a finite decimal number of at least 0"),
+        (
+            {"link_threshold": 1.0},
+            "`link_threshold` is 1.0; expected a finite decimal number of",
+        ),
+        ({"strategy": "best"}, "`strategy` is 'best'; expected equal, size or eigen"),
+    ],
+)
+def test_options_out_of_range(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        meka(*data("iris.train"), task="svc", **given)
+    assert str(caught.value).startswith(message)
+
+
+def test_the_function_fits_scores_and_reports_the_error() -> None:
+    """What `svmfast.meka` returns for every task, against the functions that it is made of."""
+    rows, y = data("diabetes.train")
+    small: dict[str, Any] = {"clusters": 2, "rank": 10}
+    options = MekaOptions(**small)
+    model, report = meka(rows, y, task="ridge", **small)
+    assert model_bytes(model) == model_bytes(fit_ridge(rows, y, options)[0])
+    assert report.strength == 0.1
+    found = meka(rows, task="error", **small)
+    assert found.model is None
+    expected = kernel_error(rows, options)
+    assert found.report.to_dict()["relative_error"] == expected.relative_error
+    scores = meka(rows, y, task="ridge", folds=3, scores_only=True, **small)
+    assert scores.model is None
+    assert scores.report.cross_validation == cross_validate_meka(rows, y, replace(options, folds=3))

@@ -1,0 +1,340 @@
+"""What goes wrong around the program: full disks, folders that may not be written, signals, odd files.
+
+The old output is intact or the new one complete, nothing else is left, and the message is one line.
+scripts/fuzz/faults does the same many times.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from killing import OLD, SIGNALS, Tally, jobs, kill_once, measure
+from program import FIXTURES, PATIENCE, PROGRAM, data, model, started, svmfast
+
+from svmfast.cli.main import run
+
+PHOTOS = model("photos_c_rbf")
+FULL = b"svmfast: %b: cannot be written: No space left on device\n"
+
+
+def listing(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def writers(out: str) -> dict[str, list[str]]:
+    """Return a quick run of every command that writes a file."""
+    iris, iris_model = str(data("iris.train")), str(model("iris_c_rbf_prob"))
+    small = ["--clusters", "2", "--task"]
+    return {
+        "approximate": ["approximate", "-q", iris_model, "-o", out],
+        "compress": ["compress", "-q", iris_model, "--sv", "4", "--iterations", "2", "-o", out],
+        "budget-train": ["budget-train", "-q", iris, out, "-B", "4", "--passes", "1"],
+        "meka": ["meka", "-q", *small, "ridge", "--rank", "3", iris, "-o", out],
+        "dcpred": ["dcpred", "-q", *small, "svc", "--landmarks", "3", "--iterations", "1", iris, "-o", out],
+        "predict": ["predict", "-q", str(data("iris.test")), iris_model, out],
+        "train": ["train", "-q", iris, out],
+    }  # fmt: skip
+
+
+NAMES = sorted(writers("-"))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_full_disk_is_one_line_and_status_2(name: str) -> None:
+    done = svmfast(*writers("/dev/full")[name])
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == FULL % b"/dev/full"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_that_may_not_be_written(name: str, tmp_path: Path) -> None:
+    """As a user other than root, whom nothing stops."""
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    (folder / "out").write_bytes(OLD)
+    folder.chmod(0o555)
+    before = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if os.geteuid() != 0:
+        before = []
+    elif shutil.which("setpriv") is None:
+        pytest.skip("root without setpriv")
+    elif subprocess.run([*before, PROGRAM, "--version"], cwd="/", capture_output=True).returncode:
+        pytest.skip("the program is where other users may not read")
+    elif subprocess.run([*before, "ls", folder], capture_output=True).returncode:
+        for parent in tmp_path.parents[:3]:
+            parent.chmod(0o755)
+        tmp_path.chmod(0o755)
+    command = [*before, PROGRAM, *writers(str(folder / "out"))[name]]
+    done = subprocess.run(command, cwd="/", capture_output=True)
+    folder.chmod(0o755)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == f"svmfast: {folder}/out: cannot be written: Permission denied\n".encode()
+    assert listing(folder) == {"out"}
+    assert (folder / "out").read_bytes() == OLD
+
+
+def test_a_small_disk_that_fills(tmp_path: Path) -> None:
+    """Half of the output fits: the old file stays, and nothing beside it."""
+    if (
+        os.geteuid()
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], capture_output=True
+        ).returncode
+    ):
+        pytest.skip("may not mount a small disk")
+    try:
+        (tmp_path / "out").write_bytes(OLD)
+        rows = data("photos.test").read_bytes() * 12
+        done = svmfast("predict", "-q", "--decision-values", "-", PHOTOS, tmp_path / "out", stdin=rows)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert (
+            done.stderr == f"svmfast: {tmp_path}/out: cannot be written: No space left on device\n".encode()
+        )
+        assert listing(tmp_path) == {"out"}
+        assert (tmp_path / "out").read_bytes() == OLD
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """Each command once by each signal; scripts/fuzz/faults: 200 times."""
+    chance, tally = random.Random(7), Tally()
+    for job in jobs(tmp_path).values():
+        measure(job, tmp_path)
+        for number in SIGNALS:
+            kill_once(job, tmp_path, number, chance, tally)
+    assert tally.faults == []
+    assert tally.runs == 16
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
+def test_a_signal_while_input_is_awaited_leaves_nothing(
+    number: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.write_bytes(OLD)
+    with started("predict", "-q", "-", PHOTOS, out) as process:
+        assert process.stdin is not None
+        process.stdin.write(data("photos.test").read_bytes())
+        process.stdin.flush()
+        until = time.monotonic() + 30 * PATIENCE
+        while len(listing(tmp_path)) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert len(listing(tmp_path)) == 2
+        process.send_signal(number)
+        assert process.wait(30 * PATIENCE) == status
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert listing(tmp_path) == {"out"}
+    assert out.read_bytes() == OLD
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
+def test_a_signal_that_compiled_code_turns_into_an_error(number: signal.Signals, status: int) -> None:
+    # As NumPy's or our own core does, when the signal comes while it is being loaded.
+    code = f"""
+import os, time
+from svmfast.cli import main
+
+def invoke(context):
+    try:
+        os.kill(os.getpid(), {int(number)})
+        time.sleep(30)
+    except BaseException:
+        raise ImportError("initialization failed") from None
+
+main.program.invoke = invoke
+main.console()
+"""
+    done = subprocess.run([sys.executable, "-c", code, "info"], capture_output=True, timeout=60 * PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
+
+
+READERS = {
+    "predict": ["predict", "ODD", "MODEL", "OUT"],
+    "predict with a model": ["predict", "ROWS", "ODD", "OUT"],
+    "bound-check": ["bound-check", "ODD"],
+    "bound-check with a model": ["bound-check", "ROWS", "--model", "ODD"],
+    "info": ["info", "ODD"],
+    "budget-train": ["budget-train", "ODD", "OUT"],
+    "train": ["train", "ODD", "OUT"],
+    "linear": ["linear", "ODD", "-o", "OUT"],
+    "meka": ["meka", "ODD", "-o", "OUT", "--task", "ridge"],
+    "meka from a model": ["meka", "--from", "ODD", "ROWS", "-o", "OUT"],
+    "dcpred": ["dcpred", "ODD", "-o", "OUT", "--task", "svc"],
+    "dcpred from a model": ["dcpred", "--from", "ODD", "ROWS", "-o", "OUT"],
+    "approximate": ["approximate", "ODD", "-o", "OUT"],
+    "approximate for rows": ["approximate", "MODEL", "--data", "ODD", "-o", "OUT"],
+    "compress": ["compress", "ODD", "--sv", "5", "-o", "OUT"],
+    "compress for rows": ["compress", "MODEL", "--sv", "5", "--data", "ODD", "-o", "OUT"],
+    "compare": ["compare", "MODEL", "ODD", "--data", "ROWS"],
+    "compare on rows": ["compare", "MODEL", "MODEL", "--data", "ODD"],
+    "cascade": ["cascade", "ODD", "MODEL", "--data", "ROWS", "-o", "OUT"],
+    "cascade before a model": ["cascade", "MODEL", "ODD", "--data", "ROWS", "-o", "OUT"],
+    "cascade for rows": ["cascade", "OTHER", "MODEL", "--data", "ODD", "-o", "OUT"],
+    "frontier": ["frontier", "ODD", "--data", "ROWS", "-o", "OUT"],
+    "frontier on rows": ["frontier", "MODEL", "--data", "ODD", "-o", "OUT"],
+}
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_directory_or_a_socket_as_input(
+    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as server:
+        try:
+            server.bind(str(place))
+        except OSError:
+            pytest.skip("the path is too long for a socket")
+        for odd, reason in ((tmp_path, "Is a directory"), (place, "No such device or address")):
+            names = {"ODD": odd, "MODEL": PHOTOS, "OUT": tmp_path / "out", "ROWS": data("photos.test")}
+            names["OTHER"] = model("breast_c_rbf")
+            assert run([str(names.get(word, word)) for word in READERS[command]]) == 2
+            said, message = capfd.readouterr()
+            assert said == ""
+            assert message in (f"{odd}: cannot be read: {reason}\n", f"{odd}: {reason}\n")
+    assert listing(tmp_path) == {"socket"}
+
+
+def test_a_named_pipe_as_input_and_model(tmp_path: Path) -> None:
+    expected = svmfast("predict", "-q", data("photos.test"), PHOTOS).stdout
+    for name in ("rows", "model"):
+        os.mkfifo(tmp_path / name)
+    sources = {"rows": data("photos.test"), "model": PHOTOS}
+    threads = [
+        threading.Thread(target=lambda n=name, s=source: (tmp_path / n).write_bytes(s.read_bytes()))
+        for name, source in sources.items()
+    ]
+    for thread in threads:
+        thread.start()
+    done = svmfast("predict", "-q", tmp_path / "rows", tmp_path / "model")
+    for thread in threads:
+        thread.join()
+    assert (done.returncode, done.stderr, done.stdout) == (0, b"", expected)
+
+
+def test_a_file_that_grows_or_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    """A row for every whole line that was there to be read; a torn line is an error."""
+    text = data("photos.test").read_bytes()
+    rows = tmp_path / "rows"
+    for change in ("grow", "shrink", "tear"):
+        rows.write_bytes(text * 40)
+        size = len(text) * 40
+        torn = text.index(b":", len(text) // 2) + len(text) * 7 + 1  # right behind a colon
+        out = tmp_path / "out"
+        out.write_bytes(OLD)
+        with started("predict", "-q", rows, PHOTOS, out) as process:
+            time.sleep(0.05)
+            if change == "grow":
+                with rows.open("ab") as file:
+                    file.write(text * 4)
+            else:
+                os.truncate(rows, len(text) * 7 if change == "shrink" else torn)
+            status = process.wait(60 * PATIENCE)
+            assert process.stderr is not None
+            message = process.stderr.read().decode()
+        lines = out.read_bytes().count(b"\n")
+        per = text.count(b"\n")
+        if status == 0:
+            assert lines in {40 * per, 44 * per, 7 * per}, (change, size)
+        else:
+            assert (status, out.read_bytes()) == (2, OLD)
+            assert message.startswith(f"{rows}:")
+            assert message.count("\n") == 1
+
+
+def test_a_model_that_shrinks_is_refused_whole(tmp_path: Path) -> None:
+    whole = PHOTOS.read_bytes()
+    place = tmp_path / "m"
+    for share in (3, 2):
+        place.write_bytes(whole[: len(whole) // share])
+        done = svmfast("predict", "-q", data("photos.test"), place, tmp_path / "out")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"{place}:".encode())
+        assert listing(tmp_path) == {"m"}
+
+
+@pytest.mark.parametrize("name", ["approximate", "compress", "budget-train"])
+def test_a_file_that_ends_while_it_is_read(name: str, tmp_path: Path) -> None:
+    """Half of it comes, then a pause, then the end: refused, for its length was not known before."""
+    place, out = tmp_path / "pipe", tmp_path / "out"
+    os.mkfifo(place)
+    out.write_bytes(OLD)
+    source = data("iris.train") if name == "budget-train" else model("iris_c_rbf_prob")
+    text = source.read_bytes()
+    cut = text.rindex(b":", 0, 2 * len(text) // 3) + 1  # right behind a colon
+
+    def feed() -> None:
+        with place.open("wb") as pipe:
+            pipe.write(text[: cut // 2])
+            pipe.flush()
+            time.sleep(0.1)
+            pipe.write(text[cut // 2 : cut])
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    words = [str(place) if word == str(source) else word for word in writers(str(out))[name]]
+    done = svmfast(*words)
+    feeder.join()
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(f"{place}:{text[:cut].count(bytes([10])) + 1}: ".encode())
+    assert done.stderr.count(b"\n") == 1
+    assert listing(tmp_path) == {"pipe", "out"}
+    assert out.read_bytes() == OLD
+
+
+def test_two_trainings_that_write_the_same_model(tmp_path: Path) -> None:
+    out, answers = tmp_path / "out", set()
+    commands = [[*writers(str(out))["budget-train"], "--seed", seed] for seed in ("1", "2")]
+    for words in commands:
+        assert svmfast(*words).returncode == 0
+        answers.add(out.read_bytes())
+    assert len(answers) == 2
+    running = [subprocess.Popen([PROGRAM, *words]) for words in commands]
+    assert [process.wait(60 * PATIENCE) for process in running] == [0, 0]
+    assert out.read_bytes() in answers
+    assert listing(tmp_path) == {"out"}
+
+
+def test_two_processes_that_write_the_same_output(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    answers = {
+        svmfast("predict", "-q", data("photos.test"), PHOTOS).stdout,
+        svmfast("predict", "-q", "--decision-values", data("photos.test"), PHOTOS).stdout,
+    }
+    for _ in range(3):
+        words = [PROGRAM, "predict", "-q", data("photos.test"), PHOTOS, out]
+        commands = [words, [*words, "--decision-values"]]
+        running = [subprocess.Popen(command) for command in commands]
+        assert [process.wait(60 * PATIENCE) for process in running] == [0, 0]
+        assert out.read_bytes() in answers
+        assert listing(tmp_path) == {"out"}
+
+
+@pytest.mark.parametrize("words", [["predict", "--decision-values"], ["info"], ["bound-check"]])
+def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
+    rows = FIXTURES / "data" / "photos.test"
+    arguments = [*words, rows, *([PHOTOS] if words[0] == "predict" else [])]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        done = subprocess.run([PROGRAM, *arguments], stdout=gone, stderr=subprocess.PIPE)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert b"rror" not in done.stderr

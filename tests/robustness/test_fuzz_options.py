@@ -1,0 +1,46 @@
+"""A short run of scripts/fuzz/options: random option sets of every command."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import ROOT
+
+SCRIPT = ROOT / "scripts" / "fuzz" / "options.py"
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the script needs Linux")
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=300)
+
+
+def test_no_option_set_ends_in_an_internal_error() -> None:
+    if "SVMFAST_SANITIZED" in os.environ:
+        pytest.skip("their time is limited")
+    done = run("--sets", "40", "--seed", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("40 sets, 0 wrong\n")
+
+
+def test_every_option_has_values_and_a_number_means_the_same_set() -> None:
+    said = [run("--list", "--sets", "400", "--seed", "2") for _ in range(2)]
+    assert said[0].returncode == 0, said[0].stderr
+    assert said[0].stdout == said[1].stdout
+    made = said[0].stdout.splitlines()
+    assert len(made) == 400
+    sys.path.insert(0, str(ROOT / "scripts" / "fuzz"))
+    try:
+        from option_sets import commands
+    finally:
+        sys.path.pop(0)
+    for name, command in commands().items():
+        mine = "\n".join(line for line in made if line.startswith(f"svmfast {name} "))
+        assert mine or name == "frontier"
+        known = {option for parameter in command.params for option in parameter.opts}
+        if name != "frontier":  # a tenth as often as the others
+            assert len({word for word in re.findall(r"(?<= )--?[a-zA-Z][\w-]*", mine)} & known) > 4

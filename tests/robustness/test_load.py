@@ -1,0 +1,97 @@
+"""Inputs at the edges, for every command that takes them, and scripts/fuzz/load with small sizes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from edges import DATA, GAMMAS, MODELS, Edge, convert, data_text, executable, learn
+from program import ROOT, model
+
+from svmfast.cli.main import run
+
+
+@pytest.fixture
+def edge(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Edge:
+    """A folder in which commands run within this process: a thousand of them, started in no time."""
+    monkeypatch.chdir(tmp_path)
+
+    def within(words: Sequence[str], _folder: Path) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        status = run(words)
+        said, message = capfd.readouterr()
+        return subprocess.CompletedProcess(words, status, said, message)
+
+    return Edge(tmp_path, within)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_at_the_edge_gets_right_answers_or_one_line(edge: Edge, name: str) -> None:
+    faults = {command: outcome.faults for command, outcome in convert(edge, name).items() if outcome.faults}
+    assert not faults
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_at_the_edge_get_an_answer_or_one_line(edge: Edge, name: str) -> None:
+    faults = {command: outcome.faults for command, outcome in learn(edge, name).items() if outcome.faults}
+    assert not faults
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_any_gamma_can_be_learnt_with(edge: Edge, gamma: float) -> None:
+    found = learn(edge, "normal", gamma)
+    assert not {command: outcome.faults for command, outcome in found.items() if outcome.faults}
+    assert all(outcome.said == "answer" for outcome in found.values())
+
+
+def test_no_rows_are_refused_by_every_command(edge: Edge) -> None:
+    expected = "data: there are no rows; expected 'label index:value ...' a line"
+    assert {outcome.said for outcome in learn(edge, "no rows").values()} == {expected}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compress", "-q", "model", "-o", "out", "--sv", "3"),
+        ("meka", "-q", "--from", "model", "data", "-o", "out"),
+        ("bound-check", "data", "--model", "model"),
+    ],
+)
+def test_what_leaves_the_range_of_floating_point_is_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
+    large, names = MODELS["values up to 1e300"]
+    (tmp_path / "model").write_text(large.text())
+    (tmp_path / "data").write_text(data_text(DATA[names[0]]))
+    done = executable(words, tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    # What was observed, and no guess at its cause.
+    said = r"svmfast: a computation has no finite result: (overflow|invalid value) encountered in \w+"
+    assert re.fullmatch(said + "; run again with --debug for the trace\n", done.stderr)
+    assert not (tmp_path / "out").exists()
+
+
+def test_regression_far_out_ends_as_in_svm_predict(tmp_path: Path) -> None:
+    """LIBSVM 3.37 writes the same predictions and the same error; of its "-nan" the sign is left out."""
+    rows = tmp_path / "rows"
+    rows.write_text("1e200 1:0.5\n-1e200 1:1e200\n3 2:1e300 3:1e300\n")
+    done = executable(("predict", "rows", str(model("diabetes_eps_linear")), "out"), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "Mean squared error = inf (regression)\nSquared correlation coefficient = nan (regression)\n"
+    )
+    values = [float(line) for line in (tmp_path / "out").read_text().split()]
+    assert values == [161.90623925339543, -7.4362410411668565e200, 4.740680177162342e301]
+
+
+def test_the_script_runs_with_small_sizes() -> None:
+    script = [sys.executable, str(ROOT / "scripts/fuzz/load.py"), "--quick"]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    last = done.stdout.splitlines()[-1]
+    found = re.match(r"(\d+) answers, (\d+) refusals, 0 wrong", last)
+    assert found is not None, last
+    assert int(found[1]) > 40
+    assert done.stdout.count("labels right; ") == 2  # both streams, checked label by label

@@ -1,0 +1,39 @@
+"""scripts/bench/growth.py: slopes of known powers, and a run of small sizes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import ROOT
+
+
+def test_slopes_of_known_powers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "bench"))
+    import growth
+
+    sizes = [10.0, 100.0, 1000.0, 10000.0]
+    assert growth.slope(sizes, [3 * n**2 for n in sizes]) == pytest.approx(2)
+    # What is fixed weighs at the small sizes only.
+    assert growth.slope(sizes, [5 + n for n in sizes]) == pytest.approx(1, abs=0.01)
+    assert growth.slope([1.0], [1.0]) is None
+
+
+def test_it_runs_and_tells_memory_apart(tmp_path: Path) -> None:
+    results = tmp_path / "growth.json"
+    script = [sys.executable, str(ROOT / "scripts/bench/growth.py"), "--axis", "svs", "--svs", "60,120"]
+    done = subprocess.run([*script, "--json", str(results)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(results.read_text())["rows"]
+    steps = {row["step"] for row in rows}
+    assert {"parsing", "predict: exact", "build: approximate, certificate", "build: compress"} <= steps
+    assert all(row["seconds"] > 0 for row in rows)
+    if "SVMFAST_SANITIZED" in os.environ:
+        return  # sanitizers take memory of their own
+    # Not the memory of the script itself, which has all rows and NumPy: predict needs less than compress.
+    peak = {row["step"]: row["peak"] for row in rows}
+    assert 20e6 < peak["predict: exact"] < peak["build: compress"]

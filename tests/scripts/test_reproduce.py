@@ -1,0 +1,40 @@
+"""scripts/bench/reproduce.py runs, keeps what it measured, and makes its page again from that."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from program import ROOT
+
+SCRIPT = ROOT / "scripts/bench/reproduce.py"
+
+
+def test_it_measures_and_makes_tables(tmp_path: Path) -> None:
+    page, results = tmp_path / "page.md", tmp_path / "results.json"
+    page.write_text("above\n<!-- bench -->\nold\n<!-- /bench -->\nbelow\n")
+    words = [sys.executable, str(SCRIPT), "--json", str(results)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(results.read_text())["rows"]
+    assert len(rows) == 11
+    assert all(row["commands"] and "/" not in row["commands"][0].split()[-1] for row in rows)
+    by_name = {row["what"]: row["ours"] for row in rows}
+    # By svm-predict: fixtures/golden/breast_c_rbf.stdout.
+    golden = (ROOT / "fixtures/golden/breast_c_rbf.stdout").read_text()
+    assert float(by_name["exact"].rstrip("%")) == round(float(golden.split("= ")[1].split("%")[0]), 2)
+    again = subprocess.run([*words, "--tables", "--page", str(page)], capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    text = page.read_text()
+    assert text.startswith("above\n<!-- bench -->\nMeasured on ")
+    assert text.endswith("<!-- /bench -->\nbelow\n")
+    assert again.stdout == done.stdout
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    words = [sys.executable, str(SCRIPT), str(tmp_path), "--quick", "--only", "Claesen"]
+    done = subprocess.run([*words, "--json", str(tmp_path / "r")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("left out for want of a9a, a9a.t, a9a_g0.01.model, ")

@@ -1,0 +1,109 @@
+"""Run the installed `svmfast` program."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from click.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: PYTHONPATH of a child that imports test modules, as pytest's `pythonpath` has it.
+TEST_PATH = os.pathsep.join(str(ROOT / "tests" / name) for name in ("support", "unit", "methods", "contract"))
+FIXTURES = ROOT / "fixtures"
+PROGRAM = Path(sysconfig.get_path("scripts")) / "svmfast"
+
+#: By how much more a limit of time allows for: sanitizers slow the core down, and every start of a program.
+PATIENCE = 10 if "SVMFAST_SANITIZED" in os.environ else 1
+
+
+def heed_signals() -> None:
+    """Let interrupts and hanging up be heard here and in the programs started from here.
+
+    In the background of a script, or under nohup, they are ignored, and children inherit that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def svmfast(
+    *args: str | os.PathLike[str], stdin: bytes = b"", cwd: Path | None = None, timeout: float = 60
+) -> subprocess.CompletedProcess[bytes]:
+    """Run ``svmfast ARGS``; a status other than 0 is for the caller to judge."""
+    return subprocess.run(
+        [PROGRAM, *map(os.fspath, args)],
+        input=stdin,
+        cwd=cwd,
+        capture_output=True,
+        timeout=timeout * PATIENCE,
+    )
+
+
+#: Runs a command and writes its peak of memory in KB. A process of its own, and a small one: a child's peak
+#: begins with that of the process it was forked from.
+METER = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[2:])
+open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(status if status >= 0 else 128 - status)
+"""
+
+
+def metered(
+    folder: Path, *args: str | os.PathLike[str], stdin: int | None = None
+) -> tuple[subprocess.CompletedProcess[bytes], float]:
+    """Run ``svmfast ARGS`` in a folder of its own; return how it ended and its peak of memory in MB."""
+    place = folder / "peak"
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", "-c", METER, place, PROGRAM, *map(os.fspath, args)],
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        capture_output=True,
+        timeout=60 * PATIENCE,
+    )
+    return done, int(place.read_text()) / 1024
+
+
+def data(name: str) -> Path:
+    return FIXTURES / "data" / name
+
+
+def model(name: str) -> Path:
+    return FIXTURES / "models" / f"{name}.model"
+
+
+def cli_runner() -> CliRunner:
+    """Return click's runner with stderr apart from stdout, which older versions have to be asked for."""
+    apart = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+    return CliRunner(**apart)
+
+
+@contextmanager
+def started(*args: str | os.PathLike[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Start ``svmfast ARGS`` with three pipes; it is killed after a while, and at the end of the block."""
+    process = subprocess.Popen(
+        [PROGRAM, *map(os.fspath, args)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    watchdog = threading.Timer(60 * PATIENCE, process.kill)
+    watchdog.start()
+    try:
+        yield process
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()

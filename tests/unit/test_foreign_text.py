@@ -1,0 +1,167 @@
+"""What others wrote cannot act on a terminal or break a line: file names, words of files, option values.
+
+Every command is walked with hostile ones; tests/unit/test_display.py has the rule itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import threading
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import click
+import pytest
+from every_command import INPUTS, RUNS, inputs, outputs, words
+from program import PROGRAM, data, model, svmfast
+
+from svmfast.cli.main import commands, program, run
+from svmfast.evaluation.report import markdown
+
+#: Clears the screen, names the window, turns the line round, ends it; a byte that is no UTF-8; rich's markup.
+HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b1m\u202e[red]$x_1$\nINJECTED\r" + os.fsdecode(b"\xff")
+#: The same without blanks, as a word of a file.
+WORD = HOSTILE.replace("\n", "\x0b").replace("\r", "").encode("utf-8", "surrogateescape")
+
+
+def check(said: bytes, where: str) -> list[str]:
+    """Check that text is harmless and return its lines."""
+    lines = said.decode("utf-8").split("\n")
+    for before, line in pairwise(["", *lines]):
+        assert line.isprintable(), (where, line)
+        # A table may break a long name, but behind the escape.
+        assert not line.startswith("INJECTED") or r"\n" in before, (where, line)
+    return lines
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_names_of_files_cannot_act(name: str, tmp_path: Path) -> None:
+    paths = {word: tmp_path / f"{word}{HOSTILE}" for word in (*inputs(name), *outputs(name))}
+    for word in inputs(name):
+        shutil.copy(INPUTS[word], paths[word])
+    done = svmfast(*words(name, paths))
+    assert done.returncode in (0, 1), done.stderr
+    check(done.stdout, "stdout")
+    check(done.stderr, "stderr")
+    for report in [path for path in tmp_path.rglob("*") if path.suffix in (".md", ".svg", ".json")]:
+        check(report.read_bytes(), report.name)
+    if paths.get("OUT", tmp_path).is_dir() and name == "frontier":
+        # Nothing is lost on the way: JSON has the names as they are.
+        known = json.loads((paths["OUT"] / "report.json").read_text())
+        assert known["exact"] == os.fspath(paths["EXACT"])
+        assert b"\\[red\\]\\$x_1\\$\\\\nINJECTED\\\\r\\\\xff" in (paths["OUT"] / "report.md").read_bytes()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_names_of_missing_files_cannot_act(
+    name: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for word in inputs(name):
+        paths = {word: f"missing{HOSTILE}", "OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint"}
+        assert run(words(name, paths)) == 2
+        said = check(capfdbinary.readouterr().err, word)
+        # The last line; a warning may come before.
+        assert all(line.startswith("svmfast: warning: ") for line in said[:-2])
+        assert r"missing\x1b[2J" in said[-2]
+        assert r"\nINJECTED\r\xff" in said[-2]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_words_of_files_cannot_act(
+    name: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The first word, one in the middle and the last word of every input."""
+    broken = tmp_path / "broken"
+    for word in inputs(name):
+        text = INPUTS[word].read_bytes()
+        middle = text.index(b" ", len(text) // 2)
+        for number, damaged in enumerate(
+            (
+                WORD + text,
+                text[:middle] + b" " + WORD + text[middle:],
+                text.rstrip(b"\n") + b" " + WORD,
+            )
+        ):
+            broken.write_bytes(damaged)
+            out = tmp_path / f"{word}{number}"
+            status = run(words(name, {word: broken, "OUT": out, "CHECKPOINT": tmp_path / "checkpoint"}))
+            said = capfdbinary.readouterr()
+            told = [*check(said.out, word), *check(said.err, word)]
+            assert status == 2
+            assert any(f"{broken}:" in line for line in told), told
+
+
+def test_provenance_cannot_act(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
+    text = INPUTS["FAST"].read_bytes()
+    start = text.index(b"method ")
+    place = tmp_path / "m"
+    place.write_bytes(text[:start] + b"method " + WORD + text[text.index(b"\n", start) :])
+    assert run(["info", os.fspath(place)]) == 2
+    assert len(check(capfdbinary.readouterr().err, "info")) == 2
+
+
+def options() -> list[tuple[str, str]]:
+    """Return every option of every command that takes a value."""
+    found = []
+    for name in commands():
+        command = program.get_command(click.Context(program), name)
+        assert command is not None
+        for param in command.params:
+            if isinstance(param, click.Option) and not param.is_flag:
+                found.append((name, "-w1" if param.name == "weights" else param.opts[-1]))
+    return found
+
+
+def test_values_of_options_cannot_act(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    lines = [[name, option, HOSTILE] for name, option in options()]
+    assert len(lines) > 80
+    for line in [*lines, [HOSTILE], [f"--{HOSTILE}"], *([name, f"--{HOSTILE}"] for name in commands())]:
+        assert run(line) == 2
+        assert len(check(capfdbinary.readouterr().err, str(line))) == 2
+
+
+def test_a_trace_cannot_act(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["--debug", "info", HOSTILE]) == 2
+    said = check(capfdbinary.readouterr().err, "trace")
+    assert "Traceback (most recent call last):" in said
+
+
+def test_a_table_on_a_terminal_takes_names_for_no_markup(tmp_path: Path) -> None:
+    exact, rows = "[red]x[bold]\x1b[2J", "[bold]\u202erows"
+    shutil.copy(model("iris_c_linear"), tmp_path / exact)
+    shutil.copy(data("iris.test"), tmp_path / rows)
+    ours, theirs = pty.openpty()
+    said = b""
+
+    def read() -> None:
+        nonlocal said
+        with suppress(OSError):  # the end of a terminal
+            while chunk := os.read(ours, 1 << 16):
+                said += chunk
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    done = subprocess.run(
+        [PROGRAM, "compare", exact, exact, "--data", rows, "--repeats", "1"],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "400", "TERM": "xterm"},
+    )
+    os.close(theirs)
+    reader.join()
+    os.close(ours)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"[red]x[bold]\x1b[2J" in said
+    assert rb"[bold]\u202erows" in said
+    assert b"\x1b[2J" not in said
+
+
+def test_markdown_shows_names_as_they_are() -> None:
+    assert markdown("a_b-c.model") == "a_b-c.model"
+    assert markdown("<b>|`*[x](y)_z_\\&\n") == r"\<b\>\|\`\*\[x\](y)\_z\_\\\&\\n"

@@ -1,0 +1,297 @@
+"""Labels from single precision: the bound against 50 digits, the labels against LIBSVM's own order."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from program import TEST_PATH
+
+import svmfast
+from svmfast import _core
+from svmfast.errors import UnsupportedError
+from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.rows import FloatArray, Rows
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+mpmath.mp.dps = 50
+mpf = mpmath.mpf
+
+
+class Problem:
+    """A random expansion of `classes` classes (1: a single function), and rows near its support vectors."""
+
+    def __init__(
+        self, seed: int, n: int, d: int, classes: int, gamma: float, scale: float, density: float, mixed: bool
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        centre = rng.normal(0, 3 * scale, d) if density == 1 else np.zeros(d)
+
+        def rows(count: int, width: float) -> FloatArray:
+            stored = rng.random((count, d)) < density
+            return np.where(stored, centre + rng.normal(0, width * scale, (count, d)), 0.0)
+
+        sizes = rng.multinomial(n - classes, np.ones(classes) / classes) + 1
+        self.owner = np.repeat(np.arange(classes), sizes)
+        self.sv = rows(n, 1.0)
+        self.coef = rng.exponential(10.0 ** rng.uniform(-3, 3), (max(classes - 1, 1), n)) + 1e-12
+        for row in range(classes - 1):
+            # LIBSVM's coefficients: positive in the first class of a pair, negative in the second.
+            self.coef[row, self.owner > row] *= -1
+        if mixed:
+            self.coef *= rng.choice([-1.0, 1.0], self.coef.shape)
+        self.pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)] or [(0, -1)]
+        self.rho = rng.normal(0, np.abs(self.coef).mean(), len(self.pairs))
+        self.kernel = Kernel("rbf", gamma=gamma)
+        self.test = np.vstack([rows(6, 1.0), rows(3, 4.0), self.sv[:2]])
+        self.engine = DecisionEngine(
+            self.kernel,
+            Rows.from_dense(self.sv),
+            self.coef,
+            self.rho,
+            sizes.astype(np.int64) if classes > 1 else None,
+        )
+
+    def exactly(self, z: FloatArray) -> list[mpmath.mpf]:
+        """Every decision value of a row, in 50 digits."""
+        gamma = mpf(self.kernel.gamma)
+        kernel = [
+            mpmath.exp(
+                -gamma * mpmath.fsum((mpf(float(a)) - mpf(float(b))) ** 2 for a, b in zip(x, z, strict=True))
+            )
+            for x in self.sv
+        ]
+        out = []
+        for p, (i, j) in enumerate(self.pairs):
+            terms = (
+                [
+                    mpf(float(self.coef[j - 1 if own == i else i, s])) * kernel[s]
+                    for s, own in enumerate(self.owner)
+                    if own in (i, j)
+                ]
+                if j >= 0
+                else [mpf(float(c)) * k for c, k in zip(self.coef[0], kernel, strict=True)]
+            )
+            out.append(mpmath.fsum(terms) - mpf(float(self.rho[p])))
+        return out
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**31),
+    n=st.integers(4, 70),
+    d=st.integers(1, 20),
+    classes=st.integers(1, 4),
+    gamma=st.floats(-4, 2).map(lambda e: 10**e),
+    scale=st.floats(-3, 3).map(lambda e: 10**e),
+    density=st.sampled_from([1.0, 0.3]),
+    mixed=st.booleans(),
+)
+def test_bound_holds_in_fifty_digits(
+    seed: int, n: int, d: int, classes: int, gamma: float, scale: float, density: float, mixed: bool
+) -> None:
+    problem = Problem(seed, n, d, classes, gamma / scale**2, scale, density, mixed)
+    values, bounds = problem.engine.single_precision_values(Rows.from_dense(problem.test))
+    for z, value, bound in zip(problem.test, values, bounds, strict=True):
+        for true, v, b in zip(problem.exactly(z), value, bound, strict=True):
+            assert abs(mpf(float(v)) - true) <= mpf(float(b))
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("classes", [1, 2, 3, 5])
+@pytest.mark.parametrize("gamma", [0.003, 0.3, 30.0])
+@pytest.mark.parametrize("density", [1.0, 0.15])
+def test_labels_are_the_vote_in_libsvms_order(
+    classes: int, gamma: float, density: float, mixed: bool
+) -> None:
+    problem = Problem(classes, 400, 24, classes, gamma / 24, 1.0, density, mixed)
+    rng = np.random.default_rng(3)
+    rows = Rows.from_dense(problem.sv[rng.integers(0, 400, 300)] + rng.normal(0, 0.3, (300, 24)))
+    winner, counts = problem.engine.labels(rows, threads=2)
+    decisions = problem.engine.decision_values(rows, libsvm_order=True)
+    votes = np.zeros((300, max(classes, 2)), dtype=int)
+    for p, (i, j) in enumerate(problem.pairs):
+        votes[np.arange(300), np.where(decisions[:, p] > 0, i, j if j >= 0 else 1)] += 1
+    assert winner.tolist() == votes.argmax(axis=1).tolist()
+    assert counts.single > 250  # or single precision proves nothing, and this test nothing of it
+    double, none = problem.engine.labels(rows, single_precision=False)
+    assert double.tolist() == winner.tolist()
+    assert none.single == 0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e-17, -1e-17, 3e-16, -3e-16, 1e-9, -1e-9, 0.01, -0.01])
+def test_rows_on_the_boundary(offset: float) -> None:
+    """rho is the row's own value in LIBSVM's order, or next to it: its label hangs on the last bit."""
+    problem = Problem(5, 300, 12, 2, 0.1, 1.0, 1.0, False)
+    row = Rows.from_dense(problem.test[:1])
+    at = problem.engine.decision_values(row, libsvm_order=True)[0] + problem.rho
+    sizes = np.bincount(problem.owner).astype(np.int64)
+    engine = DecisionEngine(
+        problem.kernel, Rows.from_dense(problem.sv), problem.coef, at * (1 + offset), sizes
+    )
+    expected = engine.decision_values(row, libsvm_order=True)[0, 0] > 0
+    winner, counts = engine.labels(row)
+    assert winner[0] == (0 if expected else 1)
+    assert counts.libsvm_order == (abs(offset) < 1e-12)
+    assert counts.single == (abs(offset) > 1e-3)
+
+
+def test_large_coefficients_and_small_gamma_are_proven_by_the_polynomial_in_front() -> None:
+    """Kernel values near 1 cancel: without the polynomial the bound is about 1e-6 of sum |coef|."""
+    rng = np.random.default_rng(8)
+    sv = rng.normal(0, 0.3, (900, 10)) + 5.0
+    coef = rng.exponential(300.0, 900)
+    coef[450:] *= -coef[:450].sum() / coef[450:].sum()
+    engine = DecisionEngine(
+        Kernel("rbf", gamma=0.02), Rows.from_dense(sv), coef[None], np.zeros(1), np.array([450, 450])
+    )
+    rows = Rows.from_dense(rng.normal(0, 0.3, (50, 10)) + 5.0)
+    _, bounds = engine.single_precision_values(rows)
+    assert np.median(bounds) < 1e-8 * np.abs(coef).sum()
+    assert engine.labels(rows)[1].single >= 48
+
+
+@pytest.mark.parametrize(
+    "row", [[1e300, 0.0], [1e38, -1e38], [1e10, 1e10], [5e-324, 1e-310], [1e-46, 0.0], [-1.7e308, 1.7e308]]
+)
+@pytest.mark.parametrize("gamma", [1e-30, 1.0, 1e30])
+def test_numbers_out_of_range_go_to_double_precision(row: list[float], gamma: float) -> None:
+    for scale in (1e-25, 1.0, 1e25):
+        sv = Rows.from_dense(np.array([[0.3, 1.0], [1.1, -0.4], [0.2, 0.7]]) * scale)
+        engine = DecisionEngine(
+            Kernel("rbf", gamma=gamma), sv, np.array([[1.0, 0.5, -0.75]]), np.array([0.1]), np.array([2, 1])
+        )
+        rows = Rows.from_dense([row])
+        expected = engine.decision_values(rows, libsvm_order=True)[0, 0] > 0
+        assert engine.labels(rows)[0][0] == (0 if expected else 1)
+
+
+@pytest.mark.parametrize("path", sorted((FIXTURES / "models").glob("*.model")), ids=lambda p: p.stem)
+def test_fixtures_get_the_same_labels(path: Path) -> None:
+    model = svmfast.load_model(path)
+    data = FIXTURES / "data" / f"{path.stem.split('_')[0]}.test"
+    if model.kernel.kind == "precomputed" or not data.exists():
+        pytest.skip("nothing to predict")
+    rows = svmfast.read_svmlight(data).rows
+    if model.head.is_regression:
+        with pytest.raises(UnsupportedError, match="a regression model has no labels"):
+            model.labels(rows)
+        return
+    expected = model.head.predict(model.decision_values(rows))
+    assert model.labels(rows).tolist() == expected.tolist()
+    said = svmfast.predict(model, rows)
+    assert said.predicted.tolist() == expected.tolist()
+    assert said.decisions.tobytes() == model.decision_values(rows).tobytes()
+
+
+def test_threads_blocks_and_copies_change_nothing() -> None:
+    problem = Problem(11, 500, 15, 4, 0.2, 1.0, 1.0, False)
+    rng = np.random.default_rng(1)
+    rows = Rows.from_dense(rng.normal(0, 1.5, (700, 15)) + problem.sv.mean(axis=0))
+    whole = problem.engine.labels(rows)[0]
+    values, bounds = problem.engine.single_precision_values(rows)
+    for threads in (2, 5):
+        assert problem.engine.labels(rows, threads=threads)[0].tobytes() == whole.tobytes()
+    for i in (0, 1, 13, 699):
+        assert problem.engine.labels(rows[i : i + 1])[0][0] == whole[i]
+        one, reach = problem.engine.single_precision_values(rows[i : i + 1])
+        assert (one.tobytes(), reach.tobytes()) == (values[i : i + 1].tobytes(), bounds[i : i + 1].tobytes())
+
+
+# One-hot data: counts of shared features, and a table of kernel values.
+
+
+def one_hot_problem(
+    value: float, most: int, classes: int, gamma: float
+) -> tuple[DecisionEngine, Rows, FloatArray]:
+    rng = np.random.default_rng(most)
+    d, n = 2 * most + 5, 230
+    sv = np.where(rng.permuted(np.tile(np.arange(d) < most, (n, 1)), axis=1), value, 0.0)
+    sv[3] = 0.0
+    test = np.where(rng.random((120, d + 3)) < most / d, value, 0.0)
+    test[0] = 0.0
+    test[5, 2] = 1.5 * value  # another value: this row cannot be counted
+    sizes = np.array([100, 90, 40][:classes]) if classes == 3 else np.array([130, 100])
+    coef = rng.normal(0, 5, (classes - 1, n))
+    rho = rng.normal(0, 1, classes * (classes - 1) // 2)
+    engine = DecisionEngine(Kernel("rbf", gamma=gamma), Rows.from_dense(sv), coef, rho, sizes)
+    kernel = np.exp(
+        -gamma * ((test[:, None, :d] - sv[None]) ** 2).sum(axis=2)
+        - gamma * (test[:, d:] ** 2).sum(1)[:, None]
+    )
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    columns = []
+    for i in range(classes):
+        for j in range(i + 1, classes):
+            a, b = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
+            columns.append(kernel[:, a] @ coef[j - 1, a] + kernel[:, b] @ coef[i, b] - rho[len(columns)])
+    return engine, Rows.from_dense(test), np.column_stack(columns)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("most", "value"), [(9, 1.0), (15, -0.5), (16, 1.0), (31, 2.0), (40, 1.0), (255, 0.25)]
+)
+def test_one_hot_values(most: int, value: float, classes: int) -> None:
+    """Tables of 16 and 32 numbers and larger ones; rows with another value, and with unknown features."""
+    engine, rows, expected = one_hot_problem(value, most, classes, 2.0 / (most * value**2))
+    np.testing.assert_allclose(engine.decision_values(rows), expected, rtol=0, atol=1e-11)
+    wanted = np.zeros(expected.shape, dtype=np.bool_)
+    wanted[:, 0] = True
+    some = engine.decision_values(rows, wanted=wanted)
+    np.testing.assert_allclose(some[:, 0], expected[:, 0], rtol=0, atol=1e-11)
+    for size in (1, 50):
+        assert engine.decision_values(rows[:size]).tobytes() == engine.decision_values(rows)[:size].tobytes()
+
+
+@pytest.mark.parametrize("gamma", [1e-12, 5.0, 31.0, 400.0])
+def test_one_hot_factors_stay_in_range(gamma: float) -> None:
+    """exp(gamma ||x||^2) would overflow: such models and rows take the general way."""
+    engine, rows, expected = one_hot_problem(1.0, 10, 2, gamma)
+    np.testing.assert_allclose(engine.decision_values(rows), expected, rtol=0, atol=1e-11)
+
+
+SAMPLE = """
+import numpy as np
+from svmfast import _core
+from test_single_precision import Problem, one_hot_problem
+from svmfast.rows import Rows
+import mpmath
+cases = (1, 1, 1.0, 0.1), (2, 2, 0.3, 0.5), (3, 3, 1.0, 0.02), (4, 2, 1.0, 0.001)
+for seed, classes, density, gamma in cases:
+    p = Problem(seed, 60, 11, classes, gamma, 1.0, density, seed == 2)
+    values, bounds = p.engine.single_precision_values(Rows.from_dense(p.test))
+    assert np.isfinite(bounds).mean() > 0.5
+    for z, value, bound in zip(p.test, values, bounds):
+        for true, v, b in zip(p.exactly(z), value, bound):
+            assert abs(mpmath.mpf(float(v)) - true) <= mpmath.mpf(float(b))
+    fast = p.engine.labels(Rows.from_dense(p.test))[0]
+    slow = p.engine.labels(Rows.from_dense(p.test), single_precision=False)[0]
+    assert (fast == slow).all()
+for most in (12, 20, 60):
+    engine, rows, expected = one_hot_problem(1.0, most, 3, 1 / most)
+    np.testing.assert_allclose(engine.decision_values(rows), expected, rtol=0, atol=1e-11)
+print(_core.isa())
+"""
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_every_instruction_set(isa: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SAMPLE],
+        env={**os.environ, "SVMFAST_ISA": isa, "PYTHONPATH": TEST_PATH},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    if done.stdout.strip() != isa:
+        pytest.skip(f"this machine does not run {isa}")
+    assert _core.isa() in ("baseline", "avx2", "avx512")

@@ -1,0 +1,171 @@
+"""Rows without labels, on every command that needs none."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from every_command import INPUTS, RUNS, words
+from meaning import FROZEN
+from program import data, model, svmfast
+
+from svmfast.cli.main import run
+
+#: Runs of tests/support/every_command.py that need no labels.
+FREE = [
+    *(
+        "approximate",
+        "approximate, calibrated",
+        "compress",
+        "bound-check",
+        "meka from a model",
+        "meka's error",
+    ),
+    *("dcpred from a model", "cascade", "predict", "info of data"),
+]
+NEEDED = {
+    "meka": "labels are needed to train; rows without them (--unlabelled) go with --from or --task error",
+    "dcpred": "labels are needed for --task; rows without them (--unlabelled) go with --from",
+    "train": "labels are needed: --unlabelled is for one-class training (--svm-type)",
+}
+
+
+def without_labels(path: Path, folder: Path) -> Path:
+    place = folder / path.name
+    place.write_bytes(re.sub(rb"^[^ \\n]+ ?", b"", path.read_bytes(), flags=re.MULTILINE))
+    return place
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_the_result_is_that_of_rows_with_labels(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bare = {word: without_labels(INPUTS[word], tmp_path) for word in ("TRAIN", "TEST")}
+    made, said = [], []
+    for more, paths in (([], {}), (["--unlabelled"], bare)):
+        out = tmp_path / f"out{len(made)}"
+        status = run([*words(name, {**paths, "OUT": out}), *more, *(["-q"] if "OUT" in RUNS[name] else [])])
+        assert status in (0, 1)
+        said.append((status, re.sub(r"[^ ]*/", "", capfd.readouterr().out)))
+        # Labels serve compress to refit probabilities, and for nothing else.
+        made.append(re.sub(rb"prob[AB].*", b"", out.read_bytes()) if out.exists() else None)
+    assert made[0] == made[1]
+    if name == "bound-check":
+        assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("name", ["frontier", "linear", "budget-train"])
+def test_commands_that_need_all_labels_say_so(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run([*words(name, {}), "--unlabelled"]) == 2
+    said = f"svmfast {name}: no option '--unlabelled': {name} needs the labels of all rows; see"
+    assert capfd.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_training_needs_labels(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bare = without_labels(INPUTS["TRAIN"], tmp_path)
+    assert run([*words(name, {"TRAIN": bare, "OUT": tmp_path / "out"}), "--unlabelled"]) == 2
+    assert capfd.readouterr().err == f"svmfast: {NEEDED[name]}\n"
+    assert run(words(name, {"TRAIN": bare, "OUT": tmp_path / "out"})) == 2
+    assert "rows without labels need --unlabelled, where the command has it" in capfd.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_class_training_needs_none(tmp_path: Path) -> None:
+    bare = without_labels(data("iris.train"), tmp_path)
+    for name, words_ in (("with", (data("iris.train"),)), ("without", (bare, "--unlabelled"))):
+        assert svmfast("train", "-q", "-s", "2", *words_, tmp_path / name).returncode == 0
+    assert (tmp_path / "with").read_bytes() == (tmp_path / "without").read_bytes()
+    done = svmfast("train", "-s", "2", "-v", "3", bare, "--unlabelled")
+    assert (done.returncode, b"needs labels" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("exact", ["iris_c_rbf_prob", "diabetes_eps_rbf"])
+def test_predict_prints_no_score(exact: str, tmp_path: Path) -> None:
+    rows = data(f"{exact.split('_')[0]}.test")
+    bare = without_labels(rows, tmp_path)
+    out = tmp_path / "out"
+    done = svmfast("predict", bare, model(exact), out, "--unlabelled")
+    assert done.returncode == 0
+    assert b"ccuracy" not in done.stdout + done.stderr
+    assert b"rror" not in done.stdout
+    count = len(rows.read_bytes().splitlines())
+    assert f"svmfast: {count} rows predicted; without labels there is no score" in done.stderr.decode()
+    assert out.read_bytes() == svmfast("predict", "-q", rows, model(exact)).stdout
+
+
+@pytest.mark.parametrize("exact", ["iris_c_rbf_prob", "diabetes_eps_rbf"])
+def test_compare_still_counts_what_differs(exact: str, tmp_path: Path) -> None:
+    rows = data(f"{exact.split('_')[0]}.test")
+    fast = tmp_path / "fast"
+    assert svmfast("approximate", model(exact), "-o", fast, "-q").returncode == 0
+    lines = []
+    for words_ in ((rows,), (without_labels(rows, tmp_path), "--unlabelled")):
+        done = svmfast("compare", model(exact), fast, "--repeats", "1", "--json", "--data", *words_)
+        lines.append(json.loads(done.stdout)["models"][1])
+    assert lines[0].keys() == lines[1].keys()
+    for key in ("labels_differing", "values_differing_percent", "mean_abs_error"):
+        assert lines[0].get(key) == lines[1].get(key)
+    for key in ("accuracy", "balanced_accuracy", "mse", "scc"):
+        assert lines[1].get(key) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "status", "message"),
+    [
+        ("1 1 2 3 4", (), 0, ""),
+        ("1 2 3 4", ("--unlabelled",), 0, ""),
+        (
+            "1 2 3 4",
+            (),
+            2,
+            "3 values behind the label; the model has 4 features; as many as features with --unlabelled",
+        ),
+        ("1 2 3", (), 2, "2 values behind the label; the model has 4 features"),
+        ("1 2 3", ("--unlabelled",), 2, "3 values in a row; the model has 4 features"),
+        ("1 1 2 3 4 5", (), 0, "warning: rows: 5 values behind the label, the model has 4 features"),
+        (
+            "1 1 2 3 4",
+            ("--unlabelled",),
+            0,
+            "warning: rows: 5 values in a row, the model has 4 features; as many as features behind a label, "
+            "without --unlabelled",
+        ),
+    ],
+)
+def test_a_table_of_another_width_is_noticed(
+    row: str,
+    options: tuple[str, ...],
+    status: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows").write_text(f"{row}\n" * 3)
+    exact = str(model("iris_c_rbf_prob"))
+    runs = {
+        "predict": ["predict", "-q", "rows", exact, "out"],
+        "compare": ["compare", "-q", exact, exact, "--repeats", "1", "--data", "rows"],
+        "bound-check": ["bound-check", "rows", "--model", exact],
+    }
+    if status:
+        # Whatever converts a model with the help of rows: the first feature is no label.
+        runs |= {
+            "approximate": ["approximate", exact, "--data", "rows", "-o", "out"],
+            "approximate, calibrated": ["approximate", exact, "--calibrate", "rows", "-o", "out"],
+            "compress": ["compress", exact, "--sv", "5", "--data", "rows", "-o", "out"],
+            "cascade": ["cascade", str(FROZEN / "1.1/routed_pseudo_poly.model"), exact, "--data", "rows"],
+            "dcpred": ["dcpred", "rows", "-o", "out", "--from", exact],
+            "meka": ["meka", "rows", "-o", "out", "--from", exact],
+        }
+    for name, words_ in runs.items():
+        got = run([*words_, "--dense", *options])
+        assert (got == 2) == (status == 2), name
+        said = capfd.readouterr().err
+        assert message in said
+        assert (tmp_path / "out").exists() == (status == 0)
+        assert bool(said) == bool(message)
