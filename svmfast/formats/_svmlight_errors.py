@@ -170,7 +170,8 @@ def _label_rule(
 
 
 def _colon_rule(token: bytes, text: bytes, dialect: Dialect) -> tuple[type[DataFormatError], str, str]:
-    tokens = text.split(b"#")[0].split()[1 if dialect.labelled else 0 :]
+    # Only what the tokenizer takes for a blank: bytes.split() would split at \v and \f too.
+    tokens = re.findall(rb"[^ \t\r\n]+", text.split(b"#")[0])[1 if dialect.labelled else 0 :]
     entries = [b":" in word for word in tokens]
     if not dialect.labelled and token == tokens[0] and all(entries[1:]):
         return (

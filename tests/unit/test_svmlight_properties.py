@@ -230,6 +230,7 @@ options = st.fixed_dictionaries(
     st.lists(st.sampled_from(ROWS), max_size=8),
     options,
 )
+@example([], [b"\x0b"], [], {"zero_based": False, "lenient": False, "labelled": False})
 def test_any_text_reads_as_the_twin_reads_it(
     before: list[bytes], middle: list[bytes], after: list[bytes], how: dict[str, bool]
 ) -> None:
