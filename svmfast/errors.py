@@ -6,6 +6,8 @@ Nothing is printed here; the command line turns an error into one line on stderr
 
 from __future__ import annotations
 
+from typing import Any
+
 from svmfast.display import shown
 
 #: Most characters of a token in a message.
@@ -23,6 +25,18 @@ class SvmfastError(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(shown(message))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not by its arguments, of which only the message is known: the subclasses take others. An error that
+        # cannot come back from a worker process would leave its pool waiting.
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[SvmfastError], args: tuple[Any, ...]) -> SvmfastError:
+    """Return an unpickled error; its fields follow."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
 
 
 class InputError(SvmfastError):

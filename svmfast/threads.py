@@ -40,7 +40,8 @@ def thread_count(threads: int | None) -> int:
     Parameters
     ----------
     threads : int or None
-        None stands for the cores that this process may use.
+        None stands for the cores that this process may use, and for no more than ``OMP_NUM_THREADS``, by
+        which schedulers and worker pools keep their processes apart. Who asks for a number gets it.
 
     Returns
     -------
@@ -53,10 +54,16 @@ def thread_count(threads: int | None) -> int:
         Less than 1.
     """
     if threads is None:
-        return usable_cores()
+        return min(usable_cores(), _openmp_limit())
     if operator.index(threads) < 1:
         raise OptionError(f"threads is {threads}; it must be at least 1")
     return min(operator.index(threads), max(FEW_THREADS, THREADS_A_CORE * usable_cores()))
+
+
+def _openmp_limit() -> int:
+    """Return the number that ``OMP_NUM_THREADS`` allows: the first of a list; any where there is none."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) if first.isascii() and first.isdigit() and int(first) >= 1 else sys.maxsize
 
 
 def start_thread(
@@ -180,6 +187,12 @@ class _OneBlasThread:
     def __init__(self) -> None:
         self._lock, self._inside, self._loaded = allocate_lock(), 0, 0
         self._limits: list[Any] = []
+        # A fork while another thread enters or leaves would leave the lock locked in the child.
+        os.register_at_fork(
+            before=lambda: self._lock.acquire(),
+            after_in_parent=lambda: self._lock.release(),
+            after_in_child=lambda: self._lock.release(),
+        )
 
     def enter(self) -> None:
         from threadpoolctl import threadpool_limits

@@ -8,12 +8,12 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
 
 #include "arrays.hpp"
+#include "fork.hpp"
 #include "labels.hpp"
 #include "threads.hpp"
 
@@ -146,17 +146,17 @@ class DecisionSums {
     In2<double> sv_coef;
     Expansion e;
     std::unique_ptr<SinglePack> first_tier;
-    std::once_flag packed, packed_one_hot, packed_single;
+    Once packed, packed_one_hot, packed_single;
 
     // Nothing is packed before a row asks for it.
     void pack() {
-        std::call_once(packed, [&] { svmfast::pack(e, vectors()); });
+        packed.call([&] { svmfast::pack(e, vectors()); });
     }
     void pack_one_hot() {
-        if (e.kind == KernelKind::rbf) std::call_once(packed_one_hot, [&] { e.one_hot = svmfast::pack_one_hot(e, vectors()); });
+        if (e.kind == KernelKind::rbf) packed_one_hot.call([&] { e.one_hot = svmfast::pack_one_hot(e, vectors()); });
     }
     void pack_single() {
-        std::call_once(packed_single, [&] { first_tier = single_pack(e, vectors()); });
+        packed_single.call([&] { first_tier = single_pack(e, vectors()); });
     }
 
     SupportVectors vectors() const { return {csr(indptr, indices, values), sv_coef.data(), e.n}; }

@@ -1,8 +1,11 @@
 #include "interrupt.hpp"
 
 #include <nanobind/nanobind.h>
+#include <pthread.h>
 
 #include <chrono>
+
+#include "fork.hpp"
 
 namespace nb = nanobind;
 
@@ -16,7 +19,21 @@ unsigned long main_thread = 0;  // Python's; its handlers run there and nowhere 
 thread_local const std::atomic<bool> *watched = nullptr;
 thread_local Clock::time_point last_look;
 
+void before_fork() { no_fork().lock(); }
+void after_fork() { no_fork().unlock(); }
+
+// The thread that forked is the child's main thread.
+void after_fork_in_child() {
+    after_fork();
+    main_thread = PyThread_get_thread_ident();
+}
+
 }  // namespace
+
+std::mutex &no_fork() {
+    static std::mutex mutex;
+    return mutex;
+}
 
 void heed_interrupt() {
     if (watched && watched->load(std::memory_order_relaxed)) throw Abandoned{};
@@ -34,5 +51,6 @@ WatchedLoop::~WatchedLoop() { watched = outer_; }
 }  // namespace svmfast
 
 void register_interrupt(nanobind::module_ &) {
+    pthread_atfork(svmfast::before_fork, svmfast::after_fork, svmfast::after_fork_in_child);
     svmfast::main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
 }

@@ -121,7 +121,7 @@ def frontier(
     output : path, optional
         A folder for the models and the reports. Default: NAME.frontier in the current folder.
     threads : int, optional
-        Default: the cores this process may use.
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
     listener : Listener, optional
         Hears of progress, remarks and warnings.
     document : callable, optional

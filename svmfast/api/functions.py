@@ -95,7 +95,9 @@ def _docstring(method: Method) -> str:
         parts += ["checkpoint : path, optional", *_wrapped(method.checkpoints, _INDENT)]
     parts += ["threads : int, optional"]
     parts += _wrapped(
-        "Default: the cores this process may use. The result is the same for every number.", _INDENT
+        "Default: the cores this process may use, at most ``OMP_NUM_THREADS``. "
+        "The result is the same for every number.",
+        _INDENT,
     )
     parts += ["", "Returns", "-------", "svmfast.Result", *_wrapped("The model and its report.", _INDENT)]
     parts += [

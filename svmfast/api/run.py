@@ -87,7 +87,8 @@ def run_method(
     labels : (n,) array_like, optional
         Of rows that come without.
     threads : int, optional
-        Default: the cores this process may use. The result is the same for every number.
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The result is the same for
+        every number.
     listener : Listener, optional
     stored_size : callable, optional
         Returns the size of a model's file; by default of the unpacked one.

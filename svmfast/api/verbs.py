@@ -68,7 +68,8 @@ def predict(
         auto: labels come from single precision where its error bound proves them, which is faster. double:
         never. The answer is the same.
     threads : int, optional
-        Default: the cores this process may use. The answer is the same for every number.
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer is the same for
+        every number.
     memory : int
         Most bytes that a model may take.
 
@@ -144,7 +145,7 @@ def compare(
     labels : (n,) array_like, optional
         True labels or values; a Dataset has its own. Without them there is no accuracy and no error.
     threads : int, optional
-        Default: the cores this process may use.
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
     repeats : int
         Timed predictions of each model; the median counts.
     memory : int
@@ -212,7 +213,8 @@ def bound_check(
         With a certified model: count a row as certified only if its error bound is at most this; regression
         is not counted without.
     threads : int, optional
-        Default: the cores this process may use. The answer is the same for every number.
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer is the same for
+        every number.
     memory : int
         Most bytes that the model may take.
 

@@ -25,8 +25,8 @@ jobs = click.option(
     type=Whole(1),
     callback=_jobs,
     metavar="N",
-    help="Threads to use, at most four a core or 64 (default: the cores we may use). Results are the same "
-    "for every N.",
+    help="Threads to use, at most four a core or 64 (default: the cores this process may use, but no more "
+    "than OMP_NUM_THREADS where that is set). Results are the same for every N.",
 )
 
 #: ``--json``; the command receives `as_json`.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal, cast
 
+from svmfast.caches import Cacheless, cached
 from svmfast.errors import EmptyModelError, NotAModelError, WrongTypeError
 from svmfast.formats._whole import KILOBYTE, first_words, read_whole
 from svmfast.formats.container import MAGIC, container_bytes, parse_model
@@ -21,7 +21,7 @@ FileKind = Literal["libsvm-model", "svmfast-model", "data", "empty"]
 
 
 @dataclass(frozen=True, eq=False)
-class LoadedModel:
+class LoadedModel(Cacheless):
     """A model and what its file tells beside it.
 
     Attributes
@@ -51,14 +51,14 @@ class LoadedModel:
     warnings: tuple[str, ...]
     edited: bool = False
 
-    @cached_property
+    @cached
     def sha256(self) -> str:
         """Hex digest of the text."""
         import hashlib  # not worth its import where nobody asks
 
         return hashlib.sha256(self.text).hexdigest()
 
-    @cached_property
+    @cached
     def identity(self) -> str:
         """What a conversion of this model names as its source, see :func:`identity_of`."""
         return identity_of(self.model)

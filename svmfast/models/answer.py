@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.arguments import check_number
+from svmfast.caches import Cacheless, cached
 from svmfast.certificate import pairs_in_doubt
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import BoundedModel, Model, bounded
@@ -21,7 +22,7 @@ from svmfast.rows import FloatArray, Rows
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Cacheless):
     """A model's answer for n rows.
 
     Attributes
@@ -54,7 +55,7 @@ class Answer:
     def __len__(self) -> int:
         return len(self.predicted)
 
-    @cached_property
+    @cached
     def decisions(self) -> FloatArray:
         """Decision values in LIBSVM's pair order, ``(n, p)``; computed when first asked for."""
         return self.decide()

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.models.base import Model, Record, ScalarField, Schema, as_edited
 from svmfast.models.certified import check_same_labels
@@ -24,7 +24,7 @@ from svmfast.rows import FloatArray, Rows
 
 
 @dataclass(frozen=True, eq=False)
-class CascadeModel:
+class CascadeModel(Cacheless):
     """`fast`, with `error` for the bound of every decision value, and `exact` for what that leaves open.
 
     Attributes
@@ -92,7 +92,7 @@ class CascadeModel:
         decisions = self.fast.decision_values(rows, threads=threads)
         return decisions, np.full(decisions.shape, self.error)
 
-    @cached_property
+    @cached
     def working_bytes(self) -> int:
         """The most bytes that predicting takes beside the model's own arrays and the rows."""
         return self.fast.working_bytes + self.exact.working_bytes

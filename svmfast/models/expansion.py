@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.kernels import KERNELS, DecisionEngine, ExpansionSizes, Kernel, decision_bytes
 from svmfast.models.head import MOST_COUPLED, Head
@@ -19,7 +19,7 @@ __all__ = ["KERNELS", "Kernel", "KernelExpansion"]
 
 
 @dataclass(frozen=True, eq=False)
-class KernelExpansion:
+class KernelExpansion(Cacheless):
     """f_p(z) = sum_i coef_pi K(x_i, z) - rho_p, in LIBSVM's arrangement.
 
     For classes i < j the pair's function takes row ``j - 1`` of `sv_coef` on the support vectors of class i
@@ -159,7 +159,7 @@ class KernelExpansion:
         """Return the count of multiply-adds a dense row costs: distances to the support vectors, and sums."""
         return float(len(self.sv) * (self.n_features + len(self.sv_coef)))
 
-    @cached_property
+    @cached
     def working_bytes(self) -> int:
         """The most bytes that predicting takes beside the model's own arrays and the rows."""
         if self.kernel.kind == "precomputed":
@@ -168,6 +168,6 @@ class KernelExpansion:
         sizes = ExpansionSizes.of(self.sv, groups[None])
         return int(decision_bytes(self.kernel.kind, sizes, len(self.sv_coef), self.head.n_functions))
 
-    @cached_property
+    @cached
     def _engine(self) -> DecisionEngine:
         return DecisionEngine(self.kernel, self.sv, self.sv_coef, self.rho, self.nr_sv)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast import _core
+from svmfast.caches import Cacheless, cached
 from svmfast.certificate import REST, SPARE_ENTRIES, centred_squared_norms, error_bounds, inside_bound
 from svmfast.errors import ModelContentError, NotFiniteError, UnsupportedError
 from svmfast.models.base import (
@@ -36,7 +36,7 @@ ABOUT = ("zero", "centre")
 
 
 @dataclass(frozen=True, eq=False)
-class PolynomialModel:
+class PolynomialModel(Cacheless):
     """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, mu the centre nearest to z.
 
     Attributes
@@ -218,7 +218,7 @@ class PolynomialModel:
         """Highest degree of any polynomial."""
         return int(self.orders.max()) if self.orders.size else 0
 
-    @cached_property
+    @cached
     def _native(self) -> _core.PolynomialValues:
         d = self.centres.shape[1]
         count = [math.comb(d + int(order), int(order)) for order in self.orders.flat]
@@ -316,7 +316,7 @@ class PolynomialModel:
         share = np.bincount(self.cells(rows), minlength=cells) / max(1, len(rows))
         return float(share @ terms) + (cells * d if cells > 1 else 0)
 
-    @cached_property
+    @cached
     def working_bytes(self) -> int:
         """The most bytes that predicting takes beside the model's own arrays and the rows."""
         (cells, d), p = self.centres.shape, self.head.n_functions

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError
 from svmfast.kernels import (
     LAPLACIAN,
@@ -50,7 +50,7 @@ _PSEUDO_SINCE = 1
 
 
 @dataclass(frozen=True, eq=False)
-class RoutedModel:
+class RoutedModel(Cacheless):
     """f_p(z) = sum_i coef_pi K_c(x_i, z) - rho_cp over the landmarks of z's cell c, pseudo ones included.
 
     Attributes
@@ -244,7 +244,7 @@ class RoutedModel:
             return False
         return self.nr_sv is None or (self.head.n_classes >= 2 and self.landmarks.density >= _DENSE_SHARE)
 
-    @cached_property
+    @cached
     def working_bytes(self) -> int:
         """The most bytes that predicting takes beside the model's own arrays and the rows."""
         p, d = self.head.n_functions, self.centers.shape[1]
@@ -256,7 +256,7 @@ class RoutedModel:
             return int(tree + cell_bytes(sizes, pseudo, p))
         return int(tree + decision_bytes(self.kernel, sizes, len(self.coef), p))
 
-    @cached_property
+    @cached
     def _cells(self) -> CellEngine | None:
         if not self._together:
             return None
@@ -275,11 +275,11 @@ class RoutedModel:
             self.nr_sv,
         )
 
-    @cached_property
+    @cached
     def _router(self) -> Router:
         return Router(self.children, self.centers)
 
-    @cached_property
+    @cached
     def _engines(self) -> list[DecisionEngine | None]:
         return [None] * self.n_cells
 

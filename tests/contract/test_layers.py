@@ -15,6 +15,7 @@ BELOW = {
     "import_path": set[str](),
     "errors": {"display"},
     "progress": set[str](),
+    "caches": set[str](),
     "threads": {"errors"},
     "arguments": {"errors"},
     "values": {"display"},

@@ -109,12 +109,26 @@ def test_the_native_core_takes_every_integer_for_a_number_of_threads(count: int)
     assert np.array_equal(_core.laplacian_matrix(x, x, 0.5, count), expected)
 
 
-def test_thread_counts_are_capped() -> None:
+def test_thread_counts_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert thread_count(None) == len(os.sched_getaffinity(0))
     assert thread_count(7) == 7
     assert thread_count(2**40) == max(64, 4 * len(os.sched_getaffinity(0)))
     with pytest.raises(TypeError):
         thread_count(2.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("openmp", "most"),
+    [("1", 1), ("3", 3), (" 2,4 ", 2), ("99", 8), ("", 8), ("0", 8), ("-1", 8), ("many", 8), ("٣", 8)],
+)
+def test_openmp_limits_the_default_and_not_what_is_asked_for(
+    openmp: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "usable_cores", lambda: 8)
+    monkeypatch.setenv("OMP_NUM_THREADS", openmp)
+    assert thread_count(None) == most
+    assert thread_count(5) == 5
 
 
 # --- work in Python's threads

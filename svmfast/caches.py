@@ -1,0 +1,43 @@
+"""Immutable objects that compute attributes once, and leave those behind when they are pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class cached(Generic[T, R]):
+    """A property that is computed when it is first asked for.
+
+    Unlike :func:`functools.cached_property` of Python 3.10 and 3.11 it takes no lock, which a fork in the
+    middle of the computation would leave locked in the child. Of threads that ask at the same time each
+    computes it; all get the same object.
+    """
+
+    def __init__(self, function: Callable[[T], R]) -> None:
+        self.function, self.name, self.__doc__ = function, "", function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached[T, R]: ...
+    @overload
+    def __get__(self, instance: T, owner: type) -> R: ...
+    def __get__(self, instance: T | None, owner: type) -> cached[T, R] | R:
+        if instance is None:
+            return self
+        # Not a data descriptor: from now on Python finds the attribute without coming here.
+        value: R = instance.__dict__.setdefault(self.name, self.function(instance))
+        return value
+
+
+class Cacheless:
+    """Base of dataclasses whose pickles and copies hold their fields alone: what is cached is made again."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
