@@ -19,14 +19,16 @@ Names are imported when they are first used, so ``import svmfast`` costs next to
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from svmfast.api.bound_check import BoundCheck as BoundCheck
+    from svmfast.api.bound_check import bound_check as bound_check
+    from svmfast.api.compare import Comparison as Comparison
+    from svmfast.api.compare import compare as compare
     from svmfast.api.frontier import frontier as frontier
+    from svmfast.api.info import info as info
+    from svmfast.api.predict import predict as predict
+    from svmfast.api.predictor import Predictor as Predictor
     from svmfast.api.result import Result as Result
-    from svmfast.api.verbs import bound_check as bound_check
-    from svmfast.api.verbs import compare as compare
-    from svmfast.api.verbs import predict as predict
     from svmfast.errors import SvmfastError as SvmfastError
-    from svmfast.evaluation.bound_check import BoundReport as BoundReport
-    from svmfast.evaluation.compare import Comparison as Comparison
     from svmfast.formats.detect import load_model as load_model
     from svmfast.formats.detect import save_model as save_model
     from svmfast.formats.svmlight import Dataset as Dataset
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
     from svmfast.formats.svmlight import write_svmlight as write_svmlight
     from svmfast.models.answer import Answer as Answer
+    from svmfast.options import Reading as Reading
     from svmfast.rows import Rows as Rows
     from svmfast.rows import as_rows as as_rows
 
@@ -42,18 +45,21 @@ __version__ = "0.1.0"
 #: public name -> the module that defines it
 _PUBLIC = {
     "Answer": "svmfast.models.answer",
-    "BoundReport": "svmfast.evaluation.bound_check",
-    "Comparison": "svmfast.evaluation.compare",
+    "BoundCheck": "svmfast.api.bound_check",
+    "Comparison": "svmfast.api.compare",
     "Dataset": "svmfast.formats.svmlight",
+    "Predictor": "svmfast.api.predictor",
+    "Reading": "svmfast.options",
     "Result": "svmfast.api.result",
     "Rows": "svmfast.rows",
     "SvmfastError": "svmfast.errors",
     "as_rows": "svmfast.rows",
-    "bound_check": "svmfast.api.verbs",
-    "compare": "svmfast.api.verbs",
+    "bound_check": "svmfast.api.bound_check",
+    "compare": "svmfast.api.compare",
     "frontier": "svmfast.api.frontier",
+    "info": "svmfast.api.info",
     "load_model": "svmfast.formats.detect",
-    "predict": "svmfast.api.verbs",
+    "predict": "svmfast.api.predict",
     "read_svmlight": "svmfast.formats.svmlight",
     "save_model": "svmfast.formats.detect",
     "stream_svmlight": "svmfast.formats.svmlight",

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.inputs import check_scale, check_width
-from svmfast.api.run import Listener
+from svmfast.api.given import check_scale, check_width
+from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import Folder, file_hash
 from svmfast.frontiers.grid import chosen_methods

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmfast.api.given import (
+    DATA,
+    MODEL,
+    check_scale,
+    check_width,
+    checked_labels,
+    is_path,
+    open_model,
+    rows_of,
+)
 from svmfast.errors import (
     DataFormatError,
     OptionError,
-    RowWidthError,
     SingleClassError,
     TrainingRowError,
     UnsupportedError,
@@ -26,20 +35,12 @@ from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.memory import MEMORY, require_memory
 from svmfast.options import Reading
-from svmfast.rows import Rows, as_rows, with_zeros
+from svmfast.rows import as_rows, with_zeros
 
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Notes
 
 _PARSED_AT_ONCE = 4 << 20
-#: What a model and data may be.
-MODEL = "a model, or the path of one"
-DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, or the path of LIBSVM data"
-
-
-def is_path(given: Any) -> bool:
-    """Tell whether something names a file."""
-    return isinstance(given, str | os.PathLike)
 
 
 @contextmanager
@@ -95,20 +96,14 @@ def _reference(method: Method, inputs: Inputs) -> Model | None:
 
 
 def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setting) -> GivenModel | None:
-    from svmfast.formats.detect import identity_of, open_model
+    from svmfast.formats.detect import identity_of
 
     if given is None and not spec.required:
         return None
     memory: int = getattr(options, "memory", MEMORY)
     if is_path(given):
         edited = spec.content == "model" and getattr(options, "allow_edited", False)
-        opened = open_model(given, memory=memory, allow_edited=edited)
-        for text in opened.warnings:
-            setting.note(text)
-        if opened.edited:
-            setting.warn(
-                f"{opened.path}: changed after svmfast wrote it: nothing that it claims of itself is used"
-            )
+        opened = open_model(given, setting.note, setting.warn, memory=memory, allow_edited=edited)
         found = GivenModel(opened.model, os.fspath(given), opened.identity, opened.n_bytes)
     else:
         if not hasattr(given, "decision_values"):
@@ -256,46 +251,6 @@ def _most(spec: Input, options: Any) -> int:
     return sys.maxsize if most is None or spec.most is None else most
 
 
-def check_width(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> None:
-    """Refuse a table that lacks features of a model, and warn of one with more (`dense` only).
-
-    A row of a table has a value for every feature, so with fewer values than the model has features it is not
-    a row of what the model was made from: a label may have been taken for a feature, or the other way round.
-
-    Raises
-    ------
-    RowWidthError
-        There are too few values.
-    """
-    if not reading.dense or rows.n_columns == model.n_features:
-        return
-    found, wanted = rows.n_columns, model.n_features
-    place = "in a row" if reading.unlabelled else "behind the label"
-    other = (
-        "; as many as features with `unlabelled`" if not reading.unlabelled and found + 1 == wanted else ""
-    )
-    if found < wanted:
-        expected = f"the model has {wanted} features{other}"
-        raise RowWidthError(name, None, f"{found} values {place}", None, expected)
-    also = "; as many as features behind a label, without `unlabelled`" if reading.unlabelled else ""
-    warn(
-        f"{name}: {found} values {place}, the model has {wanted} features"
-        + (also if found == wanted + 1 else "")
-    )
-
-
-def check_scale(name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:
-    """Warn where the first rows are of another scale than the model's vectors; tell whether they are."""
-    from svmfast.evaluation.scale import ScaleCheck
-
-    check = ScaleCheck(model)
-    check.add(rows)
-    verdict = check.verdict()
-    if verdict is not None:
-        warn(f"{name}: {verdict}")
-    return verdict is not None
-
-
 @contextmanager
 def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
     """Turn a row's number into a line of the file, and an error of all rows into one of the file."""
@@ -308,31 +263,3 @@ def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
         line = None if skipped else first_line + error.row - 1
         what = f"row {error.row}: {error.what}" if skipped else error.what
         raise DataFormatError(path, line, what, error.token, f"expected {error.expected}") from error
-
-
-def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows) -> Rows:
-    """Return data that are in memory as Rows, which `form` makes of an array or a matrix.
-
-    Raises
-    ------
-    WrongTypeError
-        They are nothing like an array of numbers.
-    """
-    rows = getattr(data, "rows", data)
-    if not (isinstance(rows, Rows) or hasattr(rows, "tocsr")):
-        try:
-            dense = np.asarray(rows, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise WrongTypeError("the data", data, DATA) from error
-        if dense.ndim == 0:
-            raise WrongTypeError("the data", data, DATA)
-        rows = dense
-    return form(rows)
-
-
-def checked_labels(rows: Rows, labels: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return labels as float64, one a row (OptionError otherwise)."""
-    values = np.ascontiguousarray(labels, dtype=np.float64)
-    if values.shape != (len(rows),):
-        raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {values.shape}")
-    return values

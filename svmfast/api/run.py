@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from svmfast.api.listener import Listener
 from svmfast.methods.method import Method, PredictionTime, Setting
 from svmfast.options import Reading, made
-from svmfast.progress import Progress, silent
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
@@ -24,43 +23,6 @@ if TYPE_CHECKING:
 _TIMED_ROWS = 100_000
 
 
-@dataclass
-class Listener:
-    """Who hears of a run while it goes on; everything is kept for the result as well.
-
-    Attributes
-    ----------
-    progress : Progress
-    on_note, on_warning : callable
-        Take one sentence.
-    log : callable or None
-        Takes what a solver prints.
-    on_status : callable or None
-        Takes the name of a step and a line on how it stands.
-    should_stop : callable
-        Tells whether a run with a checkpoint is to save its state and to raise KeyboardInterrupt.
-    """
-
-    progress: Progress = silent
-    on_note: Callable[[str], None] = lambda text: None
-    on_warning: Callable[[str], None] = lambda text: None
-    log: Callable[[str], None] | None = None
-    on_status: Callable[[str, str], None] | None = None
-    should_stop: Callable[[], bool] = lambda: False
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        """Take in a remark."""
-        self.notes.append(text)
-        self.on_note(text)
-
-    def warn(self, text: str) -> None:
-        """Take in a warning."""
-        self.warnings.append(text)
-        self.on_warning(text)
-
-
 def run_method(
     method: Method,
     inputs: Mapping[str, Any],
@@ -70,7 +32,7 @@ def run_method(
     reading: Mapping[str, Any] | None = None,
     threads: int | None = None,
     listener: Listener | None = None,
-    stored_size: Callable[[Model], int] | None = None,
+    output: str | os.PathLike[str] | None = None,
     writes: bool | None = None,
     timed: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -90,8 +52,8 @@ def run_method(
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The result is the same for
         every number.
     listener : Listener, optional
-    stored_size : callable, optional
-        Returns the size of a model's file; by default of the unpacked one.
+    output : path, optional
+        Where the model will be written: its size is that of a file of this name, which may be packed.
     writes : bool, optional
         Whether a model is wanted; a run may else only score. By default unless `options` make it score.
     timed : bool
@@ -112,6 +74,7 @@ def run_method(
     from svmfast.evaluation.timing import times_as_fast
     from svmfast.formats.checkpoint import CheckpointFile
     from svmfast.formats.detect import model_bytes
+    from svmfast.formats.target import stored_size
 
     begin = time.perf_counter()
     chosen: Any = made(method.options, options)
@@ -135,7 +98,7 @@ def run_method(
         progress=heard.progress,
         note=heard.note,
         warn=heard.warn,
-        stored_size=stored_size or (lambda model: len(model_bytes(model))),
+        stored_size=lambda model: stored_size(output or "", model_bytes(model)),
         prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
         log=heard.log,
         status=heard.on_status,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Literal
 
@@ -10,23 +9,23 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input
+from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
-from svmfast.cli.messages import count, line, lines, raw, remark, warning
-from svmfast.cli.options import DataFormat
+from svmfast.cli.messages import line, lines, raw, remark, warning
 from svmfast.cli.units import Share, Whole
 from svmfast.display import shown
 from svmfast.errors import OptionError
+from svmfast.options import Reading
 
 if TYPE_CHECKING:
-    from svmfast.evaluation.compare import ComparedModel, Comparison
-    from svmfast.evaluation.timing import Timing
-    from svmfast.formats.svmlight import Dataset
+    from svmfast.api.compare import Comparison
 
-OVER_THE_LIMIT = 1
-#: Reading is timed over so many repeats, or so many seconds, whichever ends first.
-READ_REPEATS, READ_SECONDS = 3, 2.0
+#: Exit status where a candidate is beyond --max-diff.
+NEGATIVE = 1
 #: A model's name has at least so many columns of the table.
 _LEAST_NAME = 8
+#: Columns that the table without --wide keeps to.
+_WIDTH = 100
 
 
 @click.command("compare")
@@ -79,7 +78,7 @@ def command(
     quiet: bool,
     memory: int,
     allow_edited: bool,
-    how: DataFormat,
+    reading: Reading,
     jobs: int,
 ) -> int:
     """Compare each CANDIDATE model with the EXACT one on the rows of TEST.
@@ -94,94 +93,46 @@ def command(
     """
     if wide and form in ("json", "csv"):
         raise OptionError(f"--wide is for tables; --{form} always has everything")
+    from svmfast.api.compare import compare
+    from svmfast.api.listener import Listener
     from svmfast.cli.progress import progress_bar
-    from svmfast.evaluation.compare import compare
 
-    entrants = [_load(path, memory, quiet, allow_edited) for path in (exact, *candidates)]
-    regression = entrants[0].model.head.is_regression
-    if max_diff is not None and regression:
-        raise OptionError("--max-diff counts labels, which regression models do not have")
-    dataset, reading = _read(data, how, jobs)
-    from svmfast.cli.inputs import check_width, warn_of_scale
-
-    warn_of_scale(data, entrants[0].model, dataset.rows)
-    for entrant in entrants:
-        check_width(how, data, entrant.model, dataset.rows)
     with progress_bar(quiet) as progress:
         result = compare(
-            entrants,
-            dataset.rows,
-            dataset.labels,
+            (exact, *candidates),
+            data,
             threads=jobs,
             repeats=repeats,
-            data_path=data,
-            parse_seconds=reading.seconds,
-            progress=progress,
+            max_diff=max_diff,
+            memory=memory,
+            allow_edited=allow_edited,
+            reading=reading,
+            timed=True,
+            listener=Listener(progress, lambda text: remark(with_flags(text), quiet), warning),
         )
     _show(result, form, wide)
-    for row in result.models:
-        if row.violations:
-            warning(
-                f"{row.path}: {count(row.violations, 'row')} break the certificate: some value is farther "
-                "from EXACT's than its bound"
-            )
-    return 0 if max_diff is None else _judge(result, max_diff, quiet)
-
-
-def _load(path: str, memory: int, quiet: bool, allow_edited: bool) -> ComparedModel:
-    from svmfast.cli.inputs import open_model
-    from svmfast.evaluation.compare import ComparedModel
-    from svmfast.evaluation.timing import measure
-    from svmfast.formats.detect import load_model
-
-    opened = open_model(
-        path, memory, quiet, allow_edited=allow_edited
-    )  # warms up, and says what is to be remarked
-    model, timing = measure(
-        lambda: load_model(path, memory=memory, allow_edited=allow_edited),
-        repeats=READ_REPEATS,
-        limit_seconds=READ_SECONDS,
-        warm_up=False,
-    )
-    size, source = os.path.getsize(path), opened.provenance.get("source")
-    return ComparedModel(path, model, size, timing.seconds, opened.identity.removeprefix("sha256:"), source)
-
-
-def _read(data: str, how: DataFormat, jobs: int) -> tuple[Dataset, Timing]:
-    from svmfast.evaluation.timing import measure
-    from svmfast.formats.svmlight import read_svmlight
-
-    # A pipe gives its rows once.
-    again = os.path.isfile(data)
-    return measure(
-        lambda: read_svmlight(data, threads=jobs, **how.reading()),
-        repeats=READ_REPEATS if again else 1,
-        limit_seconds=READ_SECONDS,
-        warm_up=again,
-    )
+    for text in result.warnings():
+        warning(text)
+    worse = result.beyond_the_limit()
+    for text in worse:
+        remark(text, quiet)
+    return NEGATIVE if worse else 0
 
 
 def _show(result: Comparison, form: str | None, wide: bool) -> None:
-    from svmfast.evaluation import report
-
     if form == "json":
-        values = report.as_dict(result)
+        values = result.to_dict()
         of_data = values.pop("data")  # its path is in the head
         show({"rows": of_data["rows"], "features": of_data["features"], **values})
     elif form == "csv":
-        raw(report.as_csv(result))
+        raw(result.to_csv())
     elif form == "markdown":
-        raw(report.as_markdown(result, wide=wide))
+        raw(result.to_markdown(wide=wide))
     elif sys.stdout.isatty():
         _show_table(result, wide)
     else:
-        line(_title(result))
-        lines(report.as_text(result, wide=wide).splitlines())
-
-
-def _title(result: Comparison) -> str:
-    threads = "1 thread" if result.threads == 1 else f"{result.threads} threads"
-    return f"{result.data_path}: {result.rows:,} rows, {result.features:,} features; {threads}"
+        line(result.title())
+        lines(result.lines(wide=wide))
 
 
 def _show_table(result: Comparison, wide: bool) -> None:
@@ -189,11 +140,9 @@ def _show_table(result: Comparison, wide: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from svmfast.evaluation import report
-
-    heads, rows = report.cells(result, wide=wide, short=True)
+    heads, rows = result.cells(wide=wide)
     # Text: names of files are no markup.
-    table = Table(title=Text(shown(_title(result))), title_justify="left")
+    table = Table(title=Text(shown(result.title())), title_justify="left")
     for i, head in enumerate(heads):
         # Figures are never broken; a name that is too long goes on below.
         justify: Literal["left", "right"] = "right" if i else "left"
@@ -201,21 +150,8 @@ def _show_table(result: Comparison, wide: bool) -> None:
     for row in rows:
         table.add_row(*map(Text, row))
     console = Console()
-    room = console.width if wide else min(console.width, report.WIDTH)
+    room = console.width if wide else min(console.width, _WIDTH)
     # Where there is no room for the figures the terminal breaks the lines; nothing is left out.
     name, *figures = (max(map(len, column)) for column in zip(heads, *rows, strict=True))
     least = (name if wide else min(name, _LEAST_NAME)) + sum(width + 3 for width in figures) + 4
     Console(width=max(room, least)).print(table)
-
-
-def _judge(result: Comparison, max_diff: float, quiet: bool) -> int:
-    worse = [
-        row
-        for row in result.models
-        if row.labels_differing_percent is not None and row.labels_differing_percent > max_diff
-    ]
-    for row in worse:
-        if not quiet:
-            share = f"{row.labels_differing_percent:.4g}%"
-            remark(f"{row.path}: {share} of the labels differ, more than {max_diff:g}%")
-    return OVER_THE_LIMIT if worse else 0

@@ -25,6 +25,13 @@ else:
     _ParamType = click.ParamType  # older click: not a generic class
 
 
+def is_stdout(path: str) -> bool:
+    """Tell whether an output is standard output, under any of its names."""
+    from svmfast.formats.target import is_stdout
+
+    return is_stdout(path)
+
+
 def in_this_folder(ending: str) -> Callable[[str], str]:
     """Return the rule ``folder/data`` -> ``data.ending`` for :class:`Output`."""
     return lambda path: f"{os.path.basename(path)}.{ending}"
@@ -188,7 +195,7 @@ def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | 
     from_stdin = [file.name for file in inputs if file.path == "-"]
     if len(from_stdin) > 1:
         raise OptionError(f"standard input can be read only once: '-' is for {', '.join(from_stdin)}")
-    from svmfast.formats.target import check_writable, is_stdout
+    from svmfast.formats.target import check_writable
 
     to_stdout = [file.name for file, _ in outputs if is_stdout(file.path)]
     to_stdout += ["--json"] if given.get("as_json") or given.get("form") == "json" else []

@@ -11,7 +11,7 @@ from svmfast.cli.files import Input, Output
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import document, show
 from svmfast.cli.messages import line, lines, remark, warning
-from svmfast.cli.method_command import NEGATIVE, option_of
+from svmfast.cli.method_command import NEGATIVE
 from svmfast.frontiers.options import FrontierOptions
 from svmfast.options import Reading, options_of
 
@@ -70,7 +70,7 @@ def _callback(
     exact: str, data: str, test: str | None, output: str, as_json: bool, quiet: bool, jobs: int, **given: Any
 ) -> int:
     from svmfast.api.frontier import frontier
-    from svmfast.api.run import Listener
+    from svmfast.api.listener import Listener
     from svmfast.cli.progress import progress_bar
 
     with progress_bar(quiet, single=True) as progress:
@@ -97,8 +97,8 @@ def _callback(
 
 
 def _command() -> click.Command:
-    own = [option_of(one) for one in options_of(FrontierOptions)]
-    reading = [option_of(one) for one in options_of(Reading) if one.name != "unlabelled"]
+    own = [shared.option_of(one) for one in options_of(FrontierOptions)]
+    reading = [shared.option_of(one) for one in options_of(Reading) if one.name != "unlabelled"]
     flags = reversed(_callback.__click_params__)  # type: ignore[attr-defined]
     params: list[click.Parameter] = [*_files(), *own, *reading, *flags]
     for param in params:

@@ -17,17 +17,14 @@ from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines, raw, remark, warning
 from svmfast.cli.signals import ending_softly
-from svmfast.cli.svm_train import ClassWeight, SvmTrainCommand
-from svmfast.cli.units import Typed
+from svmfast.cli.svm_train import SvmTrainCommand
 from svmfast.display import rounded_up, shell_line
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
-from svmfast.options import Option, Reading, options_of
-from svmfast.values import Choice, OnOff, Switch, Text, Weights
+from svmfast.options import Reading, options_of
 
 if TYPE_CHECKING:
     from svmfast.api.result import Result
-    from svmfast.models.base import Model
 
 #: Exit status of a negative answer.
 NEGATIVE = 1
@@ -40,11 +37,11 @@ _ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".txt", ".model")
 def command_of(method: Method) -> click.Command:
     """Return the click command of a method."""
     inputs = [_input(one) for one in method.inputs]
-    options = [option_of(one) for one in options_of(method.options)]
+    options = [shared.option_of(one) for one in options_of(method.options)]
     first = next(one for one in method.inputs if one.flag is None)
     written = _outputs(method, first)
     rows = any(one.content == "rows" for one in method.inputs)
-    reading = [option_of(one) for one in options_of(Reading)] if rows else []
+    reading = [shared.option_of(one) for one in options_of(Reading)] if rows else []
     if all(one.labels == "needed" for one in method.inputs if one.content == "rows"):
         reading = [one for one in reading if one.name != "unlabelled"]
     names = _Names(
@@ -146,35 +143,6 @@ def _input(one: Input) -> click.Parameter:
     )
 
 
-def option_of(one: Option) -> click.Option:
-    """Return the click option of an option."""
-    text, words, default = one.help, one.shown, one.default
-    if isinstance(one.value, Switch) and not isinstance(one.value, OnOff):
-        return click.Option(
-            [*one.flags, one.name], is_flag=True, default=default, show_default=words or False, help=text
-        )
-    if isinstance(one.value, Weights):
-        pair = (Typed(one.value.label), Typed(one.value.weight))
-        return ClassWeight([*one.flags, one.name], type=pair, multiple=True, help=text)
-    if isinstance(default, str):
-        default = one.value.text(default)  # to be read like what is typed
-    if words is None and default is not None:
-        words = one.value.text(one.default)
-    kind: Any = Typed(one.value)
-    if isinstance(one.value, Choice):
-        kind = click.Choice(one.value.words)
-    elif isinstance(one.value, Text):
-        kind = str
-    return click.Option(
-        [*one.flags, one.name],
-        type=kind,
-        default=default,
-        show_default=False if words is None else words,
-        metavar=one.metavar or (None if isinstance(one.value, Choice) else one.value.name),
-        help=text,
-    )
-
-
 def _run(
     method: Method,
     names: _Names,
@@ -185,14 +153,9 @@ def _run(
     quiet: bool,
     jobs: int,
 ) -> int:
-    from svmfast.api.run import Listener, run_method
+    from svmfast.api.listener import Listener
+    from svmfast.api.run import run_method
     from svmfast.cli.progress import progress_bar
-    from svmfast.formats.detect import model_bytes, save_model
-    from svmfast.formats.target import stored_size
-
-    def size_of(model: Model) -> int:
-        content = model_bytes(model)
-        return len(content) if output is None else stored_size(output, content)
 
     def log(text: str) -> None:
         raw(text, err=as_json or output == "-")
@@ -229,14 +192,14 @@ def _run(
             reading={name: given[name] for name in names.reading},
             threads=jobs,
             listener=listener,
-            stored_size=size_of,
+            output=output,
             writes=output is not None,
             timed=as_json or not quiet,
             checkpoint=checkpoint,
         )
     size = None
     if result.model is not None and output is not None:
-        size = save_model(result.model, output)
+        size = result.save(output)
     for text in result.warnings[len(listener.warnings) :]:
         warning(with_flags(text))
     before: int | None = getattr(result.report, "bytes_exact", None)

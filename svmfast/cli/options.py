@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
-from svmfast.cli.units import MOST_64, Bytes, Whole
+from svmfast.cli.flags import with_flags
+from svmfast.cli.svm_train import ClassWeight
+from svmfast.cli.units import MOST_64, Bytes, Typed, Whole
+from svmfast.options import Option, Reading, options_of
 from svmfast.threads import thread_count
+from svmfast.values import Choice, OnOff, Switch, Text, Weights
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,50 +74,48 @@ allow_edited = click.option(
 )
 
 
-@dataclass(frozen=True)
-class DataFormat:
-    """How LIBSVM data text is to be read; ``**how.reading()`` goes to the readers of ``formats.svmlight``."""
-
-    zero_based: bool = False
-    dense: bool = False
-    lenient: bool = False
-    unlabelled: bool = False
-
-    def reading(self) -> dict[str, bool]:
-        """Return the keyword arguments of ``read_svmlight`` and ``stream_svmlight``."""
-        return {
-            "zero_based": self.zero_based,
-            "dense": self.dense,
-            "lenient": self.lenient,
-            "labelled": not self.unlabelled,
-        }
-
-
-def data_format(function: F) -> F:
-    """Add ``--zero-based --dense --lenient``; the command receives `how`, a :class:`DataFormat`."""
-
-    @click.option("--zero-based", is_flag=True, help="Feature indices in DATA start at 0, not 1.")
-    @click.option("--dense", is_flag=True, help="DATA is a table: label, then every value, no indices.")
-    @click.option(
-        "--lenient", is_flag=True, help="Skip blank lines and sort features; duplicates stay errors."
+def option_of(one: Option) -> click.Option:
+    """Return the click option of an option."""
+    text, words, default = one.help, one.shown, one.default
+    if isinstance(one.value, Switch) and not isinstance(one.value, OnOff):
+        return click.Option(
+            [*one.flags, one.name], is_flag=True, default=default, show_default=words or False, help=text
+        )
+    if isinstance(one.value, Weights):
+        pair = (Typed(one.value.label), Typed(one.value.weight))
+        return ClassWeight([*one.flags, one.name], type=pair, multiple=True, help=text)
+    if isinstance(default, str):
+        default = one.value.text(default)  # to be read like what is typed
+    if words is None and default is not None:
+        words = one.value.text(one.default)
+    kind: Any = Typed(one.value)
+    if isinstance(one.value, Choice):
+        kind = click.Choice(one.value.words)
+    elif isinstance(one.value, Text):
+        kind = str
+    return click.Option(
+        [*one.flags, one.name],
+        type=kind,
+        default=default,
+        show_default=False if words is None else words,
+        metavar=one.metavar or (None if isinstance(one.value, Choice) else one.value.name),
+        help=text,
     )
-    def wrapped(
-        *args: Any, zero_based: bool, dense: bool, lenient: bool, unlabelled: bool = False, **kwargs: Any
-    ) -> Any:
-        return function(*args, how=DataFormat(zero_based, dense, lenient, unlabelled), **kwargs)
-
-    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
-    # Options of decorators applied earlier must not be lost with the function we replace.
-    earlier = getattr(function, "__click_params__", None)
-    if earlier is not None:
-        wrapped.__click_params__ = earlier + wrapped.__click_params__  # type: ignore[attr-defined]
-    return wrapped  # type: ignore[return-value]
 
 
 def rows_format(function: F) -> F:
-    """Add the options of :func:`data_format` and ``--unlabelled``, where labels may not be needed."""
-    return click.option(
-        "--unlabelled",
-        is_flag=True,
-        help="Rows of DATA have no label: 'index:value ...', or with --dense values alone.",
-    )(data_format(function))
+    """Add the options of :class:`svmfast.options.Reading`; the command receives `reading`."""
+    declared = [option_of(one) for one in options_of(Reading)]
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        reading = Reading(**{str(one.name): kwargs.pop(str(one.name)) for one in declared})
+        return function(*args, reading=reading, **kwargs)
+
+    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
+    for one in declared:
+        if one.help:
+            one.help = with_flags(one.help, declared)
+    # Options of decorators applied earlier must not be lost with the function we replace.
+    earlier = getattr(function, "__click_params__", [])
+    wrapped.__click_params__ = earlier + declared[::-1]  # type: ignore[attr-defined]
+    return wrapped  # type: ignore[return-value]

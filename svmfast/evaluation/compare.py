@@ -10,11 +10,11 @@ from svmfast.evaluation.benchmark import Benchmark, ComparedModel, ModelResult
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
-__all__ = ["Comparison", "ComparedModel", "Benchmark", "ModelResult", "compare"]
+__all__ = ["ComparisonData", "ComparedModel", "Benchmark", "ModelResult", "compare"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonData:
     """Models on the same rows; the exact model comes first.
 
     Attributes
@@ -34,15 +34,9 @@ class Comparison:
     linear_seconds: float
     models: tuple[ModelResult, ...]
 
-    def __str__(self) -> str:
-        """Return the table of ``svmfast compare``."""
-        from svmfast.evaluation.report import as_text
-
-        return as_text(self)
-
 
 def compare(
-    entrants: Sequence[ComparedModel],
+    models: Sequence[ComparedModel],
     rows: Rows,
     targets: FloatArray,
     *,
@@ -51,12 +45,12 @@ def compare(
     data_path: str | None = None,
     parse_seconds: float | None = None,
     progress: Progress = silent,
-) -> Comparison:
+) -> ComparisonData:
     """Compare models on the same rows.
 
     Parameters
     ----------
-    entrants : sequence of ComparedModel
+    models : sequence of ComparedModel
         The exact model first; all must answer with the same labels.
     rows : Rows of n > 0 rows
     targets : (n,) float64
@@ -73,12 +67,14 @@ def compare(
     """
     if not len(rows):
         raise UnsupportedError("there are no rows to compare on", "give a data file with rows")
-    ground = Benchmark(entrants[0], rows, targets, threads=threads, repeats=repeats)
-    for other in entrants[1:]:
-        ground.check(other)
+    benchmark = Benchmark(models[0], rows, targets, threads=threads, repeats=repeats)
+    for other in models[1:]:
+        benchmark.check(other)
     lines: list[ModelResult] = []
-    for done, entrant in enumerate(entrants):
-        progress(done, len(entrants), "models")
-        lines.append(ground.row(entrant, parse_seconds=parse_seconds))
-    progress(len(entrants), len(entrants), "models")
-    return Comparison(data_path, len(rows), rows.n_columns, threads, ground.linear_seconds, tuple(lines))
+    for done, one in enumerate(models):
+        progress(done, len(models), "models")
+        lines.append(benchmark.row(one, parse_seconds=parse_seconds))
+    progress(len(models), len(models), "models")
+    return ComparisonData(
+        data_path, len(rows), rows.n_columns, threads, benchmark.linear_seconds, tuple(lines)
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 from svmfast.class_scores import shown_label
 from svmfast.display import shown
-from svmfast.evaluation.compare import Comparison, ModelResult
+from svmfast.evaluation.compare import ComparisonData, ModelResult
 from svmfast.evaluation.json_values import finite
 
 #: What Markdown acts on inside a line; an underscore within a word is no emphasis.
@@ -95,7 +95,7 @@ WIDTH = 100
 _ABSENT = "-"
 
 
-def as_dict(comparison: Comparison) -> dict[str, Any]:
+def as_dict(comparison: ComparisonData) -> dict[str, Any]:
     """Return the comparison as JSON's plain types.
 
     ``{"data": {"path", "rows", "features"}, "threads", "linear_seconds", "models": [{...}]}``; classification
@@ -118,12 +118,12 @@ def as_dict(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def as_json(comparison: Comparison) -> str:
+def as_json(comparison: ComparisonData) -> str:
     """Return the comparison as JSON text."""
     return json.dumps(as_dict(comparison), indent=2, allow_nan=False) + "\n"
 
 
-def as_csv(comparison: Comparison) -> str:
+def as_csv(comparison: ComparisonData) -> str:
     """Return one line a model under a header, with all digits and the keys of the JSON form.
 
     In the place of ``classes`` there is a column ``recall_LABEL`` for every class that has rows.
@@ -141,7 +141,7 @@ def as_csv(comparison: Comparison) -> str:
     return out.getvalue()
 
 
-def _is_regression(comparison: Comparison) -> bool:
+def _is_regression(comparison: ComparisonData) -> bool:
     return comparison.models[0].values_differing_percent is not None
 
 
@@ -157,13 +157,13 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def cells(
-    comparison: Comparison, *, wide: bool = False, short: bool = False
+    comparison: ComparisonData, *, wide: bool = False, short: bool = False
 ) -> tuple[list[str], list[list[str]]]:
     """Return heads and lines of the table people read.
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : ComparisonData
     wide : bool
         Everything: a line a figure, with the recall of every class that has rows, and a column a model. Else
         a line a model and the columns that matter first.
@@ -184,7 +184,7 @@ def cells(
     return list(heads), [list(line) for line in lines]
 
 
-def _recalls(comparison: Comparison) -> list[list[str]]:
+def _recalls(comparison: ComparisonData) -> list[list[str]]:
     by_model = [{score.label: score for score in row.classes} for row in comparison.models]
     return [
         [
@@ -196,7 +196,7 @@ def _recalls(comparison: Comparison) -> list[list[str]]:
     ]
 
 
-def as_markdown(comparison: Comparison, *, wide: bool = False) -> str:
+def as_markdown(comparison: ComparisonData, *, wide: bool = False) -> str:
     """Return the table of :func:`cells` in Markdown."""
     heads, lines = cells(comparison, wide=wide)
     rules = ["---"] + ["---:"] * (len(heads) - 1)
@@ -209,7 +209,7 @@ def markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", shown(text))
 
 
-def as_text(comparison: Comparison, *, wide: bool = False) -> str:
+def as_text(comparison: ComparisonData, *, wide: bool = False) -> str:
     """Return the table of :func:`cells` in aligned plain text, within :data:`WIDTH` columns unless `wide`.
 
     A model's name that is too long goes on below itself.

@@ -48,8 +48,8 @@ def test_with_the_exact_model_every_label_is_its_own(fast: Path) -> None:
     exact = package.load_model(original)
     loaded = package.load_model(fast)
     expected = package.predict(exact, rows)
-    assert (package.predict(fast, rows).decisions != expected.decisions).all()
-    for given in (original, exact, loaded.embedded_exact):
+    assert (package.predict(fast, rows, fallback=False).decisions != expected.decisions).all()
+    for given in (original, exact, loaded.embedded_exact, None):
         said = package.predict(loaded, rows, exact=given)
         assert (said.predicted == expected.predicted).all()
         assert said.certified is not None
@@ -65,9 +65,9 @@ def test_what_proves_nothing_is_refused(fast: Path) -> None:
         package.predict(fast, rows, exact=package.load_model(model("iris_c_rbf_prob")))
     with pytest.raises(UnsupportedError, match="carries no certificate"):
         package.predict(model("breast_c_rbf"), rows, certify=True)
-    with pytest.raises(OptionError, match="a tolerance goes with certify or exact"):
-        package.predict(fast, rows, tolerance=0.1)
-    with pytest.raises(OptionError, match="give the model too"):
+    with pytest.raises(OptionError, match="`tolerance` goes with `certify` or `exact`"):
+        package.predict(fast, rows, tolerance=0.1, fallback=False)
+    with pytest.raises(OptionError, match="`tolerance` needs `model`"):
         package.bound_check(rows, tolerance=0.1)
 
 
@@ -76,7 +76,7 @@ def test_regression_needs_a_tolerance() -> None:
     made, _ = package.approximate(exact, order=3)
     bounds = package.predict(made, rows, certify=True).error_bounds
     assert bounds is not None
-    with pytest.raises(OptionError, match="give a tolerance"):
+    with pytest.raises(OptionError, match="give `tolerance`"):
         package.predict(made, rows, exact=exact)
     tolerance = float(np.median(bounds))
     said = package.predict(made, rows, exact=exact, tolerance=tolerance)

@@ -17,6 +17,7 @@ BELOW = {
     "progress": set[str](),
     "caches": set[str](),
     "threads": {"errors"},
+    "prefetch": {"threads", "errors"},
     "arguments": {"errors"},
     "values": {"display"},
     "libsvm_names": set[str](),
@@ -61,6 +62,27 @@ OFFERED = {
     "svmfast.methods.compress.options",
 }
 
+#: What a command sees of the layers below the API: declarations, and where files are and what is in them.
+BELOW_THE_API = {
+    "models",
+    "solvers",
+    "formats",
+    "methods",
+    "evaluation",
+    "frontiers",
+    "_core",
+    "kernels",
+    "rows",
+}
+SEEN_BY_COMMANDS = {
+    "svmfast.methods.registry",
+    "svmfast.methods.method",
+    "svmfast.frontiers.options",
+    "svmfast.formats.target",
+    "svmfast.formats.detect",
+    "svmfast.evaluation.json_values",
+}
+
 #: what only the command line knows
 TERMINAL = {"click", "rich"}
 
@@ -102,6 +124,14 @@ def test_imports_point_downwards(path: Path) -> None:
         if parts[0] != "svmfast" or parts[1].startswith("__version"):
             continue
         assert parts[1] == own or parts[1] in BELOW[own], f"{ids(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", [path for path in files() if group(path) == "cli"], ids=ids)
+def test_commands_go_through_the_api(path: Path) -> None:
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "svmfast" and parts[1] in BELOW_THE_API:
+            assert ".".join(parts[:3]) in SEEN_BY_COMMANDS, f"{ids(path)} imports {name}"
 
 
 @pytest.mark.parametrize("path", files(), ids=ids)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from svmfast.cli.prefetch import prefetch
+from svmfast.prefetch import prefetch
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 100])

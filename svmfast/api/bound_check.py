@@ -1,0 +1,301 @@
+"""``bound-check`` from Python: can an expansion be trusted on data?"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of
+from svmfast.api.listener import Listener
+from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
+from svmfast.evaluation import bound_check as checks
+from svmfast.evaluation.bound_check import Bound, BoundReport
+from svmfast.evaluation.scale import ScaleCheck
+from svmfast.models.base import BoundedModel, bounded
+from svmfast.models.certified import certifies
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.memory import MEMORY, require_memory
+from svmfast.options import Reading
+from svmfast.threads import thread_count
+
+if TYPE_CHECKING:
+    from svmfast.formats.svmlight import Dataset
+    from svmfast.models.base import Model
+    from svmfast.rows import Rows
+
+Center = Literal["auto", "origin", "mean"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BoundCheck(BoundReport):
+    """A :class:`svmfast.BoundReport` with what was asked, and the verdict.
+
+    Attributes
+    ----------
+    data, model : str
+        Names for the report; `model` is None where there is none.
+    center : {"auto", "origin", "mean"}
+        Which expansion of an exact model is judged.
+    require_certified : float or None
+        Percent of the labels that must be certified.
+    tolerance : float or None
+    """
+
+    data: str = "the data"
+    model: str | None = None
+    center: Center = "auto"
+    require_certified: float | None = None
+    tolerance: float | None = None
+
+    @property
+    def verdict(self) -> bool | None:
+        """Whether all rows are inside, or enough of them certified; None where nothing is judged."""
+        if self.require_certified is None:
+            return self.inside(self.center)
+        assert self.certified_percent is not None, "bound_check sees to it"
+        return self.certified_percent >= self.require_certified
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _sentence(self) -> str | None:
+        verdict = self.verdict
+        if self.require_certified is not None:
+            share = f"{self.require_certified:g}% of the rows are certified (`require_certified`)"
+            return f"met: at least {share}" if verdict else f"not met: fewer than {share}"
+        if self.exact:
+            return "inside: the model converts exactly, no bound applies"
+        if verdict is None:
+            return None
+        return "inside: every row is" if verdict else "outside: some rows are"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        required = self.require_certified
+        return {
+            "rows": self.rows,
+            "features": self.features,
+            "gamma": self.gamma,
+            "orders": list(self.orders),
+            "exact_conversion": self.exact,
+            "inside": self.inside(self.center),
+            "certified": self.certified,
+            "certified_percent": self.certified_percent,
+            "tolerance": self.tolerance,
+            "required_certified_percent": required,
+            "met": None if required is None else self.verdict,
+            **{name: _bound_dict(getattr(self, name)) for name in ("paper", "centred", "own")},
+        }
+
+    def lines(self) -> list[str]:
+        """Return the report as text."""
+        out = [f"data        {self.data}: {self.rows:,} rows, {self.features:,} features"]
+        if self.model is not None:
+            gamma = "" if self.gamma is None else f": gamma {self.gamma:.6g}"
+            out.append(f"model       {self.model}{gamma}")
+        elif self.gamma is not None:
+            out.append(f"gamma       {self.gamma:.6g}")
+        if self.orders:
+            out.append(f"order       {_span(self.orders)}")
+        for name, about, bound in (
+            ("paper", "the origin", self.paper),
+            ("centred", "the mean", self.centred),
+            ("own", "the model's centres", self.own),
+        ):
+            if bound is not None:
+                out.append(f"{name:<11} {_bound_text(bound, about, self.rows)}")
+        if self.certified_percent is not None:
+            what = "labels are provably the exact model's"
+            if self.regression:
+                what = f"values are provably within {self.tolerance:g} of the exact model's"
+            elif self.tolerance is not None:
+                what += f", the values within {self.tolerance:g}"
+            share = f"{self.certified:,} of {self.rows:,}"
+            out.append(f"certified   {share} {what} ({self.certified_percent:.2f}%)")
+        if self.paper is not None and self.centred is None:
+            out.append("centred     not computed: the data is too wide to keep a mean")
+        sentence = self._sentence()
+        if sentence is not None:
+            out.append(f"verdict     {sentence}")
+        return out
+
+
+def bound_check(
+    data: Any,
+    *,
+    model: Model | str | os.PathLike[str] | None = None,
+    gamma: float | None = None,
+    order: int | None = None,
+    center: Center | None = None,
+    require_certified: float | None = None,
+    tolerance: float | None = None,
+    threads: int | None = None,
+    memory: int = MEMORY,
+    allow_edited: bool = False,
+    reading: Reading | None = None,
+    listener: Listener | None = None,
+) -> BoundCheck:
+    """Tell for which gamma RBF models on data can be approximated, or whether rows are inside the bound.
+
+    Parameters
+    ----------
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
+        A file is read block by block, in bounded memory.
+    model : Model or path, optional
+        Check the rows against this model's bound.
+    gamma : float, optional
+        Check them against each other for this kernel width instead.
+    order : int, optional
+        Of the expansion, 0 to 16 (default: 2); a model that is approximated already has its own.
+    center : {"auto", "origin", "mean"}, optional
+        Of an exact model's expansion: about the origin, the mean, or (auto, the default) either.
+    require_certified : float, optional
+        Percent of the labels that must be certified: the verdict is then whether they are.
+    tolerance : float, optional
+        With a certified model: count a row as certified only if its error bound is at most this; regression
+        is not counted without.
+    threads : int, optional
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer is the same for
+        every number.
+    memory : int
+        Most bytes that the model may take.
+    allow_edited : bool
+        Read a model that was changed after svmfast wrote it, without its certificate.
+    reading : Reading, optional
+        How the rows of a path are written.
+    listener : Listener, optional
+
+    Returns
+    -------
+    BoundCheck
+        ``report.verdict``, ``report.paper.gamma_max``, ``report.centred.gamma_max``, ``report.inside()``,
+        ``report.certified_percent``.
+
+    Raises
+    ------
+    OptionError
+        Options that exclude or need each other.
+    UnsupportedError
+        No bound is known of the model.
+    """
+    if model is not None and gamma is not None:
+        raise OptionError("`model` and `gamma` exclude each other: a model has a gamma of its own")
+    for option, value in (("`require_certified`", require_certified), ("`tolerance`", tolerance)):
+        if value is not None and model is None:
+            raise OptionError(f"{option} needs `model`")
+    heard, how, cores = listener or Listener(), reading or Reading(), thread_count(threads)
+    asked: dict[str, Any] = {
+        "center": center or "auto",
+        "require_certified": require_certified,
+        "tolerance": tolerance,
+    }
+    asked["data"] = os.fspath(data) if is_path(data) else getattr(data, "path", None) or "the data"
+    if model is None:
+        report = _check_data(data, gamma, 2 if order is None else order, how, cores, heard)
+        return BoundCheck(**vars(report), **asked)
+    name = os.fspath(model) if is_path(model) else "the model"  # type: ignore[arg-type]
+    judged: Any = model
+    if is_path(model):
+        judged = open_model(model, heard.note, heard.warn, memory=memory, allow_edited=allow_edited).model
+    elif not hasattr(model, "decision_values"):
+        raise WrongTypeError("the model", model, MODEL)
+    else:
+        require_memory(judged, memory)
+    _check_askable(judged, name, order, center, require_certified, tolerance)
+    blocks = _fitting(_datasets(data, how, cores, heard), how, str(asked["data"]), judged, heard)
+    report = checks.check_model(blocks, judged, order=order, tolerance=tolerance, threads=cores)
+    return BoundCheck(**vars(report), **asked, model=name)
+
+
+def _check_askable(
+    model: Model,
+    name: str,
+    order: int | None,
+    center: str | None,
+    require_certified: float | None,
+    tolerance: float | None,
+) -> None:
+    for option, given in (("`center`", center), ("`order`", order)):
+        if given is not None and not isinstance(model, KernelExpansion):
+            raise OptionError(f"{option} is for exact models: what was approximated already has its own")
+    if not certifies(model):
+        for option, value in (("`require_certified`", require_certified), ("`tolerance`", tolerance)):
+            if value is not None:
+                raise OptionError(f"{option}: the model carries no certificate")
+    if require_certified is not None and tolerance is None and model.head.is_regression:
+        raise OptionError("regression has no label to certify; give `tolerance`, the largest error to accept")
+    if isinstance(model, BoundedModel) and not bounded(model) and require_certified is None:
+        raise UnsupportedError(
+            f"{name}: no validity bound is known of a model that was calibrated, shortened to fit a "
+            "size or edited",
+            "`require_certified` judges by the certificate"
+            if certifies(model)
+            else "compare it with the exact model",
+        )
+
+
+def _check_data(
+    data: Any, gamma: float | None, order: int, reading: Reading, threads: int, heard: Listener
+) -> BoundReport:
+    if not is_path(data):
+        return checks.check_data(lambda: [rows_of(data)], gamma, order=order)
+    from svmfast.formats.replay import ReplayableInput
+
+    with ReplayableInput(os.fspath(data)) as replayable:
+
+        def blocks() -> Iterable[Rows]:
+            return (block.rows for block in replayable.datasets(reading, threads, heard.progress))
+
+        return checks.check_data(blocks, gamma, order=order)
+
+
+def _datasets(
+    data: Any, reading: Reading, threads: int, heard: Listener
+) -> Iterable[Rows] | Iterator[Dataset]:
+    if not is_path(data):
+        return [rows_of(data)]
+    from svmfast.formats.replay import read_through
+
+    return read_through(os.fspath(data), reading, threads, heard.progress)
+
+
+def _fitting(
+    blocks: Iterable[Any], reading: Reading, name: str, model: Model, heard: Listener
+) -> Iterator[Rows]:
+    scale = ScaleCheck(model)
+    for number, block in enumerate(blocks):
+        rows: Rows = getattr(block, "rows", block)
+        if number == 0:
+            check_width(reading, name, model, rows, heard.warn)
+        scale.add(rows)
+        yield rows
+    verdict = scale.verdict()
+    if verdict is not None:
+        heard.warn(f"{name}: {verdict}")
+
+
+def _bound_dict(bound: Bound | None) -> dict[str, object] | None:
+    if bound is None:
+        return None
+    values = asdict(bound)
+    if values["gamma_max"] == math.inf:
+        values["gamma_max"] = None  # all vectors are zero; JSON has no infinity
+    return {**values, "inside": bound.inside}
+
+
+def _span(orders: tuple[int, ...]) -> str:
+    return f"{orders[0]}" if len(orders) == 1 else f"{orders[0]} to {orders[-1]}, each cell by its lowest"
+
+
+def _bound_text(bound: Bound, about: str, rows: int) -> str:
+    parts = []
+    if bound.gamma_max is not None:
+        parts.append(f"gamma_max {bound.gamma_max:.6g}")
+    if bound.max_squared_norm is not None:
+        parts.append(f"max||z||^2 {bound.max_squared_norm:.6g} about {about}")
+    if bound.rows_inside is not None:
+        parts.append(f"{bound.rows_inside:,} of {rows:,} rows inside ({bound.inside_percent:.2f}%)")
+    return ", ".join(parts)

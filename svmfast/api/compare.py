@@ -1,0 +1,234 @@
+"""``compare`` from Python: models beside the exact one, on the same rows."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from svmfast.api.given import check_scale, check_width, checked_labels, is_path, open_model, rows_of
+from svmfast.api.listener import Listener
+from svmfast.display import count
+from svmfast.errors import OptionError, WrongTypeError
+from svmfast.evaluation import report
+from svmfast.evaluation.compare import ComparedModel, ComparisonData
+from svmfast.evaluation.compare import compare as compare_models
+from svmfast.evaluation.timing import measure
+from svmfast.models.memory import MEMORY, require_memory
+from svmfast.options import Reading
+from svmfast.threads import thread_count
+
+if TYPE_CHECKING:
+    from svmfast.formats.svmlight import Dataset
+    from svmfast.models.base import Model
+    from svmfast.rows import FloatArray, Rows
+
+#: Reading is timed over so many repeats, or so many seconds, whichever ends first.
+READ_REPEATS, READ_SECONDS = 3, 2.0
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(ComparisonData):
+    """Models on the same rows; the exact model comes first.
+
+    Attributes
+    ----------
+    data_path : str or None
+    rows, features : int
+    threads : int
+    linear_seconds : float
+        What a linear model takes on these rows.
+    models : tuple of ModelResult
+    max_diff : float or None
+        Percent of the labels that may differ.
+    """
+
+    max_diff: float | None = None
+
+    def __str__(self) -> str:
+        """Return the table of ``svmfast compare``."""
+        return report.as_text(self)
+
+    __repr__ = __str__
+
+    def title(self) -> str:
+        """Return what was compared on, in a line."""
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        return f"{self.data_path}: {self.rows:,} rows, {self.features:,} features; {threads}"
+
+    def lines(self, *, wide: bool = False) -> list[str]:
+        """Return the table as text; `wide`: every figure, one a line."""
+        return report.as_text(self, wide=wide).splitlines()
+
+    def cells(self, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:
+        """Return the heads and lines of the table."""
+        return report.cells(self, wide=wide, short=True)
+
+    def to_csv(self) -> str:
+        """Return a line of CSV for each model, all digits."""
+        return report.as_csv(self)
+
+    def to_markdown(self, *, wide: bool = False) -> str:
+        """Return the table in Markdown."""
+        return report.as_markdown(self, wide=wide)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/compare.md as plain types."""
+        return report.as_dict(self)
+
+    def beyond_the_limit(self) -> list[str]:
+        """Return a line for each model of which more than `max_diff` percent of the labels differ."""
+        limit = self.max_diff
+        shares = [(row.path, row.labels_differing_percent) for row in self.models]
+        return [
+            f"{path}: {share:.4g}% of the labels differ, more than {limit:g}%"
+            for path, share in shares
+            if limit is not None and share is not None and share > limit
+        ]
+
+    def warnings(self) -> list[str]:
+        """Return a line for each model whose certificate is broken by a row."""
+        return [
+            f"{row.path}: {count(row.violations, 'row')} break the certificate: some value is farther "
+            "from EXACT's than its bound"
+            for row in self.models
+            if row.violations
+        ]
+
+
+def compare(
+    models: Mapping[str, Model | str | os.PathLike[str]] | Sequence[str | os.PathLike[str]],
+    data: Any,
+    labels: ArrayLike | None = None,
+    *,
+    max_diff: float | None = None,
+    threads: int | None = None,
+    repeats: int = 5,
+    memory: int = MEMORY,
+    allow_edited: bool = False,
+    reading: Reading | None = None,
+    timed: bool = False,
+    listener: Listener | None = None,
+) -> Comparison:
+    """Compare models with the first one, the exact one, on the same rows.
+
+    Parameters
+    ----------
+    models : mapping of name to Model or path, or sequence of paths
+        The exact model first.
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
+    labels : (n,) array_like, optional
+        True labels or values; a Dataset has its own. Without them there is no accuracy and no error.
+    max_diff : float, optional
+        Percent of the labels that may differ from the exact model's
+        (:meth:`Comparison.beyond_the_limit`); classification only.
+    threads : int, optional
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
+    repeats : int
+        Timed predictions of each model; the median counts.
+    memory : int
+        Most bytes that each model may take.
+    allow_edited : bool
+        Read models that were changed after svmfast wrote them, without their certificates.
+    reading : Reading, optional
+        How the rows of a path are written.
+    timed : bool
+        Read files several times, to measure how long that takes.
+    listener : Listener, optional
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    UnsupportedError
+        Models that do not answer the same question, or no rows.
+    OptionError
+        `max_diff` for regression, no models, or not one label a row.
+    """
+    heard, cores = listener or Listener(), thread_count(threads)
+    named = list(models.items() if isinstance(models, Mapping) else ((os.fspath(p), p) for p in models))
+    if not named:
+        raise OptionError("there is no model to compare")
+    compared = [_compared(name, one, memory, allow_edited, heard, timed=timed) for name, one in named]
+    if max_diff is not None and compared[0].model.head.is_regression:
+        raise OptionError("`max_diff` counts labels, which regression models do not have")
+    rows, targets, path, parse_seconds = _data(data, labels, reading or Reading(), cores, timed=timed)
+    name = path or "the data"
+    check_scale(name, compared[0].model, rows, heard.warn)
+    for one in compared:
+        check_width(reading or Reading(), name, one.model, rows, heard.warn)
+    found = compare_models(
+        compared,
+        rows,
+        targets,
+        threads=cores,
+        repeats=repeats,
+        data_path=path,
+        parse_seconds=parse_seconds,
+        progress=heard.progress,
+    )
+    return Comparison(**vars(found), max_diff=max_diff)
+
+
+def _compared(
+    name: str, given: Any, memory: int, allow_edited: bool, heard: Listener, *, timed: bool
+) -> ComparedModel:
+    from svmfast.formats.detect import load_model
+
+    if not is_path(given):
+        if not hasattr(given, "decision_values"):
+            raise WrongTypeError("the model", given, "a model, or the path of one")
+        require_memory(given, memory)
+        return ComparedModel(name, given)
+    begin = time.perf_counter()
+    opened = open_model(given, heard.note, heard.warn, memory=memory, allow_edited=allow_edited)
+    model, seconds = opened.model, time.perf_counter() - begin
+    if timed:  # what was read before is the warm-up
+        model, timing = measure(
+            lambda: load_model(given, memory=memory, allow_edited=allow_edited),
+            repeats=READ_REPEATS,
+            limit_seconds=READ_SECONDS,
+            warm_up=False,
+        )
+        seconds = timing.seconds
+    source = opened.provenance.get("source")
+    size = os.path.getsize(given)
+    return ComparedModel(name, model, size, seconds, opened.identity.removeprefix("sha256:"), source)
+
+
+def _data(
+    data: Any, labels: ArrayLike | None, reading: Reading, threads: int, *, timed: bool
+) -> tuple[Rows, FloatArray, str | None, float | None]:
+    """Return rows, labels (NaN without), the path, and the seconds that reading takes."""
+    path, seconds = getattr(data, "path", None), None
+    if is_path(data):
+        path = os.fspath(data)
+        data, seconds = _read(data, reading, threads, timed=timed)
+    rows = rows_of(data)
+    if labels is None:
+        labels = getattr(data, "labels", None)
+    targets = np.full(len(rows), np.nan) if labels is None else checked_labels(rows, labels)
+    return rows, targets, path, seconds
+
+
+def _read(
+    path: str | os.PathLike[str], reading: Reading, threads: int, *, timed: bool
+) -> tuple[Dataset, float]:
+    from svmfast.formats.svmlight import read_svmlight
+
+    # A pipe gives its rows once.
+    again = timed and os.path.isfile(path)
+    dataset, timing = measure(
+        lambda: read_svmlight(path, threads=threads, **reading.reader_kwargs()),
+        repeats=READ_REPEATS if again else 1,
+        limit_seconds=READ_SECONDS,
+        warm_up=again,
+    )
+    return dataset, timing.seconds

@@ -1,0 +1,305 @@
+"""Prediction: a model, the exact model behind it and the columns wanted, for rows in memory and for files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from svmfast.api.given import MODEL, check_width, is_path, open_model
+from svmfast.api.listener import Listener
+from svmfast.errors import OptionError, WrongTypeError
+from svmfast.models.answer import Answer, answer, require
+from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
+from svmfast.models.memory import MEMORY, require_memory
+from svmfast.options import Reading
+from svmfast.threads import thread_count
+
+if TYPE_CHECKING:
+    from svmfast.evaluation.prediction_report import PredictionReport
+    from svmfast.formats.svmlight import Dataset
+    from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
+    from svmfast.rows import Rows
+
+#: Numbers worked on at a time beside the data itself: memory stays bounded with many classes and short rows.
+CELLS = 1 << 20
+
+
+class Predictor:
+    """A model that answers rows as asked for, checked before the first row.
+
+    Parameters
+    ----------
+    model : Model or path
+        Any kind.
+    probability : bool
+        Give probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
+    decision_values : bool
+        Write the decision values too, in LIBSVM's order of pairs; an Answer has them always.
+    bound : bool
+        Tell which rows are inside the validity bound of an approximated model.
+    certify : bool
+        Tell which labels are provably those of the exact model that `model` was made from, and the bound of
+        the values' error (docs/certificate.md).
+    exact : KernelExpansion or path, optional
+        That exact model: it answers the rows that are not certified, so that every label is its own.
+    fallback : bool, optional
+        Do so with the exact model embedded in `model` (default: if there is one); False: never.
+    tolerance : float, optional
+        A row is certified only if its error bound is at most this; regression needs it for `exact`.
+    assume_error : float, optional
+        With `exact`: take this for the bound of the model's values, in place of a certificate if it has one.
+        Statistical, not proven; the reports of compress and dcpred have such quantiles.
+    precision : {"auto", "double"}
+        auto: labels come from single precision where its error bound proves them, which is faster. double:
+        never. The answer is the same.
+    memory : int
+        Most bytes that each model may take.
+    allow_edited : bool
+        Read a model that was changed after svmfast wrote it, without its certificate.
+    listener : Listener, optional
+        Gets remarks and warnings.
+
+    Attributes
+    ----------
+    model : Model
+        With `assume_error`, a cascade of the given one and `exact`.
+    exact : KernelExpansion or None
+        The model that answers rows that are not certified.
+
+    Raises
+    ------
+    UnsupportedError
+        The model has no probabilities, no bound, no certificate, or a precomputed kernel; or `exact` is not
+        the model it was made from.
+    OptionError
+        Options that exclude or need each other.
+    MemoryLimitError
+        A model would take more than `memory`.
+    """
+
+    def __init__(
+        self,
+        model: Model | str | os.PathLike[str],
+        *,
+        probability: bool = False,
+        decision_values: bool = False,
+        bound: bool = False,
+        certify: bool = False,
+        exact: Model | str | os.PathLike[str] | None = None,
+        fallback: bool | None = None,
+        tolerance: float | None = None,
+        assume_error: float | None = None,
+        precision: Literal["auto", "double"] = "auto",
+        memory: int = MEMORY,
+        allow_edited: bool = False,
+        listener: Listener | None = None,
+    ) -> None:
+        self._listener = listener or Listener()
+        self._probability, self._decision_values = probability, decision_values
+        self._bound, self._certify, self._tolerance = bound, certify, tolerance
+        self._single_precision = precision == "auto"
+        self.model, source, _ = self._opened(model, memory, allow_edited)
+        self.exact = self._exact_model(exact, fallback, memory, source, proven=assume_error is None)
+        if assume_error is not None:
+            self.model = self._assume(assume_error)
+        head = self.model.head
+        if self.exact is not None and head.is_regression and tolerance is None:
+            raise OptionError(
+                "regression has no label to certify; give `tolerance`, the largest error to accept"
+            )
+        if decision_values and self.exact is not None and not self.exact.head.same_functions(head):
+            raise OptionError(
+                "`decision_values`: `model` and `exact` have values of other classes or pairs of classes; "
+                "leave one of the options out"
+            )
+        if tolerance is not None and not certify and self.exact is None:
+            raise OptionError("`tolerance` goes with `certify` or `exact`")
+        require(self.model, probability=probability, bound=bound, certify=certify, exact=self.exact)
+
+    def _opened(
+        self, given: Any, memory: int, allow_edited: bool = False
+    ) -> tuple[Model, str | None, Callable[[str], bool]]:
+        """Return a model, what it says it was made from, and whether such a word means this model."""
+        if is_path(given):
+            listener = self._listener
+            opened = open_model(given, listener.note, listener.warn, memory=memory, allow_edited=allow_edited)
+            return opened.model, opened.provenance.get("source"), opened.is_source
+        if not hasattr(given, "decision_values"):
+            raise WrongTypeError("the model", given, MODEL)
+        require_memory(given, memory)
+
+        def is_source(source: str) -> bool:
+            from svmfast.formats.detect import identity_of
+
+            return source == identity_of(given)
+
+        return given, getattr(given, "provenance", {}).get("source"), is_source
+
+    def _exact_model(
+        self, given: Any, fallback: bool | None, memory: int, source: str | None, *, proven: bool
+    ) -> KernelExpansion | None:
+        model = self.model
+        embedded = model.embedded_exact if bounds_its_error(model) else None
+        if given is not None:
+            if fallback is False:
+                raise OptionError("`exact` and `no_fallback` exclude each other")
+            loaded, _, is_source = self._opened(given, memory)
+            exact = (check_exact if proven else check_same_labels)(model, loaded)
+            # An assumed error is the user's word for any pair of models; a proof is of one model.
+            if proven and exact is not embedded:
+                check_source(model, source, is_source)
+            return exact
+        if fallback and embedded is None:
+            if getattr(model, "embedded_exact", None) is not None:
+                raise OptionError(
+                    "`fallback`: `model` has no certificate that tells which rows need its exact model"
+                )
+            raise OptionError("`fallback`: `model` has no exact model embedded; name one with `exact`")
+        return None if fallback is False else embedded
+
+    def _assume(self, error: float) -> Model:
+        from svmfast.models.cascade import CascadeModel
+
+        if self.exact is None:
+            raise OptionError("`assume_error` decides which rows go to the `exact` model; name that model")
+        if self._certify:
+            raise OptionError("`certify` prints proofs; an assumed error (`assume_error`) proves nothing")
+        fast = self.model.fast if isinstance(self.model, CascadeModel) else self.model
+        return CascadeModel(fast, self.exact, error)
+
+    def answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
+        """Return the answer for rows in memory."""
+        return answer(
+            self.model,
+            rows,
+            probability=self._probability,
+            bound=self._bound,
+            certify=self._certify,
+            exact=self.exact,
+            single_precision=self._single_precision,
+            tolerance=self._tolerance,
+            threads=thread_count(threads),
+        )
+
+    def preamble(self) -> list[str]:
+        """Return what svm-predict prints before it predicts."""
+        head = self.model.head
+        if not self._probability:
+            if head.has_probability:
+                return ["Model supports probability estimates, but disabled in prediction."]
+        elif head.is_regression and head.prob_a is not None:
+            return [
+                "Prob. model for test data: target value = predicted value + z,",
+                f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={head.prob_a[0]:g}",
+            ]
+        return []
+
+    def predict_file(
+        self,
+        data: str | os.PathLike[str],
+        output: str | os.PathLike[str] = "-",
+        *,
+        reading: Reading | None = None,
+        threads: int | None = None,
+        on_start: Callable[[], None] = lambda: None,
+    ) -> PredictionReport:
+        """Predict the rows of a file into another, in svm-predict's format and in bounded memory.
+
+        Rows are predicted while the input is still being read. The output appears complete or not at all.
+
+        Parameters
+        ----------
+        data, output : path
+            ``-`` is standard input, and standard output.
+        reading : Reading, optional
+            How the rows are written.
+        threads : int, optional
+            Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output is the same for
+            every number.
+        on_start : callable
+            Called when the first rows are answered, before the output is touched.
+
+        Returns
+        -------
+        PredictionReport
+
+        Raises
+        ------
+        DataFormatError
+            The file cannot be read; the output is as it was.
+        """
+        from svmfast.evaluation.prediction_report import PredictionReport
+        from svmfast.evaluation.scale import ScaleCheck
+        from svmfast.formats import predictions
+        from svmfast.formats.svmlight import stream_svmlight
+        from svmfast.formats.target import write_atomic
+        from svmfast.prefetch import prefetch
+
+        reading, cores, path = reading or Reading(), thread_count(threads), os.fspath(data)
+        report = PredictionReport(
+            self.model,
+            labelled=not reading.unlabelled,
+            bound=self._bound,
+            falls_back=self.exact is not None,
+        )
+        scale = ScaleCheck(self.model)
+        with stream_svmlight(data, threads=cores, **reading.reader_kwargs()) as stream:
+
+            def checked() -> Iterator[Dataset]:
+                for block in prefetch(stream):
+                    if not report.rows:
+                        check_width(reading, path, self.model, block.rows, self._listener.warn)
+                    scale.add(block.rows)
+                    yield block
+
+            texts = self._texts(checked(), report, cores)
+            # The first block is read and answered before the output is touched.
+            first = next(texts, b"")
+            on_start()
+            with write_atomic(os.fspath(output)) as out:
+                out.write(
+                    predictions.header(
+                        self.model.head,
+                        probability=self._probability,
+                        decision_values=self._decision_values,
+                        bound=self._bound,
+                        certify=self._certify,
+                    )
+                )
+                out.write(first)
+                out.flush()
+                for text in texts:
+                    out.write(text)
+                    out.flush()
+                    self._listener.progress(stream.bytes_read, stream.bytes_total, "predict")
+        report.notes += [f"{stream.path}: {note}" for note in stream.notes.messages()]
+        verdict = scale.verdict()
+        if verdict is not None:
+            self._listener.warn(f"{path}: {verdict}")
+        return report
+
+    def _texts(self, blocks: Iterable[Dataset], report: PredictionReport, threads: int) -> Iterator[bytes]:
+        from svmfast.formats import predictions
+
+        head = self.model.head
+        # The few values a label can have; regression has no such list.
+        labels = None if head.is_regression else (1.0, -1.0) if head.labels is None else head.labels.tolist()
+        # Coupling probabilities takes a k x k matrix a row.
+        cells_a_row = 1 + head.n_functions + (head.n_classes**2 if self._probability else 0)
+        size = max(1, CELLS // cells_a_row)
+        for block in blocks:
+            for start in range(0, len(block), size):
+                rows, targets = block.rows[start : start + size], block.labels[start : start + size]
+                found = self.answer(rows, threads=threads)
+                report.add(rows, targets, found)
+                yield predictions.lines(
+                    found.predicted,
+                    labels=labels,
+                    probabilities=found.probabilities,
+                    decisions=found.decisions if self._decision_values else None,
+                    inside=found.inside,
+                    certified=found.certified if self._certify else None,
+                    error_bounds=found.error_bounds if self._certify else None,
+                )

@@ -1,0 +1,143 @@
+"""What is counted while rows are predicted, block by block, and what is reported of it at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from svmfast.display import count
+from svmfast.models.answer import Answer
+from svmfast.models.base import Model
+from svmfast.models.cascade import CascadeModel
+from svmfast.rows import FloatArray, Rows
+from svmfast.score import Score, percent
+
+
+class PredictionReport:
+    """Counts of a prediction, with and without labels to compare with.
+
+    Parameters
+    ----------
+    model : Model
+        That predicts.
+    labelled : bool
+        Whether the rows have labels of their own.
+    bound : bool
+        Whether rows outside the validity bound are counted.
+    falls_back : bool
+        Whether an exact model answers the rows that are not certified.
+
+    Attributes
+    ----------
+    rows : int
+    score : Score
+        Of the predictions against the rows' labels.
+    certified, outside : int or None
+        Rows that are certified, and rows outside the validity bound; None where that was not asked for.
+    rows_with_unknown : int
+        Rows with features beyond the model's.
+    differing_from_vote : int
+        Rows whose most probable label is not the label of the vote.
+    notes : list of str
+        What the reader of the data remarked.
+    """
+
+    def __init__(
+        self, model: Model, *, labelled: bool = True, bound: bool = False, falls_back: bool = False
+    ) -> None:
+        self.model, self.labelled, self.falls_back = model, labelled, falls_back
+        self.score = Score()
+        self.rows = 0
+        self.differing_from_vote = 0
+        self.outside: int | None = 0 if bound else None
+        self.certified: int | None = None
+        self.rows_with_unknown = 0
+        self.notes: list[str] = []
+        self._largest_column = -1
+
+    def add(self, rows: Rows, labels: FloatArray, answer: Answer) -> None:
+        """Count a block of rows and what was answered."""
+        self.rows += len(rows)
+        if self.labelled:
+            self.score.add(answer.predicted, labels, regression=self.model.head.is_regression)
+        self.differing_from_vote += answer.differing_from_vote
+        if answer.inside is not None and self.outside is not None:
+            self.outside += len(answer) - int(answer.inside.sum())
+        if answer.certified is not None:
+            self.certified = (self.certified or 0) + int(answer.certified.sum())
+        known = self.model.n_features
+        if rows.n_columns > known and rows.nnz:
+            # Columns ascend within a row, so its last one tells; rows without entries have none.
+            filled = rows.indptr[1:] > rows.indptr[:-1]
+            last = rows.indices[rows.indptr[1:][filled] - 1]
+            self.rows_with_unknown += int(np.count_nonzero(last >= known))
+            self._largest_column = max(self._largest_column, int(last.max()))
+
+    def __repr__(self) -> str:
+        return "\n".join([f"<prediction of {count(self.rows, 'row')}>", *self.lines()])
+
+    def lines(self) -> list[str]:
+        """Return svm-predict's last lines; none where there are no labels to compare with."""
+        if not self.labelled:
+            return []
+        score = self.score
+        if self.model.head.is_regression:
+            return [
+                f"Mean squared error = {score.mean_squared_error:g} (regression)",
+                f"Squared correlation coefficient = {score.squared_correlation:g} (regression)",
+            ]
+        return [f"Accuracy = {score.accuracy:g}% ({score.correct}/{score.total}) (classification)"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        score, model = self.score, self.model
+        found: dict[str, Any] = {"rows": self.rows, "kind": model.kind, "svm_type": model.head.svm_type}
+        if not self.labelled:
+            pass  # no labels to compare with
+        elif model.head.is_regression:
+            found |= {"mse": score.mean_squared_error, "scc": score.squared_correlation}
+        else:
+            found |= {"correct": score.correct, "accuracy": score.accuracy}
+        certified = self.certified
+        share = None if certified is None or not self.rows else percent(certified, self.rows)
+        return {
+            **found,
+            "certified": certified,
+            "certified_percent": share,
+            "outside_bound": self.outside,
+            "rows_with_unknown_features": self.rows_with_unknown,
+            "differing_from_vote": self.differing_from_vote,
+        }
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what svm-predict does not report."""
+        rows = count(self.rows, "row")
+        yield from self.notes
+        if not self.labelled:
+            yield f"{rows} predicted; without labels there is no score"
+        if self.rows_with_unknown:
+            yield (
+                f"{self.rows_with_unknown:,} of {rows} have features the model does not know "
+                f"(index up to {self._largest_column + 1}, the model knows {self.model.n_features}); "
+                "as in LIBSVM they count in a row's norm and nowhere else"
+            )
+        if self.differing_from_vote:
+            yield (
+                f"{self.differing_from_vote:,} of {rows}: the most probable label (-b 1) "
+                "is not the label of the vote (-b 0)"
+            )
+        if self.outside is not None:
+            yield f"{self.outside:,} of {rows} outside the validity bound"
+        if self.certified is None:
+            return
+        tail = f"; {self.rows - self.certified:,} answered by the exact model" if self.falls_back else ""
+        share = f"{percent(self.certified, self.rows):.4g}%" if self.rows else "-"
+        if isinstance(self.model, CascadeModel):
+            yield (
+                f"{self.certified:,} of {rows} beyond an assumed error of "
+                f"{self.model.error:g} ({share}; statistical, not proven){tail}"
+            )
+        else:
+            yield f"{self.certified:,} of {rows} certified ({share}){tail}"

@@ -1,0 +1,103 @@
+"""Inputs that are read block by block, once or as often as wanted."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import TracebackType
+from typing import IO, Any
+
+from svmfast.errors import DataFormatError
+from svmfast.formats.svmlight import Dataset, stream_svmlight
+from svmfast.options import Reading
+from svmfast.progress import Progress, silent
+
+#: Bytes of a pipe that are looked at before it is kept.
+_START = 1024
+
+
+def read_through(
+    source: Any, reading: Reading, threads: int, progress: Progress = silent
+) -> Iterator[Dataset]:
+    """Yield the rows and labels of an input, block by block, and report the progress."""
+    with stream_svmlight(source, threads=threads, **reading.reader_kwargs()) as stream:
+        for block in stream:
+            yield block
+            progress(stream.bytes_read, stream.bytes_total, "read")
+
+
+class ReplayableInput:
+    """An input that can be read from its start as often as wanted.
+
+    A file is opened anew each time. A pipe cannot be, so its bytes are kept in a temporary file that nobody
+    else sees; memory stays bounded.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._spool: _Named | None = None
+        self._stack = ExitStack()
+
+    def source(self) -> object:
+        """Return what the readers of ``formats`` take, standing at the start of the input."""
+        if self.path != "-" and _is_regular(self.path):
+            return self.path
+        if self._spool is None:
+            self._spool = self._fill()
+        self._spool.seek(0)
+        return self._spool
+
+    def _fill(self) -> _Named:
+        import shutil
+        from tempfile import TemporaryFile
+
+        spool: IO[bytes] = self._stack.enter_context(TemporaryFile())  # noqa: SIM115 (closed by the stack)
+        if self.path == "-":
+            pipe: Any = sys.stdin.buffer
+        else:
+            pipe = self._stack.enter_context(open(self.path, "rb", buffering=0))  # noqa: SIM115
+        start = pipe.read(_START)
+        _refuse_binary(self.path, start)
+        spool.write(start)
+        shutil.copyfileobj(pipe, spool, 1 << 20)
+        # Messages about the content must name the input, not a file the user never heard of.
+        return _Named(spool, self.path)
+
+    def datasets(self, reading: Reading, threads: int, progress: Progress = silent) -> Iterator[Dataset]:
+        """Yield the input's rows and labels, block by block, from the first on."""
+        yield from read_through(self.source(), reading, threads, progress)
+
+    def __enter__(self) -> ReplayableInput:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def _refuse_binary(path: str, start: bytes) -> None:
+    """Refuse what cannot be text by its start: a device that never ends would fill the disk."""
+    from svmfast.formats.source import is_packed
+
+    if b"\0" in start and not is_packed(start):
+        raise DataFormatError(path, None, "not text: it begins with NUL bytes", None, "expected LIBSVM data")
+
+
+class _Named:
+    """A binary file under another name."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self.name = name
+        self.readinto = file.readinto  # type: ignore[attr-defined]
+        self.seek, self.tell, self.fileno = file.seek, file.tell, file.fileno
+
+
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return True  # opening it will say what is wrong
