@@ -208,7 +208,7 @@ def test_assumed_error_sends_doubtful_rows_to_the_exact_model(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--assume-error", "1"), "--assume-error decides which rows go to --exact MODEL"),
+        (("--assume-error", "1"), "--assume-error decides which rows go to the --exact model"),
         (("--assume-error", "1", "--certify", "--exact", "breast_c_rbf"), "proves nothing"),
     ],
 )
