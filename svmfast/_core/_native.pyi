@@ -325,6 +325,43 @@ def probabilities(
 def vote_counts(
     certain: NDArray[np.bool_], decisions: NDArray[np.float64], classes: int
 ) -> NDArray[np.int32]: ...
+def round_digits(value: float, digits: int) -> float: ...
+
+class ScalingMap:
+    def __init__(
+        self,
+        first: NDArray[np.float64],
+        second: NDArray[np.float64],
+        ranges: bool,
+        lower: float,
+        upper: float,
+        least: float,
+        most: float,
+        digits: int,
+    ) -> None: ...
+    @property
+    def moving(self) -> int: ...
+    def apply(
+        self, indptr: NDArray[np.int64], indices: NDArray[np.int32], values: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
+    def text(
+        self,
+        labels: NDArray[np.float64],
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+    ) -> tuple[bytes, int]: ...
+
+class ColumnRanges:
+    def __init__(self) -> None: ...
+    def add(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[np.float64],
+        width: int,
+    ) -> None: ...
+    def result(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
 class PolynomialValues:
     def __init__(

@@ -13,6 +13,8 @@ from svmfast.models.base import KINDS, Model, Record
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certifies
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 
 #: Labels listed one by one; data with more different labels gets their number and range.
@@ -33,7 +35,8 @@ def describe_model(model: Model) -> dict[str, Any]:
     All kinds have ``kind``, ``svm_type``, ``labels`` (None without), ``functions``, ``features`` and
     ``probability``; an exact model its kernel and support vectors, a container kind whether it has a
     ``certificate``, its ``embedded_exact`` model (None without), and scalars and array shapes; a cascade also
-    the figures of its ``fast`` model.
+    the figures of its ``fast`` model, and one with a scaling in front those of the ``scaling`` and of the
+    ``model`` behind it.
     """
     head = model.head
     said: dict[str, Any] = {
@@ -55,7 +58,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         said["max_squared_norm"] = finite(_largest_squared_norm(model.sv))
     elif model.kind in KINDS:
         record: Record = model.to_record()  # type: ignore[attr-defined]
-        said["provenance"] = dict(record.provenance)
+        said["provenance"] = dict(getattr(model, "provenance", record.provenance))
         said["certificate"] = certifies(model)
         embedded = model.embedded_exact if bounds_its_error(model) else None
         said["embedded_exact"] = (
@@ -63,10 +66,31 @@ def describe_model(model: Model) -> dict[str, Any]:
             if embedded is None
             else {"kernel": embedded.kernel.kind, "support_vectors": len(embedded.sv)}
         )
+        if isinstance(model, ScaledModel):
+            said["scaling"] = describe_scaling(model.scaling)
+            said["model"] = describe_model(model.model)
+            return said
         said["scalars"] = {name: value for name, value in record.scalars.items() if name not in said}
         if isinstance(model, CascadeModel):
             said["fast"] = describe_model(model.fast)
         said["arrays"] = {name: list(array.shape) for name, array in record.arrays.items()}
+    return said
+
+
+def describe_scaling(scaling: Scaling) -> dict[str, Any]:
+    """Return the figures of a scaling: what is the same for all columns, and counts of them."""
+    said: dict[str, Any] = {"columns": len(scaling)}
+    if scaling.ranges is not None:
+        said |= {"lower": scaling.ranges.lower, "upper": scaling.ranges.upper}
+    said["dropped_columns"] = int(np.count_nonzero(scaling.factor == 0))
+    said["columns_with_moved_zeros"] = scaling.moved_zeros
+    said["digits"] = scaling.digits
+    said["clip"] = None if scaling.clip is None else list(scaling.clip)
+    target = scaling.target
+    said["labels"] = None if target is None else [target.minimum, target.maximum, target.lower, target.upper]
+    for name in ("feature_names", "class_names"):
+        names = getattr(scaling, name)
+        said[name] = None if names is None else list(names)
     return said
 
 

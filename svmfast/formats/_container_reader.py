@@ -23,12 +23,13 @@ from svmfast.models.base import (
     Record,
     Scalar,
     ScalarField,
+    Schema,
     model_class,
 )
 from svmfast.models.memory import MEMORY, Allowance
 
 MAGIC = "svmfast-model"
-MAJOR, MINOR = 1, 4
+MAJOR, MINOR = 1, 5
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _MOST_WORDS = 8
@@ -105,7 +106,7 @@ class _ContainerReader:
         path: str,
         allowance: Allowance | None = None,
         *,
-        inside: bool = False,
+        inside: Schema | None = None,
         allow_edited: bool = False,
     ) -> None:
         self.data, self.path, self.pos, self.inside = data, path, 0, inside
@@ -164,7 +165,7 @@ class _ContainerReader:
                 self.values[name] = self._read_array(arrays[name], words, line)
             elif section == "embedded":
                 begin = self.pos
-                self.values[name] = self._read_embedded(words, line, own=name in schema.own)
+                self.values[name] = self._read_embedded(words, line, schema)
                 self.embedded_texts[name] = self.data[begin : self.pos]
                 if name == schema.source:
                     import hashlib  # not worth its import where nothing is embedded
@@ -272,7 +273,8 @@ class _ContainerReader:
             raise self._fault(
                 errors.UnknownModelKindError, line, "unknown model kind", f"one of {known}", words[1]
             )
-        if self.inside and model_class(words[1]).schema.own:
+        schema = model_class(words[1]).schema
+        if self.inside is not None and schema.own and (schema.outermost or not self.inside.outermost):
             raise self._fault(
                 errors.UnknownModelKindError, line, "a model of two inside another", "one model", words[1]
             )
@@ -355,7 +357,7 @@ class _ContainerReader:
             raise self._fault(errors.ModelCountError, at, what, "as many as its shape says", token)
         return numbers.reshape(shape)
 
-    def _read_embedded(self, words: list[str], line: int, *, own: bool) -> Model:
+    def _read_embedded(self, words: list[str], line: int, schema: Schema) -> Model:
         name = words[1]
         if len(words) != 4 or words[2] != "bytes" or not _SIZE.fullmatch(words[3]):
             shown = " ".join(words)
@@ -374,10 +376,10 @@ class _ContainerReader:
         self.pos += size
         model: Model
         try:
-            if own and text.startswith(MAGIC.encode()):
+            if name in schema.own and text.startswith(MAGIC.encode()):
                 model, container = _model_of(
                     _ContainerReader(
-                        text, self.path, self.allowance, inside=True, allow_edited=self.allow_edited
+                        text, self.path, self.allowance, inside=schema, allow_edited=self.allow_edited
                     ),
                     self.path,
                 )

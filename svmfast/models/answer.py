@@ -18,6 +18,7 @@ from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certified_rows, certifies, fall_back
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.rows import FloatArray, Rows
 
 
@@ -70,6 +71,7 @@ def require(
     exact: KernelExpansion | None = None,
 ) -> None:
     """Raise UnsupportedError unless `model`, with `exact` behind it if given, can give what is asked for."""
+    model = unscaled(model)
     if isinstance(model, KernelExpansion) and model.kernel.kind == "precomputed":
         raise UnsupportedError(
             "prediction with a precomputed kernel needs kernel values instead of features",
@@ -104,7 +106,8 @@ def missing_probability(model: Model, exact: KernelExpansion | None = None) -> U
     What a conversion does to them follows from the head and from what the file says of its origin: all keep
     the exact model's but for those that fit its labels.
     """
-    subject, inner = "the model", model
+    subject, inner = "the model", unscaled(model)
+    model = inner
     if isinstance(model, CascadeModel):
         subject, inner = "the fast model of the two", model.fast
     head, origin = inner.head, getattr(inner, "provenance", {})
@@ -168,8 +171,8 @@ def answer(
     certify : bool
         Tell which answers are provably the exact model's.
     exact : KernelExpansion, optional
-        Answers the rows that are not certified (implies `certify`). Where it has values of pairs and `model`
-        one for each class, `decisions` stay the model's own.
+        Answers the rows that are not certified (implies `certify`), behind the scaling of `model`. Where it
+        has values of pairs and `model` one for each class, `decisions` stay the model's own.
     tolerance : float, optional
         A row is certified only if its error bound is at most this; regression needs it.
     single_precision : bool
@@ -181,8 +184,11 @@ def answer(
     UnsupportedError
         The model has no probabilities, no bound or no certificate, or its kernel has no function of vectors.
     """
-    require(model, probability=probability, bound=bound, certify=certify, exact=exact)
     check_number("the tolerance", tolerance)
+    scaling = scaling_of(model)
+    if scaling is not None:
+        model, rows = unscaled(model), scaling.apply(rows)
+    require(model, probability=probability, bound=bound, certify=certify, exact=exact)
     certify = certify or exact is not None
     head = model.head
     if isinstance(model, KernelExpansion) and not (probability or certify or head.is_regression):

@@ -101,13 +101,15 @@ class Schema:
     """What a kind stores, in the order in which the file must show it.
 
     Names are unique over the first three tuples. `embedded` names optional sections with a model's text:
-    LIBSVM's, and for those named in `own` also ours. A kind with such sections cannot stand in one itself.
+    LIBSVM's, and for those named in `own` also ours. A kind with such sections cannot stand in one itself,
+    but in one that is `outermost`, which takes every other kind.
     """
 
     scalars: tuple[ScalarField, ...] = ()
     arrays: tuple[ArrayField, ...] = ()
     embedded: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    outermost: bool = False
     #: The embedded model of which `source` in the provenance is the hash.
     source: str | None = None
 
@@ -166,6 +168,7 @@ KINDS: dict[str, str] = {
     "polynomial": "svmfast.models.polynomial:PolynomialModel",
     "routed": "svmfast.models.routed:RoutedModel",
     "cascade": "svmfast.models.cascade:CascadeModel",
+    "scaled": "svmfast.models.scaled:ScaledModel",
 }
 
 

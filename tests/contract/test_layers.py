@@ -42,7 +42,14 @@ BELOW["__init__"] = {*BELOW} - {"cli"}
 BELOW["__main__"] = {"cli", "import_path"}
 
 #: only these touch the native core
-NATIVE = {"kernels.py", "certificate.py", "routing.py", "probability.py", "models/polynomial.py"}
+NATIVE = {
+    "kernels.py",
+    "certificate.py",
+    "routing.py",
+    "probability.py",
+    "models/polynomial.py",
+    "models/scaling.py",
+}
 NATIVE_FOLDERS = {"solvers", "formats", "_core"}
 #: and, of the methods, the modules that hold their loops
 NATIVE_OF_METHODS = {

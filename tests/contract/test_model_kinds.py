@@ -18,6 +18,8 @@ from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.models.base import KINDS, Model, model_class
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.head import Head
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling, TargetRange
 from svmfast.rows import Rows
 
 MODELS = Path(__file__).parents[2] / "fixtures" / "models"
@@ -47,6 +49,15 @@ EXAMPLES: dict[str, Callable[[], Model]] = {
 EXAMPLES |= {
     "cascade": lambda: cascade("libsvm", "iris_c_rbf_prob"),
     "cascade order 3": lambda: cascade("polynomial order 3", "iris_c_rbf_prob"),
+}
+RANGES = Scaling.from_ranges([-1, 0, 2], [3, 1, 2], 0, 1, target=TargetRange(-1, 1, 0, 5))
+AFFINE = Scaling(
+    np.array([0.5, 0, -2]), np.array([2, 0, 0.25]), (-3, 2.5), ("a b", "\u00e9", ""), ("x", "y", "z")
+)
+EXAMPLES |= {
+    "scaled libsvm": lambda: ScaledModel(EXAMPLES["libsvm"](), RANGES, {"method": "compress"}),
+    "scaled polynomial": lambda: ScaledModel(EXAMPLES["polynomial"](), AFFINE),
+    "scaled cascade": lambda: ScaledModel(EXAMPLES["cascade"](), RANGES),
 }
 NAMES = sorted(EXAMPLES)
 

@@ -1,0 +1,208 @@
+// Rows through a map of their columns: offset and factor, or svm-scale's ranges.
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+#include "growing.hpp"
+#include "scaling.hpp"
+
+namespace svmfast {
+namespace {
+
+using scaling::Map;
+
+class ScalingMap {
+  public:
+    ScalingMap(In1<double> first, In1<double> second, bool ranges, double lower, double upper, double least, double most,
+               int digits)
+        : first_(first.data(), first.data() + first.shape(0)),
+          second_(second.data(), second.data() + second.shape(0)),
+          map_{ranges, lower, upper, least, most, digits} {
+        if (first.shape(0) != second.shape(0)) throw nb::value_error("two numbers for each column");
+        if (digits < 0 || digits > 17) throw nb::value_error("0 to 17 digits");
+        for (std::size_t j = 0; j < first_.size(); ++j) {
+            zeros_.push_back(map_.of(0, first_[j], second_[j]));
+            if (zeros_[j] != 0) moving_.push_back(static_cast<std::int32_t>(j));
+        }
+        read_zeros_ = zeros_;
+        for (double &zero : read_zeros_) zero = map_.read_back(zero);
+    }
+
+    std::size_t columns() const { return first_.size(); }
+    std::size_t moving() const { return moving_.size(); }
+
+    // (indptr, indices, values) of the scaled rows; zeros are not stored.
+    nb::object apply(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values) const {
+        Growing<std::int64_t> starts;
+        Growing<std::int32_t> columns;
+        Growing<double> numbers;
+        {
+            nb::gil_scoped_release unlocked;
+            const std::size_t n = rows_of(indptr, indices, values);
+            starts.reserve_more(n + 1);
+            std::int64_t *start = starts.end();
+            *start++ = 0;
+            const std::size_t stored = n ? static_cast<std::size_t>(indptr.data()[n] - indptr.data()[0]) : 0;
+            columns.reserve_more(stored);
+            numbers.reserve_more(stored);
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::size_t most = static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]) + moving_.size();
+                columns.reserve_more(most);
+                numbers.reserve_more(most);
+                std::int32_t *column = columns.end();
+                double *number = numbers.end();
+                each(i, indptr, indices, values, [&](std::int32_t j, double z, bool is_zero) {
+                    *column++ = j;
+                    *number++ = is_zero ? read_zeros_[static_cast<std::size_t>(j)] : map_.read_back(z);
+                });
+                columns.set_end(column);
+                numbers.set_end(number);
+                *start++ = static_cast<std::int64_t>(numbers.size());
+            }
+            starts.set_end(start);
+        }
+        return nb::make_tuple(starts.give(), columns.give(), numbers.give());
+    }
+
+    // svm-scale's lines of rows, and how many values they hold.
+    nb::object text(In1<double> labels, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values) const {
+        Growing<char> out;
+        std::size_t written = 0;
+        {
+            nb::gil_scoped_release unlocked;
+            const std::size_t n = rows_of(indptr, indices, values);
+            if (labels.shape(0) != n) throw nb::value_error("rows do not fit together");
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::size_t most = static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]) + moving_.size();
+                out.reserve_more((2 * most + 2) * number_room);
+                char *p = write_g17(out.end(), labels.data()[i]);
+                *p++ = ' ';
+                each(i, indptr, indices, values, [&](std::int32_t j, double z, bool) {
+                    p = std::to_chars(p, p + number_room, j + 1).ptr;
+                    *p++ = ':';
+                    p = scaling::write_g6(p, z);
+                    *p++ = ' ';
+                    ++written;
+                });
+                *p++ = '\n';
+                out.set_end(p);
+            }
+        }
+        return nb::make_tuple(nb::bytes(out.data(), out.size()), written);
+    }
+
+  private:
+    static std::size_t rows_of(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices,
+                               const In1<double> &values) {
+        const std::size_t n = indptr.shape(0) - 1, entries = values.shape(0);
+        if (indptr.shape(0) == 0 || indices.shape(0) != entries) throw nb::value_error("rows do not fit together");
+        for (std::size_t i = 0; i <= n; ++i)
+            if (indptr.data()[i] < (i ? indptr.data()[i - 1] : 0) ||
+                indptr.data()[i] > static_cast<std::int64_t>(entries))
+                throw nb::value_error("rows do not fit together");
+        return n;
+    }
+
+    // Calls take(column, z, whether z is the column's scaled zero) for what is not 0 in a row, by ascending column.
+    template <class Take>
+    void each(std::size_t row, const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices,
+              const In1<double> &values, Take &&take) const {
+        const std::int32_t known = static_cast<std::int32_t>(first_.size());
+        std::int64_t at = indptr.data()[row];
+        const std::int64_t end = indptr.data()[row + 1];
+        auto moved = moving_.begin();
+        for (; at < end; ++at) {
+            const std::int32_t j = indices.data()[at];
+            for (; moved != moving_.end() && *moved < j; ++moved) take(*moved, zeros_[static_cast<std::size_t>(*moved)], true);
+            if (moved != moving_.end() && *moved == j) ++moved;
+            const double x = values.data()[at];
+            if (j >= known) {
+                // svm-scale drops what its file does not name; an offset and a factor leave it as it is.
+                if (!map_.ranges && x != 0) take(j, x, false);
+                continue;
+            }
+            const std::size_t c = static_cast<std::size_t>(j);
+            const double z = map_.of(x, first_[c], second_[c]);
+            // Rounding up could still leave the range.
+            if (!std::isfinite(z) || (map_.digits && std::fabs(z) > 1e307))
+                throw std::overflow_error("row " + std::to_string(row) + " column " + std::to_string(j));
+            if (z != 0) take(j, z, false);
+        }
+        for (; moved != moving_.end(); ++moved) take(*moved, zeros_[static_cast<std::size_t>(*moved)], true);
+    }
+
+    std::vector<double> first_, second_, zeros_, read_zeros_;
+    std::vector<std::int32_t> moving_;
+    Map map_;
+};
+
+// The least and the greatest value of each column so far, as svm-scale finds them; zeros that are not stored count.
+class ColumnRanges {
+  public:
+    // Takes in rows of any width; columns met for the first time were zero in all rows before.
+    void add(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t width) {
+        nb::gil_scoped_release unlocked;
+        const std::size_t n = indptr.shape(0) ? indptr.shape(0) - 1 : 0;
+        if (indices.shape(0) != values.shape(0)) throw nb::value_error("rows do not fit together");
+        if (width > least_.size()) {
+            least_.resize(width, HUGE_VAL);
+            greatest_.resize(width, -HUGE_VAL);
+            stored_.resize(width, 0);
+        }
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::int64_t at = indptr.data()[i]; at < indptr.data()[i + 1]; ++at) {
+                const std::int32_t column = indices.data()[at];
+                if (column < 0 || static_cast<std::size_t>(column) >= width) throw nb::value_error("a column beyond the width");
+                const std::size_t j = static_cast<std::size_t>(column);
+                const double x = values.data()[at];
+                // svm-scale's comparisons: of equals, 0 and -0 too, the later one stays.
+                greatest_[j] = greatest_[j] > x ? greatest_[j] : x;
+                least_[j] = least_[j] < x ? least_[j] : x;
+                ++stored_[j];
+            }
+        rows_ += n;
+    }
+
+    // (least, greatest)
+    nb::object result() const {
+        Growing<double> least, greatest;
+        least.append(least_.data(), least_.size());
+        greatest.append(greatest_.data(), greatest_.size());
+        for (std::size_t j = 0; j < stored_.size(); ++j)
+            if (stored_[j] < rows_) {
+                least.data()[j] = least_[j] < 0 ? least_[j] : 0.0;
+                greatest.data()[j] = greatest_[j] > 0 ? greatest_[j] : 0.0;
+            }
+        return nb::make_tuple(least.give(), greatest.give());
+    }
+
+  private:
+    std::vector<double> least_, greatest_;
+    std::vector<std::uint64_t> stored_;
+    std::uint64_t rows_ = 0;
+};
+
+}  // namespace
+}  // namespace svmfast
+
+void register_scaling(nanobind::module_ &m) {
+    namespace nb = nanobind;
+    using svmfast::ColumnRanges, svmfast::ScalingMap;
+    nb::class_<ScalingMap>(m, "ScalingMap")
+        .def(nb::init<svmfast::In1<double>, svmfast::In1<double>, bool, double, double, double, double, int>(),
+             nb::arg("first").noconvert(), nb::arg("second").noconvert(), nb::arg("ranges"), nb::arg("lower"),
+             nb::arg("upper"), nb::arg("least"), nb::arg("most"), nb::arg("digits"))
+        .def_prop_ro("moving", &ScalingMap::moving)
+        .def("apply", &ScalingMap::apply, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+             nb::arg("values").noconvert())
+        .def("text", &ScalingMap::text, nb::arg("labels").noconvert(), nb::arg("indptr").noconvert(),
+             nb::arg("indices").noconvert(), nb::arg("values").noconvert());
+    nb::class_<ColumnRanges>(m, "ColumnRanges")
+        .def(nb::init<>())
+        .def("add", &ColumnRanges::add, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("width"))
+        .def("result", &ColumnRanges::result);
+    m.def("round_digits", &svmfast::scaling::rounded, nb::arg("value"), nb::arg("digits"));
+}

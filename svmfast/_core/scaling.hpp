@@ -1,0 +1,124 @@
+// One number scaled, rounded to some decimal digits, and printed as C's %g prints it. Exact: what svm-scale | svm-predict
+// sees, without the text in between.
+#pragma once
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "number_text.hpp"
+
+namespace svmfast::scaling {
+
+constexpr int most_fast_digits = 15;  // integers of so many digits are exact doubles
+constexpr int most_power = 22;        // so is 10^22, and no higher power of ten
+constexpr double powers[most_power + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                           1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+// |z| rounded to `digits` significant digits is figures / 10^power, with 10^(digits - 1) <= figures <= 10^digits.
+struct Decimal {
+    std::int64_t figures;
+    int power;
+};
+
+// Rounds z > 0 as printf does: the exact binary value to the nearest decimal, ties to even. False where the powers of ten at
+// hand do not reach.
+inline bool round_decimal(double z, int digits, Decimal &out) {
+    if (digits > most_fast_digits) return false;
+    int exponent;
+    std::frexp(z, &exponent);
+    int power = digits - 1 - static_cast<int>(std::floor((exponent - 1) * 0.30102999566398120));
+    if (power < 0 || power > most_power) return false;
+    double scaled = z * powers[power];
+    if (scaled >= powers[digits]) {
+        if (--power < 0) return false;
+        scaled = z * powers[power];
+    }
+    const double nearest = std::nearbyint(scaled), past = scaled - nearest;
+    double figures = nearest;
+    // Half way between two integers as far as a double tells: the product's own rounding decides.
+    if (std::fabs(past) == 0.5) {
+        const double rest = std::fma(z, powers[power], -scaled);
+        const double below = std::floor(scaled);
+        if (rest > 0) figures = below + 1;
+        if (rest < 0) figures = below;
+    }
+    out = {static_cast<std::int64_t>(figures), power};
+    return true;
+}
+
+// z rounded to `digits` significant digits and read back: strtod of printf("%.*g").
+inline double rounded(double z, int digits) {
+    if (z == 0 || !std::isfinite(z)) return z;
+    Decimal decimal;
+    if (round_decimal(std::fabs(z), digits, decimal)) {
+        // Both exact, so the quotient is the double nearest to the decimal.
+        const double size = static_cast<double>(decimal.figures) / powers[decimal.power];
+        return std::signbit(z) ? -size : size;
+    }
+    char text[number_room];
+    const char *const end =
+        std::to_chars(text, text + number_room, z, std::chars_format::scientific, digits - 1).ptr;
+    double back;
+    // The largest doubles can round to a decimal that is none.
+    return text::scan_double(text, end, back) == text::Scan::ok ? back : std::copysign(HUGE_VAL, z);
+}
+
+// printf("%g", z)
+inline char *write_g6(char *p, double z) {
+    Decimal decimal;
+    if (z == 0 || !std::isfinite(z) || !round_decimal(std::fabs(z), 6, decimal))
+        return std::to_chars(p, p + number_room, z, std::chars_format::general, 6).ptr;
+    std::int64_t figures = decimal.figures;
+    int power = decimal.power;
+    if (figures == 1000000) figures = 100000, --power;
+    const int exponent = 5 - power;
+    if (exponent < -4 || power < 0) return std::to_chars(p, p + number_room, z, std::chars_format::general, 6).ptr;
+    if (std::signbit(z)) *p++ = '-';
+    char digit[6];
+    for (int i = 5; i >= 0; --i, figures /= 10) digit[i] = static_cast<char>('0' + figures % 10);
+    int used = 6;
+    while (used > 1 && digit[used - 1] == '0') --used;
+    if (exponent < 0) {
+        *p++ = '0';
+        *p++ = '.';
+        for (int i = -1; i > exponent; --i) *p++ = '0';
+        for (int i = 0; i < used; ++i) *p++ = digit[i];
+        return p;
+    }
+    for (int i = 0; i < used || i <= exponent; ++i) {
+        if (i == exponent + 1) *p++ = '.';
+        *p++ = i < used ? digit[i] : '0';
+    }
+    return p;
+}
+
+// z = (x - first) * second, or svm-scale's map of [first, second] to [lower, upper].
+struct Map {
+    bool ranges;
+    double lower, upper, least, most;  // least, most: what the result is clipped to
+    int digits;                        // 0: not rounded
+
+    double of(double x, double first, double second) const {
+        double z;
+        if (ranges) {
+            // The order of svm-scale's operations: another one could round to another sixth digit.
+            if (first == second)
+                return 0;
+            else if (x == first)
+                z = lower;
+            else if (x == second)
+                z = upper;
+            else
+                z = lower + (upper - lower) * (x - first) / (second - first);
+        } else {
+            z = (x - first) * second;
+        }
+        if (z < least) z = least;
+        if (z > most) z = most;
+        return z;
+    }
+    double read_back(double z) const { return digits ? rounded(z, digits) : z; }
+};
+
+}  // namespace svmfast::scaling

@@ -1,0 +1,350 @@
+"""The map in front of a model: what svm-scale or scikit-learn's scalers did to the rows it was trained on."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from svmfast import _core
+from svmfast.errors import ModelContentError, NotFiniteError
+from svmfast.models.base import Array, ArrayField, Scalar, ScalarField
+from svmfast.rows import MOST_COLUMNS, FloatArray, Rows
+
+#: Significant digits with which svm-scale prints (``%g``).
+SVM_SCALE_DIGITS = 6
+#: More digits than this are no rounding of a float64.
+MOST_DIGITS = 17
+
+
+@dataclass(frozen=True)
+class TargetRange:
+    """svm-scale's ``-y``: labels from `minimum` to `maximum` become values from `lower` to `upper`."""
+
+    lower: float
+    upper: float
+    minimum: float
+    maximum: float
+
+    def __post_init__(self) -> None:
+        numbers = (self.lower, self.upper, self.minimum, self.maximum)
+        _expect(
+            "y_lower",
+            all(map(math.isfinite, numbers)) and self.lower < self.upper,
+            "not the limits of a scaled label",
+            "finite numbers, lower below upper",
+        )
+
+    def apply(self, labels: FloatArray) -> FloatArray:
+        """Return scaled labels, computed in svm-scale's order of operations."""
+        span = self.maximum - self.minimum
+        with np.errstate(all="ignore"):
+            scaled = self.lower + (self.upper - self.lower) * (labels - self.minimum) / span
+        scaled = np.where(labels == self.maximum, self.upper, scaled)
+        found: FloatArray = np.where(labels == self.minimum, self.lower, scaled)
+        if np.isinf(found).any():
+            raise NotFiniteError("a scaled label leaves the range of floating point")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRanges:
+    """svm-scale's map of columns: values from `minimum` to `maximum` become values from `lower` to `upper`.
+
+    Attributes
+    ----------
+    minimum, maximum : (d,) float64
+        Equal where a column is dropped, as svm-scale does with those that its range file does not name.
+    lower, upper : float
+    """
+
+    minimum: FloatArray
+    maximum: FloatArray
+    lower: float = -1.0
+    upper: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("minimum", "maximum"):
+            object.__setattr__(self, name, _vector(name, getattr(self, name)))
+        same = self.minimum.shape == self.maximum.shape
+        _expect("maximum", same, f"{self.maximum.size} values", f"{self.minimum.size}, as in minimum")
+        ascending = bool((self.minimum <= self.maximum).all())
+        _expect("maximum", ascending, "below the minimum", "no value below that of minimum")
+        limits = math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper
+        _expect("lower", limits, "not below upper", "finite limits, lower below upper")
+
+    def as_affine(self) -> tuple[FloatArray, FloatArray]:
+        """Return offset and factor of the same map in real numbers; the factor 0 of a dropped column."""
+        with np.errstate(all="ignore"):
+            span = self.maximum - self.minimum
+            factor = np.where(span > 0, (self.upper - self.lower) / span, 0.0)
+            offset = np.where(span > 0, self.minimum - self.lower * span / (self.upper - self.lower), 0.0)
+        return offset, factor
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """``z = (x - offset) * factor`` for every column of a row, before a model sees it.
+
+    Attributes
+    ----------
+    offset, factor : (d,) float64
+        Columns beyond the d are left as they are, but dropped where there are `ranges`. A factor of 0 drops
+        a column.
+    clip : (float, float) or None
+        The scaled values of the d columns are moved into this interval.
+    feature_names : tuple of str or None
+        One for each of the d columns.
+    class_names : tuple of str or None
+        One for each label of the model, in its order.
+    ranges : ColumnRanges or None
+        The same map as svm-scale has it: it is then computed in svm-scale's order of operations, so that
+        the digits are svm-scale's. Made by :meth:`from_ranges`.
+    target : TargetRange or None
+        How the labels of data are scaled.
+    digits : int or None
+        Significant digits that the scaled values are rounded to (6: svm-scale's output); None: not rounded.
+
+    Raises
+    ------
+    ModelContentError
+        The parts do not fit together.
+    """
+
+    offset: FloatArray
+    factor: FloatArray
+    clip: tuple[float, float] | None = None
+    feature_names: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
+    ranges: ColumnRanges | None = None
+    target: TargetRange | None = None
+    digits: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("offset", "factor"):
+            object.__setattr__(self, name, _vector(name, getattr(self, name)))
+        d = len(self.offset)
+        _expect("factor", len(self.factor) == d, f"{len(self.factor)} values", f"{d}, as in offset")
+        _expect("offset", d < MOST_COLUMNS, f"{d} columns", f"fewer than {MOST_COLUMNS}")
+        if self.ranges is not None:
+            n = len(self.ranges.minimum)
+            _expect("minimum", n == d, f"{n} values", f"{d}, one for each column")
+        if self.clip is not None:
+            low, high = map(float, self.clip)
+            holds = math.isfinite(low) and math.isfinite(high) and low <= high
+            _expect("clip_lower", holds, "not the ends of an interval", "finite numbers, the lower one first")
+            object.__setattr__(self, "clip", (low, high))
+        if self.digits is not None:
+            holds = 1 <= self.digits <= MOST_DIGITS
+            _expect("digits", holds, f"{self.digits}", f"a number from 1 to {MOST_DIGITS}")
+        for name, count in (("feature_names", d), ("class_names", None)):
+            self._check_names(name, count)
+
+    def _check_names(self, name: str, count: int | None) -> None:
+        names = getattr(self, name)
+        if names is None:
+            return
+        names = tuple(map(str, names))
+        object.__setattr__(self, name, names)
+        _expect(name, len(set(names)) == len(names), "the same name twice", "names that differ")
+        if count is not None:
+            _expect(name, len(names) == count, f"{len(names)} names", f"{count}, one for each column")
+
+    @classmethod
+    def from_ranges(
+        cls,
+        minimum: ArrayLike,
+        maximum: ArrayLike,
+        lower: float = -1.0,
+        upper: float = 1.0,
+        *,
+        target: TargetRange | None = None,
+        digits: int | None = SVM_SCALE_DIGITS,
+    ) -> Scaling:
+        """Return svm-scale's map of columns, by default with the digits of its output.
+
+        Parameters
+        ----------
+        minimum, maximum : (d,) array_like
+            Equal where a column is dropped.
+        lower, upper : float
+        target : TargetRange, optional
+        digits : int or None
+        """
+        low, high = np.asarray(minimum, dtype=np.float64), np.asarray(maximum, dtype=np.float64)
+        ranges = ColumnRanges(low, high, float(lower), float(upper))
+        offset, factor = ranges.as_affine()
+        return cls(offset, factor, ranges=ranges, target=target, digits=digits)
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    @property
+    def moved_zeros(self) -> int:
+        """Number of columns whose zeros become another value, so that every row has them."""
+        return int(self.native.moving)
+
+    @cached_property
+    def native(self) -> _core.ScalingMap:
+        """The map, as the loops take it."""
+        low, high = self.clip or (-math.inf, math.inf)
+        ranges, digits = self.ranges, self.digits or 0
+        if ranges is None:
+            return _core.ScalingMap(self.offset, self.factor, False, 0.0, 0.0, low, high, digits)
+        limits = ranges.lower, ranges.upper
+        return _core.ScalingMap(ranges.minimum, ranges.maximum, True, *limits, low, high, digits)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The native map stays behind; it is made again where it is needed.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def apply(self, rows: Rows) -> Rows:
+        """Return the scaled rows; zeros are not stored.
+
+        Raises
+        ------
+        NotFiniteError
+            A scaled value leaves the range of floating point.
+        """
+        try:
+            indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
+        except OverflowError as error:
+            _, row, _, column = str(error).split()
+            raise NotFiniteError(
+                f"row {int(row) + 1}: the scaled value of feature {int(column) + 1} leaves the range of "
+                "floating point"
+            ) from error
+        width = len(self) if self.ranges is not None else max(len(self), rows.n_columns)
+        return Rows.trusted(indptr, indices, values, width)
+
+    def apply_labels(self, labels: FloatArray) -> FloatArray:
+        """Return the labels of data on the scale of the model; the same unless there is a `target`."""
+        return labels if self.target is None else self.target.apply(labels)
+
+    def same_map(self, other: Scaling | None) -> bool:
+        """Tell whether `other` scales every row and label to the same numbers, names apart."""
+        if other is None:
+            return False
+        mine, theirs = self.stored(), other.stored()
+        for part in mine[0], theirs[0]:
+            for name in ("feature_names", "class_names"):
+                part.pop(name, None)
+        return mine[0] == theirs[0] and all(
+            np.array_equal(mine[1].get(name, _NOTHING), theirs[1].get(name, _NOTHING))
+            for name in (*mine[1], *theirs[1])
+        )
+
+    def stored(self) -> tuple[dict[str, Scalar], dict[str, Array]]:
+        """Return the scalars and arrays of which a file keeps it."""
+        scalars: dict[str, Scalar] = {}
+        if self.ranges is not None:
+            arrays = {"minimum": self.ranges.minimum, "maximum": self.ranges.maximum}
+            scalars |= {"lower": float(self.ranges.lower), "upper": float(self.ranges.upper)}
+        else:
+            arrays = {"offset": self.offset, "factor": self.factor}
+        if self.clip is not None:
+            scalars |= {"clip_lower": self.clip[0], "clip_upper": self.clip[1]}
+        if self.digits is not None:
+            scalars["digits"] = self.digits
+        if self.target is not None:
+            scalars |= {
+                f"y_{field.name}": float(getattr(self.target, field.name)) for field in fields(self.target)
+            }
+        for name in ("feature_names", "class_names"):
+            if getattr(self, name) is not None:
+                scalars[name] = json.dumps(list(getattr(self, name)))
+        return scalars, arrays
+
+    @classmethod
+    def from_stored(cls, scalars: Mapping[str, Scalar], arrays: Mapping[str, Array]) -> Scaling:
+        """Make it of what :meth:`stored` returned; raise ModelContentError where that contradicts itself."""
+        ranged, affine = (
+            _all_or_none(arrays, names) for names in (("minimum", "maximum"), ("offset", "factor"))
+        )
+        both = "minimum and maximum, or offset and factor"
+        _expect("minimum", not (ranged and affine), "offset and factor beside it", f"one map: {both}")
+        _expect("factor", ranged or affine, "no map", both)
+        limits = _all_or_none(scalars, ("lower", "upper"))
+        _expect("minimum", limits or not ranged, "without its limits", "lower and upper")
+        _expect("lower", ranged or not limits, "limits without ranges", "minimum and maximum")
+        clip = None
+        if _all_or_none(scalars, ("clip_lower", "clip_upper")):
+            clip = float(scalars["clip_lower"]), float(scalars["clip_upper"])
+        target = None
+        if _all_or_none(scalars, [f"y_{field.name}" for field in fields(TargetRange)]):
+            target = TargetRange(*(float(scalars[f"y_{field.name}"]) for field in fields(TargetRange)))
+        digits = int(scalars["digits"]) if "digits" in scalars else None
+        ranges = None
+        if ranged:
+            ends = float(scalars["lower"]), float(scalars["upper"])
+            ranges = ColumnRanges(arrays["minimum"], arrays["maximum"], *ends)
+            offset, factor = ranges.as_affine()
+        else:
+            offset, factor = arrays["offset"], arrays["factor"]
+        return cls(
+            offset,
+            factor,
+            clip,
+            _names("feature_names", scalars.get("feature_names")),
+            _names("class_names", scalars.get("class_names")),
+            ranges,
+            target,
+            digits,
+        )
+
+
+_NOTHING = np.zeros(0)
+
+#: What a file stores of a scaling; both forms of the map are optional, and one of them is there.
+SCALING_SCALARS = (
+    *(ScalarField(name, "float", optional=True, since=5) for name in ("lower", "upper")),
+    *(ScalarField(name, "float", optional=True, since=5) for name in ("clip_lower", "clip_upper")),
+    ScalarField("digits", "int", optional=True, since=5),
+    *(ScalarField(f"y_{field.name}", "float", optional=True, since=5) for field in fields(TargetRange)),
+    *(ScalarField(name, "text", optional=True, since=5) for name in ("feature_names", "class_names")),
+)
+SCALING_ARRAYS = tuple(
+    ArrayField(name, "float64", 1, optional=True, since=5)
+    for name in ("minimum", "maximum", "offset", "factor")
+)
+
+
+def _expect(name: str, holds: bool, what: str, expected: str) -> None:
+    if not holds:
+        raise ModelContentError(name, what, expected)
+
+
+def _vector(name: str, given: NDArray[Any]) -> FloatArray:
+    """Return a read-only copy of finite numbers."""
+    values = np.array(given, dtype=np.float64)
+    _expect(name, values.ndim == 1, f"an array of {values.ndim} dimensions", "one")
+    _expect(name, bool(np.isfinite(values).all()), "nan or inf among the numbers", "finite numbers")
+    values.setflags(write=False)
+    return values
+
+
+def _all_or_none(given: Mapping[str, Any], names: Sequence[str]) -> bool:
+    """Tell whether all of `names` are given; some of them are an error."""
+    there = [name in given for name in names]
+    if any(there) and not all(there):
+        missing, given_one = (names[there.index(one)] for one in (False, True))
+        raise ModelContentError(given_one, f"no '{missing}' beside it", f"all of {' '.join(names)}, or none")
+    return all(there)
+
+
+def _names(name: str, text: Scalar | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    try:
+        names = json.loads(str(text))
+    except ValueError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise ModelContentError(name, "not a list of names", '["name", ...], as JSON writes it')
+    return tuple(names)

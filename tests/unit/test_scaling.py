@@ -1,0 +1,317 @@
+"""Scaling in front of a model: svm-scale's arithmetic and digits, offsets and factors, what files refuse."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import svmfast
+from svmfast import errors
+from svmfast._core import round_digits
+from svmfast.formats.container import container_bytes
+from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.models.base import Record
+from svmfast.models.cascade import CascadeModel
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import ScaledModel, scaling_of, unscaled, with_scaling
+from svmfast.models.scaling import Scaling, TargetRange
+from svmfast.rows import Rows
+
+MODELS = Path(__file__).parents[2] / "fixtures" / "models"
+IRIS = MODELS / "iris_c_rbf_prob.model"
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def printed(value: float, digits: int) -> float:
+    """Return what C reads of what it prints; Python's own formatting does not use the code under test."""
+    return float(f"{value:.{digits}g}")
+
+
+@settings(max_examples=2000)
+@given(finite, st.integers(1, 17))
+@example(-0.9921875, 6)
+@example(0.9921865, 6)
+@example(1234565.0, 6)
+@example(0.5, 1)
+@example(2.5, 1)
+@example(999999.5, 6)
+@example(9.9999995e-5, 6)
+@example(5e-324, 6)
+@example(1.7976931348623157e308, 6)
+@example(0.1 - 2**-56, 6)
+@example(-0.0, 6)
+def test_rounding_is_printing_and_reading(value: float, digits: int) -> None:
+    expected = printed(value, digits)
+    found = round_digits(value, digits)
+    assert found == expected
+    assert np.signbit(found) == np.signbit(expected)
+
+
+def test_ties_between_six_digits_go_to_the_even_one() -> None:
+    # Columns of integers scaled to [-1, 1] meet these: k / 2^m is a decimal that ends in 5.
+    values = np.arange(-(2**12), 2**12) / 2**11
+    assert [round_digits(value, 6) for value in values] == [printed(value, 6) for value in values]
+
+
+def twin(scaling: Scaling, dense: np.ndarray) -> np.ndarray:
+    """Return scaled rows, one number after the other."""
+    n, width = dense.shape
+    d = len(scaling)
+    out = np.zeros((n, d if scaling.ranges else max(width, d)))
+    for i in range(n):
+        for j in range(out.shape[1]):
+            x = dense[i, j] if j < width else 0.0
+            if j >= d:
+                out[i, j] = x
+                continue
+            if scaling.ranges is None:
+                z = (x - scaling.offset[j]) * scaling.factor[j]
+            else:
+                ranges = scaling.ranges
+                low, high = ranges.minimum[j], ranges.maximum[j]
+                if low == high:
+                    continue
+                z = (
+                    ranges.lower
+                    if x == low
+                    else ranges.upper
+                    if x == high
+                    else ranges.lower + (ranges.upper - ranges.lower) * (x - low) / (high - low)
+                )
+            if scaling.clip is not None:
+                z = min(max(z, scaling.clip[0]), scaling.clip[1])
+            out[i, j] = z if scaling.digits is None else printed(z, scaling.digits)
+    return out
+
+
+SCALINGS = {
+    "ranges": Scaling.from_ranges([-1, 0, 2, 0.1], [3, 0, 2.7, 7], -1, 1),
+    "ranges from 0": Scaling.from_ranges([0, 0, 0, 0], [3, 1, 0, 7], 0, 1),
+    "ranges, all digits": Scaling.from_ranges([-1, 0, 2, 0.1], [3, 1, 2.7, 7], -0.3, 1.1, digits=None),
+    "offset and factor": Scaling(np.array([0.1, 0, -2, 4]), np.array([3, 0.7, 0, 1e-3])),
+    "clipped": Scaling(np.array([0.1, 0, -2, 4]), np.array([3, 0.7, -1, 1e-3]), clip=(-0.5, 0.25)),
+    "no column": Scaling(np.zeros(0), np.zeros(0)),
+}
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+@pytest.mark.parametrize("width", [0, 2, 4, 6])
+def test_rows_are_scaled_as_one_number_after_the_other(name: str, width: int) -> None:
+    scaling = SCALINGS[name]
+    rng = np.random.default_rng(3)
+    dense = np.where(rng.random((50, width)) < 0.5, rng.normal(0, 2, (50, width)).round(1), 0)
+    rows = (
+        Rows.from_dense(dense)
+        if width
+        else Rows(np.zeros(51, np.int64), np.zeros(0, np.int32), np.zeros(0), 0)
+    )
+    found = scaling.apply(rows)
+    expected = twin(scaling, dense)
+    assert found.n_columns == expected.shape[1]
+    np.testing.assert_array_equal(found.to_dense(), expected)
+    assert (found.values != 0).all(), "zeros are not stored"
+    # The arrays are those of rows: checked once more.
+    Rows(found.indptr.copy(), found.indices.copy(), found.values.copy(), found.n_columns)
+    np.testing.assert_array_equal(scaling.apply(rows[7:20]).to_dense(), expected[7:20])
+    assert len(scaling.apply(rows[:0])) == 0
+
+
+def test_labels_are_scaled_by_svm_scales_limits() -> None:
+    target = TargetRange(-1, 1, 3, 7)
+    np.testing.assert_array_equal(target.apply(np.array([3.0, 7, 5, 8])), [-1, 1, 0, 1.5])
+    scaling = Scaling.from_ranges([0], [1], target=target)
+    np.testing.assert_array_equal(scaling.apply_labels(np.array([4.0])), [-0.5])
+    assert SCALINGS["ranges"].apply_labels(np.array([4.0])) == [4.0]
+
+
+def test_a_scaled_value_beyond_floating_point_names_row_and_feature() -> None:
+    scaling = Scaling(np.zeros(3), np.array([1, 1e300, 1]))
+    rows = Rows.from_dense([[1, 2, 3], [1, 1e10, 3]])
+    with pytest.raises(
+        errors.NotFiniteError, match=r"^row 2: the scaled value of feature 2 leaves the range"
+    ):
+        scaling.apply(rows)
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_a_scaling_is_copied_and_pickled_after_its_first_use(name: str) -> None:
+    scaling = SCALINGS[name]
+    rows = Rows.from_dense([[1.0, 2, 3, 4, 5]])
+    expected = scaling.apply(rows).to_dense()
+    for again in (pickle.loads(pickle.dumps(scaling)), copy.deepcopy(scaling)):
+        assert scaling.same_map(again)
+        np.testing.assert_array_equal(again.apply(rows).to_dense(), expected)
+
+
+def test_scalings_are_compared_by_what_they_do() -> None:
+    plain = Scaling(np.zeros(2), np.ones(2))
+    assert plain.same_map(Scaling(np.zeros(2), np.ones(2), feature_names=("a", "b")))
+    for other in (
+        Scaling(np.zeros(3), np.ones(3)),
+        Scaling(np.zeros(2), np.array([1, 2.0])),
+        Scaling(np.zeros(2), np.ones(2), clip=(-1, 1)),
+        Scaling(np.zeros(2), np.ones(2), digits=6),
+        Scaling.from_ranges([0, 0], [1, 1], 0, 1),
+        None,
+    ):
+        assert not plain.same_map(other)
+
+
+def test_ranges_are_an_offset_and_a_factor_too() -> None:
+    scaling = Scaling.from_ranges([-1, 0, 2], [3, 0, 2.5], -1, 1)
+    x = np.array([0.3, 5, 2.2])
+    affine = (x - scaling.offset) * scaling.factor
+    np.testing.assert_allclose(affine, twin(scaling, x[None])[0], atol=1e-6)
+    assert affine[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Scaling(np.zeros(2), np.ones(3)), "factor: 3 values; expected 2, as in offset"),
+        (lambda: Scaling(np.zeros((1, 2)), np.ones(2)), "offset: an array of 2 dimensions; expected one"),
+        (
+            lambda: Scaling(np.array([np.nan]), np.ones(1)),
+            "offset: nan or inf among the numbers; expected finite numbers",
+        ),
+        (
+            lambda: Scaling(np.zeros(1), np.ones(1), clip=(1, 0)),
+            "clip_lower: not the ends of an interval; expected finite numbers, the lower one first",
+        ),
+        (lambda: Scaling(np.zeros(1), np.ones(1), digits=18), "digits: 18; expected a number from 1 to 17"),
+        (
+            lambda: Scaling(np.zeros(1), np.ones(1), feature_names=("a", "b")),
+            "feature_names: 2 names; expected 1, one for each column",
+        ),
+        (
+            lambda: Scaling(np.zeros(2), np.ones(2), feature_names=("a", "a")),
+            "feature_names: the same name twice; expected names that differ",
+        ),
+        (
+            lambda: Scaling.from_ranges([0, 1], [1, 0]),
+            "maximum: below the minimum; expected no value below that of minimum",
+        ),
+        (lambda: Scaling.from_ranges([0, 1], [1]), "maximum: 1 values; expected 2, as in minimum"),
+        (
+            lambda: Scaling.from_ranges([0], [1], 1, 1),
+            "lower: not below upper; expected finite limits, lower below upper",
+        ),
+        (
+            lambda: TargetRange(0, 0, 1, 2),
+            "y_lower: not the limits of a scaled label; expected finite numbers, lower below upper",
+        ),
+        (
+            lambda: ScaledModel(load_model(IRIS), Scaling(np.zeros(1), np.ones(1), class_names=("a",))),
+            "class_names: 1 names; expected 3, one for each label",
+        ),
+        (
+            lambda: with_scaling(scaled(), SCALINGS["ranges"]),
+            "model: a model with a scaling of its own; expected one without",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(errors.ModelContentError) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def scaled(model: Any = None) -> ScaledModel:
+    return ScaledModel(model or load_model(IRIS), SCALINGS["ranges"], {"method": "compress"})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"-array": "maximum"}, "6: no 'maximum' beside it; expected all of minimum maximum, or none"),
+        ({"-scalar": "upper"}, "3: no 'upper' beside it; expected all of lower upper, or none"),
+        ({"-both": ("lower", "upper")}, "4: without its limits; expected lower and upper"),
+        (
+            {"array": "offset"},
+            "6: offset and factor beside it; expected one map: minimum and maximum, or offset and factor",
+        ),
+        (
+            {"scalar": ("feature_names", "a b")},
+            '6: not a list of names; expected ["name", ...], as JSON writes it',
+        ),
+        (
+            {"scalar": ("y_lower", 1.0)},
+            "6: no 'y_upper' beside it; expected all of y_lower y_upper y_minimum y_maximum, or none",
+        ),
+        (
+            {"scalar": ("clip_lower", 1.0)},
+            "5: no 'clip_upper' beside it; expected all of clip_lower clip_upper, or none",
+        ),
+        ({"-model": True}, " no model inside; expected one in the space of scaled rows"),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(change: dict[str, Any], message: str) -> None:
+    record = scaled().to_record()
+    scalars, arrays, embedded = dict(record.scalars), dict(record.arrays), dict(record.embedded)
+    arrays.pop(change.get("-array"), None)
+    for name in (change.get("-scalar"), *change.get("-both", ())):
+        scalars.pop(name, None)
+    if "array" in change:
+        arrays |= {"offset": np.zeros(4), "factor": np.ones(4)}
+    if "scalar" in change:
+        scalars |= [change["scalar"]]
+    if "-model" in change:
+        embedded = {}
+    text = container_bytes(Record("scaled", {}, scalars, arrays, embedded))
+    with pytest.raises(errors.ModelContradictionError) as caught:
+        load_model(text)
+    assert str(caught.value) == f"<bytes>:{message}"
+
+
+def test_a_scaling_stands_around_a_cascade_and_inside_nothing() -> None:
+    exact = load_model(IRIS)
+    assert isinstance(exact, KernelExpansion)
+    around = scaled(CascadeModel(exact, exact, 0.5))
+    text = model_bytes(around)
+    assert isinstance(unscaled(load_model(text)), CascadeModel)
+    inside = CascadeModel(scaled(), exact, 0.5)
+    with pytest.raises(errors.UnknownModelKindError, match="a model of two inside another"):
+        load_model(model_bytes(inside))
+
+
+def test_the_file_of_a_scaled_libsvm_model_holds_libsvms_text() -> None:
+    model = scaled()
+    text = model_bytes(model)
+    assert text.startswith(b"svmfast-model 1.5\nkind scaled\nmethod compress\nlower -1.0\n")
+    assert model_bytes(load_model(IRIS)) in text
+    loaded = open_model(text)
+    assert loaded.provenance == {"method": "compress"}
+    scaling = scaling_of(loaded.model)
+    assert scaling is not None
+    assert scaling.same_map(model.scaling)
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_a_scaled_model_answers_raw_rows_as_its_model_answers_scaled_ones(name: str) -> None:
+    exact = load_model(IRIS)
+    assert isinstance(exact, KernelExpansion)
+    fast = svmfast.approximate(exact, embed_exact=True).model
+    scaling = SCALINGS[name]
+    rows = Rows.from_dense(np.random.default_rng(0).normal(0, 1, (40, 4)))
+    for inner in (exact, fast):
+        model = ScaledModel(inner, scaling)
+        inside = scaling.apply(rows)
+        np.testing.assert_array_equal(model.decision_values(rows), inner.decision_values(inside))
+        ours, theirs = (svmfast.predict(*pair, probability=True) for pair in ((model, rows), (inner, inside)))
+        np.testing.assert_array_equal(ours.predicted, theirs.predicted)
+        np.testing.assert_array_equal(ours.probabilities, theirs.probabilities)
+    model = ScaledModel(fast, scaling)
+    ours, theirs = (
+        svmfast.predict(*pair, certify=True, bound=True, exact=exact)
+        for pair in ((model, rows), (fast, inside))
+    )
+    for part in ("predicted", "certified", "error_bounds", "inside", "decisions"):
+        np.testing.assert_array_equal(getattr(ours, part), getattr(theirs, part))
