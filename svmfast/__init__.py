@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svmfast.api.bound_check import bound_check as bound_check
     from svmfast.api.compare import Comparison as Comparison
     from svmfast.api.compare import compare as compare
+    from svmfast.api.estimators import from_sklearn as from_sklearn
     from svmfast.api.frontier import frontier as frontier
     from svmfast.api.info import info as info
     from svmfast.api.predict import predict as predict
@@ -57,6 +58,7 @@ _PUBLIC = {
     "bound_check": "svmfast.api.bound_check",
     "compare": "svmfast.api.compare",
     "frontier": "svmfast.api.frontier",
+    "from_sklearn": "svmfast.api.estimators",
     "info": "svmfast.api.info",
     "load_model": "svmfast.formats.detect",
     "predict": "svmfast.api.predict",

@@ -66,7 +66,7 @@ nb::bytes format_sv_section(In2<double> coef, In1<std::int64_t> indptr, In1<std:
                 } else {
                     p = std::to_chars(p, p + number_room, std::int64_t{indices.data()[at]} + 1).ptr;
                     *p++ = ':';
-                    p = write_g8(p, values.data()[at]);
+                    p = write_g8<true>(p, values.data()[at]);
                 }
                 *p++ = ' ';
             }
@@ -111,6 +111,22 @@ nb::tuple parse_numbers(const nb::bytes &text, std::size_t pos, std::size_t coun
     return nb::make_tuple(give(std::move(numbers), {n}), n, static_cast<std::size_t>(p - text.c_str()));
 }
 
+// What reading printf("%.8g") gives for each number: the values of support vectors in LIBSVM's files.
+Out<double> eight_digits(In1<double> numbers) {
+    const std::size_t n = numbers.shape(0);
+    std::unique_ptr<double[]> rounded(new double[n]);
+    {
+        nb::gil_scoped_release release;
+        char text[number_room + 1];
+        for (std::size_t i = 0; i < n; ++i) {
+            char *const end = write_g8(text, numbers.data()[i]);
+            *end = '\0';
+            read_double(text, end, rounded[i]);
+        }
+    }
+    return give(std::move(rounded), {n});
+}
+
 // Shortest decimals that read back to the same number, a blank between them and a line end after every `per_line`.
 template <class T>
 nb::bytes format_numbers(In1<T> numbers, std::size_t per_line) {
@@ -145,6 +161,7 @@ void register_model_text(nanobind::module_ &m) {
     m.def("read_sv_section", &read_sv_section, "text"_a, "pos"_a, "n_sv"_a, "n_coef"_a, "precomputed"_a);
     m.def("format_sv_section", &format_sv_section, "coef"_a.noconvert(), "indptr"_a.noconvert(),
           "indices"_a.noconvert(), "values"_a.noconvert(), "precomputed"_a);
+    m.def("eight_digits", &eight_digits, "numbers"_a.noconvert());
     m.def("parse_float64", &parse_numbers<double>, "text"_a, "pos"_a, "count"_a);
     m.def("parse_int64", &parse_numbers<std::int64_t>, "text"_a, "pos"_a, "count"_a);
     m.def("parse_int32", &parse_numbers<std::int32_t>, "text"_a, "pos"_a, "count"_a);

@@ -68,7 +68,8 @@ inline char *write_g17(char *p, double x) {
 
 // printf("%.8g", x). Where the shortest decimal that names x has at most eight digits, it is what rounding x to eight
 // digits gives: they differ by less than an ulp, far below half a unit of the eighth digit (denormals, whose ulps
-// are not small, apart). Data read from text are nearly always so, and the shortest decimal is several times cheaper than rounding to a given digit.
+// are not small, apart). With `in_full` a number that eight digits do not name gets the shortest decimal that does. Data read from text are nearly always so, and the shortest decimal is several times cheaper than rounding to a given digit.
+template <bool in_full = false>
 inline char *write_g8(char *p, double x) {
     if (small_integer(x, 1e8)) return std::to_chars(p, p + number_room, static_cast<std::int64_t>(x)).ptr;
     char shortest[number_room];
@@ -78,6 +79,10 @@ inline char *write_g8(char *p, double x) {
     const bool negative = *s == '-';
     if (negative) ++s;
     const std::ptrdiff_t digits = e == nullptr ? 0 : (e - s > 1 ? e - s - 1 : 1);
+    if (in_full && digits > 8) {
+        std::memcpy(p, shortest, static_cast<std::size_t>(end - shortest));
+        return p + (end - shortest);
+    }
     if (e == nullptr || digits > 8 || std::fabs(x) < 1e-300)
         return std::to_chars(p, p + number_room, x, std::chars_format::general, 8).ptr;
     int exponent = 0;

@@ -36,6 +36,11 @@ SECTIONS = {
 OTHERS: dict[str, tuple[str, str, str]] = {
     "frontier": ("start", "svmfast.cli.frontier:command", "Try every method on a model and recommend one."),
     "info": ("start", "svmfast.cli.info:command", "Describe a model or data file."),
+    "import": (
+        "convert",
+        "svmfast.cli.import_estimator:command",
+        "Make a model of a fitted scikit-learn estimator.",
+    ),
     "predict": ("use", "svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
     "compare": ("use", "svmfast.cli.compare:command", "Compare models with the exact one on equal rows."),
     "bound-check": (

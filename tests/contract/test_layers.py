@@ -35,6 +35,7 @@ BELOW["models"] = {*BELOW}
 BELOW["solvers"] = {*BELOW} - {"models"}
 for upper in ("formats", "methods", "evaluation"):
     BELOW[upper] = {*BELOW} - {"formats", "methods", "evaluation"}
+BELOW["importers"] = {*BELOW["models"], "models"}
 BELOW["frontiers"] = {*BELOW}
 BELOW["api"] = {*BELOW}
 BELOW["cli"] = {*BELOW}

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from meaning import FROZEN
-from program import data, model
+from program import FIXTURES, data, model
 
 #: Files of the repository, by the word that stands for them.
 INPUTS: dict[str, Path] = {
     "TRAIN": data("iris.train"),
     "TEST": data("iris.test"),
     "EXACT": model("iris_c_rbf_prob"),
+    "ESTIMATOR": FIXTURES / "estimators/iris_svc.skops",
     "FAST": FROZEN / "1.1/routed_pseudo_poly.model",
 }
 OUTPUTS = {"OUT", "CHECKPOINT"}
@@ -53,6 +54,7 @@ RUNS: dict[str, list[str]] = {
     "frontier": [
         *("frontier", "EXACT", "--data", "TRAIN", "--test", "TEST", "-o", "OUT", "--methods", "linear"),
     ],
+    "import": ["import", "ESTIMATOR", "-o", "OUT"],
     "predict": ["predict", "TEST", "FAST", "OUT", "--exact", "EXACT", "--assume-error", "0.1"],
     "compare": ["compare", "EXACT", "FAST", "--data", "TEST", "--repeats", "1"],
     "info": ["info", "EXACT"],

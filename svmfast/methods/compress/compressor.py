@@ -24,6 +24,7 @@ from svmfast.methods.compress.statement import caution, error_statement
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.file_digits import eight_digits
 
 #: Iterations after which ``auto`` compares its starts.
 PROBE_ITERATIONS = 60
@@ -332,5 +333,4 @@ def prepare(
 
 def _rounded(reduced: ReducedSet) -> ReducedSet:
     """Round the vectors to the 8 digits LIBSVM's files keep, so that the file is the model judged."""
-    flat = [float(f"{value:.8g}") for value in reduced.vectors.ravel().tolist()]
-    return replace(reduced, vectors=np.array(flat).reshape(reduced.vectors.shape))
+    return replace(reduced, vectors=eight_digits(reduced.vectors))

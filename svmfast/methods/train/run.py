@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from svmfast.methods.method import GivenRows, Inputs, Outcome, Setting
 from svmfast.methods.train.options import TrainOptions
 from svmfast.methods.train.training import cross_validate, train
 from svmfast.models.expansion import KernelExpansion
+from svmfast.solvers.file_digits import rows_of_eight_digits
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
         return Outcome(None, FoldScore.of(predicted, labels, options.folds, regression=options.is_regression))
     model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)
+    # svm-train's file has no more digits, and the model in memory is to be the one in the file.
+    model = replace(model, sv=rows_of_eight_digits(model.sv))
     if model.head.labels is not None and len(model.head.labels) == 1:
         only = f"all rows have label {model.head.labels[0]}: the model will always answer that"
         setting.note(f"{data.name}: {only}")

@@ -1,0 +1,1 @@
+"""Other libraries' fitted estimators as models, and models as estimators."""

@@ -1,0 +1,120 @@
+"""Estimators from files: skops, which holds no code, and pickles where the caller trusts them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+from svmfast.errors import FileAccessError, ModelContentError, ModelFormatError, OptionError, UnsupportedError
+from svmfast.importers.estimators import model_of
+from svmfast.models.base import Model
+from svmfast.models.memory import MEMORY, Allowance
+
+#: How files begin.
+_ZIP = b"PK\x03\x04"
+#: A pickle of protocol 2 or later; zlib, gzip, bzip2, xz, lzma and lz4, in which joblib packs pickles.
+_PICKLES = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00", b"\x04\x22\x4d\x18")
+#: What scikit-learn keeps in its machines and skops does not trust by itself: plain containers of numbers.
+_HARMLESS = {
+    f"scipy.sparse._{form}.{form}_{kind}" for form in ("csr", "csc", "coo") for kind in ("matrix", "array")
+}
+_EXPECTED = "expected an estimator that skops.io.dump wrote"
+
+
+def model_of_file(
+    path: str | os.PathLike[str], *, trust_pickle: bool = False, memory: int = MEMORY
+) -> tuple[Model, tuple[str, ...]]:
+    """Return the model of an estimator in a file, and what its reader remarked.
+
+    Parameters
+    ----------
+    path : str or path
+        A file of ``skops.io.dump``, or of ``pickle`` or ``joblib`` if `trust_pickle`.
+    trust_pickle : bool
+        Load a pickle, which runs whatever code is in it.
+    memory : int
+        Most bytes that the content of a skops file may take.
+
+    Returns
+    -------
+    model : Model
+    remarks : tuple of str
+        For example that another version of scikit-learn wrote it.
+
+    Raises
+    ------
+    UnsupportedError
+        It is a pickle that is not trusted, a library that reads it is missing, or such an estimator has no
+        model (:func:`svmfast.from_sklearn`).
+    ModelFormatError
+        It is something else, is damaged, or holds types that skops does not trust.
+    FileAccessError, MemoryLimitError
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            start = file.read(8)
+    except OSError as error:
+        raise FileAccessError(name, None, f"cannot be read: {error.strerror or error}") from error
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if start.startswith(_ZIP):
+            found = _from_skops(name, memory)
+        elif start.startswith(_PICKLES):
+            found = _from_pickle(name, trust_pickle)
+        elif start.startswith(b"svm_type") or start.startswith(b"svmfast"):
+            raise ModelFormatError(name, None, "a model, and no estimator", None, "use it as it is")
+        else:
+            raise ModelFormatError(name, None, "not an estimator", None, _EXPECTED)
+    remarks = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
+    try:
+        return model_of(found), tuple(remarks)
+    except (ModelContentError, OptionError, ValueError, TypeError, AttributeError, LookupError) as error:
+        # Attributes that no fit made.
+        what = f"attributes that do not fit together ({error})"
+        raise ModelFormatError(name, None, what, None, "expected those of a fitted estimator") from error
+
+
+def _from_skops(name: str, memory: int) -> Any:
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        import skops.io
+        from skops.io.exceptions import UntrustedTypesFoundException
+    except ImportError as error:
+        raise UnsupportedError(
+            f"{name}: reading it takes skops, which is not installed", "pip install 'svmfast[sklearn]'"
+        ) from error
+    try:
+        with ZipFile(name) as archive:
+            # A few bytes may unpack to many.
+            Allowance(memory, name).check(2 * sum(one.file_size for one in archive.infolist()))
+        trusted = _HARMLESS.intersection(skops.io.get_untrusted_types(file=name))
+        return skops.io.load(name, trusted=sorted(trusted))
+    except UntrustedTypesFoundException as error:
+        names = ", ".join(sorted(set(skops.io.get_untrusted_types(file=name)) - _HARMLESS))
+        raise ModelFormatError(
+            name, None, "types that skops does not trust", names, "expected scikit-learn's own alone"
+        ) from error
+    except (BadZipFile, OSError, ValueError, LookupError, TypeError, AttributeError, ImportError) as error:
+        # Whatever its reader stumbles over in a damaged file.
+        what = f"skops cannot read it ({type(error).__name__}: {error})"
+        raise ModelFormatError(name, None, what, None, _EXPECTED) from error
+
+
+def _from_pickle(name: str, trusted: bool) -> Any:
+    if not trusted:
+        raise UnsupportedError(
+            f"{name}: a pickle, which can run any code when it is loaded",
+            "write the estimator with skops.io.dump, or load one of your own with `trust_pickle`",
+        )
+    try:
+        import joblib  # reads what pickle wrote, too
+
+        return joblib.load(name)
+    except Exception as error:  # any, since a pickle runs what it likes
+        what = f"the pickle cannot be loaded ({type(error).__name__}: {error})"
+        raise ModelFormatError(
+            name, None, what, None, "expected what joblib or pickle dumped here"
+        ) from error

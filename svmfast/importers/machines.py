@@ -1,0 +1,199 @@
+"""Fitted support vector machines of scikit-learn, and of libraries that name their attributes alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import UnsupportedError
+from svmfast.kernels import Kernel
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray, Rows
+
+#: Estimators by the names of their classes, and LIBSVM's word for their type.
+SVM_TYPES = {
+    "SVC": "c_svc",
+    "NuSVC": "nu_svc",
+    "SVR": "epsilon_svr",
+    "NuSVR": "nu_svr",
+    "OneClassSVM": "one_class",
+}
+#: Packages whose estimators these may be. LIBLINEAR's and others that are called alike are not.
+_PACKAGES = ("sklearn", "sklearnex", "daal4py", "thundersvm", "cuml")
+_KERNELS = {"linear": "linear", "poly": "polynomial", "polynomial": "polynomial", "rbf": "rbf"}
+_KERNELS["sigmoid"] = "sigmoid"
+#: LIBSVM's labels are C ints.
+_LARGEST_LABEL = 2**31 - 1
+
+
+def machine_type(estimator: Any) -> str | None:
+    """Return LIBSVM's word for the type of a support vector machine; None for anything else."""
+    for one in type(estimator).__mro__:
+        if one.__name__ in SVM_TYPES and one.__module__.partition(".")[0] in _PACKAGES:
+            return SVM_TYPES[one.__name__]
+    return None
+
+
+def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
+    """Return integer labels for classes, in their order, and their names.
+
+    Integers that are LIBSVM labels, as floats too, stay what they are, without names. Others (strings, truth
+    values, fractions) are numbered from 0.
+
+    Parameters
+    ----------
+    classes : (k,) array_like
+
+    Returns
+    -------
+    labels : (k,) int64
+    names : tuple of str or None
+    """
+    values = np.asarray(classes)
+    if values.dtype.kind in "iuf" and bool((np.abs(values) <= _LARGEST_LABEL).all()):
+        labels = values.astype(np.int64)
+        if bool((labels == values).all()):
+            return labels, None
+    return np.arange(len(values)), tuple(str(one) for one in values.tolist())
+
+
+def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[str, ...] | None]:
+    """Return a support vector machine's model, and the names of its classes where labels stand for them.
+
+    Parameters
+    ----------
+    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    called : str
+        What messages call it.
+
+    Raises
+    ------
+    UnsupportedError
+        It is not fitted, or LIBSVM has no such model.
+    """
+    svm_type = machine_type(estimator)
+    assert svm_type is not None
+    if getattr(estimator, "support_vectors_", None) is None:
+        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
+    kernel = _kernel(estimator, called)
+    if getattr(estimator, "_multiclass", None) is not None:
+        raise UnsupportedError(
+            f"{called} of more than two classes is a set of machines in cuML",
+            "fit it with scikit-learn",
+        )
+    vectors = _vectors(_host(estimator.support_vectors_))
+    coef, rho = _functions(estimator, svm_type)
+    if svm_type not in ("c_svc", "nu_svc"):
+        head = Head(svm_type)
+        return _checked(KernelExpansion(head, kernel, vectors, coef, rho), called), None
+    labels, names = _classes(estimator, called)
+    if getattr(estimator, "break_ties", False) and len(labels) > 2:
+        raise UnsupportedError(
+            f"{called} has break_ties=True, which decides tied votes by the decision values",
+            "set break_ties=False: ties then go to the first class, as in LIBSVM",
+        )
+    own = "_n_support" if hasattr(estimator, "_n_support") else "n_support_"
+    counts = np.atleast_1d(_host(getattr(estimator, own)))
+    if len(counts) != len(labels):  # cuML has their sum, and vectors in any order
+        order = np.argsort(coef[0] <= 0, kind="stable")
+        vectors, coef = vectors.take(order), np.ascontiguousarray(coef[:, order])
+        positive = int(np.count_nonzero(coef[0] > 0))
+        counts = np.array([positive, len(vectors) - positive])
+    prob_a, prob_b = (_sigmoids(estimator, name, len(rho)) for name in ("_probA", "_probB"))
+    head = Head(svm_type, labels, prob_a, prob_b)
+    return _checked(KernelExpansion(head, kernel, vectors, coef, rho, counts.astype(np.int64)), called), names
+
+
+def _kernel(estimator: Any, called: str) -> Kernel:
+    name = estimator.kernel.decode() if isinstance(estimator.kernel, bytes) else estimator.kernel
+    if callable(name) or name not in _KERNELS:
+        shown = getattr(name, "__name__", "a function") if callable(name) else f"'{name}'"
+        raise UnsupportedError(
+            f"{called} has the kernel {shown}, whose values a model cannot compute from rows",
+            f"fit it with kernel={', '.join(map(repr, ('rbf', 'poly', 'linear')))} or 'sigmoid'",
+        )
+    kind = _KERNELS[name]
+    if kind == "linear":
+        return Kernel(kind)
+    gamma = float(getattr(estimator, "_gamma", estimator.gamma))
+    coef0 = 0.0 if kind == "rbf" else float(estimator.coef0)
+    return Kernel(kind, gamma, coef0, int(estimator.degree) if kind == "polynomial" else 0)
+
+
+def _vectors(stored: Any) -> Rows:
+    if hasattr(stored, "tocsr"):
+        # Fitted sparse: zeros may be stored, and mean nothing. SciPy's loops trust the indices, and these may
+        # come from a file.
+        stored = stored.tocsr(copy=True)
+        stored.check_format(full_check=True)
+        stored.eliminate_zeros()
+        return Rows.from_scipy(stored)
+    dense = np.asarray(stored, dtype=np.float64)
+    # No support vectors at all come as an array of another shape.
+    return Rows.from_dense(dense) if dense.size else Rows.empty(dense.shape[-1])
+
+
+def _functions(estimator: Any, svm_type: str) -> tuple[FloatArray, FloatArray]:
+    """Return LIBSVM's ``sv_coef`` and ``rho``.
+
+    scikit-learn keeps LIBSVM's numbers as `_dual_coef_` and `_intercept_` (which is -rho). The public ones
+    have the other sign for two classes, and cuML has only those. thundersvm's are LIBSVM's, with `intercept_`
+    for rho itself.
+    """
+    coef, intercept = getattr(estimator, "_dual_coef_", None), getattr(estimator, "_intercept_", None)
+    raw = coef is not None and intercept is not None
+    coef = _dense(coef if raw else estimator.dual_coef_)
+    intercept = np.atleast_1d(np.asarray(_host(intercept if raw else estimator.intercept_), dtype=np.float64))
+    coef = np.atleast_2d(coef)
+    if type(estimator).__module__.partition(".")[0] == "thundersvm":
+        return coef, intercept
+    binary = svm_type in ("c_svc", "nu_svc") and len(intercept) == 1
+    if binary and not raw:
+        coef, intercept = -coef, -intercept
+    # No minus zero, which would be another text.
+    return np.ascontiguousarray(coef), 0.0 - intercept
+
+
+def _classes(estimator: Any, called: str) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        raise UnsupportedError(
+            f"{called} does not keep the labels of its classes",
+            "write it with its save_to_file: that is a LIBSVM model",
+        )
+    return labels_of(_host(classes))
+
+
+def _sigmoids(estimator: Any, name: str, count: int) -> FloatArray | None:
+    values = getattr(estimator, name, None)
+    # Empty where there are no probabilities. cuML fits others, by another library.
+    if values is None or np.size(values) != count or not hasattr(estimator, "_dual_coef_"):
+        return None
+    return np.array(values, dtype=np.float64)
+
+
+def _host(values: Any) -> Any:
+    """Return an array in the memory of this machine: cupy's ``get`` brings it from a GPU."""
+    return values.get() if hasattr(values, "get") and not isinstance(values, dict) else values
+
+
+def _dense(values: Any) -> FloatArray:
+    values = _host(values)
+    dense: FloatArray = np.asarray(
+        values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64
+    )
+    return dense
+
+
+def _checked(model: KernelExpansion, called: str) -> KernelExpansion:
+    """Refuse numbers that no model can have: attributes may have been changed, or come from a file."""
+    numbers = (model.sv_coef, model.rho, model.head.prob_a, model.head.prob_b)
+    finite = all(one is None or bool(np.isfinite(one).all()) for one in numbers)
+    if not finite or not np.isfinite((model.kernel.gamma, model.kernel.coef0)).all():
+        raise UnsupportedError(f"{called} holds nan or inf", "fit it again")
+    if model.kernel.gamma < 0 or model.kernel.degree < 0:
+        raise UnsupportedError(f"{called} has a negative gamma or degree", "fit it again")
+    return model

@@ -1,0 +1,86 @@
+"""scikit-learn's fitted scalers as the scaling in front of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from svmfast.errors import UnsupportedError
+from svmfast.rows import FloatArray
+
+#: Scalers by the names of their classes.
+SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """``(x - offset) * factor``, then moved into the interval `clip` if there is one."""
+
+    offset: FloatArray
+    factor: FloatArray
+    clip: tuple[float, float] | None = None
+
+    def then(self, later: Affine, called: str) -> Affine:
+        """Return the map that does this one and then `later`.
+
+        Raises
+        ------
+        UnsupportedError
+            This one clips, so that both together are no such map.
+        """
+        if self.clip is not None:
+            raise UnsupportedError(
+                f"{called} comes behind a scaler that clips", "clip in the last scaler only, or scale once"
+            )
+        if len(later.offset) != len(self.offset):
+            raise UnsupportedError(
+                f"{called} scales {len(later.offset)} features, the step before it {len(self.offset)}",
+                "fit the pipeline as a whole",
+            )
+        # ((x - a) f - b) g = (x - (a + b / f)) f g
+        return Affine(self.offset + later.offset / self.factor, self.factor * later.factor, later.clip)
+
+
+def is_scaler(step: Any) -> bool:
+    """Tell whether a step of a pipeline is one of scikit-learn's scalers."""
+    return any(
+        one.__name__ in SCALERS and one.__module__.partition(".")[0] == "sklearn"
+        for one in type(step).__mro__
+    )
+
+
+def affine_of(scaler: Any, called: str) -> Affine:
+    """Return the map of a fitted scaler.
+
+    Raises
+    ------
+    UnsupportedError
+        It is not fitted, or its numbers are not finite.
+    """
+    kind = next(one.__name__ for one in type(scaler).__mro__ if one.__name__ in SCALERS)
+    if not hasattr(scaler, "n_features_in_"):
+        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
+    d = int(scaler.n_features_in_)
+    clip = None
+    if kind == "StandardScaler":
+        offset = scaler.mean_ if scaler.with_mean else None
+        scale = scaler.scale_ if scaler.with_std else None
+    elif kind == "RobustScaler":
+        offset = scaler.center_ if scaler.with_centering else None
+        scale = scaler.scale_ if scaler.with_scaling else None
+    elif kind == "MaxAbsScaler":
+        offset, scale = None, scaler.scale_
+        clip = (-1.0, 1.0) if getattr(scaler, "clip", False) else None
+    else:  # x scale_ + min_
+        low, high = map(float, scaler.feature_range)
+        offset, scale = scaler.data_min_ - low / scaler.scale_, 1 / np.asarray(scaler.scale_)
+        clip = (low, high) if getattr(scaler, "clip", False) else None
+    offset = np.zeros(d) if offset is None else np.array(offset, dtype=np.float64)
+    factor = np.ones(d) if scale is None else 1 / np.asarray(scale, dtype=np.float64)
+    if offset.shape != (d,) or factor.shape != (d,) or not np.isfinite([offset, factor]).all():
+        raise UnsupportedError(
+            f"{called} does not have a finite offset and scale for each of {d} features", "fit it again"
+        )
+    return Affine(offset, factor, clip)

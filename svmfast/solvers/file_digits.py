@@ -1,0 +1,20 @@
+"""The digits that LIBSVM's files keep of a support vector's values."""
+
+from __future__ import annotations
+
+from svmfast import _core
+from svmfast.rows import FloatArray, Rows
+
+
+def eight_digits(values: FloatArray) -> FloatArray:
+    """Return values rounded as ``svm-train`` writes them (``%.8g``), of the same shape.
+
+    Training rounds with it, so that a model in memory is the one in its file.
+    """
+    rounded: FloatArray = _core.eight_digits(values.ravel()).reshape(values.shape)
+    return rounded
+
+
+def rows_of_eight_digits(rows: Rows) -> Rows:
+    """Return rows with their values rounded by :func:`eight_digits`."""
+    return Rows.trusted(rows.indptr, rows.indices, eight_digits(rows.values), rows.n_columns)

@@ -1,0 +1,295 @@
+"""Models of fitted scikit-learn estimators: the same labels, values and probabilities."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
+
+import svmfast
+from svmfast.errors import UnsupportedError, WrongTypeError
+from svmfast.formats.detect import model_bytes, open_model
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+
+pytestmark = pytest.mark.filterwarnings("ignore:The `probability` parameter was deprecated:FutureWarning")
+
+FloatArray = NDArray[np.float64]
+
+
+def scaled(X: FloatArray) -> FloatArray:
+    found: FloatArray = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+    return found
+
+
+SETS: dict[str, tuple[FloatArray, NDArray[Any]]] = {
+    name: (scaled(X), y)
+    for name, (X, y) in {
+        "breast": load_breast_cancer(return_X_y=True),
+        "wine": load_wine(return_X_y=True),
+        "digits": load_digits(return_X_y=True),
+        "diabetes": load_diabetes(return_X_y=True),
+    }.items()
+}
+
+
+def split(name: str) -> tuple[FloatArray, NDArray[Any], FloatArray]:
+    """Return training rows, their labels, and other rows; few of digits."""
+    X, y = SETS[name]
+    order = np.random.default_rng(3).permutation(len(X))[:600]
+    train, test = order[: len(order) // 2], order[len(order) // 2 :]
+    return X[train], y[train], X[test]
+
+
+def check(estimator: Any, model: Model, test: Any) -> None:
+    """Hold a model against the estimator it was made from."""
+    answer = svmfast.predict(model, test)
+    predicted = estimator.predict(test)
+    if model.head.is_regression:
+        np.testing.assert_allclose(answer.predicted, predicted, rtol=1e-10, atol=1e-10)
+        return
+    names = (
+        {} if model.head.labels is None else dict(zip(model.head.labels.tolist(), range(99), strict=False))
+    )
+    if model.head.labels is None:
+        np.testing.assert_array_equal(answer.predicted, predicted)
+    else:
+        classes = estimator.classes_
+        places = [names[int(label)] for label in answer.predicted]
+        np.testing.assert_array_equal(classes[places], predicted)
+    values = answer.decisions
+    if values.shape[1] == 1:
+        sign = 1 if model.head.labels is None else -1
+        np.testing.assert_allclose(
+            sign * values[:, 0], estimator.decision_function(test), rtol=1e-10, atol=1e-10
+        )
+    else:
+        pairs = estimator.set_params(decision_function_shape="ovo").decision_function(test)
+        np.testing.assert_allclose(values, pairs, rtol=1e-10, atol=1e-10)
+    if model.head.has_probability:
+        found = svmfast.predict(model, test, probability=True).probabilities
+        np.testing.assert_allclose(found, estimator.predict_proba(test), rtol=0, atol=1e-7)
+
+
+CASES: dict[str, tuple[str, Any]] = {
+    "two classes": ("breast", SVC()),
+    "two classes, sigmoid": ("breast", SVC(kernel="sigmoid", gamma=0.01, coef0=-0.5)),
+    "two classes, linear": ("breast", SVC(kernel="linear", C=0.1)),
+    "two classes, cubic": ("breast", SVC(kernel="poly", coef0=1.0)),
+    "two classes, probabilities": ("breast", SVC(probability=True, random_state=0)),
+    "two classes, weights": ("breast", SVC(class_weight={0: 10, 1: 0.5})),
+    "three classes": ("wine", SVC(gamma="auto")),
+    "three classes, probabilities": ("wine", SVC(probability=True, random_state=0, gamma=0.3)),
+    "three classes, balanced": ("wine", SVC(class_weight="balanced", kernel="poly", degree=2)),
+    "ten classes": ("digits", SVC()),
+    "ten classes, one against one": ("digits", SVC(decision_function_shape="ovo", C=3)),
+    "nu, three classes": ("wine", NuSVC(nu=0.2, probability=True, random_state=0)),
+    "nu, ten classes": ("digits", NuSVC(nu=0.1, kernel="linear")),
+    "regression": ("diabetes", SVR(C=100)),
+    "regression, square": ("diabetes", SVR(kernel="poly", degree=2, C=10, coef0=0.5)),
+    "nu regression": ("diabetes", NuSVR(C=100, kernel="sigmoid", gamma=0.01)),
+    "one class": ("breast", OneClassSVM(nu=0.1)),
+    "one class, linear": ("breast", OneClassSVM(nu=0.2, kernel="linear")),
+}
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_machine_and_its_model_answer_alike(name: str, form: str) -> None:
+    data, estimator = CASES[name]
+    X, y, test = split(data)
+    if form == "sparse":
+        X, test = (sparse.csr_matrix(np.where(np.abs(one) < 0.5, 0, one)) for one in (X, test))
+    fitted = estimator.fit(X, y)
+    model = svmfast.from_sklearn(fitted)
+    assert isinstance(model, KernelExpansion)
+    check(fitted, model, test)
+    # And so does the LIBSVM model that it is written as.
+    check(fitted, open_model(model_bytes(model)).model, test)
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels"),
+    [
+        (np.array([3, -7, 100]), [-7, 3, 100]),
+        (np.array([0.0, 2.0, 5.0]), [0, 2, 5]),
+        (np.array([1, 2, 3], dtype=np.uint8), [1, 2, 3]),
+        (np.array([-(2.0**31) + 1, 0, 2**31 - 1]), [-(2**31) + 1, 0, 2**31 - 1]),
+    ],
+)
+def test_classes_that_are_integers_are_the_labels(classes: NDArray[Any], labels: list[int]) -> None:
+    X, y, test = split("wine")
+    fitted = SVC().fit(X, classes[y])
+    model = svmfast.from_sklearn(fitted)
+    assert model.head.labels is not None
+    assert model.head.labels.tolist() == labels
+    np.testing.assert_array_equal(svmfast.predict(model, test).predicted, fitted.predict(test))
+
+
+def test_what_stands_for_an_estimator() -> None:
+    X, y, _ = split("wine")
+    fitted = SVC().fit(X, y)
+    expected = model_bytes(svmfast.from_sklearn(fitted))
+    for other in (
+        FrozenEstimator(fitted),
+        make_pipeline("passthrough", fitted),
+        Pipeline([("outer", make_pipeline(None, fitted))]),
+        GridSearchCV(SVC(), {"C": [1.0]}, cv=2).fit(X, y),
+    ):
+        assert model_bytes(svmfast.from_sklearn(other)) == expected
+
+
+def test_a_subclass_is_what_it_derives_from() -> None:
+    class Mine(SVC):
+        pass
+
+    X, y, test = split("wine")
+    fitted = Mine().fit(X, y)
+    check(fitted, svmfast.from_sklearn(fitted), test)
+
+
+def kernel_of_mine(a: FloatArray, b: FloatArray) -> FloatArray:
+    product: FloatArray = a @ b.T
+    return product
+
+
+def refused(made: Callable[[FloatArray, NDArray[Any]], Any]) -> str:
+    X, y, _ = split("wine")
+    with pytest.raises(UnsupportedError) as caught:
+        svmfast.from_sklearn(made(X, y))
+    return str(caught.value)
+
+
+def test_what_is_no_such_model_is_refused_in_a_line() -> None:
+    machines = "expected SVC, NuSVC, SVR, NuSVR or OneClassSVM"
+    assert refused(lambda X, y: SVC()) == "the estimator is not fitted; call its fit first"
+    assert refused(lambda X, y: LinearSVC().fit(X, y)) == (
+        f"the estimator is a LinearSVC; {machines} as the last step"
+    )
+    assert refused(lambda X, y: make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)) == (
+        f"step 'logisticregression' of the pipeline is a LogisticRegression; {machines} as the last step"
+    )
+    assert refused(lambda X, y: make_pipeline(StandardScaler(), PCA(3), SVC()).fit(X, y)) == (
+        "step 'pca' of the pipeline is a PCA; before the machine only StandardScaler, MinMaxScaler, "
+        "MaxAbsScaler, RobustScaler can stand"
+    )
+    assert refused(lambda X, y: Pipeline([("nothing", None)])) == (
+        f"the pipeline has no step that does anything; {machines} at its end"
+    )
+    fit_it = "fit it with kernel='rbf', 'poly', 'linear' or 'sigmoid'"
+    assert refused(lambda X, y: SVC(kernel="precomputed").fit(X @ X.T, y)) == (
+        f"the estimator has the kernel 'precomputed', whose values a model cannot compute from rows; {fit_it}"
+    )
+    assert refused(lambda X, y: make_pipeline(SVC(kernel=kernel_of_mine)).fit(X, y)) == (
+        "step 'svc' of the pipeline has the kernel kernel_of_mine, whose values a model cannot compute from "
+        f"rows; {fit_it}"
+    )
+    assert refused(lambda X, y: SVC(break_ties=True).fit(X, y)) == (
+        "the estimator has break_ties=True, which decides tied votes by the decision values; "
+        "set break_ties=False: ties then go to the first class, as in LIBSVM"
+    )
+    assert "holds nan or inf" in refused(lambda X, y: spoiled(SVC().fit(X, y), np.nan))
+
+
+def spoiled(fitted: Any, value: float) -> Any:
+    fitted._intercept_[0] = value
+    return fitted
+
+
+def test_ties_of_two_classes_need_no_breaking() -> None:
+    X, y, test = split("breast")
+    fitted = SVC(break_ties=True).fit(X, y)
+    check(fitted, svmfast.from_sklearn(fitted), test)
+
+
+@pytest.mark.parametrize("value", [3, np.zeros(3), {"kernel": "rbf"}, None, SVC])
+def test_what_is_no_estimator_is_of_the_wrong_type(value: Any) -> None:
+    with pytest.raises((WrongTypeError, UnsupportedError)):
+        svmfast.from_sklearn(value)
+
+
+# --- other libraries, by made examples with the attributes that theirs have
+
+
+@pytest.fixture
+def library() -> Iterator[Callable[[str, str], Any]]:
+    """Make an object of a class of another library."""
+    made: list[str] = []
+
+    def make(module: str, name: str) -> Any:
+        made.append(module)
+        sys.modules[module] = types.ModuleType(module)
+        return type(name, (), {"__module__": module, "get_params": lambda self: {}})()
+
+    yield make
+    for module in made:
+        sys.modules.pop(module, None)
+
+
+def test_a_machine_of_cuml_of_two_classes(library: Callable[[str, str], Any]) -> None:
+    """Public attributes alone, with scikit-learn's signs; vectors of both classes are mixed."""
+    X, y, test = split("breast")
+    fitted = SVC(gamma=0.05).fit(X, y)
+    order = np.random.default_rng(0).permutation(len(fitted.support_))
+    other = library("cuml.svm.svc", "SVC")
+    other.kernel, other.gamma, other._gamma, other.coef0, other.degree = "rbf", "scale", 0.05, 0.0, 3
+    other.support_vectors_ = fitted.support_vectors_[order]
+    other.dual_coef_ = fitted.dual_coef_[:, order]
+    other.intercept_ = fitted.intercept_[0]
+    other.n_support_, other.classes_ = len(order), fitted.classes_
+    model = svmfast.from_sklearn(other)
+    check(fitted, model, test)
+    assert isinstance(model, KernelExpansion)
+    assert model.nr_sv is not None
+    assert model.nr_sv.tolist() == fitted.n_support_.tolist()
+    other._multiclass = object()
+    with pytest.raises(UnsupportedError, match="of more than two classes"):
+        svmfast.from_sklearn(other)
+
+
+def test_a_machine_of_cuml_that_converts_itself(library: Callable[[str, str], Any]) -> None:
+    X, y, _ = split("breast")
+    fitted = SVC().fit(X, y)
+    other = library("cuml.svm.svc", "SVC")
+    other.as_sklearn = lambda: fitted
+    assert model_bytes(svmfast.from_sklearn(other)) == model_bytes(svmfast.from_sklearn(fitted))
+
+
+def test_regression_of_cuml(library: Callable[[str, str], Any]) -> None:
+    X, y, test = split("diabetes")
+    fitted = SVR(C=100, gamma=0.1).fit(X, y)
+    other = library("cuml.svm.svr", "SVR")
+    other.kernel, other.gamma, other.coef0, other.degree = "rbf", 0.1, 0.0, 3
+    other.support_vectors_, other.dual_coef_ = fitted.support_vectors_, fitted.dual_coef_
+    other.intercept_, other.n_support_ = fitted.intercept_[0], len(fitted.support_)
+    check(fitted, svmfast.from_sklearn(other), test)
+
+
+def test_a_machine_of_thundersvm(library: Callable[[str, str], Any]) -> None:
+    """`intercept_` is LIBSVM's rho; a classifier does not keep its labels."""
+    X, y, test = split("diabetes")
+    fitted = SVR(C=100, kernel="poly", gamma=0.1).fit(X, y)
+    other = library("thundersvm.thundersvm", "SVR")
+    other.kernel, other.gamma, other._gamma, other.coef0, other.degree = b"polynomial", 0.1, 0.1, 0.0, 3
+    other.support_vectors_ = sparse.csr_matrix(fitted.support_vectors_)
+    other.dual_coef_, other.intercept_ = fitted.dual_coef_, -fitted.intercept_
+    check(fitted, svmfast.from_sklearn(other), test)
+    other = library("thundersvm.thundersvm", "SVC")
+    other.kernel, other.gamma, other.coef0, other.degree = "rbf", 0.1, 0.0, 3
+    other.support_vectors_, other.dual_coef_, other.intercept_ = np.eye(2), np.ones((1, 2)), np.zeros(1)
+    with pytest.raises(UnsupportedError, match="does not keep the labels of its classes; write it with its"):
+        svmfast.from_sklearn(other)
