@@ -6,13 +6,13 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from svmfast import _core
+from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, NotFiniteError
 from svmfast.models.base import Array, ArrayField, Scalar, ScalarField
 from svmfast.rows import MOST_COLUMNS, FloatArray, Rows
@@ -89,7 +89,7 @@ class ColumnRanges:
 
 
 @dataclass(frozen=True, eq=False)
-class Scaling:
+class Scaling(Cacheless):
     """``z = (x - offset) * factor`` for every column of a row, before a model sees it.
 
     Attributes
@@ -190,7 +190,7 @@ class Scaling:
         """Number of columns whose zeros become another value, so that every row has them."""
         return int(self.native.moving)
 
-    @cached_property
+    @cached
     def native(self) -> _core.ScalingMap:
         """The map, as the loops take it."""
         low, high = self.clip or (-math.inf, math.inf)
@@ -199,10 +199,6 @@ class Scaling:
             return _core.ScalingMap(self.offset, self.factor, False, 0.0, 0.0, low, high, digits)
         limits = ranges.lower, ranges.upper
         return _core.ScalingMap(ranges.minimum, ranges.maximum, True, *limits, low, high, digits)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The native map stays behind; it is made again where it is needed.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def apply(self, rows: Rows) -> Rows:
         """Return the scaled rows; zeros are not stored.

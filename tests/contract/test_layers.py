@@ -77,6 +77,7 @@ BELOW_THE_API = {
     "formats",
     "methods",
     "evaluation",
+    "importers",
     "frontiers",
     "_core",
     "kernels",
