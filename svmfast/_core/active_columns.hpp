@@ -12,7 +12,7 @@
 namespace svmfast {
 
 class ActiveColumns {
-   public:
+  public:
     ActiveColumns() = default;
 
     // Of columns in ascending order.
@@ -85,7 +85,7 @@ class ActiveColumns {
         }
     }
 
-   private:
+  private:
     struct Slot {
         std::int32_t column, position;
     };

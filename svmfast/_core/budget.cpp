@@ -28,7 +28,7 @@ Out<double> copied(const Container &values, std::initializer_list<std::size_t> s
 
 // The working form of the merge tables (see MergeTable), shared by all machines.
 class MergeLookup {
-   public:
+  public:
     MergeLookup(In2<double> wd, In2<double> h) {
         const std::size_t rows = wd.shape(0), n = wd.shape(1), cells = n - 1;
         if (n < 4 || n % 2 || rows != n / 2 + 1 || h.shape(0) != rows || h.shape(1) != n)
@@ -62,7 +62,7 @@ class MergeLookup {
     }
     MergeTable table;
 
-   private:
+  private:
     // m -> 0: what is left of the small vector beside the span of phi(x_j) and its derivative towards x_i.
     static double limit(double kappa) {
         if (kappa == 0.0) return 1.0;
@@ -72,7 +72,7 @@ class MergeLookup {
 };
 
 class BudgetedSgd {
-   public:
+  public:
     BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance, int loss,
                 double epsilon, double weight_negative, double weight_positive, bool bias, bool audit,
                 const MergeLookup &lookup) {
@@ -140,7 +140,8 @@ class BudgetedSgd {
     // Everything a continuation needs: vectors, slots (4, stride), inverse, counters.
     std::tuple<Out<double>, Out<double>, Out<double>, Out<double>> save() const {
         std::vector<double> slots;
-        for (const auto *array : {&s.scale, &s.coef, &s.norm, &s.born}) slots.insert(slots.end(), array->begin(), array->end());
+        for (const auto *array : {&s.scale, &s.coef, &s.norm, &s.born})
+            slots.insert(slots.end(), array->begin(), array->end());
         const std::size_t side = s.inverse.empty() ? 0 : s.stride;
         return {copied(s.vectors, {s.columns, s.stride}), copied(slots, {4, s.stride}), copied(s.inverse, {side, side}),
                 counters()};
@@ -191,14 +192,19 @@ class BudgetedSgd {
         if (!fine) throw std::invalid_argument("the saved state is damaged");
     }
 
-    // occupied, free slot, bias sum, steps, changes of the inverse, violations, maintained, merged, degradation, lambda,
-    // budget
+    // occupied, free slot, bias sum, steps, changes of the inverse, violations, maintained, merged, degradation,
+    // lambda, budget
     Out<double> counters() const {
-        const std::vector<double> values{static_cast<double>(s.occupied),   static_cast<double>(s.free_slot),
-                                         s.bias_sum,                        static_cast<double>(s.steps),
-                                         static_cast<double>(s.since_inverse), static_cast<double>(s.violations),
-                                         static_cast<double>(s.maintained), static_cast<double>(s.merged),
-                                         s.degradation,                     s.lambda,
+        const std::vector<double> values{static_cast<double>(s.occupied),
+                                         static_cast<double>(s.free_slot),
+                                         s.bias_sum,
+                                         static_cast<double>(s.steps),
+                                         static_cast<double>(s.since_inverse),
+                                         static_cast<double>(s.violations),
+                                         static_cast<double>(s.maintained),
+                                         static_cast<double>(s.merged),
+                                         s.degradation,
+                                         s.lambda,
                                          static_cast<double>(s.budget)};
         return copied(values, {values.size()});
     }
@@ -210,7 +216,7 @@ class BudgetedSgd {
         return copied(std::vector<double>(first, first + AUDIT_NUMBERS), {AUDIT_NUMBERS});
     }
 
-   private:
+  private:
     BudgetState s;
     double seconds_ = 0, maintenance_seconds_ = 0;
 };
@@ -263,8 +269,7 @@ void register_budget(nanobind::module_ &m) {
         .def(nb::init<std::size_t, std::size_t, double, double, int, int, double, double, double, bool, bool,
                       const svmfast::MergeLookup &>(),
              "columns"_a, "budget"_a, "gamma"_a, "lambda_"_a, "maintenance"_a, "loss"_a, "epsilon"_a,
-             "weight_negative"_a, "weight_positive"_a, "bias"_a, "audit"_a, "lookup"_a,
-             nb::keep_alive<1, 13>())
+             "weight_negative"_a, "weight_positive"_a, "bias"_a, "audit"_a, "lookup"_a, nb::keep_alive<1, 13>())
         .def("steps", &BudgetedSgd::steps, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
              "norms"_a.noconvert(), "targets"_a.noconvert(), "order"_a.noconvert())
         .def("expansion", &BudgetedSgd::expansion)

@@ -22,9 +22,10 @@ enum class Loss : int { hinge = 0, epsilon_insensitive = 1 };
 // h(m, kappa) = 1 - h(1-m, kappa), so the grid is m in [0, 1/2] times kappa in [0, 1] (running fastest): for n points
 // a side of the full square, n/2 + 1 times n. float: half the cache, and a pair is fetched at once.
 //
-// What is interpolated to decide is not wd but the angle asin(sqrt(wd) / m), sqrt(wd) / m being the weight degradation's
-// length in units of the smaller vector. wd vanishes like (1 - kappa)^2 near kappa = 1 and like m^2 near m = 0, and it is
-// flat where kappa is small: interpolated bilinearly, it is far off in relative terms there; the angle is nearly linear.
+// What is interpolated to decide is not wd but the angle asin(sqrt(wd) / m), sqrt(wd) / m being the weight
+// degradation's length in units of the smaller vector. wd vanishes like (1 - kappa)^2 near kappa = 1 and like m^2 near
+// m = 0, and it is flat where kappa is small: interpolated bilinearly, it is far off in relative terms there; the angle
+// is nearly linear.
 struct MergeTable {
     const float *angle, *h;
     // reach[c]: with a candidate of kappa in cell c, one of a smaller kappa than reach[c] cannot be the best.

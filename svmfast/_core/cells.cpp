@@ -23,8 +23,6 @@ constexpr double LISTED_SHARE = 0.1;
 // Shares of a fit's tiles that are summed apart. Fixed, so that sums do not depend on the threads.
 constexpr std::size_t SHARES = 8;
 
-
-
 // [panel][k][panel width] of a matrix of rows x n numbers.
 Aligned<double> panels(const std::vector<const double *> &rows, std::size_t n, double factor) {
     Aligned<double> out(rows.size() * n);
@@ -36,10 +34,11 @@ Aligned<double> panels(const std::vector<const double *> &rows, std::size_t n, d
 }
 
 class CellSums {
-   public:
-    // Landmarks are sparse rows (indptr, indices, values). coef: one row for each function, all cells' landmarks side by
-    // side; pseudo_coef likewise. `pseudo` holds the pairs of each cell's own landmarks (poly) or nothing, `distance` the distances of each pseudo landmark from them (triangle).
-    // group_sizes: landmarks of each class in each cell where coef is in LIBSVM's arrangement, else no columns.
+  public:
+    // Landmarks are sparse rows (indptr, indices, values). coef: one row for each function, all cells' landmarks side
+    // by side; pseudo_coef likewise. `pseudo` holds the pairs of each cell's own landmarks (poly) or nothing,
+    // `distance` the distances of each pseudo landmark from them (triangle). group_sizes: landmarks of each class in
+    // each cell where coef is in LIBSVM's arrangement, else no columns.
     CellSums(In1<double> gamma, In1<std::int64_t> sizes, In1<std::int64_t> indptr, In1<std::int32_t> indices,
              In1<double> values, In2<double> coef, In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes,
              In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef, In2<std::int64_t> group_sizes) {
@@ -50,9 +49,9 @@ class CellSums {
         const std::size_t k = e.groups = group_sizes.shape(1);
         e.kind = static_cast<Pseudo>(kind);
         e.widest = 0;
-        if (sizes.shape(0) != n || pseudo_sizes.shape(0) != n || rho.shape(0) != n ||
-            group_sizes.shape(0) != n || coef.shape(0) != (k ? k - 1 : p) || (k && (p != k * (k - 1) / 2 || q)) ||
-            coef.shape(1) != m || pseudo_coef.shape(0) != p || (e.kind == Pseudo::poly && pairs.shape(0) != q))
+        if (sizes.shape(0) != n || pseudo_sizes.shape(0) != n || rho.shape(0) != n || group_sizes.shape(0) != n ||
+            coef.shape(0) != (k ? k - 1 : p) || (k && (p != k * (k - 1) / 2 || q)) || coef.shape(1) != m ||
+            pseudo_coef.shape(0) != p || (e.kind == Pseudo::poly && pairs.shape(0) != q))
             throw std::invalid_argument("the parts of the cells do not fit together");
         std::size_t at = 0, pseudo_at = 0, distance_at = 0;
         for (std::size_t c = 0; c < n; ++c) {
@@ -63,7 +62,8 @@ class CellSums {
             if (cell.m > m - at || cell.pseudo > q - pseudo_at ||
                 (e.kind == Pseudo::triangle && cell.m * cell.pseudo > distance.shape(0) - distance_at))
                 throw std::invalid_argument("the parts of the cells do not fit together");
-            pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance, pseudo_coef);
+            pack(cell, c, at, pseudo_at, distance_at, gamma.data()[c], landmarks, coef, rho, pairs, distance,
+                 pseudo_coef);
             if (k) pack_groups(cell, at, group_sizes.data() + c * k, coef);
             at += cell.m;
             pseudo_at += cell.pseudo;
@@ -76,7 +76,8 @@ class CellSums {
 
     // (values, in LIBSVM's arrangement: the rows where rounding could turn a sign)
     std::tuple<Out<double>, Out<std::int64_t>> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
-                                                      In1<std::int32_t> indices, In1<double> values, Threads threads) const {
+                                                      In1<std::int32_t> indices, In1<double> values,
+                                                      Threads threads) const {
         const std::size_t n = cell.shape(0), cells = e.cells.size();
         if (indptr.shape(0) != n + 1) throw std::invalid_argument("one cell for each row");
         for (std::size_t i = 0; i < n; ++i)
@@ -107,7 +108,7 @@ class CellSums {
         return {give(std::move(out), {n, e.functions}), give(std::move(which), {count})};
     }
 
-   private:
+  private:
     void pack_groups(Cell &cell, std::size_t at, const std::int64_t *sizes, const In2<double> &coef) const {
         const std::size_t k = e.groups, m = coef.shape(1);
         cell.group_start.push_back(0);
@@ -136,8 +137,8 @@ class CellSums {
     }
 
     void pack(Cell &cell, std::size_t c, std::size_t at, std::size_t pseudo_at, std::size_t distance_at, double gamma,
-              const Csr &landmarks, const In2<double> &coef, const In2<double> &rho,
-              const In2<std::int64_t> &pairs, const In1<double> &distance, const In2<double> &pseudo_coef) const {
+              const Csr &landmarks, const In2<double> &coef, const In2<double> &rho, const In2<std::int64_t> &pairs,
+              const In1<double> &distance, const In2<double> &pseudo_coef) const {
         const std::size_t m = cell.m;
         cell.gamma = gamma;
         pack_landmarks(cell, at, landmarks);
@@ -218,13 +219,15 @@ class CellSums {
 using Gradient = std::tuple<double, Out<double>, Out<double>, Out<double>, double>;
 
 class CellFit {
-   public:
+  public:
     // x: dense rows of one cell; target: a column for each function; weight: what each row is worth.
     CellFit(In2<double> x, In2<double> target, In1<double> weight, int loss) {
         const std::size_t n = rows.n = x.shape(0), d = rows.d = x.shape(1), p = rows.functions = target.shape(1);
-        if (target.shape(0) != n || weight.shape(0) != n) throw std::invalid_argument("a target and a weight for each row");
+        if (target.shape(0) != n || weight.shape(0) != n)
+            throw std::invalid_argument("a target and a weight for each row");
         rows.loss = static_cast<CellLoss>(loss);
-        const std::size_t unit = SVMFAST_DISPATCH(cell_register), tile = rows.tile_rows = SVMFAST_DISPATCH(cell_fit_rows);
+        const std::size_t unit = SVMFAST_DISPATCH(cell_register),
+                          tile = rows.tile_rows = SVMFAST_DISPATCH(cell_fit_rows);
         rows.padded_d = round_up(d, unit);
         rows.padded_functions = round_up(p, unit);
         const std::size_t all = rows.tiles() * tile;
@@ -257,7 +260,8 @@ class CellFit {
         for (std::size_t i = 0; i < 2 * q; ++i)
             if (pairs.data()[i] < 0 || static_cast<std::size_t>(pairs.data()[i]) >= m)
                 throw std::invalid_argument("a pair of vectors that do not exist");
-        std::unique_ptr<double[]> by_vectors(new double[m * d]()), by_coef(new double[p * width]()), by_rho(new double[p]());
+        std::unique_ptr<double[]> by_vectors(new double[m * d]()), by_coef(new double[p * width]()),
+            by_rho(new double[p]());
         double value = 0, by_gamma = 0;
         {
             nb::gil_scoped_release unlocked;
@@ -308,7 +312,7 @@ class CellFit {
                 give(std::move(by_rho), {p}), by_gamma};
     }
 
-   private:
+  private:
     FitRows rows{};
 };
 
@@ -324,8 +328,9 @@ void register_cells(nanobind::module_ &m) {
                       In2<std::int64_t>>(),
              nb::arg("gamma").noconvert(), nb::arg("sizes").noconvert(), nb::arg("indptr").noconvert(),
              nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("coef").noconvert(),
-             nb::arg("rho").noconvert(), nb::arg("kind"), nb::arg("pseudo_sizes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("distance").noconvert(),
-             nb::arg("pseudo_coef").noconvert(), nb::arg("group_sizes").noconvert())
+             nb::arg("rho").noconvert(), nb::arg("kind"), nb::arg("pseudo_sizes").noconvert(),
+             nb::arg("pairs").noconvert(), nb::arg("distance").noconvert(), nb::arg("pseudo_coef").noconvert(),
+             nb::arg("group_sizes").noconvert())
         .def("decide", &CellSums::decide, nb::arg("cell").noconvert(), nb::arg("indptr").noconvert(),
              nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
     nb::class_<CellFit>(m, "CellFit")

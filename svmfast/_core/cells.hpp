@@ -1,17 +1,19 @@
-// Small kernel expansions, one for each cell of a routed model: the layout shared by the code that packs a model or a fit
-// (cells.cpp) and the code that runs over rows (simd/cells.cpp, one variant per instruction set).
+// Small kernel expansions, one for each cell of a routed model: the layout shared by the code that packs a model or a
+// fit (cells.cpp) and the code that runs over rows (simd/cells.cpp, one variant per instruction set).
 //
-//   f_p(x) = sum_t coef_pt c_t(x) - rho_p,   c = [K(x, u_1) .. K(x, u_m), pseudo landmarks],   K(x, u) = exp(-gamma ||x - u||^2)
+//   f_p(x) = sum_t coef_pt c_t(x) - rho_p,   c = [K(x, u_1) .. K(x, u_m), pseudo landmarks],   K(x, u) = exp(-gamma ||x
+//   - u||^2)
 //
-// Pseudo landmarks (Hsieh, Si and Dhillon, Fast Prediction for Large-Scale Kernel Machines, section 4) are functions of the
-// kernel values already at hand: products c_i c_j, or exp(-gamma r^2) where r bounds ||x - v|| by the triangle inequality.
+// Pseudo landmarks (Hsieh, Si and Dhillon, Fast Prediction for Large-Scale Kernel Machines, section 4) are functions of
+// the kernel values already at hand: products c_i c_j, or exp(-gamma r^2) where r bounds ||x - v|| by the triangle
+// inequality.
 //
-// Rows lie in the lanes of vectors: every number of the model is a broadcast, products of kernel values need no gathering,
-// and a row's sums do not depend on its neighbours. Sums run over features in ascending order from one start, so a tile of
-// rows may be taken densely or entry by entry with the same bits.
+// Rows lie in the lanes of vectors: every number of the model is a broadcast, products of kernel values need no
+// gathering, and a row's sums do not depend on its neighbours. Sums run over features in ascending order from one
+// start, so a tile of rows may be taken densely or entry by entry with the same bits.
 //
-// In LIBSVM's arrangement a landmark belongs to a class and has a coefficient for each of the class's pairs: a cell's kernel
-// values meet one small matrix for each class, and a pair's value is the sum of both its classes' shares.
+// In LIBSVM's arrangement a landmark belongs to a class and has a coefficient for each of the class's pairs: a cell's
+// kernel values meet one small matrix for each class, and a pair's value is the sum of both its classes' shares.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -27,22 +29,22 @@ namespace svmfast {
 enum class Pseudo : int { none = 0, poly = 1, triangle = 2 };
 
 struct Cell {
-    std::size_t m, pseudo, active;       // landmarks, pseudo landmarks, decision functions that are not constant
+    std::size_t m, pseudo, active;  // landmarks, pseudo landmarks, decision functions that are not constant
     double gamma;
-    ActiveColumns features;              // the columns in which some landmark is not zero; others count in norms alone
+    ActiveColumns features;  // the columns in which some landmark is not zero; others count in norms alone
     // Where few of their values are not zero, landmarks are stored by feature; the sums have the same bits.
     bool listed;
-    Aligned<double> vectors;             // [panel][feature][panel width]: 2 gamma log2(e) u
-    Aligned<double> columns;             // [feature][m padded to 8]: the same; for sparse rows
-    std::vector<std::int64_t> list_start;    // listed: [features + 1]
-    std::vector<std::int32_t> list_landmark; // listed: ascending within a feature
-    std::vector<double> list_value;          // listed: 2 gamma log2(e) u
-    Aligned<double> init;                // [m padded to 8]: -gamma log2(e) ||u||^2
-    std::vector<std::int64_t> pair;      // [pseudo][2], poly
-    std::vector<double> distance;        // [pseudo][m]: ||v - u||, triangle
-    Aligned<double> coef;                // [panel][m + pseudo][panel width]: of the active functions
-    std::vector<std::int64_t> function;  // [active]
-    std::vector<double> rho;             // [functions]
+    Aligned<double> vectors;                  // [panel][feature][panel width]: 2 gamma log2(e) u
+    Aligned<double> columns;                  // [feature][m padded to 8]: the same; for sparse rows
+    std::vector<std::int64_t> list_start;     // listed: [features + 1]
+    std::vector<std::int32_t> list_landmark;  // listed: ascending within a feature
+    std::vector<double> list_value;           // listed: 2 gamma log2(e) u
+    Aligned<double> init;                     // [m padded to 8]: -gamma log2(e) ||u||^2
+    std::vector<std::int64_t> pair;           // [pseudo][2], poly
+    std::vector<double> distance;             // [pseudo][m]: ||v - u||, triangle
+    Aligned<double> coef;                     // [panel][m + pseudo][panel width]: of the active functions
+    std::vector<std::int64_t> function;       // [active]
+    std::vector<double> rho;                  // [functions]
     // LIBSVM's arrangement only: coef is then [group][panel][landmarks of the group][panel width], all rows active.
     std::vector<std::size_t> group_start;  // [groups + 1]: landmarks
     std::vector<double> coef_l1;           // [functions]: sum of |coefficients|
@@ -68,11 +70,11 @@ enum class CellLoss : int { squares = 0, squared_hinge = 1, softmax = 2 };
 struct FitRows {
     std::size_t n, d, functions, tile_rows, padded_d, padded_functions;
     CellLoss loss;
-    Aligned<double> across;     // [tile][feature][tile_rows]
-    Aligned<double> along;      // [tile][row][padded_d]
-    std::vector<double> norm;   // [padded rows]
-    Aligned<double> target;     // [tile][function][tile_rows]
-    Aligned<double> weight;     // [tile][tile_rows]; 0 in the padding
+    Aligned<double> across;    // [tile][feature][tile_rows]
+    Aligned<double> along;     // [tile][row][padded_d]
+    std::vector<double> norm;  // [padded rows]
+    Aligned<double> target;    // [tile][function][tile_rows]
+    Aligned<double> weight;    // [tile][tile_rows]; 0 in the padding
     std::size_t tiles() const { return divide_up(n, tile_rows); }
 };
 
@@ -80,21 +82,21 @@ struct FitRows {
 struct FitPoint {
     std::size_t m, pseudo;
     double gamma;
-    const double *vectors;      // [m][d]
-    const double *coef;         // [functions][m + pseudo]
-    const double *rho;          // [functions]
-    const std::int64_t *pair;   // [pseudo][2]
-    std::vector<double> scaled;       // [m][d]: 2 gamma log2(e) u
-    std::vector<double> init;         // [m]
-    std::vector<double> transposed;   // [m + pseudo][functions]
+    const double *vectors;           // [m][d]
+    const double *coef;              // [functions][m + pseudo]
+    const double *rho;               // [functions]
+    const std::int64_t *pair;        // [pseudo][2]
+    std::vector<double> scaled;      // [m][d]: 2 gamma log2(e) u
+    std::vector<double> init;        // [m]
+    std::vector<double> transposed;  // [m + pseudo][functions]
 };
 
 struct FitSums {
     double value = 0, gamma = 0;
-    Aligned<double> vectors;  // [m][padded_d]: sum of s x
-    std::vector<double> pull; // [m]: sum of s
-    Aligned<double> coef;     // [m + pseudo][padded_functions]
-    std::vector<double> rho;  // [functions]
+    Aligned<double> vectors;   // [m][padded_d]: sum of s x
+    std::vector<double> pull;  // [m]: sum of s
+    Aligned<double> coef;      // [m + pseudo][padded_functions]
+    std::vector<double> rho;   // [functions]
 };
 
 }  // namespace svmfast

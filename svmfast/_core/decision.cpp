@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t TRIAL_ROWS = 1000;
 
 class DecisionSums {
-   public:
+  public:
     DecisionSums(int kind, double gamma, double coef0, int degree, In1<std::int64_t> indptr, In1<std::int32_t> indices,
                  In1<double> values, In2<double> sv_coef, In1<double> rho, In1<std::int64_t> group_sizes)
         : indptr(indptr), indices(indices), values(values), sv_coef(sv_coef) {
@@ -74,8 +74,8 @@ class DecisionSums {
             pack();
             pack_one_hot();
             each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
-                SVMFAST_DISPATCH(decision_block, e, rows, false, nullptr,
-                                 out.get() + rows.first * e.functions, bounds.get() + rows.first * e.functions);
+                SVMFAST_DISPATCH(decision_block, e, rows, false, nullptr, out.get() + rows.first * e.functions,
+                                 bounds.get() + rows.first * e.functions);
             });
         }
         return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
@@ -134,12 +134,14 @@ class DecisionSums {
     }
 
     std::size_t bytes() const {
-        return (first_tier ? first_tier->bytes() : 0) + 8 * (e.values.size() + e.init.size() + e.coef.size() + e.weights.size() + e.column_value.size() +
-                    e.sv_value.size()) + 4 * (e.column_lane.size() + e.sv_active.size());
+        return (first_tier ? first_tier->bytes() : 0) +
+               8 * (e.values.size() + e.init.size() + e.coef.size() + e.weights.size() + e.column_value.size() +
+                    e.sv_value.size()) +
+               4 * (e.column_lane.size() + e.sv_active.size());
     }
     bool scattered() const { return e.scattered; }
 
-   private:
+  private:
     In1<std::int64_t> indptr;
     In1<std::int32_t> indices;
     In1<double> values;
@@ -170,7 +172,8 @@ class DecisionSums {
         });
     }
 
-    // Fills in the labels that are -1 from decision values in double precision; returns how many rows took LIBSVM's order.
+    // Fills in the labels that are -1 from decision values in double precision; returns how many rows took LIBSVM's
+    // order.
     std::size_t label_by_double(const RowBlock &rows, std::size_t open, std::int32_t *out) {
         pack();
         std::vector<std::int64_t> start{0};
@@ -191,8 +194,7 @@ class DecisionSums {
         }
         std::vector<double> decisions(open * e.functions);
         const std::size_t near_boundary =
-            SVMFAST_DISPATCH(decision_block, e, few, false, nullptr, decisions.data(),
-                             nullptr);
+            SVMFAST_DISPATCH(decision_block, e, few, false, nullptr, decisions.data(), nullptr);
         std::vector<int> votes(e.groups);
         for (std::size_t i = 0; i < open; ++i)
             out[which.empty() ? i : which[i]] = vote(decisions.data() + i * e.functions, votes);
@@ -212,13 +214,12 @@ class DecisionSums {
     // A thread's share: large enough that a panel brought into the cache serves many rows, small enough that the rows
     // themselves (and their accumulators) stay there too, and that every thread gets a share.
     std::size_t block_rows(std::size_t n, std::size_t nnz, std::size_t threads) const {
-        const std::size_t row_bytes = 64 + 12 * (nnz / std::max<std::size_t>(1, n)) + 64 * e.width +
-                                      8 * e.groups * e.width;
+        const std::size_t row_bytes =
+            64 + 12 * (nnz / std::max<std::size_t>(1, n)) + 64 * e.width + 8 * e.groups * e.width;
         const std::size_t fits = std::clamp<std::size_t>((512 * 1024) / row_bytes, 64, 1024);
         const std::size_t share = divide_up(n, 4 * threads);
         return std::max<std::size_t>(8, std::min(fits, share));
     }
-
 };
 
 }  // namespace
@@ -236,19 +237,22 @@ void register_decision(nanobind::module_ &m) {
         .def("decide", &DecisionSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("libsvm_order"), nb::arg("threads"),
              nb::arg("wanted").noconvert() = nb::none())
-        .def("double_values", &DecisionSums::double_values, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("threads"))
+        .def("double_values", &DecisionSums::double_values, nb::arg("indptr").noconvert(),
+             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
         .def("labels", &DecisionSums::labels, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("single"), nb::arg("threads"))
-        .def("single_values", &DecisionSums::single_values, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("threads"))
+        .def("single_values", &DecisionSums::single_values, nb::arg("indptr").noconvert(),
+             nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
         .def_prop_ro("bytes", &DecisionSums::bytes)
         .def_prop_ro("scattered", &DecisionSums::scattered);
     m.def("isa", [] {
         switch (best_isa()) {
-            case Isa::avx512: return "avx512";
-            case Isa::avx2: return "avx2";
-            default: return "baseline";
+            case Isa::avx512:
+                return "avx512";
+            case Isa::avx2:
+                return "avx2";
+            default:
+                return "baseline";
         }
     });
 }

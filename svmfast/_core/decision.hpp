@@ -2,8 +2,8 @@
 // code that evaluates rows (simd/decision.cpp, one variant per instruction set).
 //
 // Support vectors lie in panels of `lanes` vectors, feature-major, so that one vector register holds one feature of
-// several support vectors. A panel never mixes classes; short panels are filled up with zero coefficients. Only features
-// that occur in some support vector are kept ("active"); a row's other features matter for its norm alone.
+// several support vectors. A panel never mixes classes; short panels are filled up with zero coefficients. Only
+// features that occur in some support vector are kept ("active"); a row's other features matter for its norm alone.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -25,9 +25,10 @@ struct RowBlock : Csr {
     std::size_t entries(std::size_t r) const { return Csr::entries(first + r); }
 };
 
-// Support vectors whose stored values are all the same number v, as of categorical data: x . z of a row of v's is v^2 times
-// the number of features they share, so a kernel value is exp(-gamma ||x||^2) exp(-gamma ||z||^2) table[shared], the first
-// factor within the coefficients. Panels hold ONE_HOT_LANES vectors of a class, feature by feature, as bytes 0 and 1.
+// Support vectors whose stored values are all the same number v, as of categorical data: x . z of a row of v's is v^2
+// times the number of features they share, so a kernel value is exp(-gamma ||x||^2) exp(-gamma ||z||^2) table[shared],
+// the first factor within the coefficients. Panels hold ONE_HOT_LANES vectors of a class, feature by feature, as bytes
+// 0 and 1.
 constexpr std::size_t ONE_HOT_LANES = 64;
 // No factor's exponent is larger than this.
 constexpr double ONE_HOT_EXPONENT = 300;
@@ -92,8 +93,8 @@ struct SupportVectors {
     double coefficient(std::size_t row, std::size_t i) const { return coef[row * n + i]; }
 };
 
-// Columns, classes, places in panels and magnitudes of an expansion whose first members are set; all that rows need before
-// they are evaluated.
+// Columns, classes, places in panels and magnitudes of an expansion whose first members are set; all that rows need
+// before they are evaluated.
 void describe(Expansion &, const SupportVectors &);
 // Values and coefficients of an expansion that has been described.
 void pack(Expansion &, const SupportVectors &);
@@ -121,10 +122,10 @@ void each_function(const Expansion &e, Visit &&visit) {
 SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool libsvm_order,
                                            const std::uint8_t *wanted, double *out, double *errors))
 // The same for the rows which[0 .. count) of the block, all in LIBSVM's order -> out[which][functions].
-SVMFAST_DECLARE(void libsvm_order_rows(const Expansion &, const RowBlock &, const std::uint32_t *which, std::size_t count,
-                                    double *out))
-// Sums of one-hot support vectors for the rows which[0 .. count) of the block, all of whose entries in the model's columns
-// are the model's value: sums[row][group][width]. needed[row][group], or null for all.
+SVMFAST_DECLARE(void libsvm_order_rows(const Expansion &, const RowBlock &, const std::uint32_t *which,
+                                       std::size_t count, double *out))
+// Sums of one-hot support vectors for the rows which[0 .. count) of the block, all of whose entries in the model's
+// columns are the model's value: sums[row][group][width]. needed[row][group], or null for all.
 SVMFAST_DECLARE(void one_hot_rows(const Expansion &, const RowBlock &, const std::vector<std::uint32_t> &which,
                                   const double *squared_norm, const std::uint8_t *needed, double *sums))
 // Support vectors per panel.

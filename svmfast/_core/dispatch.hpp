@@ -35,7 +35,7 @@ inline Isa best_isa() {
 
 // SVMFAST_DISPATCH(function, arguments...) calls svmfast::<isa>::function.
 #if defined(SVMFAST_VARIANTS)
-#define SVMFAST_DISPATCH(function, ...)                                                  \
+#define SVMFAST_DISPATCH(function, ...)                                                         \
     (::svmfast::best_isa() == ::svmfast::Isa::avx512 ? ::svmfast::avx512::function(__VA_ARGS__) \
      : ::svmfast::best_isa() == ::svmfast::Isa::avx2 ? ::svmfast::avx2::function(__VA_ARGS__)   \
                                                      : ::svmfast::baseline::function(__VA_ARGS__))
@@ -45,11 +45,19 @@ inline Isa best_isa() {
 
 // Declares a function in every variant's namespace.
 #if defined(SVMFAST_VARIANTS)
-#define SVMFAST_DECLARE(declaration)                                                        \
-    namespace svmfast::baseline { declaration; }                                            \
-    namespace svmfast::avx2 { declaration; }                                                \
-    namespace svmfast::avx512 { declaration; }
+#define SVMFAST_DECLARE(declaration) \
+    namespace svmfast::baseline {    \
+    declaration;                     \
+    }                                \
+    namespace svmfast::avx2 {        \
+    declaration;                     \
+    }                                \
+    namespace svmfast::avx512 {      \
+    declaration;                     \
+    }
 #else
 #define SVMFAST_DECLARE(declaration) \
-    namespace svmfast::baseline { declaration; }
+    namespace svmfast::baseline {    \
+    declaration;                     \
+    }
 #endif

@@ -13,7 +13,7 @@ std::mutex &no_fork();
 // Does something once, whichever threads ask for it at the same time. Like std::once_flag, but safe to use in the child
 // of a fork that came in between. What throws is tried again.
 class Once {
-   public:
+  public:
     template <class Body>
     void call(Body &&body) {
         if (done_.load(std::memory_order_acquire)) return;
@@ -23,7 +23,7 @@ class Once {
         done_.store(true, std::memory_order_release);
     }
 
-   private:
+  private:
     std::atomic<bool> done_{false};
 };
 

@@ -52,5 +52,6 @@ WatchedLoop::~WatchedLoop() { watched = outer_; }
 
 void register_interrupt(nanobind::module_ &) {
     pthread_atfork(svmfast::before_fork, svmfast::after_fork, svmfast::after_fork_in_child);
-    svmfast::main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+    svmfast::main_thread =
+        nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
 }

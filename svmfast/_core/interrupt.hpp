@@ -1,5 +1,5 @@
-// Native work that heeds signals. Python runs a signal's handler only between two of its own instructions, and a loop in
-// here may take minutes: long loops therefore ask, now and then, whether a signal has come.
+// Native work that heeds signals. Python runs a signal's handler only between two of its own instructions, and a loop
+// in here may take minutes: long loops therefore ask, now and then, whether a signal has come.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -15,19 +15,20 @@ void heed_interrupt();
 
 // Makes heed_interrupt() of this thread watch `given_up` as well, for as long as the object lives.
 class WatchedLoop {
-   public:
+  public:
     explicit WatchedLoop(const std::atomic<bool> &given_up);
     ~WatchedLoop();
     WatchedLoop(const WatchedLoop &) = delete;
     WatchedLoop &operator=(const WatchedLoop &) = delete;
 
-   private:
+  private:
     const std::atomic<bool> *outer_;
 };
 
-// Calls heed_interrupt() after every few milliseconds of work: the loop says how many operations (multiply-adds) it did.
+// Calls heed_interrupt() after every few milliseconds of work: the loop says how many operations (multiply-adds) it
+// did.
 class Pulse {
-   public:
+  public:
     void spent(std::size_t operations) {
         done_ += operations;
         if (done_ < BEAT) return;
@@ -35,7 +36,7 @@ class Pulse {
         heed_interrupt();
     }
 
-   private:
+  private:
     static constexpr std::size_t BEAT = std::size_t{1} << 22;
     std::size_t done_ = 0;
 };

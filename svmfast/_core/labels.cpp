@@ -40,7 +40,8 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
     const std::size_t d = e.active.size();
     if (e.kind != KernelKind::rbf || e.scattered || e.n == 0 || d > MOST_FEATURES || !(e.gamma > 0)) return nullptr;
     const double density = static_cast<double>(indptr[e.n]) / (static_cast<double>(e.n) * static_cast<double>(d));
-    auto s = std::make_unique<SinglePack>(SinglePack{e, 0, 1, 1, false, false, false, {}, 0, 0, {}, {}, {}, {}, {}, {}, nullptr});
+    auto s = std::make_unique<SinglePack>(
+        SinglePack{e, 0, 1, 1, false, false, false, {}, 0, 0, {}, {}, {}, {}, {}, {}, nullptr});
     s->exponent = e.gamma * LOG2_E;
     s->centered = density > CENTERED_DENSITY;
     s->center.assign(d, 0.0);
@@ -50,7 +51,8 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
     s->lanes = SVMFAST_DISPATCH(single_lanes);
     s->group_panels.push_back(0);
     for (std::size_t g = 0; g < e.groups; ++g)
-        s->group_panels.push_back(s->group_panels[g] + divide_up(e.group_end[g] - (g ? e.group_end[g - 1] : 0), s->lanes));
+        s->group_panels.push_back(s->group_panels[g] +
+                                  divide_up(e.group_end[g] - (g ? e.group_end[g - 1] : 0), s->lanes));
     const std::size_t panels = s->group_panels.back();
 
     std::vector<double> x(d), norm(e.n);

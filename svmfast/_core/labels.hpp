@@ -1,9 +1,9 @@
-// Labels from single precision: the layout shared by the code that packs a model (labels.cpp) and the code that evaluates
-// rows (simd/labels.cpp, one variant per instruction set). docs/single-precision.md proves the bounds.
+// Labels from single precision: the layout shared by the code that packs a model (labels.cpp) and the code that
+// evaluates rows (simd/labels.cpp, one variant per instruction set). docs/single-precision.md proves the bounds.
 //
 // As in decision.hpp, support vectors lie in panels, feature-major, and a panel never mixes classes. Everything is
-// float: features are taken from the center and scaled by a power of two so that the largest is about 1, coefficients are
-// scaled likewise.
+// float: features are taken from the center and scaled by a power of two so that the largest is about 1, coefficients
+// are scaled likewise.
 #pragma once
 #include <memory>
 
@@ -11,8 +11,8 @@
 
 namespace svmfast {
 
-// Where gamma is small and the coefficients are large, kernel values near 1 cancel and single precision proves nothing of
-// their sum. Then the expansion's second-order polynomial about the center is evaluated in double precision,
+// Where gamma is small and the coefficients are large, kernel values near 1 cancel and single precision proves nothing
+// of their sum. Then the expansion's second-order polynomial about the center is evaluated in double precision,
 //     f(z) = exp(-gamma ||z||^2) (constant + linear . z + z' quadratic z + sum_i a_i R(2 gamma x_i . z)) - rho,
 // R(t) = exp(t) - 1 - t - t^2 / 2, a_i = coef_i exp(-gamma ||x_i||^2), and only the small rest in single precision.
 struct Head {
@@ -23,22 +23,22 @@ struct Head {
 };
 
 struct SinglePack {
-    const Expansion &e;   // classes, functions, columns
-    double exponent;      // gamma log2 e
-    double value_scale;   // features are stored times this
-    double coef_scale;    // coefficients are stored divided by this
-    bool pairs;           // three classes or more: kernel values are kept, and coefficients lie column by column
-    bool mixed;           // some class has coefficients of both signs
-    bool centered;         // rows lose the center and are dense; else the center is 0
+    const Expansion &e;  // classes, functions, columns
+    double exponent;     // gamma log2 e
+    double value_scale;  // features are stored times this
+    double coef_scale;   // coefficients are stored divided by this
+    bool pairs;          // three classes or more: kernel values are kept, and coefficients lie column by column
+    bool mixed;          // some class has coefficients of both signs
+    bool centered;       // rows lose the center and are dense; else the center is 0
     std::vector<double> center;
-    double reach;             // largest ||x_i - center||
+    double reach;  // largest ||x_i - center||
     std::size_t lanes;
     std::vector<std::size_t> group_panels;
-    Aligned<float> values;    // [panel][active][lanes]
-    Aligned<float> init;      // [panel][lanes]: where the exponent of two starts
-    Aligned<float> coef;      // [panel][lanes]: of one function; of `pairs` 1, for a first guess
-    Aligned<float> size;      // [panel][lanes]: the largest |coefficient|; empty unless `mixed`
-    Aligned<float> by_column; // of `pairs`: [width][panel][lanes]
+    Aligned<float> values;     // [panel][active][lanes]
+    Aligned<float> init;       // [panel][lanes]: where the exponent of two starts
+    Aligned<float> coef;       // [panel][lanes]: of one function; of `pairs` 1, for a first guess
+    Aligned<float> size;       // [panel][lanes]: the largest |coefficient|; empty unless `mixed`
+    Aligned<float> by_column;  // of `pairs`: [width][panel][lanes]
     std::unique_ptr<Head> head;
 
     std::size_t bytes() const {
@@ -53,8 +53,9 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors 
 }  // namespace svmfast
 
 // The winning class of each row of the block -> out[count], or -1 where single precision does not prove it to be the
-// one that LIBSVM's own arithmetic gives. Returns how many stay open. Unless null, `values` and `bounds` [count][functions]
-// get the decision values and what they are off at most (infinity where single precision has nothing to say).
+// one that LIBSVM's own arithmetic gives. Returns how many stay open. Unless null, `values` and `bounds`
+// [count][functions] get the decision values and what they are off at most (infinity where single precision has nothing
+// to say).
 SVMFAST_DECLARE(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out, double *values,
                                           double *bounds))
 // Support vectors per panel.

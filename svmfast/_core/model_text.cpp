@@ -22,7 +22,8 @@ nb::tuple read_sv_section(const nb::bytes &text, std::size_t pos, std::size_t n_
     const char *const end = text.c_str() + text.size();
     const auto left = static_cast<std::size_t>(end - begin);
     // Each coefficient takes two bytes at least: nothing below is larger than a small multiple of the file.
-    if (n_coef == 0 || n_sv > (left + 1) / 2 / n_coef) throw std::invalid_argument("more numbers than the text can hold");
+    if (n_coef == 0 || n_sv > (left + 1) / 2 / n_coef)
+        throw std::invalid_argument("more numbers than the text can hold");
     const auto most = static_cast<std::size_t>(std::count(begin, end, ':'));
     std::unique_ptr<double[]> coef(new double[n_coef * n_sv]);
     std::unique_ptr<std::int64_t[]> indptr(new std::int64_t[n_sv + 1]());
@@ -155,16 +156,28 @@ void register_model_text(nanobind::module_ &m) {
     namespace nb = nanobind;
     using namespace svmfast;
     using namespace nb::literals;
-    m.attr("SV_FAULTS") = nb::make_tuple("ok", "too_few_lines", "too_many_lines", "empty_line", "missing_coefficient",
-                                         "bad_coefficient", "no_colon", "bad_index", "index_order", "bad_value",
-                                         "bad_serial");
-    m.def("read_sv_section", &read_sv_section, "text"_a, "pos"_a, "n_sv"_a, "n_coef"_a, "precomputed"_a);
+    m.attr("SV_FAULTS") =
+        nb::make_tuple("ok", "too_few_lines", "too_many_lines", "empty_line", "missing_coefficient", "bad_coefficient",
+                       "no_colon", "bad_index", "index_order", "bad_value", "bad_serial");
+    m.def("read_sv_section", &read_sv_section, "text"_a, "pos"_a, "n_sv"_a, "n_coef"_a, "precomputed"_a,
+          nb::sig("def read_sv_section(text: bytes, pos: int, n_sv: int, n_coef: int, precomputed: bool) -> tuple[int, "
+                  "int, NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int32], "
+                  "NDArray[numpy.float64], int]"));
     m.def("format_sv_section", &format_sv_section, "coef"_a.noconvert(), "indptr"_a.noconvert(),
           "indices"_a.noconvert(), "values"_a.noconvert(), "precomputed"_a);
+<<<<<<< HEAD
     m.def("eight_digits", &eight_digits, "numbers"_a.noconvert());
     m.def("parse_float64", &parse_numbers<double>, "text"_a, "pos"_a, "count"_a);
     m.def("parse_int64", &parse_numbers<std::int64_t>, "text"_a, "pos"_a, "count"_a);
     m.def("parse_int32", &parse_numbers<std::int32_t>, "text"_a, "pos"_a, "count"_a);
+=======
+    m.def("parse_float64", &parse_numbers<double>, "text"_a, "pos"_a, "count"_a,
+          nb::sig("def parse_float64(text: bytes, pos: int, count: int) -> tuple[NDArray[numpy.float64], int, int]"));
+    m.def("parse_int64", &parse_numbers<std::int64_t>, "text"_a, "pos"_a, "count"_a,
+          nb::sig("def parse_int64(text: bytes, pos: int, count: int) -> tuple[NDArray[numpy.int64], int, int]"));
+    m.def("parse_int32", &parse_numbers<std::int32_t>, "text"_a, "pos"_a, "count"_a,
+          nb::sig("def parse_int32(text: bytes, pos: int, count: int) -> tuple[NDArray[numpy.int32], int, int]"));
+>>>>>>> b644123 (The native core has one format, and its stubs are made from its bindings)
     m.def("format_float64", &format_numbers<double>, "numbers"_a.noconvert(), "per_line"_a);
     m.def("format_int64", &format_numbers<std::int64_t>, "numbers"_a.noconvert(), "per_line"_a);
     m.def("format_int32", &format_numbers<std::int32_t>, "numbers"_a.noconvert(), "per_line"_a);

@@ -157,8 +157,7 @@ std::unique_ptr<OneHot> pack_one_hot(const Expansion &e, const SupportVectors &s
     const std::size_t d = e.active.size(), nnz = sv.rows.indptr[e.n];
     const double v = nnz ? sv.rows.values[0] : 0, weight = e.gamma * v * v;
     std::size_t most = 0;
-    for (std::size_t i = 0; i < e.n; ++i)
-        most = std::max(most, sv.rows.entries(i));
+    for (std::size_t i = 0; i < e.n; ++i) most = std::max(most, sv.rows.entries(i));
     if (v == 0 || most > 255 || !(weight * static_cast<double>(most) < ONE_HOT_EXPONENT) || !(weight >= 0) ||
         static_cast<double>(e.n) * static_cast<double>(d) > ONE_HOT_BYTES_LIMIT)
         return nullptr;

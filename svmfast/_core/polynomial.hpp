@@ -25,7 +25,8 @@ static inline std::size_t monomials_of_degree(std::size_t d, int degree) {
 
 static inline std::size_t monomials_up_to(std::size_t d, int order) {
     std::size_t total = 0;
-    for (int degree = 0; degree <= order; ++degree) total = std::min(total + monomials_of_degree(d, degree), SIZE_MAX / 4);
+    for (int degree = 0; degree <= order; ++degree)
+        total = std::min(total + monomials_of_degree(d, degree), SIZE_MAX / 4);
     return total;
 }
 
@@ -51,8 +52,8 @@ SVMFAST_DECLARE(void polynomial_block(const double *w, std::size_t d, int order,
                                       std::size_t vectors, double *out))
 
 // sums[r] = sum_f (w[f][r] - center[f])^2 with the same arrangement; center null means zero.
-SVMFAST_DECLARE(void squared_distance_block(const double *w, const double *center, std::size_t d,
-                                            std::size_t vectors, double *sums))
+SVMFAST_DECLARE(void squared_distance_block(const double *w, const double *center, std::size_t d, std::size_t vectors,
+                                            double *sums))
 
 // factors[r] = exp(-gamma s[r]).
 SVMFAST_DECLARE(void gaussian_factors(const double *s, std::size_t n, double gamma, double *factors))

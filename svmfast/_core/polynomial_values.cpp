@@ -43,17 +43,17 @@ struct SparseRow {
 };
 
 class PolynomialValues {
-   public:
-    // features: the column of each variable, ascending. bound_degrees (cells, functions, top + 1) and bound_rest (cells, functions, 5)
-    // are those of svmfast.certificate.error_bounds.
+  public:
+    // features: the column of each variable, ascending. bound_degrees (cells, functions, top + 1) and bound_rest
+    // (cells, functions, 5) are those of svmfast.certificate.error_bounds.
     PolynomialValues(In1<std::int32_t> features, double gamma, bool about_zero, In2<double> centers,
                      In2<std::int32_t> orders, In2<std::int64_t> starts, In1<double> coefficients, In1<double> rho,
                      std::optional<In3> bound_degrees, std::optional<In3> bound_rest)
         : cells(centers.shape(0)), d(centers.shape(1)), p(rho.shape(0)), W(SVMFAST_DISPATCH(polynomial_lanes)),
           gamma(gamma), about_zero(about_zero),
-          table(std::vector<std::int32_t>(features.data(), features.data() + features.shape(0))),
-          centers_(centers), orders_(orders), starts_(starts), coefficients_(coefficients), rho_(rho),
-          degrees_(bound_degrees), rest_(bound_rest) {
+          table(std::vector<std::int32_t>(features.data(), features.data() + features.shape(0))), centers_(centers),
+          orders_(orders), starts_(starts), coefficients_(coefficients), rho_(rho), degrees_(bound_degrees),
+          rest_(bound_rest) {
         if (features.shape(0) != d) throw std::invalid_argument("a column for each variable is needed");
         if (orders.shape(0) != cells || orders.shape(1) != p || starts.shape(0) != cells || starts.shape(1) != p)
             throw std::invalid_argument("orders, starts, centers and rho do not fit together");
@@ -110,7 +110,7 @@ class PolynomialValues {
         return give(std::move(cell), {n});
     }
 
-   private:
+  private:
     std::size_t cells, d, p, W;
     double gamma;
     bool about_zero;
@@ -124,8 +124,9 @@ class PolynomialValues {
     // Sparse rows.
     std::vector<std::vector<std::size_t>> first;  // tuple_places
     std::vector<const std::size_t *> tables;
-    std::vector<std::size_t> terms;                         // of each cell, and its features
-    std::vector<std::size_t> begin_of_degree, most_sparse;  // most_sparse: entries up to which a cell's rows stay sparse
+    std::vector<std::size_t> terms;  // of each cell, and its features
+    std::vector<std::size_t> begin_of_degree,
+        most_sparse;  // most_sparse: entries up to which a cell's rows stay sparse
     std::vector<double> center_square;
 
     std::optional<Router> router;
@@ -161,8 +162,7 @@ class PolynomialValues {
         first = tuple_places(d, highest);
         for (const auto &table : first) tables.push_back(table.data());
         begin_of_degree.assign(highest + 1, 0);
-        for (int m = 1; m <= highest; ++m)
-            begin_of_degree[m] = begin_of_degree[m - 1] + monomials_of_degree(d, m - 1);
+        for (int m = 1; m <= highest; ++m) begin_of_degree[m] = begin_of_degree[m - 1] + monomials_of_degree(d, m - 1);
         for (std::size_t c = 0; c < cells; ++c) {
             int own = 0;
             for (std::size_t f = 0; f < p; ++f) own = std::max(own, int(orders_.data()[c * p + f]));
@@ -305,7 +305,8 @@ class PolynomialValues {
         // A sum of at most d + entries squares, each of a rounded difference.
         const double error = double(2 * d + SPARE_ENTRIES + 8) * 1.01 * UNIT;
         double below[32], above[32];
-        for (std::size_t r = 0; r < width; ++r) below[r] = s[r] * (1 - error), above[r] = s[r] * (1 + error) + LEAST_SQUARE;
+        for (std::size_t r = 0; r < width; ++r)
+            below[r] = s[r] * (1 - error), above[r] = s[r] * (1 + error) + LEAST_SQUARE;
         for (std::size_t function = 0; function < p; ++function) {
             const std::size_t piece = std::size_t(task.cell) * p + function;
             SVMFAST_DISPATCH(polynomial_block, w, d, orders_.data()[piece],
@@ -335,7 +336,8 @@ class PolynomialValues {
             // Infinity less infinity: a row that far away is not at the centre.
             s[i] = std::isnan(s[i]) ? std::numeric_limits<double>::infinity() : std::max(0.0, s[i]);
             // This form cancels, and the root of what is left would magnify it: the bound takes both ends.
-            const double error = double(run.rows.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
+            const double error =
+                double(run.rows.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
             below[i] = std::max(0.0, s[i] - error);
             above[i] = s[i] + error + LEAST_SQUARE;
             for (std::size_t function = 0; function < p; ++function) {
@@ -365,7 +367,10 @@ void register_polynomial_values(nanobind::module_ &m) {
              "starts"_a.noconvert(), "coefficients"_a.noconvert(), "rho"_a.noconvert(),
              "bound_degrees"_a.noconvert().none(), "bound_rest"_a.noconvert().none())
         .def("values", &PolynomialValues::values, "indptr"_a.noconvert(), "indices"_a.noconvert(),
-             "values"_a.noconvert(), "bounds"_a, "threads"_a)
+             "values"_a.noconvert(), "bounds"_a, "threads"_a,
+             nb::sig("def values(self, indptr: NDArray[numpy.int64], indices: NDArray[numpy.int32], values: "
+                     "NDArray[numpy.float64], bounds: bool, threads: int) -> tuple[NDArray[numpy.float64], "
+                     "NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.float64] | None]"))
         .def("nearest", &PolynomialValues::nearest, "indptr"_a.noconvert(), "indices"_a.noconvert(),
              "values"_a.noconvert(), "threads"_a);
 }

@@ -20,7 +20,7 @@ constexpr double DENSE_SHARE = 0.2;
 constexpr std::size_t PACKED_LIMIT = std::size_t{1} << 30;
 
 class ReducedSetObjective {
-   public:
+  public:
     ReducedSetObjective(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t n_columns,
                         In1<std::int64_t> winner, In2<double> target, In2<double> weight) {
         rows.n = indptr.shape(0) - 1;
@@ -66,9 +66,10 @@ class ReducedSetObjective {
             }
     }
 
-    std::tuple<double, Out<double>, Out<double>, Out<double>> evaluate(
-        int kind, double gamma, double coef0, int degree, In2<double> vectors, In2<double> coef, In1<double> rho,
-        In1<std::int64_t> sizes, std::size_t shares, Threads threads) const {
+    std::tuple<double, Out<double>, Out<double>, Out<double>> evaluate(int kind, double gamma, double coef0, int degree,
+                                                                       In2<double> vectors, In2<double> coef,
+                                                                       In1<double> rho, In1<std::int64_t> sizes,
+                                                                       std::size_t shares, Threads threads) const {
         const std::size_t m = vectors.shape(0), width = coef.shape(0), d = rows.d;
         std::unique_ptr<double[]> grad_vectors(new double[m * d]), grad_coef(new double[width * m]),
             grad_rho(new double[rho.shape(0)]());
@@ -128,7 +129,7 @@ class ReducedSetObjective {
 
     bool dense() const { return rows.dense; }
 
-   private:
+  private:
     ReducedRows rows;
 
     std::size_t share_tiles(std::size_t shares) const {
@@ -171,7 +172,9 @@ class ReducedSetObjective {
         s.vectors.assign(s.padded * s.d, 0.0);
         s.init.assign(s.padded, 0.0);
         s.coef.assign(s.width * s.padded, 0.0);
-        const double factor = s.kind == KernelKind::rbf ? 2 * gamma * LOG2_E : s.kind == KernelKind::linear ? 1.0 : gamma;
+        const double factor = s.kind == KernelKind::rbf      ? 2 * gamma * LOG2_E
+                              : s.kind == KernelKind::linear ? 1.0
+                                                             : gamma;
         each_vector(s, [&](std::size_t j, std::size_t slot) {
             double *u = s.vectors.data() + slot / s.lanes * s.d * s.lanes + slot % s.lanes;
             const double *from = vectors.data() + j * s.d;
@@ -197,12 +200,13 @@ void register_reduced_set(nanobind::module_ &m) {
         .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<double>, std::size_t, In1<std::int64_t>, In2<double>,
                       In2<double>>(),
              nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(), nb::arg("values").noconvert(),
-             nb::arg("n_columns"), nb::arg("winner").noconvert(), nb::arg("target").noconvert(), nb::arg("weight").noconvert())
+             nb::arg("n_columns"), nb::arg("winner").noconvert(), nb::arg("target").noconvert(),
+             nb::arg("weight").noconvert())
         .def("evaluate", &ReducedSetObjective::evaluate, nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"),
-             nb::arg("degree"), nb::arg("vectors").noconvert(), nb::arg("coef").noconvert(),
-             nb::arg("rho").noconvert(), nb::arg("sizes").noconvert(), nb::arg("shares"), nb::arg("threads"))
+             nb::arg("degree"), nb::arg("vectors").noconvert(), nb::arg("coef").noconvert(), nb::arg("rho").noconvert(),
+             nb::arg("sizes").noconvert(), nb::arg("shares"), nb::arg("threads"))
         .def("decisions", &ReducedSetObjective::decisions, nb::arg("kind"), nb::arg("gamma"), nb::arg("coef0"),
-             nb::arg("degree"), nb::arg("vectors").noconvert(), nb::arg("coef").noconvert(),
-             nb::arg("rho").noconvert(), nb::arg("sizes").noconvert(), nb::arg("threads"))
+             nb::arg("degree"), nb::arg("vectors").noconvert(), nb::arg("coef").noconvert(), nb::arg("rho").noconvert(),
+             nb::arg("sizes").noconvert(), nb::arg("threads"))
         .def_prop_ro("dense", &ReducedSetObjective::dense);
 }

@@ -4,11 +4,11 @@
 //   E = 1/2 sum_rows sum_p weight_p (ftilde_p(x) - target_p(x))^2,   ftilde_p(x) = sum_j c_pj K(u_j, x) - rho_p
 //
 // Of a model of several classes a row meets only the functions (pairs) of one class, its winner: with k classes k - 1
-// functions a row, where the winner's vectors serve all of them and every other class's vectors one. A single function is
-// the case of one class and width 1. Rows are sorted by winner, and a tile of rows has one winner.
+// functions a row, where the winner's vectors serve all of them and every other class's vectors one. A single function
+// is the case of one class and width 1. Rows are sorted by winner, and a tile of rows has one winner.
 //
-// Vectors u_j lie in panels of `lanes` vectors, feature-major. Every class starts at a whole vector register; what is left
-// over are zero vectors with zero coefficients.
+// Vectors u_j lie in panels of `lanes` vectors, feature-major. Every class starts at a whole vector register; what is
+// left over are zero vectors with zero coefficients.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -27,9 +27,9 @@ struct ReducedTile {
 struct ReducedRows {
     std::size_t n, d, width;
     std::vector<ReducedTile> tiles;
-    bool dense;                 // tiles of packed rows, or compressed rows
-    std::size_t tile_rows;      // most rows per tile
-    Aligned<double> packed;     // [tile][feature][tile_rows]
+    bool dense;              // tiles of packed rows, or compressed rows
+    std::size_t tile_rows;   // most rows per tile
+    Aligned<double> packed;  // [tile][feature][tile_rows]
     std::vector<std::int64_t> start;
     std::vector<std::int32_t> index;
     std::vector<double> value;
@@ -56,9 +56,9 @@ struct ReducedSet {
 // What one share of the rows adds to the value and the gradient.
 struct ReducedSums {
     double value = 0;
-    Aligned<double> vectors;    // [panel][feature][lanes]: sum of q x
-    Aligned<double> pull;       // [padded]: sum of q
-    Aligned<double> coef;       // [width][padded]
+    Aligned<double> vectors;  // [panel][feature][lanes]: sum of q x
+    Aligned<double> pull;     // [padded]: sum of q
+    Aligned<double> coef;     // [width][padded]
     std::vector<double> rho;
 
     explicit ReducedSums(const ReducedSet &s)

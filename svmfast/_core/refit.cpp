@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t PARTS = 4;
 
 class Refit {
-   public:
+  public:
     Refit(In2<double> vectors, double gamma, int loss, double epsilon, double weight_negative, double weight_positive,
           bool bias) {
         basis_.vectors = vectors.shape(0);
@@ -64,7 +64,8 @@ class Refit {
                 const std::size_t first = count * part / PARTS, last = count * (part + 1) / PARTS;
                 parts[part].gradient.assign(stride, 0.0);
                 if (hessian) parts[part].hessian.assign(stride * stride, 0.0);
-                SVMFAST_DISPATCH(refit_rows, basis_, rows, order.data() + first, last - first, theta.data(), parts[part]);
+                SVMFAST_DISPATCH(refit_rows, basis_, rows, order.data() + first, last - first, theta.data(),
+                                 parts[part]);
             });
             for (const RefitSums &part : parts) {
                 loss += part.loss;
@@ -108,7 +109,7 @@ class Refit {
         return give(std::move(out), {n, n});
     }
 
-   private:
+  private:
     RefitBasis basis_;
     std::vector<double> norms_;
 };
@@ -116,7 +117,8 @@ class Refit {
 // x with a x = b for a symmetric a, by Cholesky; an empty array when a is not positive definite.
 Out<double> solve_symmetric(In2<double> a, In1<double> b) {
     const std::size_t n = b.shape(0), stride = (n + 7) / 8 * 8;
-    if (a.shape(0) != n || a.shape(1) != n) throw std::invalid_argument("a square matrix and as long a vector are needed");
+    if (a.shape(0) != n || a.shape(1) != n)
+        throw std::invalid_argument("a square matrix and as long a vector are needed");
     std::unique_ptr<double[]> x(new double[std::max<std::size_t>(1, n)]);
     bool solved;
     {

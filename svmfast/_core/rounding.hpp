@@ -1,6 +1,6 @@
-// How far a decision value of ours and LIBSVM's can lie apart: the same sum in another order, another form of the distance,
-// another exponential. Derived in docs/certificate.md (the exact engine). Rows within this of a threshold are summed again
-// as LIBSVM sums them.
+// How far a decision value of ours and LIBSVM's can lie apart: the same sum in another order, another form of the
+// distance, another exponential. Derived in docs/certificate.md (the exact engine). Rows within this of a threshold are
+// summed again as LIBSVM sums them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,9 @@ static inline Rounding rounding(KernelKind kind, double gamma, double coef0, int
             largest = powi(argument, degree);
             kernel = terms * degree * largest;
             break;
-        case KernelKind::sigmoid: kernel = terms * argument; break;
+        case KernelKind::sigmoid:
+            kernel = terms * argument;
+            break;
         case KernelKind::linear:
             largest = argument;
             kernel = terms * argument;

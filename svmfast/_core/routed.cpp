@@ -26,7 +26,7 @@ void in_blocks(std::size_t n, Threads threads, Body &&body) {
 
 // A tree of centers whose columns are 0, 1, 2, ...
 class CenterTree {
-   public:
+  public:
     CenterTree(In1<std::int64_t> children, In2<double> centers) : router_(built(children, centers)) {}
 
     Out<std::int32_t> route(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
@@ -36,14 +36,15 @@ class CenterTree {
         {
             nb::gil_scoped_release unlocked;
             const Csr rows = csr(indptr, indices, values);
-            in_blocks(n, threads, [&](std::size_t first, std::size_t last) { router_.route(rows, first, last, out.get()); });
+            in_blocks(n, threads,
+                      [&](std::size_t first, std::size_t last) { router_.route(rows, first, last, out.get()); });
         }
         return give(std::move(out), {n});
     }
 
     std::int32_t cells() const { return router_.cells(); }
 
-   private:
+  private:
     Router router_;
 
     static Router built(const In1<std::int64_t> &children, const In2<double> &centers) {
@@ -118,7 +119,7 @@ L1Panels l1_panels(const double *x, std::size_t n, std::size_t columns, double g
 constexpr double LISTED_SHARE = 0.1;
 
 class LaplacianSums {
-   public:
+  public:
     // Support vectors as sparse rows (indptr, indices, values).
     LaplacianSums(double gamma, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values,
                   In2<double> sv_coef, In1<double> rho) {
@@ -149,14 +150,15 @@ class LaplacianSums {
         return give(std::move(out), {n, p.width});
     }
 
-   private:
+  private:
     L1Panels p;
 
     void pack(const std::int64_t *indptr, const std::int32_t *indices, const double *values) {
         const std::int64_t begin = indptr[0], end = indptr[p.n];
         p.features = ActiveColumns::of(indices + begin, end - begin);
         p.columns = p.features.size();
-        p.listed = static_cast<double>(end - begin) < LISTED_SHARE * static_cast<double>(p.n) * static_cast<double>(p.columns);
+        p.listed =
+            static_cast<double>(end - begin) < LISTED_SHARE * static_cast<double>(p.n) * static_cast<double>(p.columns);
         if (p.listed)
             p.list_start.assign(1, 0);
         else
@@ -209,6 +211,6 @@ void register_routed(nanobind::module_ &m) {
              nb::arg("values").noconvert(), nb::arg("sv_coef").noconvert(), nb::arg("rho").noconvert())
         .def("decide", &LaplacianSums::decide, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("threads"));
-    m.def("laplacian_matrix", &laplacian_matrix, nb::arg("x").noconvert(), nb::arg("z").noconvert(),
-          nb::arg("gamma"), nb::arg("threads"));
+    m.def("laplacian_matrix", &laplacian_matrix, nb::arg("x").noconvert(), nb::arg("z").noconvert(), nb::arg("gamma"),
+          nb::arg("threads"));
 }

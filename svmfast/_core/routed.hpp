@@ -12,17 +12,17 @@
 
 namespace svmfast {
 
-// Rows of vectors under the Laplacian kernel exp(-gamma ||x - z||_1), in panels like those of decision.hpp. Where few of
-// their values are not zero, they are listed instead.
+// Rows of vectors under the Laplacian kernel exp(-gamma ||x - z||_1), in panels like those of decision.hpp. Where few
+// of their values are not zero, they are listed instead.
 struct L1Panels {
     std::size_t n, columns, lanes, width;
     double gamma;
     bool listed = false;
-    Aligned<double> values;  // [panel][column][lanes]
-    std::vector<std::int64_t> list_start;    // listed: [n + 1]
-    std::vector<std::int32_t> list_column;   // listed
-    std::vector<double> list_value;          // listed
-    Aligned<double> coef;    // [panel][width][lanes]; empty when only kernel values are wanted
+    Aligned<double> values;                 // [panel][column][lanes]
+    std::vector<std::int64_t> list_start;   // listed: [n + 1]
+    std::vector<std::int32_t> list_column;  // listed
+    std::vector<double> list_value;         // listed
+    Aligned<double> coef;                   // [panel][width][lanes]; empty when only kernel values are wanted
     std::vector<double> rho;
     ActiveColumns features;  // for decisions: the columns in which some vector is not zero
     std::size_t panels() const { return divide_up(n, lanes); }
@@ -30,7 +30,8 @@ struct L1Panels {
 
 }  // namespace svmfast
 
-// Decision values of the rows [first, last) -> out[row][width]. Columns that no vector has add the same to all distances.
+// Decision values of the rows [first, last) -> out[row][width]. Columns that no vector has add the same to all
+// distances.
 SVMFAST_DECLARE(void laplacian_decisions(const L1Panels &, const Csr &, std::size_t first, std::size_t last,
                                          double *out))
 // Kernel values of the dense rows [first, last) of x -> out[row][n].

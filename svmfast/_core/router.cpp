@@ -81,14 +81,15 @@ Router::Router(ActiveColumns columns, const std::int64_t *children, std::size_t 
 }
 
 Router::Router(ActiveColumns columns, std::size_t cells, const double *centers)
-    : Router(std::move(columns),
-             [&] {
-                 std::vector<std::int64_t> children(cells + 1, 0);
-                 children[0] = static_cast<std::int64_t>(cells);
-                 return children;
-             }()
-                 .data(),
-             cells + 1, centers) {}
+    : Router(
+          std::move(columns),
+          [&] {
+              std::vector<std::int64_t> children(cells + 1, 0);
+              children[0] = static_cast<std::int64_t>(cells);
+              return children;
+          }()
+              .data(),
+          cells + 1, centers) {}
 
 void Router::route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const {
     if (cells_ == 1) return std::fill(cell + first, cell + last, 0);
@@ -139,7 +140,8 @@ void Router::nearest(const CenterTable &table, const Csr &rows, std::size_t coun
         if (as_they_are) {
             const std::int64_t from = rows.indptr[row(begin)];
             at = rows.indices + from;
-            for (std::size_t k = 0; k < entries; ++k) value[k] = float(-rows.values[from + std::int64_t(k)] * table.scale32);
+            for (std::size_t k = 0; k < entries; ++k)
+                value[k] = float(-rows.values[from + std::int64_t(k)] * table.scale32);
         } else {
             std::size_t known = 0;
             for (std::size_t i = 0; i < n; ++i) {

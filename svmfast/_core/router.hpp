@@ -1,5 +1,5 @@
-// Which of many centers is nearest to a sparse row: a tree of centers, from whose root a row goes to the nearest child until
-// it reaches a leaf, its cell. One level of children is the plain case.
+// Which of many centers is nearest to a sparse row: a tree of centers, from whose root a row goes to the nearest child
+// until it reaches a leaf, its cell. One level of children is the plain case.
 //
 // A row is compared with all children of a node twice: in single precision with a bound on the error, which leaves one
 // candidate nearly always, and where it leaves more in double precision, by the same operations on every machine.
@@ -28,7 +28,7 @@ struct CenterTable {
 };
 
 class Router {
-   public:
+  public:
     // columns: those of the centers. children[node]: count, breadth first; centers: one row for each node but the root.
     // Throws std::invalid_argument where the counts are not those of a tree.
     Router(ActiveColumns columns, const std::int64_t *children, std::size_t nodes, const double *centers);
@@ -41,7 +41,7 @@ class Router {
     std::int32_t cells() const { return cells_; }
     const ActiveColumns &columns() const { return columns_; }
 
-   private:
+  private:
     struct Node {
         std::size_t children, first_child;  // count, number of the first
         std::int32_t table, cell;           // -1: an only child is reached without a comparison; no leaf
@@ -52,18 +52,19 @@ class Router {
     std::int32_t cells_ = 0;
 
     template <class Row>
-    void nearest(const CenterTable &table, const Csr &rows, std::size_t count, const Row &row, std::int32_t *child) const;
+    void nearest(const CenterTable &table, const Csr &rows, std::size_t count, const Row &row,
+                 std::int32_t *child) const;
     std::int32_t nearest_in_double(const CenterTable &table, const Csr &rows, std::size_t row) const;
 };
 
 }  // namespace svmfast
 
-// nearest[i] = the one center c whose score offset32[c] + value . value32[., c] is smallest for row i, entries start[i] ..
-// start[i + 1] of position and value; -1 where rounding leaves more than one. scores is scratch of padded32 numbers.
+// nearest[i] = the one center c whose score offset32[c] + value . value32[., c] is smallest for row i, entries start[i]
+// .. start[i + 1] of position and value; -1 where rounding leaves more than one. scores is scratch of padded32 numbers.
 SVMFAST_DECLARE(void nearest_centers(const CenterTable &, const std::int32_t *position, const float *value,
                                      const std::int64_t *start, std::size_t n, float *scores, std::int32_t *nearest))
-// The center with the smallest norm[c] + value . value[., c], for one row whose values are times -2 and scaled. Products and
-// sums are separate operations in the order of the row's entries.
-SVMFAST_DECLARE(std::size_t nearest_center_in_double(const CenterTable &, const std::int32_t *position, const double *value,
-                                                     std::size_t nnz))
+// The center with the smallest norm[c] + value . value[., c], for one row whose values are times -2 and scaled.
+// Products and sums are separate operations in the order of the row's entries.
+SVMFAST_DECLARE(std::size_t nearest_center_in_double(const CenterTable &, const std::int32_t *position,
+                                                     const double *value, std::size_t nnz))
 SVMFAST_DECLARE(std::size_t router_lanes())

@@ -15,10 +15,9 @@ using scaling::Map;
 
 class ScalingMap {
   public:
-    ScalingMap(In1<double> first, In1<double> second, bool ranges, double lower, double upper, double least, double most,
-               int digits)
-        : first_(first.data(), first.data() + first.shape(0)),
-          second_(second.data(), second.data() + second.shape(0)),
+    ScalingMap(In1<double> first, In1<double> second, bool ranges, double lower, double upper, double least,
+               double most, int digits)
+        : first_(first.data(), first.data() + first.shape(0)), second_(second.data(), second.data() + second.shape(0)),
           map_{ranges, lower, upper, least, most, digits} {
         if (first.shape(0) != second.shape(0)) throw nb::value_error("two numbers for each column");
         if (digits < 0 || digits > 17) throw nb::value_error("0 to 17 digits");
@@ -48,7 +47,8 @@ class ScalingMap {
             columns.reserve_more(stored);
             numbers.reserve_more(stored);
             for (std::size_t i = 0; i < n; ++i) {
-                const std::size_t most = static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]) + moving_.size();
+                const std::size_t most =
+                    static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]) + moving_.size();
                 columns.reserve_more(most);
                 numbers.reserve_more(most);
                 std::int32_t *column = columns.end();
@@ -75,7 +75,8 @@ class ScalingMap {
             const std::size_t n = rows_of(indptr, indices, values);
             if (labels.shape(0) != n) throw nb::value_error("rows do not fit together");
             for (std::size_t i = 0; i < n; ++i) {
-                const std::size_t most = static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]) + moving_.size();
+                const std::size_t most =
+                    static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]) + moving_.size();
                 out.reserve_more((2 * most + 2) * number_room);
                 char *p = write_g17(out.end(), labels.data()[i]);
                 *p++ = ' ';
@@ -115,7 +116,8 @@ class ScalingMap {
         auto moved = moving_.begin();
         for (; at < end; ++at) {
             const std::int32_t j = indices.data()[at];
-            for (; moved != moving_.end() && *moved < j; ++moved) take(*moved, zeros_[static_cast<std::size_t>(*moved)], true);
+            for (; moved != moving_.end() && *moved < j; ++moved)
+                take(*moved, zeros_[static_cast<std::size_t>(*moved)], true);
             if (moved != moving_.end() && *moved == j) ++moved;
             const double x = values.data()[at];
             if (j >= known) {
@@ -154,7 +156,8 @@ class ColumnRanges {
         for (std::size_t i = 0; i < n; ++i)
             for (std::int64_t at = indptr.data()[i]; at < indptr.data()[i + 1]; ++at) {
                 const std::int32_t column = indices.data()[at];
-                if (column < 0 || static_cast<std::size_t>(column) >= width) throw nb::value_error("a column beyond the width");
+                if (column < 0 || static_cast<std::size_t>(column) >= width)
+                    throw nb::value_error("a column beyond the width");
                 const std::size_t j = static_cast<std::size_t>(column);
                 const double x = values.data()[at];
                 // svm-scale's comparisons: of equals, 0 and -0 too, the later one stays.
@@ -196,7 +199,10 @@ void register_scaling(nanobind::module_ &m) {
              nb::arg("upper"), nb::arg("least"), nb::arg("most"), nb::arg("digits"))
         .def_prop_ro("moving", &ScalingMap::moving)
         .def("apply", &ScalingMap::apply, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-             nb::arg("values").noconvert())
+             nb::arg("values").noconvert(),
+             nb::sig("def apply(self, indptr: NDArray[numpy.int64], indices: NDArray[numpy.int32], values: "
+                     "NDArray[numpy.float64]) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], "
+                     "NDArray[numpy.float64]]"))
         .def("text", &ScalingMap::text, nb::arg("labels").noconvert(), nb::arg("indptr").noconvert(),
              nb::arg("indices").noconvert(), nb::arg("values").noconvert());
     nb::class_<ColumnRanges>(m, "ColumnRanges")

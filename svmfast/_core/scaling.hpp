@@ -1,5 +1,5 @@
-// One number scaled, rounded to some decimal digits, and printed as C's %g prints it. Exact: what svm-scale | svm-predict
-// sees, without the text in between.
+// One number scaled, rounded to some decimal digits, and printed as C's %g prints it. Exact: what svm-scale |
+// svm-predict sees, without the text in between.
 #pragma once
 #include <charconv>
 #include <cmath>
@@ -21,8 +21,8 @@ struct Decimal {
     int power;
 };
 
-// Rounds z > 0 as printf does: the exact binary value to the nearest decimal, ties to even. False where the powers of ten at
-// hand do not reach.
+// Rounds z > 0 as printf does: the exact binary value to the nearest decimal, ties to even. False where the powers of
+// ten at hand do not reach.
 inline bool round_decimal(double z, int digits, Decimal &out) {
     if (digits > most_fast_digits) return false;
     int exponent;
@@ -57,8 +57,7 @@ inline double rounded(double z, int digits) {
         return std::signbit(z) ? -size : size;
     }
     char text[number_room];
-    const char *const end =
-        std::to_chars(text, text + number_room, z, std::chars_format::scientific, digits - 1).ptr;
+    const char *const end = std::to_chars(text, text + number_room, z, std::chars_format::scientific, digits - 1).ptr;
     double back;
     // The largest doubles can round to a decimal that is none.
     return text::scan_double(text, end, back) == text::Scan::ok ? back : std::copysign(HUGE_VAL, z);

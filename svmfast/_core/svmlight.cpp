@@ -41,7 +41,8 @@ class Parser {
   public:
     Parser(const char *begin, const char *end, const Options &options, Block &block, std::size_t to_come)
         : begin_(begin), end_(end), options_(options), block_(block),
-          least_(options.zero_based || options.precomputed ? 0 : 1), to_come_(static_cast<double>(to_come)), plain_(begin, least_) {
+          least_(options.zero_based || options.precomputed ? 0 : 1), to_come_(static_cast<double>(to_come)),
+          plain_(begin, least_) {
         at_.p = begin;
         at_.lines = block.lines;
         at_.width = block.width;
@@ -57,7 +58,9 @@ class Parser {
             if (at_.p != begin_) {  // expect more of the same
                 const double left = static_cast<double>(end_ - at_.p) + to_come_;
                 const double more = 1.02 * left / static_cast<double>(at_.p - begin_);
-                const auto expected = [more](std::size_t n) { return static_cast<std::size_t>(static_cast<double>(n) * more); };
+                const auto expected = [more](std::size_t n) {
+                    return static_cast<std::size_t>(static_cast<double>(n) * more);
+                };
                 reserve_rows(expected(block_.labels.size() - rows));
                 reserve_entries(expected(block_.values.size() - entries));
             }
@@ -72,7 +75,8 @@ class Parser {
 
     const char *end_of_part() const noexcept {
         if (end_ - at_.p <= 2 * part_bytes) return end_;
-        const void *line_end = std::memchr(at_.p + part_bytes, '\n', static_cast<std::size_t>(end_ - at_.p - part_bytes));
+        const void *line_end =
+            std::memchr(at_.p + part_bytes, '\n', static_cast<std::size_t>(end_ - at_.p - part_bytes));
         return static_cast<const char *>(line_end) + 1;
     }
 
@@ -170,7 +174,8 @@ class Parser {
     bool finish_line(std::int64_t &comments) {
         if (*p_ == '#') {
             ++comments;
-            const char *next = static_cast<const char *>(std::memchr(p_, '\n', static_cast<std::size_t>(part_end_ - p_)));
+            const char *next =
+                static_cast<const char *>(std::memchr(p_, '\n', static_cast<std::size_t>(part_end_ - p_)));
             const void *cr = std::memchr(p_, '\r', static_cast<std::size_t>(next - p_));
             p_ = cr ? static_cast<const char *>(cr) : next;
         }
@@ -194,7 +199,7 @@ class Parser {
         return true;
     }
 
-    // --- index:value --------------------------------------------------------------------------------------------------
+    // --- index:value ----------------------------------------------------------------------------------------------
 
     bool read_sparse_row() {
         std::int64_t last = least_ - 1;
@@ -316,7 +321,7 @@ class Parser {
         return found == block_.row_width || fault("row_width", found, block_.row_width);
     }
 
-    // --- label v1 v2 ... ----------------------------------------------------------------------------------------------
+    // --- label v1 v2 ... ------------------------------------------------------------------------------------------
 
     static const char *field_end(const char *p) noexcept {
         while (kind(*p) == other && *p != ',') ++p;

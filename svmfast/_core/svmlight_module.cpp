@@ -55,8 +55,8 @@ class Tokenizer {
     Tokenizer(bool zero_based, bool precomputed, bool dense, bool lenient, bool labelled)
         : options_{zero_based, precomputed, dense, lenient, labelled} {}
 
-    // Parses text[begin, end), whole lines; about `to_come` more bytes will follow before take(). Returns None, or the first fault as
-    // (rule, why, line, text of the line, token or None, found, wanted).
+    // Parses text[begin, end), whole lines; about `to_come` more bytes will follow before take(). Returns None, or the
+    // first fault as (rule, why, line, text of the line, token or None, found, wanted).
     nb::object feed(In1<std::uint8_t> text, std::size_t begin, std::size_t end, Threads threads, std::size_t to_come) {
         const auto *data = reinterpret_cast<const char *>(text.data());
         if (begin > end || end + text::padding > text.shape(0)) throw nb::index_error("no padding behind the text");
@@ -163,8 +163,12 @@ void register_svmlight(nanobind::module_ &m) {
     nb::class_<Tokenizer>(m, "SvmlightTokenizer")
         .def(nb::init<bool, bool, bool, bool, bool>(), "zero_based"_a, "precomputed"_a, "dense"_a, "lenient"_a,
              "labelled"_a)
-        .def("feed", &Tokenizer::feed, "text"_a.noconvert(), "begin"_a, "end"_a, "threads"_a, "to_come"_a)
-        .def("take", &Tokenizer::take)
+        .def("feed", &Tokenizer::feed, "text"_a.noconvert(), "begin"_a, "end"_a, "threads"_a, "to_come"_a,
+             nb::sig("def feed(self, text: object, begin: int, end: int, threads: int, to_come: int) -> "
+                     "tuple[str, str, int, bytes, bytes | None, int, int] | None"))
+        .def("take", &Tokenizer::take,
+             nb::sig("def take(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int32], "
+                     "NDArray[numpy.float64], int, int, tuple[int, int, int, int, int, int]]"))
         .def_prop_ro("rows", &Tokenizer::rows);
     m.attr("TEXT_PADDING") = text::padding;
     m.def("write_svmlight_rows", &write_svmlight_rows, "labels"_a.noconvert(), "indptr"_a.noconvert(),

@@ -76,7 +76,8 @@ struct TwoNumbers {
 // before; then neighbours are joined: pairs, fours, eights.
 inline TwoNumbers two_numbers(const char *end1, std::size_t n1, const char *end2, std::size_t n2) noexcept {
 #if defined(__SSE2__) && !defined(SVMFAST_PORTABLE)
-    const __m128i text = _mm_set_epi64x(static_cast<long long>(load8(end2 - 8)), static_cast<long long>(load8(end1 - 8)));
+    const __m128i text =
+        _mm_set_epi64x(static_cast<long long>(load8(end2 - 8)), static_cast<long long>(load8(end1 - 8)));
     const __m128i mask = _mm_set_epi64x(static_cast<long long>(keep[n2]), static_cast<long long>(keep[n1]));
     const __m128i v = _mm_and_si128(_mm_sub_epi8(text, _mm_set1_epi8('0')), mask);
     const bool valid = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(9)), v)) == 0xFFFF;

@@ -16,21 +16,22 @@ struct Cursor {
     std::int64_t width = 0;  // highest column + 1
 };
 
-// Reads in two steps, as simdjson does with JSON: first the positions of all blanks, line ends and colons of a stretch of
-// text, 64 characters at a time and without a branch on what they are; then the tokens, whose bounds are known by
+// Reads in two steps, as simdjson does with JSON: first the positions of all blanks, line ends and colons of a stretch
+// of text, 64 characters at a time and without a branch on what they are; then the tokens, whose bounds are known by
 // then, so that the processor works on several at once instead of searching the end of one to find the next.
 class PlainReader {
   public:
     PlainReader(const char *begin, std::int64_t least_index)
-        : begin_(begin), end_(begin), indexed_(begin), base_(begin), least_(least_index), place_(new std::uint32_t[room]) {}
+        : begin_(begin), end_(begin), indexed_(begin), base_(begin), least_(least_index),
+          place_(new std::uint32_t[room]) {}
 
     // How far the text may be read: to behind a line end.
     void set_end(const char *end) noexcept { end_ = end; }
 
-    // Reads lines from cursor.p on as long as they are plain: labelled, single blanks, ascending indices of at most eight
-    // digits, finite numbers. Stops in front of the first other line, or at the end. (The first line of the text counts as
-    // another, because numbers are read from their end and nothing stands in front of it.)
-    // Row ends are counted from `first_value`.
+    // Reads lines from cursor.p on as long as they are plain: labelled, single blanks, ascending indices of at most
+    // eight digits, finite numbers. Stops in front of the first other line, or at the end. (The first line of the text
+    // counts as another, because numbers are read from their end and nothing stands in front of it.) Row ends are
+    // counted from `first_value`.
     void read(Cursor &cursor, const double *first_value);
 
   private:

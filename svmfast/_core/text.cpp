@@ -18,8 +18,8 @@ bool begins(const char *first, const char *last, const char *word) noexcept {
     return true;
 }
 
-// [digits][.digits][e[+-]digits] with a digit in the mantissa, taken apart: mantissa * 10^exponent. Digits that do not fit
-// the mantissa (there is room for nineteen) are left out.
+// [digits][.digits][e[+-]digits] with a digit in the mantissa, taken apart: mantissa * 10^exponent. Digits that do not
+// fit the mantissa (there is room for nineteen) are left out.
 struct Decimal {
     std::uint64_t mantissa = 0;
     std::int64_t exponent = 0;
@@ -203,12 +203,18 @@ Scan scan_int64(const char *first, const char *last, std::int64_t &value) noexce
 
 const char *name(Scan status) noexcept {
     switch (status) {
-        case Scan::ok: return "ok";
-        case Scan::not_a_number: return "not_a_number";
-        case Scan::overflow: return "overflow";
-        case Scan::not_finite: return "not_finite";
-        case Scan::hexadecimal: return "hexadecimal";
-        case Scan::comma: return "comma";
+        case Scan::ok:
+            return "ok";
+        case Scan::not_a_number:
+            return "not_a_number";
+        case Scan::overflow:
+            return "overflow";
+        case Scan::not_finite:
+            return "not_finite";
+        case Scan::hexadecimal:
+            return "hexadecimal";
+        case Scan::comma:
+            return "comma";
     }
     return "not_a_number";
 }

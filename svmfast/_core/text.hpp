@@ -49,8 +49,8 @@ inline std::uint64_t load8(const char *p) noexcept {
     return word;
 }
 
-// How many of the eight characters, from the first on, are digits. A byte that is no digit sets its top bit; the carry of
-// a byte above 0x89 spoils only bytes behind it, which do not matter any more.
+// How many of the eight characters, from the first on, are digits. A byte that is no digit sets its top bit; the carry
+// of a byte above 0x89 spoils only bytes behind it, which do not matter any more.
 inline unsigned leading_digits(std::uint64_t word) noexcept {
     const std::uint64_t distance = word ^ (0x30 * every_byte);
     const std::uint64_t other = ((distance + 0x76 * every_byte) | distance) & (0x80 * every_byte);
@@ -62,18 +62,31 @@ inline unsigned leading_digits(std::uint64_t word) noexcept {
 inline std::uint64_t digits_value(std::uint64_t word, unsigned count) noexcept {
     std::uint64_t v = (word ^ (0x30 * every_byte)) << (64 - 8 * count);
     v = v * 10 + (v >> 8);
-    return (((v & 0x000000FF000000FFu) * 0x000F424000000064u) + (((v >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u)) >>
+    return (((v & 0x000000FF000000FFu) * 0x000F424000000064u) +
+            (((v >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u)) >>
            32;
 }
 
-inline constexpr std::uint64_t power_of_ten[] = {
-    1u,          10u,          100u,          1000u,          10000u,          100000u,          1000000u,
-    10000000u,   100000000u,   1000000000u,   10000000000u,   100000000000u,   1000000000000u,   10000000000000u,
-    100000000000000u, 1000000000000000u, 10000000000000000u};
+inline constexpr std::uint64_t power_of_ten[] = {1u,
+                                                 10u,
+                                                 100u,
+                                                 1000u,
+                                                 10000u,
+                                                 100000u,
+                                                 1000000u,
+                                                 10000000u,
+                                                 100000000u,
+                                                 1000000000u,
+                                                 10000000000u,
+                                                 100000000000u,
+                                                 1000000000000u,
+                                                 10000000000000u,
+                                                 100000000000000u,
+                                                 1000000000000000u,
+                                                 10000000000000000u};
 
-inline constexpr double exact_power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+inline constexpr double exact_power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                                1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 inline constexpr std::uint64_t largest_exact = std::uint64_t{1} << 53;
 

@@ -19,19 +19,19 @@ namespace svmfast {
 
 // How many threads a caller allows: from Python any integer, of which 1 to MOST are meant.
 class Threads {
-   public:
+  public:
     static constexpr int MOST = 1024;
     Threads(long long wanted = 1) : count_(static_cast<int>(std::clamp<long long>(wanted, 1, MOST))) {}
     operator std::size_t() const { return static_cast<std::size_t>(count_); }
 
-   private:
+  private:
     int count_;
 };
 
 // Calls body(item, worker) for every item in [0, n_items). What an item computes must not depend on the worker,
 // which only names scratch space: then results are the same bytes for any number of threads. Where the system starts no
-// more threads, those that run do all the work. An interrupt is heeded between two items, and within them where the body
-// calls heed_interrupt().
+// more threads, those that run do all the work. An interrupt is heeded between two items, and within them where the
+// body calls heed_interrupt().
 template <class Body>
 void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
     std::atomic<std::size_t> next{0};

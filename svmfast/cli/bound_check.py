@@ -10,7 +10,8 @@ from svmfast.cli import options
 from svmfast.cli.files import Input
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
-from svmfast.cli.messages import lines, remark, warning
+from svmfast.cli.listening import listening
+from svmfast.cli.messages import lines
 from svmfast.cli.units import Real, Share, Whole
 from svmfast.options import Reading
 
@@ -88,7 +89,6 @@ def command(
     approximate --max-bytes, has no validity bound: only its certificate can be asked for.
     """
     from svmfast.api.bound_check import bound_check
-    from svmfast.api.listener import Listener
     from svmfast.cli.progress import progress_bar
 
     with progress_bar(quiet) as progress:
@@ -104,7 +104,7 @@ def command(
             memory=memory,
             allow_edited=allow_edited,
             reading=reading,
-            listener=Listener(progress, lambda text: remark(with_flags(text), quiet), warning),
+            listener=listening(progress, quiet),
         )
     if as_json:
         show(report.to_dict())

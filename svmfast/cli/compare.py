@@ -9,8 +9,8 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input
-from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
+from svmfast.cli.listening import listening
 from svmfast.cli.messages import line, lines, raw, remark, warning
 from svmfast.cli.units import Share, Whole
 from svmfast.display import shown
@@ -94,7 +94,6 @@ def command(
     if wide and form in ("json", "csv"):
         raise OptionError(f"--wide is for tables; --{form} always has everything")
     from svmfast.api.compare import compare
-    from svmfast.api.listener import Listener
     from svmfast.cli.progress import progress_bar
 
     with progress_bar(quiet) as progress:
@@ -108,7 +107,7 @@ def command(
             allow_edited=allow_edited,
             reading=reading,
             timed=True,
-            listener=Listener(progress, lambda text: remark(with_flags(text), quiet), warning),
+            listener=listening(progress, quiet),
         )
     _show(result, form, wide)
     for text in result.warnings():

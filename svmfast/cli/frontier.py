@@ -10,7 +10,8 @@ from svmfast.cli import options as shared
 from svmfast.cli.files import Input, Output
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import document, show
-from svmfast.cli.messages import line, lines, remark, warning
+from svmfast.cli.listening import listening
+from svmfast.cli.messages import line, lines
 from svmfast.cli.method_command import NEGATIVE
 from svmfast.frontiers.options import FrontierOptions
 from svmfast.options import Reading, options_of
@@ -70,11 +71,10 @@ def _callback(
     exact: str, data: str, test: str | None, output: str, as_json: bool, quiet: bool, jobs: int, **given: Any
 ) -> int:
     from svmfast.api.frontier import frontier
-    from svmfast.api.listener import Listener
     from svmfast.cli.progress import progress_bar
 
     with progress_bar(quiet, single=True) as progress:
-        listener = Listener(progress, lambda text: remark(with_flags(text), quiet), warning)
+        listener = listening(progress, quiet)
         result = frontier(
             exact,
             data,

@@ -6,9 +6,9 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input
-from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
-from svmfast.cli.messages import lines, remark, warning
+from svmfast.cli.listening import listening
+from svmfast.cli.messages import lines
 from svmfast.options import Reading
 
 
@@ -29,7 +29,6 @@ def command(
     size, where it comes from. For data: rows, features, density, labels, ranges, the largest norm.
     """
     from svmfast.api.info import info
-    from svmfast.api.listener import Listener
     from svmfast.cli.progress import progress_bar
 
     with progress_bar(quiet) as progress:
@@ -39,7 +38,7 @@ def command(
             allow_edited=allow_edited,
             threads=jobs,
             reading=reading,
-            listener=Listener(progress, lambda text: remark(with_flags(text), quiet), warning),
+            listener=listening(progress, quiet),
         )
     if as_json:
         show(found.to_dict())

@@ -9,9 +9,9 @@ import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output, is_stdout
-from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
-from svmfast.cli.messages import lines, remark, remarks, warning
+from svmfast.cli.listening import listening
+from svmfast.cli.messages import lines, remarks
 from svmfast.cli.units import Real
 from svmfast.options import Reading
 
@@ -111,14 +111,13 @@ def command(
     its own answer. The values printed beside a certified label are the approximation's. A model made by
     cascade falls back by itself too, where its fast half is not sure: a statistical guarantee, no proof.
     """
-    from svmfast.api.listener import Listener
     from svmfast.api.predictor import Predictor
     from svmfast.cli.progress import progress_bar
 
     to_stdout = is_stdout(output)
     # A bar would get between predictions on the same terminal.
     with progress_bar(quiet or (to_stdout and sys.stdout.isatty())) as progress:
-        listener = Listener(progress, lambda text: remark(with_flags(text), quiet), warning)
+        listener = listening(progress, quiet)
         predictor = Predictor(
             model,
             probability=probability == "1",

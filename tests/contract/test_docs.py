@@ -59,7 +59,9 @@ def test_paths_named_in_the_documents_exist() -> None:
             assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("script", ["demo", "test", "_venv.sh", "cross", "matrix", "sanitize", "warnings"])
+@pytest.mark.parametrize(
+    "script", ["demo", "test", "_venv.sh", "cross", "matrix", "sanitize", "stubs", "warnings"]
+)
 def test_scripts_are_sound(script: str) -> None:
     path = ROOT / "scripts" / script
     assert subprocess.run(["bash", "-n", path]).returncode == 0

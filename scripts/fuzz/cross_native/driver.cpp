@@ -86,8 +86,8 @@ void exponentials() {
     const double near_one = 1 + 0x1p-30;
     std::fill_n(in, core::W, near_one);
     core::store(out, core::fma(core::load(in), core::load(in), core::broadcast(-(1 + 0x1p-29))));
-    // 2^-60 where multiply and add are one rounding, 0 where they are two. The tolerance lets either pass; scripts/cross
-    // looks at it by name.
+    // 2^-60 where multiply and add are one rounding, 0 where they are two. The tolerance lets either pass;
+    // scripts/cross looks at it by name.
     print("fused", out[0] / 0x1p-60, 1);
     print("fused, one lane", core::fma(near_one, near_one, -(1 + 0x1p-29)) / 0x1p-60, 1);
 }
@@ -168,7 +168,8 @@ void training() {
     RefitBasis basis{};
     basis.columns = d, basis.vectors = 19, basis.stride = 24, basis.bias = true;
     basis.gamma = 0.3, basis.weight[0] = basis.weight[1] = 1, basis.loss = Loss::hinge;
-    basis.values.assign(d * basis.stride, 0.0), basis.gain.assign(basis.stride, 0.6 * LOG2_E), basis.offset.assign(basis.stride, 0.0);
+    basis.values.assign(d * basis.stride, 0.0), basis.gain.assign(basis.stride, 0.6 * LOG2_E),
+        basis.offset.assign(basis.stride, 0.0);
     for (std::size_t j = 0; j < basis.vectors; ++j)
         for (std::size_t f = 0; f < d; ++f) {
             const double value = basis.values[f * basis.stride + j] = next();

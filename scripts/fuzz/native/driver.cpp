@@ -54,11 +54,21 @@ int main(int count, char **arguments) {
         for (unsigned change = 0; change <= random() % 4 && !text.empty(); ++change) {
             const std::size_t at = random() % text.size();
             switch (random() % 6) {
-                case 0: text[at] = static_cast<char>(random()); break;
-                case 1: text[at] = pieces[random() % pieces.size()]; break;
-                case 2: text.insert(at, 1, pieces[random() % pieces.size()]); break;
-                case 3: text.erase(at, 1 + random() % 8); break;
-                case 4: text.insert(at, text.substr(random() % text.size(), random() % 40)); break;
+                case 0:
+                    text[at] = static_cast<char>(random());
+                    break;
+                case 1:
+                    text[at] = pieces[random() % pieces.size()];
+                    break;
+                case 2:
+                    text.insert(at, 1, pieces[random() % pieces.size()]);
+                    break;
+                case 3:
+                    text.erase(at, 1 + random() % 8);
+                    break;
+                case 4:
+                    text.insert(at, text.substr(random() % text.size(), random() % 40));
+                    break;
                 default: {
                     const std::string &other = seeds[random() % seeds.size()];
                     if (!other.empty()) text.insert(at, other.substr(random() % other.size(), random() % 60));

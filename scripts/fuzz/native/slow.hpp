@@ -190,7 +190,8 @@ struct Vectors {
 };
 
 // The support vectors of LIBSVM's text; false where it is no such text.
-inline bool read_vectors(const std::string &text, std::size_t n_sv, std::size_t n_coef, bool precomputed, Vectors &out) {
+inline bool read_vectors(const std::string &text, std::size_t n_sv, std::size_t n_coef, bool precomputed,
+                         Vectors &out) {
     std::vector<std::string> lines = split(text, "\n");
     for (std::size_t i = 0; i < lines.size(); ++i) {
         std::string &line = lines[i];
@@ -200,7 +201,8 @@ inline bool read_vectors(const std::string &text, std::size_t n_sv, std::size_t 
         }
         if (!line.empty() && line.back() == '\r') line.pop_back();
         const std::vector<std::string> tokens = words(line);
-        if (tokens.size() < n_coef + (precomputed ? 1 : 0) || (precomputed && tokens.size() != n_coef + 1)) return false;
+        if (tokens.size() < n_coef + (precomputed ? 1 : 0) || (precomputed && tokens.size() != n_coef + 1))
+            return false;
         if (tokens.empty()) return false;
         std::vector<double> coef(n_coef);
         for (std::size_t c = 0; c < n_coef; ++c)

@@ -37,7 +37,9 @@ const Plain &plain_rows(unsigned amount, const slow::Options &options) {
     const auto [at, made] = kept.try_emplace(amount << 2 | shape);
     Plain &plain = at->second;
     if (!made || amount == 0) return plain;
-    const std::string row = options.dense ? "1 0.5 2\n" : options.precomputed ? "1 0:1 1:0.5\n" : "1 1:0.5 22:-1.25 333:7e-3\n";
+    const std::string row = options.dense         ? "1 0.5 2\n"
+                            : options.precomputed ? "1 0:1 1:0.5\n"
+                                                  : "1 1:0.5 22:-1.25 333:7e-3\n";
     // A few rows, or up to the seam between two stretches of 16384 characters, give or take a line.
     const std::size_t size = amount < 248 ? amount : (1 << 14) - 256 + 32 * (amount - 248);
     while (plain.text.size() < size) plain.text += row;
@@ -45,7 +47,8 @@ const Plain &plain_rows(unsigned amount, const slow::Options &options) {
     return plain;
 }
 
-template <typename T> bool starts_with(const T *&at, const std::vector<T> &expected) {
+template <typename T>
+bool starts_with(const T *&at, const std::vector<T> &expected) {
     const bool same = expected.empty() || std::memcmp(at, expected.data(), expected.size() * sizeof(T)) == 0;
     at += expected.size();
     return same;
@@ -53,7 +56,8 @@ template <typename T> bool starts_with(const T *&at, const std::vector<T> &expec
 
 // What the tokenizer made of both texts against the slow reader's plain rows and the rest.
 void compare(const svmfast::svmlight::Block &block, const slow::Data &plain, const slow::Data &rest) {
-    const std::size_t rows = plain.labels.size() + rest.labels.size(), entries = plain.values.size() + rest.values.size();
+    const std::size_t rows = plain.labels.size() + rest.labels.size(),
+                      entries = plain.values.size() + rest.values.size();
     if (block.labels.size() != rows) different("number of rows");
     if (block.values.size() != entries || block.indices.size() != entries) different("number of entries");
     if (block.width != rest.width) different("width");
@@ -86,7 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *input, std::size_t siz
     options.lenient = flags & 8;
     options.labelled = !(flags & 16);
     if (options.precomputed) options.zero_based = false;
-    const slow::Options slowly{options.zero_based, options.precomputed, options.dense, options.lenient, options.labelled};
+    const slow::Options slowly{options.zero_based, options.precomputed, options.dense, options.lenient,
+                               options.labelled};
     const Plain &plain = plain_rows(options.labelled ? input[1] : 0, slowly);
     std::string text(reinterpret_cast<const char *>(input + 2), size - 2);
     if (text.back() != '\n') text += '\n';

@@ -21,9 +21,7 @@ constexpr double SMALLEST_SCALE = 1e-100;
 constexpr double RIDGE = 1e-6;
 constexpr std::int64_t INVERSE_REFRESH = 1024;
 
-std::size_t active_octets(const BudgetState &s) {
-    return s.occupied < s.budget ? s.occupied / 8 + 1 : s.octets();
-}
+std::size_t active_octets(const BudgetState &s) { return s.occupied < s.budget ? s.occupied / 8 + 1 : s.octets(); }
 
 // Inner products and kernel values of a row with every slot; returns the sum of coefficient * kernel.
 double kernel_row(BudgetState &s, const std::int32_t *columns, const double *values, std::size_t nnz, double norm) {
@@ -91,7 +89,8 @@ void kernel_row(BudgetState &s, const SlotEntries &entries, double norm) {
 
 // Empties a slot whose entries are given.
 void clear(BudgetState &s, std::size_t slot, const SlotEntries &entries) {
-    for (const std::int32_t column : entries.columns) s.vectors[static_cast<std::size_t>(column) * s.stride + slot] = 0.0;
+    for (const std::int32_t column : entries.columns)
+        s.vectors[static_cast<std::size_t>(column) * s.stride + slot] = 0.0;
     s.place(slot, 1.0, 0.0);
     s.coef[slot] = s.born[slot] = 0.0;
     s.entries[slot].current = false;

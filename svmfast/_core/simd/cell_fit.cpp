@@ -1,5 +1,5 @@
-// The loss of one cell's training rows and its gradient: cells.hpp. Walks tiles of kernel values as prediction does, with the
-// same sums.
+// The loss of one cell's training rows and its gradient: cells.hpp. Walks tiles of kernel values as prediction does,
+// with the same sums.
 #include <algorithm>
 #include <cmath>
 

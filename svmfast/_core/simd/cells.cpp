@@ -33,7 +33,8 @@ struct Tile {
         for (std::size_t r = 0; r < PREDICT_ROWS; ++r) own_order[r] = r;
     }
 
-    // The rows order[0 .. count) with their columns numbered as the cell's features; columns that it lacks are left out.
+    // The rows order[0 .. count) with their columns numbered as the cell's features; columns that it lacks are left
+    // out.
     Csr among(const ActiveColumns &columns, const Csr &rows, const std::int64_t *order, std::size_t count) {
         position.clear(), value.clear();
         for (std::size_t r = 0; r < count; ++r) {
@@ -77,7 +78,7 @@ void sparse_exponents(const Cell &cell, const Csr &rows, const std::int64_t *ord
             constexpr std::size_t V = vectors;
             const double *columns = cell.columns.data() + j;
             vd sum[1][V];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[0][v] = load(cell.init.data() + j + v * W);
+    SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[0][v] = load(cell.init.data() + j + v * W);
             add_products(sum, static_cast<std::size_t>(end - begin),
                          [=](std::size_t, std::size_t i) { return value[i]; },
                          [=](std::size_t i) { return columns + static_cast<std::size_t>(at[i]) * stride; });

@@ -1,5 +1,5 @@
-// Probability estimates of rows: coupling.hpp. Loops run over classes, and the compiler makes vectors of them: no sum runs
-// over a vector, so every instruction set gives LIBSVM's bits.
+// Probability estimates of rows: coupling.hpp. Loops run over classes, and the compiler makes vectors of them: no sum
+// runs over a vector, so every instruction set gives LIBSVM's bits.
 #include "coupling.hpp"
 
 #include <algorithm>
@@ -53,11 +53,11 @@ bool certain(const double *p, const double *error, std::size_t k) {
     return true;
 }
 
-// Multiclass_probability of one row, and how far another run can drift from it whose r differ by at most `dr`: LIBSVM's, from
-// its own decision values. Names as in docs/certificate.md; "rounding" is what separates the sums that LIBSVM carries along
-// from Q p and p^T Q p of its p.
+// Multiclass_probability of one row, and how far another run can drift from it whose r differ by at most `dr`:
+// LIBSVM's, from its own decision values. Names as in docs/certificate.md; "rounding" is what separates the sums that
+// LIBSVM carries along from Q p and p^T Q p of its p.
 class Coupling {
-   public:
+  public:
     Coupling(std::size_t k, bool bounds) : k(k), memory((bounds ? 4 : 2) * k * k + 6 * k) {
         double *next = memory.data();
         const auto take = [&](std::size_t n) { return next += n, next - n; };
@@ -100,13 +100,13 @@ class Coupling {
     const double *estimates() const { return p; }
     const double *uncertainty() const { return of_p; }
 
-   private:
+  private:
     std::size_t k;
     Aligned<double> memory;
-    double *r, *q, *p, *qp, *diagonal;     // qp: Q p; diagonal: of Q
-    double *dr = nullptr, *dq = nullptr;   // largest change of r and of Q
-    double *of_p, *of_q, *of_qp;           // of p; |dQ| p; rounding of qp
-    double of_a = 0, drift = 0;            // rounding of a = p^T Q p; |sum p - 1|
+    double *r, *q, *p, *qp, *diagonal;    // qp: Q p; diagonal: of Q
+    double *dr = nullptr, *dq = nullptr;  // largest change of r and of Q
+    double *of_p, *of_q, *of_qp;          // of p; |dQ| p; rounding of qp
+    double of_a = 0, drift = 0;           // rounding of a = p^T Q p; |sum p - 1|
 
     template <bool bound>
     void objective() {
@@ -264,7 +264,8 @@ bool two_classes(double r, double error, double *out) {
 void pairwise_rows(const Sigmoids &s, const double *decisions, std::size_t rows, double *pairwise) {
     const std::size_t pairs = s.pairs();
     for (std::size_t i = 0; i < rows; ++i)
-        for (std::size_t p = 0; p < pairs; ++p) pairwise[i * pairs + p] = sigmoid(decisions[i * pairs + p], s.a[p], s.b[p]);
+        for (std::size_t p = 0; p < pairs; ++p)
+            pairwise[i * pairs + p] = sigmoid(decisions[i * pairs + p], s.a[p], s.b[p]);
 }
 
 void probability_rows(const Sigmoids &s, const double *decisions, const double *errors, std::size_t rows, double *out,

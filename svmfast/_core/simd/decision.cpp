@@ -1,5 +1,5 @@
-// Exact decision values: dot products, kernel function and weighted sum fused over register tiles, so that kernel values
-// never travel to memory. Compiled once per instruction set; see decision.hpp for the layout.
+// Exact decision values: dot products, kernel function and weighted sum fused over register tiles, so that kernel
+// values never travel to memory. Compiled once per instruction set; see decision.hpp for the layout.
 //
 // Three ways to the dot products, chosen row by row (so an answer never depends on the rows beside it):
 //   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
@@ -20,7 +20,8 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-// A dense feature costs NV multiply-adds at two a cycle; a sparse one also its broadcast and its index. Measured break-even.
+// A dense feature costs NV multiply-adds at two a cycle; a sparse one also its broadcast and its index. Measured
+// break-even.
 constexpr double SPARSE_COST = 1.7;
 // Share of the support vectors below which leaving classes out is faster (measured).
 constexpr double SOME_CLASSES = 0.6;
@@ -81,9 +82,7 @@ struct Block {
     const std::uint8_t *needed;         // [row][group], or null: all
     double scale;                       // of the rows' values
 
-    double *row_sums(std::size_t row, std::size_t group) const {
-        return sums + (row * e.groups + group) * e.width;
-    }
+    double *row_sums(std::size_t row, std::size_t group) const { return sums + (row * e.groups + group) * e.width; }
 };
 
 // Adds kernel values of one panel, times each coefficient row, to acc[width].
@@ -92,7 +91,7 @@ inline void weigh(const Expansion &e, std::size_t panel, const vd (&k)[rows][NV]
     const double *coef = e.coef.data() + panel * e.width * LANES;
     for (std::size_t j = 0; j < e.width; ++j, coef += LANES) {
         vd c[NV];
-        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) c[v] = load(coef + v * W);
+    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) c[v] = load(coef + v * W);
         SVMFAST_UNROLL for (std::size_t r = 0; r < rows; ++r) {
             vd a = acc[r * e.width + j];
             SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) a = fma(c[v], k[r][v], a);

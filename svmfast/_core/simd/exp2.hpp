@@ -1,5 +1,5 @@
-// Exponentials of vectors. 2^t: t = n + r with |r| <= 1/2 by adding and taking away 1.5 * 2^(bits of the mantissa); 2^r by
-// a polynomial; n goes straight into the bits of the exponent.
+// Exponentials of vectors. 2^t: t = n + r with |r| <= 1/2 by adding and taking away 1.5 * 2^(bits of the mantissa); 2^r
+// by a polynomial; n goes straight into the bits of the exponent.
 #pragma once
 #include "simd/vec.hpp"
 

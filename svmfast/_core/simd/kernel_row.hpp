@@ -13,8 +13,9 @@ template <std::size_t N>
 inline void dot_tile(const double *vectors, std::size_t stride, const std::int32_t *columns, const double *values,
                      std::size_t nnz, double *out) {
     vd sum[1][N * PER_OCTET] = {};
-    add_products(sum, nnz, [=](std::size_t, std::size_t p) { return values[p]; },
-                 [=](std::size_t p) { return vectors + static_cast<std::size_t>(columns[p]) * stride; });
+    add_products(
+        sum, nnz, [=](std::size_t, std::size_t p) { return values[p]; },
+        [=](std::size_t p) { return vectors + static_cast<std::size_t>(columns[p]) * stride; });
     SVMFAST_UNROLL for (std::size_t i = 0; i < N * PER_OCTET; ++i) store(out + i * W, sum[0][i]);
 }
 

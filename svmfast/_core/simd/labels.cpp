@@ -24,15 +24,16 @@ constexpr double LARGEST_EXPONENT_ERROR = 0.05;
 // exp_remainder holds up to this size of its argument.
 constexpr double LARGEST_REMAINDER = 1;
 
-// Bounds |computed - exact| of a sum that starts at minus the squared norms and adds a dot product of `terms` terms, over
+// Bounds |computed - exact| of a sum that starts at minus the squared norms and adds a dot product of `terms` terms,
+// over
 // (||x|| + ||z||)^2.
 double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<double>(terms) + 8); }
 
 // What is known of a row before it meets the support vectors.
 struct RowFacts {
-    double norm = 0;         // ||z - center||
-    double entries = 0;      // stored in the row
-    std::size_t terms = 0;   // of its dot products
+    double norm = 0;        // ||z - center||
+    double entries = 0;     // stored in the row
+    std::size_t terms = 0;  // of its dot products
     bool sparse = false;
 };
 
@@ -75,7 +76,8 @@ RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t begin, 
 // Whether the proof holds for the row at all. (Written so that what is not a number fails.)
 bool in_range(const SinglePack &s, const RowFacts &facts) {
     const double far = s.reach + facts.norm;
-    if (s.head) return 2 * s.e.gamma * s.reach * facts.norm <= LARGEST_REMAINDER && s.e.gamma * facts.norm * facts.norm <= 50;
+    if (s.head)
+        return 2 * s.e.gamma * s.reach * facts.norm <= LARGEST_REMAINDER && s.e.gamma * facts.norm * facts.norm <= 50;
     return s.exponent * far * far * dot_error(facts.terms) < LARGEST_EXPONENT_ERROR;
 }
 
@@ -102,7 +104,7 @@ double head_value(const Head &head, const double *z, std::size_t d) {
 
 // Decides a row's label from its sums and the bound of their error.
 class LabelDecider {
-   public:
+  public:
     LabelDecider(const Block &b, const SingleSums &sums)
         : s(b.s), b(b), sums(sums), least(s.e.groups), open(s.e.groups), order(s.e.groups),
           columns(s.pairs ? s.e.groups * s.e.width : 0), known(columns.size()) {}
@@ -146,9 +148,8 @@ class LabelDecider {
         for (std::size_t g = 0; g < k; ++g) order[g] = g;
         // A class that wins all its own pairs has won, whatever the others do among themselves. Nearly always there is
         // one, and whoever beats the best so far, the nearest first, finds it.
-        std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-            return sums.total[row * k + x] > sums.total[row * k + y];
-        });
+        std::sort(order.begin(), order.end(),
+                  [&](std::size_t x, std::size_t y) { return sums.total[row * k + x] > sums.total[row * k + y]; });
         std::size_t champion = order[0];
         for (std::size_t t = 1; t < k; ++t)
             if (pair_value(champion, order[t], kernel) < 0) champion = order[t];
@@ -171,18 +172,18 @@ class LabelDecider {
         return static_cast<std::int32_t>(best);
     }
 
-   private:
+  private:
     static constexpr double EPSILON = std::numeric_limits<double>::epsilon();
 
     const SinglePack &s;
     const Block &b;
     const SingleSums &sums;
-    double relative = 0;    // of a sum of terms of one sign, and of magnitudes
-    double libsvm = 0;      // what LIBSVM's double arithmetic may be off, per unit of sum |coefficient|
+    double relative = 0;  // of a sum of terms of one sign, and of magnitudes
+    double libsvm = 0;    // what LIBSVM's double arithmetic may be off, per unit of sum |coefficient|
     double underflow = 0;
     std::vector<int> least, open;
     std::vector<std::size_t> order;
-    std::vector<double> columns;      // [class][coefficient row], where `known`
+    std::vector<double> columns;  // [class][coefficient row], where `known`
     std::vector<std::uint8_t> known;
 
     void prepare(std::size_t row) {
@@ -190,7 +191,8 @@ class LabelDecider {
         const double far = s.reach + facts.norm, n = static_cast<double>(s.e.n);
         const double exponent = s.exponent * far * far * dot_error(facts.terms);
         relative = 1.001 * (0.72 * exponent + 1.1 * FUNCTION_ERROR + SUM_ERROR);
-        libsvm = EPSILON * ((static_cast<double>(s.e.active.size()) + facts.entries + 10) * s.e.gamma * far * far + n + 30);
+        libsvm =
+            EPSILON * ((static_cast<double>(s.e.active.size()) + facts.entries + 10) * s.e.gamma * far * far + n + 30);
         underflow = (n + 1) * 0x1p-118 * s.coef_scale;
     }
 
@@ -213,8 +215,7 @@ class LabelDecider {
         for (std::size_t first = s.group_panels[g]; first < s.group_panels[g + 1]; first += FOLD_TERMS) {
             vf acc[NF] = {};
             const std::size_t last = std::min(first + FOLD_TERMS, s.group_panels[g + 1]);
-            for (std::size_t i = first * SINGLE_LANES; i < last * SINGLE_LANES; i += SINGLE_LANES)
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+            for (std::size_t i = first * SINGLE_LANES; i < last * SINGLE_LANES; i += SINGLE_LANES) SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
                     acc[v] = fma(load(coef + i + v * WF), load(kernel + i + v * WF), acc[v]);
             total += static_cast<double>(horizontal_sum(acc[0] + acc[1]));
         }

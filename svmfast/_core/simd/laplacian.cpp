@@ -24,9 +24,9 @@ inline void kernel_panel(const L1Panels &p, std::size_t panel, const double *con
     // Missing rows of the last tile repeat the first: no branch in the loop, results unused.
     const double *all[DISTANCE_ROWS];
     for (std::size_t r = 0; r < DISTANCE_ROWS; ++r) all[r] = x[r < count ? r : 0];
-    add_products(sum, p.columns, [&](std::size_t r, std::size_t f) { return all[r][f]; },
-                 [=](std::size_t f) { return values + f * LANES; },
-                 [](vd s, vd x, vd z) { return s + absolute(x - z); });
+    add_products(
+        sum, p.columns, [&](std::size_t r, std::size_t f) { return all[r][f]; },
+        [=](std::size_t f) { return values + f * LANES; }, [](vd s, vd x, vd z) { return s + absolute(x - z); });
     const vd scale = broadcast(-p.gamma * LOG2_E);
     for (std::size_t r = 0; r < count; ++r)
         for (std::size_t v = 0; v < NV; ++v) store(out[r] + v * W, exp2(scale * sum[r][v]));
@@ -100,8 +100,7 @@ void laplacian_values(const L1Panels &p, const double *x, std::size_t first, std
         for (std::size_t panel = 0; panel < p.panels(); ++panel) {
             kernel_panel(p, panel, at, none, count, k);
             const std::size_t begin = panel * LANES, width = std::min(LANES, p.n - begin);
-            for (std::size_t r = 0; r < count; ++r)
-                std::copy(k[r], k[r] + width, out + (row + r) * p.n + begin);
+            for (std::size_t r = 0; r < count; ++r) std::copy(k[r], k[r] + width, out + (row + r) * p.n + begin);
         }
     }
 }

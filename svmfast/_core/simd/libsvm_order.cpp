@@ -12,14 +12,15 @@ namespace {
 
 // Squared differences in the order of the indices, libm's exp, coefficients in the
 // order of the file; multiplications and additions rounded separately. Lanes are support vectors, so each lane sees
-// LIBSVM's own sequence of operations. A few rows go together, so that each panel comes once from memory for all of them.
+// LIBSVM's own sequence of operations. A few rows go together, so that each panel comes once from memory for all of
+// them.
 class LibsvmOrder {
-   public:
+  public:
     static constexpr std::size_t BATCH = 8;
 
     explicit LibsvmOrder(const Expansion &e)
-        : e(e), together(std::min(e.panels(), PANELS)), stride(together * LANES), k(BATCH * stride), across(BATCH * stride),
-          so_far(e.panels() > PANELS ? e.functions * BATCH : 0) {}
+        : e(e), together(std::min(e.panels(), PANELS)), stride(together * LANES), k(BATCH * stride),
+          across(BATCH * stride), so_far(e.panels() > PANELS ? e.functions * BATCH : 0) {}
 
     // Rows which[0 .. count), count <= BATCH -> out[row][functions].
     void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
@@ -35,7 +36,7 @@ class LibsvmOrder {
         } while (end < e.panels());
     }
 
-   private:
+  private:
     // One sum for each row of the batch.
     struct Sums {
         vd of[BATCH / W];
@@ -52,9 +53,9 @@ class LibsvmOrder {
     const Expansion &e;
     std::size_t together, stride;
     std::size_t begin = 0, end = 0;  // the panels of this part
-    Aligned<double> k;       // [row of the batch][lane]: the kernel's arguments
-    Aligned<double> across;  // [lane][row of the batch]: kernel values
-    Aligned<double> so_far;  // [function][row of the batch], where there are several parts
+    Aligned<double> k;               // [row of the batch][lane]: the kernel's arguments
+    Aligned<double> across;          // [lane][row of the batch]: kernel values
+    Aligned<double> so_far;          // [function][row of the batch], where there are several parts
     std::vector<Step> walk[BATCH];
     Pulse pulse;
 
@@ -72,7 +73,8 @@ class LibsvmOrder {
         const bool last = end == e.panels();
         each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
             Sums s{};
-            if (begin > 0) SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v)
+            if (begin > 0)
+        SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v)
                     s.of[v] = load(so_far.data() + p * BATCH + v * W);
             s = add(i, row_i, s);
             if (j < e.groups) s = add(j, row_j, s);

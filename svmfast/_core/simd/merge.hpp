@@ -52,7 +52,8 @@ inline double improve_h(double m, double log_kappa, double h) {
     exponents[1] = log_kappa * h * h;
     const vd e = exp2(exponents);
     const double at_i = m * e[0], at_j = (1.0 - m) * e[1];
-    const double slope = h * at_j - g * at_i, curvature = at_i * (1.0 + 2.0 * l * g * g) + at_j * (1.0 + 2.0 * l * h * h);
+    const double slope = h * at_j - g * at_i,
+                 curvature = at_i * (1.0 + 2.0 * l * g * g) + at_j * (1.0 + 2.0 * l * h * h);
     if (!(curvature > 0.0)) return h;
     const double better = h - slope / curvature;
     return better >= 0.0 && better <= 1.0 ? better : h;

@@ -71,8 +71,8 @@ inline std::size_t list_candidates(BudgetState &s, std::size_t first, const floa
     return count;
 }
 
-// The candidate where cost(m, log2 kappa, kappa, both) is smallest, ties to the lower slot; `both` is the sum of the two
-// coefficients.
+// The candidate where cost(m, log2 kappa, kappa, both) is smallest, ties to the lower slot; `both` is the sum of the
+// two coefficients.
 template <class Cost>
 inline std::size_t best_partner(BudgetState &s, std::size_t first, const float *reach, Cost &&cost) {
     const std::size_t count = list_candidates(s, first, reach);
@@ -99,9 +99,9 @@ inline std::size_t best_partner(BudgetState &s, std::size_t first, const float *
     return partner;
 }
 
-// Below kappa = e^-2 s can have two modes, one in either half of [0, 1], and the better one must be found. At m <= 1/2 it
-// is the one in [0, 1/2], since s(h) - s(1-h) = (1-2m) (kappa^(h^2) - kappa^((1-h)^2)) >= 0 there: the other half cannot
-// win and is not searched.
+// Below kappa = e^-2 s can have two modes, one in either half of [0, 1], and the better one must be found. At m <= 1/2
+// it is the one in [0, 1/2], since s(h) - s(1-h) = (1-2m) (kappa^(h^2) - kappa^((1-h)^2)) >= 0 there: the other half
+// cannot win and is not searched.
 inline vd search_h(vd m, vd log_kappa, int iterations) { return golden_section(m, log_kappa, 0.0, 0.5, iterations); }
 
 inline int search_iterations(Maintenance method) {

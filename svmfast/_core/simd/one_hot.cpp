@@ -1,5 +1,5 @@
-// Sums of one-hot support vectors: features in common are counted in bytes, kernel values come from a table. See OneHot in
-// decision.hpp.
+// Sums of one-hot support vectors: features in common are counted in bytes, kernel values come from a table. See OneHot
+// in decision.hpp.
 #include <cmath>
 
 #include "decision.hpp"
@@ -11,15 +11,14 @@ namespace {
 
 constexpr std::size_t L = ONE_HOT_LANES;
 
-// One panel with one row: counts the shared features of its vectors and adds their kernel values, times each coefficient
-// row, to acc[width][2].
+// One panel with one row: counts the shared features of its vectors and adds their kernel values, times each
+// coefficient row, to acc[width][2].
 template <std::size_t REGISTERS>
 inline void add_panel(const Table<REGISTERS> &table, const std::uint8_t *member, const double *coef, std::size_t width,
                       const std::int32_t *at, std::size_t n, vd *acc) {
     constexpr std::size_t B = L / sizeof(vb);
     vb shared[B] = {};
-    for (std::size_t i = 0; i < n; ++i)
-        SVMFAST_UNROLL for (std::size_t b = 0; b < B; ++b) shared[b] += load(member + at[i] * L + b * sizeof(vb));
+    for (std::size_t i = 0; i < n; ++i) SVMFAST_UNROLL for (std::size_t b = 0; b < B; ++b) shared[b] += load(member + at[i] * L + b * sizeof(vb));
     std::uint8_t count[L];
     std::memcpy(count, shared, L);
     if (width == 1) {

@@ -66,7 +66,7 @@ void dense_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t tile
     for (std::size_t slot = 0; slot < s.padded; slot += LANES) {
         const double *u = s.vectors.data() + slot * s.d;
         vd k[ROWS][NV];
-        SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
+    SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
             SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = start_value<kind>(s, slot + v * W, offset[r]);
         add_products(k, s.d, [=](std::size_t r, std::size_t f) { return z[f * ROWS + r]; },
                      [=](std::size_t f) { return u + f * LANES; });

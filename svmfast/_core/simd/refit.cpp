@@ -26,9 +26,9 @@ void add_panel(const double *panel, const double *weights, std::size_t rows, std
     const auto add_tile = [=](std::size_t i, std::size_t j, auto vectors) {
         constexpr std::size_t N = vectors;
         vd sum[4][N] = {};
-        add_products(sum, rows,
-                     [=](std::size_t l, std::size_t p) { return panel[p * stride + i + l] * weights[p]; },
-                     [=](std::size_t p) { return panel + p * stride + j; });
+        add_products(
+            sum, rows, [=](std::size_t l, std::size_t p) { return panel[p * stride + i + l] * weights[p]; },
+            [=](std::size_t p) { return panel + p * stride + j; });
         for (std::size_t l = 0; l < 4; ++l)
             for (std::size_t v = 0; v < N; ++v) {
                 double *at = hessian + (i + l) * stride + j + v * W;

@@ -25,8 +25,8 @@ struct Remainder {
     static vf of(vf t) { return exp_remainder(t); }
 };
 
-// Sums of coefficients times kernel values, [row][class], their magnitudes likewise where signs are mixed, and the kernel
-// values themselves where pairs of classes still have to meet their coefficients.
+// Sums of coefficients times kernel values, [row][class], their magnitudes likewise where signs are mixed, and the
+// kernel values themselves where pairs of classes still have to meet their coefficients.
 struct SingleSums {
     const SinglePack &s;
     std::size_t stride;  // kernel values of a row
@@ -45,7 +45,8 @@ struct SingleSums {
 
 // Finishes the sums k of R rows and one panel.
 template <class Function, std::size_t R>
-inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std::size_t first_row, vf (&k)[R][NF], vf *acc) {
+inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std::size_t first_row, vf (&k)[R][NF],
+                   vf *acc) {
     SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
         SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = Function::of(k[r][v]);
     const std::size_t at = panel * SINGLE_LANES;

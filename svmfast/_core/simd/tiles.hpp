@@ -1,5 +1,5 @@
-// The register-tiled product of the core, and the tile sizes that fill the registers of each instruction set. What a tile
-// holds in the end (sums, kernel values, scores) is the business of the code around it.
+// The register-tiled product of the core, and the tile sizes that fill the registers of each instruction set. What a
+// tile holds in the end (sums, kernel values, scores) is the business of the code around it.
 #pragma once
 #include <type_traits>
 
@@ -7,8 +7,8 @@
 
 namespace svmfast::SVMFAST_ISA {
 
-// Support vectors lie in panels of NV vectors; ROWS * NV sums, NV vectors and a broadcast number are in registers, of which
-// AVX-512 has 32 and the others 16.
+// Support vectors lie in panels of NV vectors; ROWS * NV sums, NV vectors and a broadcast number are in registers, of
+// which AVX-512 has 32 and the others 16.
 constexpr std::size_t NV = 3;
 constexpr std::size_t LANES = NV * W;
 constexpr std::size_t ROWS = W == 8 ? 8 : 4;
@@ -41,7 +41,7 @@ SVMFAST_INLINE void add_products(V (&sum)[R][N], std::size_t n, Left &&left, Rig
     for (std::size_t k = 0; k < n; ++k) {
         const auto *from = right(k);
         V x[N];
-        SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) x[v] = load(from + v * lanes);
+    SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) x[v] = load(from + v * lanes);
         SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) {
             const V a = broadcast(left(r, k));
             SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[r][v] = step(sum[r][v], a, x[v]);

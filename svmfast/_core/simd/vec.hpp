@@ -1,6 +1,6 @@
-// Vectors of doubles, floats and bytes, as wide as the instruction set that this file is compiled for (SVMFAST_ISA). Plain
-// C operators work on them (vector extensions of GCC and Clang); only what they cannot express is a function here, and
-// intrinsics stand in no other file of this directory.
+// Vectors of doubles, floats and bytes, as wide as the instruction set that this file is compiled for (SVMFAST_ISA).
+// Plain C operators work on them (vector extensions of GCC and Clang); only what they cannot express is a function
+// here, and intrinsics stand in no other file of this directory.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -31,8 +31,8 @@ typedef std::int64_t vi __attribute__((vector_size(W * 8)));
 typedef float vf __attribute__((vector_size(W * 8)));
 typedef std::uint8_t vb __attribute__((vector_size(W * 8)));
 
-// The vector of numbers of a type, and its bits. (Of exponents: what overflows in them, because a nan went in, wraps around
-// and is found by its size elsewhere.)
+// The vector of numbers of a type, and its bits. (Of exponents: what overflows in them, because a nan went in, wraps
+// around and is found by its size elsewhere.)
 template <class Number>
 struct VectorOf;
 template <>
@@ -62,8 +62,8 @@ template <class Number>
 inline void store(Number *p, Vector<Number> v) {
     std::memcpy(p, &v, sizeof v);
 }
-// Minus zero, which changes no bit, so the compiler may drop it and load straight into all lanes; plus zero, which makes
-// +0.0 of -0.0, would cost an addition and a shuffle where multiply-adds wait for the same ports.
+// Minus zero, which changes no bit, so the compiler may drop it and load straight into all lanes; plus zero, which
+// makes +0.0 of -0.0, would cost an addition and a shuffle where multiply-adds wait for the same ports.
 template <class Number>
 inline Vector<Number> broadcast(Number x) {
     return x - Vector<Number>{};
@@ -205,7 +205,8 @@ inline void gather_pair(const float *base, vi at, vd &first, vd &second) {
     second = (vd)_mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(_mm512_srli_epi64(both, 32))));
 #elif defined(__AVX2__)
     const __m256i both = _mm256_i64gather_epi64(reinterpret_cast<const long long *>(base), (__m256i)at, 4);
-    const __m256 split = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
+    const __m256 split =
+        _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
     first = (vd)_mm256_cvtps_pd(_mm256_castps256_ps128(split));
     second = (vd)_mm256_cvtps_pd(_mm256_extractf128_ps(split, 1));
 #else
@@ -250,7 +251,8 @@ struct Table<0> {
         std::int32_t four;
         std::memcpy(&four, which, 4);
         const __m256d all = (__m256d)_mm256_set1_epi64x(-1);
-        return (vd)_mm256_mask_i32gather_pd(_mm256_setzero_pd(), table, _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four)), all, 8);
+        return (vd)_mm256_mask_i32gather_pd(_mm256_setzero_pd(), table, _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four)), all,
+                                            8);
 #else
         vd v{};
         for (std::size_t i = 0; i < W; ++i) v[i] = table[which[i]];

@@ -1,0 +1,21 @@
+"""What the API remarks and warns of on the way, printed in the command line's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svmfast.cli.flags import with_flags
+from svmfast.cli.messages import remark, warning
+from svmfast.progress import Progress
+
+if TYPE_CHECKING:
+    from svmfast.api.listener import Listener
+
+
+def listening(progress: Progress, quiet: bool) -> Listener:
+    """Return a listener that prints: remarks unless `quiet`, warnings always."""
+    from svmfast.api.listener import Listener
+
+    return Listener(
+        progress, lambda text: remark(with_flags(text), quiet), lambda text: warning(with_flags(text))
+    )
