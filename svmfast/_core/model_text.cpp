@@ -165,19 +165,13 @@ void register_model_text(nanobind::module_ &m) {
                   "NDArray[numpy.float64], int]"));
     m.def("format_sv_section", &format_sv_section, "coef"_a.noconvert(), "indptr"_a.noconvert(),
           "indices"_a.noconvert(), "values"_a.noconvert(), "precomputed"_a);
-<<<<<<< HEAD
     m.def("eight_digits", &eight_digits, "numbers"_a.noconvert());
-    m.def("parse_float64", &parse_numbers<double>, "text"_a, "pos"_a, "count"_a);
-    m.def("parse_int64", &parse_numbers<std::int64_t>, "text"_a, "pos"_a, "count"_a);
-    m.def("parse_int32", &parse_numbers<std::int32_t>, "text"_a, "pos"_a, "count"_a);
-=======
     m.def("parse_float64", &parse_numbers<double>, "text"_a, "pos"_a, "count"_a,
           nb::sig("def parse_float64(text: bytes, pos: int, count: int) -> tuple[NDArray[numpy.float64], int, int]"));
     m.def("parse_int64", &parse_numbers<std::int64_t>, "text"_a, "pos"_a, "count"_a,
           nb::sig("def parse_int64(text: bytes, pos: int, count: int) -> tuple[NDArray[numpy.int64], int, int]"));
     m.def("parse_int32", &parse_numbers<std::int32_t>, "text"_a, "pos"_a, "count"_a,
           nb::sig("def parse_int32(text: bytes, pos: int, count: int) -> tuple[NDArray[numpy.int32], int, int]"));
->>>>>>> b644123 (The native core has one format, and its stubs are made from its bindings)
     m.def("format_float64", &format_numbers<double>, "numbers"_a.noconvert(), "per_line"_a);
     m.def("format_int64", &format_numbers<std::int64_t>, "numbers"_a.noconvert(), "per_line"_a);
     m.def("format_int32", &format_numbers<std::int32_t>, "numbers"_a.noconvert(), "per_line"_a);

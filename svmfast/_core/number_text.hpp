@@ -68,15 +68,10 @@ inline char *write_g17(char *p, double x) {
 
 // printf("%.8g", x). Where the shortest decimal that names x has at most eight digits, it is what rounding x to eight
 // digits gives: they differ by less than an ulp, far below half a unit of the eighth digit (denormals, whose ulps
-<<<<<<< HEAD
 // are not small, apart). With `in_full` a number that eight digits do not name gets the shortest decimal that does.
 // Data read from text are nearly always so, and the shortest decimal is several times cheaper than rounding to a given
 // digit.
 template <bool in_full = false>
-=======
-// are not small, apart). Data read from text are nearly always so, and the shortest decimal is several times cheaper
-// than rounding to a given digit.
->>>>>>> b644123 (The native core has one format, and its stubs are made from its bindings)
 inline char *write_g8(char *p, double x) {
     if (small_integer(x, 1e8)) return std::to_chars(p, p + number_room, static_cast<std::int64_t>(x)).ptr;
     char shortest[number_room];
