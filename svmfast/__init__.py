@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from svmfast.api.estimators import from_sklearn as from_sklearn
     from svmfast.api.frontier import frontier as frontier
     from svmfast.api.info import info as info
+    from svmfast.api.many import predict_files as predict_files
     from svmfast.api.predict import predict as predict
     from svmfast.api.predictor import Predictor as Predictor
     from svmfast.api.result import Result as Result
@@ -62,6 +63,7 @@ _PUBLIC = {
     "info": "svmfast.api.info",
     "load_model": "svmfast.formats.detect",
     "predict": "svmfast.api.predict",
+    "predict_files": "svmfast.api.many",
     "read_svmlight": "svmfast.formats.svmlight",
     "save_model": "svmfast.formats.detect",
     "stream_svmlight": "svmfast.formats.svmlight",

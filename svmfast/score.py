@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +62,16 @@ class Score:
             for i, term in enumerate(terms):
                 # cumsum adds strictly from left to right; sum() would not.
                 self._sums[i] = np.cumsum(np.concatenate((self._sums[i : i + 1], term)))[-1]
+
+    def state(self) -> dict[str, Any]:
+        """Return what was counted, classes aside, as plain values for :meth:`merge`."""
+        return {"total": self.total, "correct": self.correct, "sums": self._sums.tolist()}
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Count what another score has counted."""
+        self.total += state["total"]
+        self.correct += state["correct"]
+        self._sums = self._sums + np.asarray(state["sums"], dtype=np.float64)
 
     @property
     def accuracy(self) -> float:

@@ -60,6 +60,8 @@ class Predictor:
         Read a model that was changed after svmfast wrote it, without its certificate.
     listener : Listener, optional
         Gets remarks and warnings.
+    identify : bool
+        Keep hashes of the models, for :meth:`settings`.
 
     Attributes
     ----------
@@ -95,11 +97,14 @@ class Predictor:
         memory: int = MEMORY,
         allow_edited: bool = False,
         listener: Listener | None = None,
+        identify: bool = False,
     ) -> None:
         self._listener = listener or Listener()
+        self._identify, self._identities = identify, list[str]()
         self._probability, self._decision_values = probability, decision_values
         self._bound, self._certify, self._tolerance = bound, certify, tolerance
         self._single_precision = precision == "auto"
+        self._fallback, self._assumed = fallback, assume_error
         self.model, source, _ = self._opened(model, memory, allow_edited)
         self.exact = self._exact_model(exact, fallback, memory, source, proven=assume_error is None)
         if assume_error is not None:
@@ -125,10 +130,16 @@ class Predictor:
         if is_path(given):
             listener = self._listener
             opened = open_model(given, listener.note, listener.warn, memory=memory, allow_edited=allow_edited)
+            if self._identify:
+                self._identities.append(f"sha256:{opened.sha256}")
             return opened.model, opened.provenance.get("source"), opened.is_source
         if not hasattr(given, "decision_values"):
             raise WrongTypeError("the model", given, MODEL)
         require_memory(given, memory)
+        if self._identify:
+            from svmfast.formats.detect import identity_of
+
+            self._identities.append(identity_of(given))
 
         def is_source(source: str) -> bool:
             from svmfast.formats.detect import identity_of
@@ -183,6 +194,26 @@ class Predictor:
             threads=thread_count(threads),
         )
 
+    def settings(self) -> dict[str, Any]:
+        """Return, as plain values, what decides the answers: the models' hashes (`identify`) and options."""
+        return {
+            "models": self._identities,
+            "probability": self._probability,
+            "decision_values": self._decision_values,
+            "bound": self._bound,
+            "certify": self._certify,
+            "fallback": self._fallback,
+            "tolerance": self._tolerance,
+            "assume_error": self._assumed,
+        }
+
+    def report(self, *, labelled: bool) -> PredictionReport:
+        """Return the report of a prediction that has not begun."""
+        from svmfast.evaluation.prediction_report import PredictionReport
+
+        falls_back = self.exact is not None
+        return PredictionReport(self.model, labelled=labelled, bound=self._bound, falls_back=falls_back)
+
     def preamble(self) -> list[str]:
         """Return what svm-predict prints before it predicts."""
         head = self.model.head
@@ -230,7 +261,6 @@ class Predictor:
         DataFormatError
             The file cannot be read; the output is as it was.
         """
-        from svmfast.evaluation.prediction_report import PredictionReport
         from svmfast.evaluation.scale import ScaleCheck
         from svmfast.formats import predictions
         from svmfast.formats.svmlight import stream_svmlight
@@ -238,12 +268,7 @@ class Predictor:
         from svmfast.prefetch import prefetch
 
         reading, cores, path = reading or Reading(), thread_count(threads), os.fspath(data)
-        report = PredictionReport(
-            self.model,
-            labelled=not reading.unlabelled,
-            bound=self._bound,
-            falls_back=self.exact is not None,
-        )
+        report = self.report(labelled=not reading.unlabelled)
         scale = ScaleCheck(self.model)
         with stream_svmlight(data, threads=cores, **reading.reader_kwargs()) as stream:
 

@@ -85,6 +85,8 @@ class Output(_File):
         A parameter with which nothing is written, or what tells that from the values of all parameters.
     folder : bool
         The output is a folder of many files.
+    shared : bool
+        Other files of that folder stay: an input may be one of them.
     packed : bool
         The name's ending may ask for a compressed file.
     """
@@ -98,11 +100,12 @@ class Output(_File):
         named: Callable[[str], str] | None = None,
         unless: str | Callable[[Mapping[str, Any]], bool] | None = None,
         folder: bool = False,
+        shared: bool = False,
         packed: bool = True,
     ) -> None:
         self.content, self.role = content, role
         self.after, self.named, self.unless = after, named, unless
-        self.folder, self.packed = folder, packed
+        self.folder, self.shared, self.packed = folder, shared, packed
 
 
 #: Where a command's context keeps its :class:`Run`.
@@ -205,7 +208,7 @@ def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | 
         earlier = [other for other, _ in outputs[:number]]
         for other in (*inputs, *earlier):
             _refuse_the_same(output, other)
-            if kind.folder:
+            if kind.folder and not kind.shared:
                 _refuse_a_part(output, other)
         for other in earlier:
             _refuse_one_place(output, other)

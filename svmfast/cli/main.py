@@ -104,6 +104,21 @@ def _command(name: str) -> click.Command | None:
     return None
 
 
+def _prepare(command: click.Command) -> None:
+    """Give a command what all have: --debug, the rules of its files, defaults in words."""
+    if not any(param.name == "debug" for param in command.params):
+        command.params.append(_debug_option())
+    from svmfast.cli.files import Guarded
+
+    if command.callback is not None and not isinstance(command.callback, Guarded):
+        command.callback = Guarded(command.callback)
+    for param in command.params:
+        if isinstance(param, click.Option) and isinstance(param.show_default, str):
+            # click would put words in parentheses inside the brackets.
+            param.help = f"{param.help}  [default: {param.show_default}]"
+            param.show_default = False
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module only when that command runs."""
 
@@ -114,17 +129,8 @@ class LazyGroup(click.Group):
         command = _command(cmd_name)
         if command is None:
             return None
-        if not any(param.name == "debug" for param in command.params):
-            command.params.append(_debug_option())
-        from svmfast.cli.files import Guarded
-
-        if command.callback is not None and not isinstance(command.callback, Guarded):
-            command.callback = Guarded(command.callback)
-        for param in command.params:
-            if isinstance(param, click.Option) and isinstance(param.show_default, str):
-                # click would put words in parentheses inside the brackets.
-                param.help = f"{param.help}  [default: {param.show_default}]"
-                param.show_default = False
+        for form in (command, *getattr(command, "forms", ())):
+            _prepare(form)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

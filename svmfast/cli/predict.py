@@ -3,95 +3,158 @@
 from __future__ import annotations
 
 import sys
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import click
 
 from svmfast.cli import options
 from svmfast.cli.files import Input, Output, is_stdout
+from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.listening import listening
-from svmfast.cli.messages import lines, remarks
+from svmfast.cli.messages import lines, remark, remarks
 from svmfast.cli.units import Real
+from svmfast.errors import OptionError
 from svmfast.options import Reading
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-@click.command("predict")
+#: Remarks of single files that are printed; all are in the JSON report.
+MOST_NOTES = 10
+#: Options of a prediction of many files.
+OF_MANY = ("files_from", "suffix", "relative_to", "overwrite")
+
+_SHARED = (
+    click.option(
+        "-b",
+        "probability",
+        type=click.Choice(["0", "1"]),
+        default="0",
+        help="1: probabilities, for models that have them; the label is then the most probable one.",
+    ),
+    options.quiet,
+    click.option("--decision-values", is_flag=True, help="Add the decision values, in LIBSVM's pair order."),
+    click.option("--bound", is_flag=True, help="Add a column: inside or outside the model's validity bound."),
+    click.option(
+        "--certify",
+        is_flag=True,
+        help="Add two columns, and a first line that names them: is the label provably the exact model's, "
+        "and the bound on the values' error.",
+    ),
+    click.option(
+        "--exact",
+        type=Input("model"),
+        metavar="MODEL",
+        help="Rows that are not certified are answered by this exact model, the one that was approximated.",
+    ),
+    click.option(
+        "--fallback/--no-fallback",
+        default=None,
+        help="Do so with the exact model embedded in MODEL (default: if there is one).",
+    ),
+    click.option(
+        "--tolerance",
+        type=Real(0),
+        metavar="ERROR",
+        help="A row is certified only if its error bound is at most this; regression needs it for --exact.",
+    ),
+    click.option(
+        "--assume-error",
+        type=Real(0),
+        metavar="ERROR",
+        help="With --exact: take ERROR for the bound of MODEL's values, in place of a certificate if it has "
+        "one. Statistical, not proven; compress and dcpred --from report such quantiles.",
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(["auto", "double"]),
+        default="auto",
+        show_default=True,
+        help="auto: labels come from single precision where its error bound proves them. double: never. The "
+        "output is the same.",
+    ),
+    options.model_memory,
+    options.allow_edited,
+    options.as_json,
+    click.option(
+        "--out-dir",
+        type=Output(role="folder", folder=True, shared=True),
+        metavar="OUT",
+        help="Predict many files, each into a file of the folder OUT; the arguments are then MODEL DATA...",
+    ),
+    click.option(
+        "--files-from",
+        type=Input(),
+        metavar="LIST",
+        help="With --out-dir: more names of DATA, one a line or each ended by a NUL byte; '-' is standard "
+        "input.",
+    ),
+    click.option(
+        "--suffix",
+        metavar="END",
+        help="With --out-dir: appended to a file's name, unless it ends so already (default: .out). A suffix "
+        "such as .out.gz packs the outputs.",
+    ),
+    click.option(
+        "--relative-to",
+        metavar="FOLDER",
+        help="With --out-dir: a folder that holds all DATA; outputs keep their places below it.",
+    ),
+    click.option(
+        "--overwrite",
+        is_flag=True,
+        help="With --out-dir: also predict files that an earlier run has finished.",
+    ),
+    options.rows_format,
+    options.jobs,
+)
+
+
+def _shared(function: F) -> F:
+    """Add the options of both forms of the command."""
+    for add in reversed(_SHARED):
+        function = add(function)
+    return function
+
+
+class _Predict(click.Command):
+    """The command in its two forms: one file, or with --out-dir many."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.forms: list[click.Command] = []
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the arguments as those of the form that they ask for."""
+        words = args[: args.index("--")] if "--" in args else args
+        if any(word == "--out-dir" or word.startswith("--out-dir=") for word in words):
+            return self.forms[0].make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show both forms."""
+        super().format_usage(ctx, formatter)
+        formatter.write_usage(ctx.command_path, "[OPTIONS] --out-dir OUT MODEL DATA...", prefix="       ")
+
+
+@click.command("predict", cls=_Predict)
 @click.argument("data", type=Input("data"))
 @click.argument("model", type=Input("model"))
 @click.argument("output", type=Output(role="predictions"), default="-")
-@click.option(
-    "-b",
-    "probability",
-    type=click.Choice(["0", "1"]),
-    default="0",
-    help="1: probabilities, for models that have them; the label is then the most probable one.",
-)
-@options.quiet
-@click.option("--decision-values", is_flag=True, help="Add the decision values, in LIBSVM's pair order.")
-@click.option("--bound", is_flag=True, help="Add a column: inside or outside the model's validity bound.")
-@click.option(
-    "--certify",
-    is_flag=True,
-    help="Add two columns, and a first line that names them: is the label provably the exact model's, and "
-    "the bound on the values' error.",
-)
-@click.option(
-    "--exact",
-    type=Input("model"),
-    metavar="MODEL",
-    help="Rows that are not certified are answered by this exact model, the one that was approximated.",
-)
-@click.option(
-    "--fallback/--no-fallback",
-    default=None,
-    help="Do so with the exact model embedded in MODEL (default: if there is one).",
-)
-@click.option(
-    "--tolerance",
-    type=Real(0),
-    metavar="ERROR",
-    help="A row is certified only if its error bound is at most this; regression needs it for --exact.",
-)
-@click.option(
-    "--assume-error",
-    type=Real(0),
-    metavar="ERROR",
-    help="With --exact: take ERROR for the bound of MODEL's values, in place of a certificate if it has one. "
-    "Statistical, not proven; compress and dcpred --from report such quantiles.",
-)
-@click.option(
-    "--precision",
-    type=click.Choice(["auto", "double"]),
-    default="auto",
-    show_default=True,
-    help="auto: labels come from single precision where its error bound proves them. double: never. The "
-    "output is the same.",
-)
-@options.model_memory
-@options.allow_edited
-@options.as_json
-@options.rows_format
-@options.jobs
+@_shared
 def command(
     data: str,
     model: str,
     output: str,
-    probability: str,
+    out_dir: str | None,
     quiet: bool,
-    decision_values: bool,
-    bound: bool,
-    certify: bool,
-    exact: str | None,
-    fallback: bool | None,
-    tolerance: float | None,
-    assume_error: float | None,
-    precision: Literal["auto", "double"],
-    memory: int,
-    allow_edited: bool,
     as_json: bool,
     reading: Reading,
     jobs: int,
+    **asked: Any,
 ) -> None:
     """Predict the rows of DATA with MODEL, of any kind, into OUTPUT (default: '-', standard output).
 
@@ -110,29 +173,22 @@ def command(
     With --exact (or an embedded exact model) every label is the exact model's: proven by the certificate, or
     its own answer. The values printed beside a certified label are the approximation's. A model made by
     cascade falls back by itself too, where its fast half is not sure: a statistical guarantee, no proof.
+
+    With --out-dir the model is read once for all files. An output is OUT/NAME.out, whole or absent. Run
+    again, also after it was killed, the command makes only what is missing, or was made from a file (by its
+    size and time of change), model or options that have changed. A file that fails is named, the others are
+    finished, and the exit status is 2.
     """
+    for name in OF_MANY:
+        if asked.pop(name):
+            raise OptionError(f"`{name}` goes with `out_dir`")
     from svmfast.api.predictor import Predictor
     from svmfast.cli.progress import progress_bar
 
     to_stdout = is_stdout(output)
     # A bar would get between predictions on the same terminal.
     with progress_bar(quiet or (to_stdout and sys.stdout.isatty())) as progress:
-        listener = listening(progress, quiet)
-        predictor = Predictor(
-            model,
-            probability=probability == "1",
-            decision_values=decision_values,
-            bound=bound,
-            certify=certify,
-            exact=exact,
-            fallback=fallback,
-            tolerance=tolerance,
-            assume_error=assume_error,
-            precision=precision,
-            memory=memory,
-            allow_edited=allow_edited,
-            listener=listener,
-        )
+        predictor = Predictor(model, listener=listening(progress, quiet), **_options(asked))
 
         def preamble() -> None:
             if not quiet:
@@ -145,3 +201,66 @@ def command(
         # On stdout only where it cannot get between the predictions.
         lines(report.lines(), err=to_stdout)
     remarks(report.remarks(), quiet)
+
+
+@click.command("predict", help=command.help)
+@click.argument("model", type=Input("model"))
+@click.argument("data", type=Input("data"), nargs=-1)
+@_shared
+def _many(
+    model: str,
+    data: Sequence[str],
+    out_dir: str,
+    files_from: str | None,
+    suffix: str | None,
+    relative_to: str | None,
+    overwrite: bool,
+    quiet: bool,
+    as_json: bool,
+    reading: Reading,
+    jobs: int,
+    **asked: Any,
+) -> int:
+    from svmfast.api.many import SUFFIX, listed, predict_files
+    from svmfast.cli.progress import progress_bar
+
+    files = [*data, *([] if files_from is None else listed(files_from))]
+    if not files:
+        raise OptionError("there is no DATA to predict; name files, or a list of them with `files_from`")
+    with progress_bar(quiet) as progress:
+        heard = listening(progress, quiet)
+        heard.on_status = progress.note
+        report = predict_files(
+            model,
+            files,
+            out_dir,
+            suffix=SUFFIX if suffix is None else suffix,
+            relative_to=relative_to,
+            overwrite=overwrite,
+            reading=reading,
+            threads=jobs,
+            listener=heard,
+            on_failure=lambda result: progress.line(with_flags(result.error or "")),
+            on_start=lambda predictor: None if quiet else lines(predictor.preamble(), err=True),
+            **_options(asked),
+        )
+    if as_json:
+        show(report.to_dict())
+    elif not quiet:
+        lines(report.total.lines())
+    notes = [note for one in report.files if one.counted is not None for note in one.counted["notes"]]
+    remarks(notes[:MOST_NOTES], quiet)
+    if len(notes) > MOST_NOTES:
+        remark(f"and {len(notes) - MOST_NOTES:,} more such remarks", quiet)
+    remarks(report.total.remarks(), quiet)
+    failed = report.number("failed")
+    remark(report.sentence(), quiet and not failed)
+    return 2 if failed else 0
+
+
+command.forms.append(_many)
+
+
+def _options(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a Predictor from those of the command line."""
+    return {**asked, "probability": asked["probability"] == "1"}

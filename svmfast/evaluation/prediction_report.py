@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,36 @@ class PredictionReport:
             last = rows.indices[rows.indptr[1:][filled] - 1]
             self.rows_with_unknown += int(np.count_nonzero(last >= known))
             self._largest_column = max(self._largest_column, int(last.max()))
+
+    def empty(self) -> PredictionReport:
+        """Return a report of the same kind that has counted nothing."""
+        bound = self.outside is not None
+        return PredictionReport(self.model, labelled=self.labelled, bound=bound, falls_back=self.falls_back)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that was counted, as plain values for :meth:`merge`."""
+        return {
+            "rows": self.rows,
+            "score": self.score.state(),
+            "differing_from_vote": self.differing_from_vote,
+            "outside": self.outside,
+            "certified": self.certified,
+            "rows_with_unknown": self.rows_with_unknown,
+            "largest_column": self._largest_column,
+            "notes": list(self.notes),
+        }
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Count what another report of the same kind has counted, but for its notes."""
+        self.rows += state["rows"]
+        self.score.merge(state["score"])
+        self.differing_from_vote += state["differing_from_vote"]
+        if state["outside"] is not None:
+            self.outside = (self.outside or 0) + state["outside"]
+        if state["certified"] is not None:
+            self.certified = (self.certified or 0) + state["certified"]
+        self.rows_with_unknown += state["rows_with_unknown"]
+        self._largest_column = max(self._largest_column, state["largest_column"])
 
     def __repr__(self) -> str:
         return "\n".join([f"<prediction of {count(self.rows, 'row')}>", *self.lines()])

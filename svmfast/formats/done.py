@@ -1,0 +1,156 @@
+"""The outputs of a folder that are finished: a list that a run which was killed leaves usable.
+
+A line is added when an output stands in its place, in one write. A run that ends between the two makes the
+output again; a line that was cut short counts as missing. So what the list names is whole, whatever happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+from svmfast.errors import OptionError, WriteError
+
+#: The list's name in the folder.
+NAME = ".svmfast-done.jsonl"
+#: As svmfast.formats.target names what is not finished.
+_UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp", re.DOTALL)
+
+
+def stamp(path: str | os.PathLike[str]) -> list[int] | None:
+    """Return size and time of change of a regular file; None of anything else, which is never the same."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return [status.st_size, status.st_mtime_ns] if stat.S_ISREG(status.st_mode) else None
+
+
+class DoneList:
+    """What is finished in a folder, for one run at a time. A context manager.
+
+    Parameters
+    ----------
+    folder : str
+        Made if it is not there.
+    anew : bool
+        Forget what was finished.
+
+    Raises
+    ------
+    WriteError
+        The folder cannot be made or written.
+    OptionError
+        Another run writes into the folder.
+    """
+
+    def __init__(self, folder: str, *, anew: bool = False) -> None:
+        self.folder = folder
+        self._place = os.path.join(folder, NAME)
+        try:
+            os.makedirs(folder, exist_ok=True)
+            self._file = os.open(self._place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        except OSError as error:
+            raise WriteError(folder, error.strerror or str(error)) from error
+        try:
+            self._lock()
+            if anew:
+                os.ftruncate(self._file, 0)
+            self._known = self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def _lock(self) -> None:
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OptionError(f"another run writes into '{self.folder}'; wait for its end") from None
+        except OSError:
+            pass  # a file system without locks
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        known: dict[str, dict[str, Any]] = {}
+        content = b""
+        while piece := os.read(self._file, 1 << 20):
+            content += piece
+        for line in content.split(b"\n"):
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                entry = json.loads(line)
+                known[entry["output"]] = entry
+        if content and not content.endswith(b"\n"):
+            os.write(self._file, b"\n")  # the next line must not continue one that was cut short
+        return known
+
+    def find(self, name: str, made_from: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return what was noted of an output; None where it is missing, changed, or made from other things.
+
+        Parameters
+        ----------
+        name : str
+            Of the output, below the folder.
+        made_from : mapping
+            Plain values, as given to :meth:`add`.
+        """
+        entry = self._known.get(name)
+        if entry is None or entry.get("made_from") != made_from:
+            return None
+        found = stamp(os.path.join(self.folder, name))
+        if found is None or entry.get("stamp") != found:
+            return None
+        noted: dict[str, Any] = entry["noted"]
+        return noted
+
+    def add(self, name: str, made_from: Mapping[str, Any], noted: Mapping[str, Any]) -> None:
+        """Note that an output stands in its place."""
+        entry = {
+            "output": name,
+            "stamp": stamp(os.path.join(self.folder, name)),
+            "made_from": dict(made_from),
+            "noted": dict(noted),
+        }
+        self._known[name] = entry
+        try:
+            os.write(self._file, (json.dumps(entry) + "\n").encode())
+        except OSError as error:
+            raise WriteError(self._place, error.strerror or str(error)) from error
+
+    def remove_unfinished(self, names: Iterable[str]) -> None:
+        """Remove what earlier runs that were killed left of these outputs; nobody else writes them now."""
+        wanted: dict[str, set[str]] = {}
+        for name in names:
+            folder, last = os.path.split(name)
+            wanted.setdefault(os.path.join(self.folder, folder), set()).add(last)
+        for folder, outputs in wanted.items():
+            try:
+                present = os.listdir(folder)
+            except OSError:
+                continue
+            for file in present:
+                found = _UNFINISHED.fullmatch(file)
+                # A long name is shown by its start.
+                if found and (found[1] in outputs or any(one.startswith(found[1]) for one in outputs)):
+                    with contextlib.suppress(OSError):
+                        os.unlink(os.path.join(folder, file))
+
+    def close(self) -> None:
+        """Let other runs write into the folder."""
+        os.close(self._file)
+
+    def __enter__(self) -> DoneList:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

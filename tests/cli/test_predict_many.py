@@ -1,0 +1,238 @@
+"""Many files in one process: the outputs of single runs, whole or absent, and only what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from json_schema import faults
+from program import PROGRAM, ROOT, data, model, svmfast
+
+import svmfast as package
+from svmfast.cli.main import run
+from svmfast.errors import OptionError, WriteError
+
+EXACT = model("photos_c_rbf")
+SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "report.schema.json").read_text())
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    """Five files of different rows."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    lines = data("photos.test").read_bytes().splitlines(keepends=True)
+    for number in range(5):
+        (folder / f"part-{number}").write_bytes(b"".join(lines[number * 300 : (number + 1) * 300]))
+    return folder
+
+
+def expected(path: Path, *options: str) -> bytes:
+    return svmfast("predict", "-q", *options, path, EXACT, "-").stdout
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    """What is in a folder, the list of what is finished aside."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".svmfast-done.jsonl")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("options", [(), ("--decision-values",), ("-j", "1")])
+def test_each_output_is_that_of_a_run_of_its_own(
+    inputs: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    parts = sorted(inputs.iterdir())
+    done = svmfast("predict", *options, "--out-dir", tmp_path / "out", EXACT, *parts)
+    assert done.returncode == 0
+    assert done.stderr.decode() == "svmfast: 5 of 5 files predicted\n"
+    assert outputs(tmp_path / "out") == {f"{part.name}.out": expected(part, *options) for part in parts}
+    whole = tmp_path / "whole"
+    whole.write_bytes(b"".join(part.read_bytes() for part in parts))
+    assert done.stdout == svmfast("predict", whole, EXACT, tmp_path / "one").stdout
+
+
+def test_names_from_a_list(inputs: Path, tmp_path: Path) -> None:
+    parts = sorted(inputs.iterdir())
+    text = "".join(f"{part}\n" for part in parts[1:]).encode()
+    for listed in (text, text.replace(b"\n", b"\0")):
+        out = tmp_path / f"out{listed[-1]}"
+        words = ("predict", "-q", "--out-dir", out, "--files-from", "-", EXACT, parts[0])
+        assert svmfast(*words, stdin=listed).returncode == 0
+        assert sorted(outputs(out)) == [f"{part.name}.out" for part in parts]
+
+
+def test_only_what_is_missing_or_changed_is_made_again(inputs: Path, tmp_path: Path) -> None:
+    parts, out = sorted(inputs.iterdir()), tmp_path / "out"
+    used = tmp_path / "model"
+    shutil.copy(EXACT, used)
+
+    def statuses(*options: str) -> list[str]:
+        done = svmfast("predict", "--json", *options, "--out-dir", out, used, *parts)
+        report = json.loads(done.stdout)
+        assert faults(SCHEMA, report) == []
+        assert report["rows"] == 1500
+        assert report["correct"] == sum(one["correct"] for one in report["files"])
+        return ["".join(one["status"][0] for one in report["files"])]
+
+    assert statuses() == ["ppppp"]
+    assert statuses() == ["sssss"]
+    os.utime(parts[1], (1, 1))
+    assert statuses() == ["spsss"]
+    (out / "part-2.out").unlink()
+    (out / "part-3.out").write_bytes(b"another's\n")
+    assert statuses() == ["sspps"]
+    assert statuses("--overwrite") == ["ppppp"]
+    assert statuses("--decision-values") == ["ppppp"]
+    assert statuses("--decision-values", "--precision", "double", "-j", "1") == ["sssss"]
+    used.write_bytes(used.read_bytes().replace(b"gamma ", b"gamma 1"))
+    assert statuses("--decision-values") == ["ppppp"]
+    (out / ".svmfast-done.jsonl").write_bytes((out / ".svmfast-done.jsonl").read_bytes()[:-9])
+    assert statuses("--decision-values") == ["ssssp"]
+    assert statuses("--decision-values") == ["sssss"]
+
+
+def test_a_bad_input_is_named_and_the_others_are_finished(inputs: Path, tmp_path: Path) -> None:
+    parts, out = sorted(inputs.iterdir()), tmp_path / "out"
+    parts[2].write_text("1 1:0.5\n1 x:1\n")
+    words = ["predict", "--out-dir", out, EXACT, *parts, tmp_path / "none"]
+    done = svmfast(*words)
+    assert (done.returncode, done.stderr.decode().splitlines()) == (
+        2,
+        [
+            f"{parts[2]}:2: the index is not an integer ('x:1'); expected index:value with an integer from 1",
+            f"{tmp_path / 'none'}: cannot be read: No such file or directory",
+            "svmfast: 4 of 6 files predicted, 2 failed",
+        ],
+    )
+    assert sorted(outputs(out)) == ["part-0.out", "part-1.out", "part-3.out", "part-4.out"]
+    again = svmfast(*words, "--json", "-q")
+    report = json.loads(again.stdout)
+    assert again.returncode == 2
+    assert [report[f"files_{what}"] for what in ("predicted", "skipped", "failed")] == [0, 4, 2]
+    assert report["files"][2]["error"] == done.stderr.decode().splitlines()[0]
+    assert (
+        again.stderr.decode().splitlines()[-1]
+        == "svmfast: 0 of 6 files predicted, 4 finished earlier, 2 failed"
+    )
+
+
+def test_places_below_a_folder_are_kept(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / "in" / folder).mkdir(parents=True)
+        shutil.copy(data("photos.test"), tmp_path / "in" / folder / "rows.out.gz")
+    files = sorted((tmp_path / "in").rglob("*.gz"))
+    words = ("predict", "-q", "--out-dir", tmp_path / "out", "--suffix", ".out.gz", EXACT, *files)
+    done = svmfast(*words)
+    assert done.returncode == 2
+    assert b"would both be written to" in done.stderr
+    assert b"give --relative-to, a folder that holds both" in done.stderr
+    assert svmfast(*words, "--relative-to", tmp_path / "in").returncode == 0
+    found = outputs(tmp_path / "out")
+    assert sorted(found) == ["a/rows.out.gz", "b/rows.out.gz"]
+    assert found["a/rows.out.gz"].startswith(b"\x1f\x8b")
+    done = svmfast(*words, "--relative-to", tmp_path / "in" / "a")
+    assert done.stderr.decode().endswith(f"is not in '{tmp_path / 'in' / 'a'}' (--relative-to)\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ["--out-dir", "out", "MODEL"],
+            "there is no DATA to predict; name files, or a list of them",
+        ),
+        (
+            ["--out-dir", "out", "MODEL", "-"],
+            "standard input has no name that an output could have",
+        ),
+        (
+            ["--out-dir", "out", "--suffix", "a/b", "MODEL", "DATA"],
+            "--suffix is 'a/b'; expected",
+        ),
+        (
+            ["--out-dir", ".", "--suffix", "", "MODEL", "DATA"],
+            "the output './rows' is the input",
+        ),
+        (["--overwrite", "DATA", "MODEL", "x"], "--overwrite goes with --out-dir"),
+        (["--suffix", ".x", "DATA", "MODEL", "x"], "--suffix goes with --out-dir"),
+        (["--out-dir", "out", "DATA", "MODEL"], "swap them; usage: svmfast predict [OPTIONS] MODEL"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    words: list[str],
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(data("photos.test"), "rows")
+    places = {"MODEL": str(EXACT), "DATA": "rows"}
+    assert run(["predict", *(places.get(word, word) for word in words)]) == 2
+    assert line in capfd.readouterr().err
+    assert sorted(outputs(tmp_path)) == ["rows"]
+
+
+def test_inputs_may_stand_in_the_same_folder(inputs: Path) -> None:
+    parts = sorted(inputs.iterdir())
+    assert svmfast("predict", "-q", "--out-dir", inputs, EXACT, *parts).returncode == 0
+    assert outputs(inputs)["part-1.out"] == expected(parts[1])
+
+
+def test_one_run_at_a_time_writes_into_a_folder(inputs: Path, tmp_path: Path) -> None:
+    parts, out = sorted(inputs.iterdir()), tmp_path / "out"
+
+    def meanwhile(predictor: package.Predictor) -> None:
+        with pytest.raises(OptionError, match="another run writes into"):
+            package.predict_files(EXACT, parts, out)
+
+    report = package.predict_files(EXACT, parts, out, on_start=meanwhile)
+    assert report.number("predicted") == 5
+    assert package.predict_files(EXACT, parts, out).number("skipped") == 5
+
+
+def test_a_place_that_cannot_be_written_ends_the_run(inputs: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WriteError):
+        package.predict_files(EXACT, sorted(inputs.iterdir()), tmp_path / "file")
+    (tmp_path / "out" / "part-0.out").mkdir(parents=True)
+    with pytest.raises(WriteError, match=r"part-0\.out: cannot be written: Is a directory"):
+        package.predict_files(EXACT, sorted(inputs.iterdir()), tmp_path / "out")
+
+
+def test_killed_at_any_moment_and_run_again(tmp_path: Path) -> None:
+    """No moment leaves half a file under an output's name, and what is left is completed."""
+    lines = data("photos.test").read_bytes().splitlines(keepends=True)
+    files = [tmp_path / f"rows-{number:03}" for number in range(150)]
+    for number, file in enumerate(files):
+        file.write_bytes(b"".join(lines[number * 20 : number * 20 + 200]))
+    names = "".join(f"{file}\n" for file in files).encode()
+    words = ("predict", "-q", "--files-from", "-", EXACT, "--out-dir")
+    began = time.monotonic()
+    assert svmfast(*words, tmp_path / "whole", stdin=names).returncode == 0
+    seconds = time.monotonic() - began
+    whole, out = outputs(tmp_path / "whole"), tmp_path / "out"
+    chance, unfinished = random.Random(21), 0
+    for _ in range(10):
+        process = subprocess.Popen([PROGRAM, *words, out], stdin=subprocess.PIPE)
+        assert process.stdin is not None
+        process.stdin.write(names)
+        process.stdin.close()
+        time.sleep(chance.uniform(0.3, 0.9) * seconds)
+        process.kill()
+        process.wait()
+        found = outputs(out) if out.exists() else {}
+        unfinished += any(name.endswith(".tmp") for name in found)
+        visible = {name: text for name, text in found.items() if not name.startswith(".")}
+        assert visible.items() <= whole.items()
+        if len(visible) == len(whole):
+            shutil.rmtree(out)
+    assert svmfast(*words, out, stdin=names).returncode == 0
+    assert outputs(out) == whole
