@@ -30,14 +30,18 @@ if TYPE_CHECKING:
     from svmfast.api.predict import predict as predict
     from svmfast.api.predictor import Predictor as Predictor
     from svmfast.api.result import Result as Result
+    from svmfast.api.scale import scale as scale
     from svmfast.errors import SvmfastError as SvmfastError
     from svmfast.formats.detect import load_model as load_model
     from svmfast.formats.detect import save_model as save_model
+    from svmfast.formats.ranges import read_ranges as read_ranges
     from svmfast.formats.svmlight import Dataset as Dataset
     from svmfast.formats.svmlight import read_svmlight as read_svmlight
     from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
     from svmfast.formats.svmlight import write_svmlight as write_svmlight
     from svmfast.models.answer import Answer as Answer
+    from svmfast.models.scaled import ScaledModel as ScaledModel
+    from svmfast.models.scaling import Scaling as Scaling
     from svmfast.options import Reading as Reading
     from svmfast.rows import Rows as Rows
     from svmfast.rows import as_rows as as_rows
@@ -54,6 +58,8 @@ _PUBLIC = {
     "Reading": "svmfast.options",
     "Result": "svmfast.api.result",
     "Rows": "svmfast.rows",
+    "ScaledModel": "svmfast.models.scaled",
+    "Scaling": "svmfast.models.scaling",
     "SvmfastError": "svmfast.errors",
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api.bound_check",
@@ -64,8 +70,10 @@ _PUBLIC = {
     "load_model": "svmfast.formats.detect",
     "predict": "svmfast.api.predict",
     "predict_files": "svmfast.api.many",
+    "read_ranges": "svmfast.formats.ranges",
     "read_svmlight": "svmfast.formats.svmlight",
     "save_model": "svmfast.formats.detect",
+    "scale": "svmfast.api.scale",
     "stream_svmlight": "svmfast.formats.svmlight",
     "write_svmlight": "svmfast.formats.svmlight",
 }

@@ -626,19 +626,13 @@ class ScalingMap:
     ) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float64]]: ...
     def text(
         self,
-        labels: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        indices: Annotated[
-            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        values: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> object: ...
+        labels: NDArray[numpy.float64],
+        indptr: NDArray[numpy.int64],
+        indices: NDArray[numpy.int32],
+        values: NDArray[numpy.float64],
+    ) -> tuple[bytes, int]: ...
 
-class ColumnRanges:
+class ColumnExtremes:
     def __init__(self) -> None: ...
     def add(
         self,
@@ -651,7 +645,7 @@ class ColumnRanges:
         ],
         width: int,
     ) -> None: ...
-    def result(self) -> object: ...
+    def result(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]: ...
 
 def round_digits(value: float, digits: int) -> float: ...
 def vote_counts(

@@ -1,5 +1,7 @@
 // Rows through a map of their columns: offset and factor, or svm-scale's ranges.
+#include <charconv>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,6 +14,8 @@ namespace svmfast {
 namespace {
 
 using scaling::Map;
+
+constexpr std::size_t index_room = 12;  // a column's index and its colon
 
 class ScalingMap {
   public:
@@ -53,10 +57,18 @@ class ScalingMap {
                 numbers.reserve_more(most);
                 std::int32_t *column = columns.end();
                 double *number = numbers.end();
-                each(i, indptr, indices, values, [&](std::int32_t j, double z, bool is_zero) {
-                    *column++ = j;
-                    *number++ = is_zero ? read_zeros_[static_cast<std::size_t>(j)] : map_.read_back(z);
-                });
+                each(
+                    i, indptr, indices, values,
+                    [&](std::size_t from, std::size_t to) {
+                        for (; from < to; ++from) {
+                            *column++ = moving_[from];
+                            *number++ = read_zeros_[static_cast<std::size_t>(moving_[from])];
+                        }
+                    },
+                    [&](std::int32_t j, double z) {
+                        *column++ = j;
+                        *number++ = j < static_cast<std::int32_t>(first_.size()) ? map_.read_back(z) : z;
+                    });
                 columns.set_end(column);
                 numbers.set_end(number);
                 *start++ = static_cast<std::int64_t>(numbers.size());
@@ -74,19 +86,54 @@ class ScalingMap {
             nb::gil_scoped_release unlocked;
             const std::size_t n = rows_of(indptr, indices, values);
             if (labels.shape(0) != n) throw nb::value_error("rows do not fit together");
+            // "index:" of every column, and "index:zero " of all moved columns behind each other: they are most of the
+            // text.
+            Growing<char> names, zeros;
+            std::vector<std::size_t> name_ends{0}, zero_ends{0};
+            const std::size_t d = first_.size();
+            names.reserve_more(d * index_room);
+            for (std::size_t j = 0; j < d; ++j) {
+                char *p = std::to_chars(names.end(), names.end() + index_room, j + 1).ptr;
+                *p++ = ':';
+                names.set_end(p);
+                name_ends.push_back(names.size());
+            }
+            zeros.reserve_more(moving_.size() * (index_room + number_room));
+            for (const std::int32_t column : moving_) {
+                const std::size_t j = static_cast<std::size_t>(column), size = name_ends[j + 1] - name_ends[j];
+                std::memcpy(zeros.end(), names.data() + name_ends[j], size);
+                char *p = scaling::write_g6(zeros.end() + size, zeros_[j]);
+                *p++ = ' ';
+                zeros.set_end(p);
+                zero_ends.push_back(zeros.size());
+            }
             for (std::size_t i = 0; i < n; ++i) {
-                const std::size_t most =
-                    static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]) + moving_.size();
-                out.reserve_more((2 * most + 2) * number_room);
+                const std::size_t stored = static_cast<std::size_t>(indptr.data()[i + 1] - indptr.data()[i]);
+                out.reserve_more(zeros.size() + (stored + 1) * (index_room + number_room) + number_room);
                 char *p = write_g17(out.end(), labels.data()[i]);
                 *p++ = ' ';
-                each(i, indptr, indices, values, [&](std::int32_t j, double z, bool) {
-                    p = std::to_chars(p, p + number_room, j + 1).ptr;
-                    *p++ = ':';
-                    p = scaling::write_g6(p, z);
-                    *p++ = ' ';
-                    ++written;
-                });
+                each(
+                    i, indptr, indices, values,
+                    [&](std::size_t from, std::size_t to) {
+                        const std::size_t size = zero_ends[to] - zero_ends[from];
+                        std::memcpy(p, zeros.data() + zero_ends[from], size);
+                        p += size;
+                        written += to - from;
+                    },
+                    [&](std::int32_t column, double z) {
+                        const std::size_t j = static_cast<std::size_t>(column);
+                        if (j < d) {
+                            const std::size_t size = name_ends[j + 1] - name_ends[j];
+                            std::memcpy(p, names.data() + name_ends[j], size);
+                            p += size;
+                        } else {
+                            p = std::to_chars(p, p + index_room, j + 1).ptr;
+                            *p++ = ':';
+                        }
+                        p = scaling::write_g6(p, z);
+                        *p++ = ' ';
+                        ++written;
+                    });
                 *p++ = '\n';
                 out.set_end(p);
             }
@@ -106,23 +153,25 @@ class ScalingMap {
         return n;
     }
 
-    // Calls take(column, z, whether z is the column's scaled zero) for what is not 0 in a row, by ascending column.
-    template <class Take>
+    // Goes through what is not 0 in a scaled row, by ascending column: zeros(from, to) for the moved columns from, ..,
+    // to - 1 of moving_ that the row does not store, take(column, z) for a value that it does.
+    template <class Zeros, class Take>
     void each(std::size_t row, const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices,
-              const In1<double> &values, Take &&take) const {
+              const In1<double> &values, Zeros &&zeros, Take &&take) const {
         const std::int32_t known = static_cast<std::int32_t>(first_.size());
-        std::int64_t at = indptr.data()[row];
+        const std::size_t all = moving_.size();
         const std::int64_t end = indptr.data()[row + 1];
-        auto moved = moving_.begin();
-        for (; at < end; ++at) {
+        std::size_t moved = 0;
+        for (std::int64_t at = indptr.data()[row]; at < end; ++at) {
             const std::int32_t j = indices.data()[at];
-            for (; moved != moving_.end() && *moved < j; ++moved)
-                take(*moved, zeros_[static_cast<std::size_t>(*moved)], true);
-            if (moved != moving_.end() && *moved == j) ++moved;
+            const std::size_t from = moved;
+            while (moved < all && moving_[moved] < j) ++moved;
+            if (moved > from) zeros(from, moved);
+            if (moved < all && moving_[moved] == j) ++moved;
             const double x = values.data()[at];
             if (j >= known) {
                 // svm-scale drops what its file does not name; an offset and a factor leave it as it is.
-                if (!map_.ranges && x != 0) take(j, x, false);
+                if (!map_.ranges && x != 0) take(j, x);
                 continue;
             }
             const std::size_t c = static_cast<std::size_t>(j);
@@ -130,9 +179,9 @@ class ScalingMap {
             // Rounding up could still leave the range.
             if (!std::isfinite(z) || (map_.digits && std::fabs(z) > 1e307))
                 throw std::overflow_error("row " + std::to_string(row) + " column " + std::to_string(j));
-            if (z != 0) take(j, z, false);
+            if (z != 0) take(j, z);
         }
-        for (; moved != moving_.end(); ++moved) take(*moved, zeros_[static_cast<std::size_t>(*moved)], true);
+        if (moved < all) zeros(moved, all);
     }
 
     std::vector<double> first_, second_, zeros_, read_zeros_;
@@ -141,7 +190,7 @@ class ScalingMap {
 };
 
 // The least and the greatest value of each column so far, as svm-scale finds them; zeros that are not stored count.
-class ColumnRanges {
+class ColumnExtremes {
   public:
     // Takes in rows of any width; columns met for the first time were zero in all rows before.
     void add(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t width) {
@@ -192,7 +241,7 @@ class ColumnRanges {
 
 void register_scaling(nanobind::module_ &m) {
     namespace nb = nanobind;
-    using svmfast::ColumnRanges, svmfast::ScalingMap;
+    using svmfast::ColumnExtremes, svmfast::ScalingMap;
     nb::class_<ScalingMap>(m, "ScalingMap")
         .def(nb::init<svmfast::In1<double>, svmfast::In1<double>, bool, double, double, double, double, int>(),
              nb::arg("first").noconvert(), nb::arg("second").noconvert(), nb::arg("ranges"), nb::arg("lower"),
@@ -204,11 +253,14 @@ void register_scaling(nanobind::module_ &m) {
                      "NDArray[numpy.float64]) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], "
                      "NDArray[numpy.float64]]"))
         .def("text", &ScalingMap::text, nb::arg("labels").noconvert(), nb::arg("indptr").noconvert(),
-             nb::arg("indices").noconvert(), nb::arg("values").noconvert());
-    nb::class_<ColumnRanges>(m, "ColumnRanges")
+             nb::arg("indices").noconvert(), nb::arg("values").noconvert(),
+             nb::sig("def text(self, labels: NDArray[numpy.float64], indptr: NDArray[numpy.int64], indices: "
+                     "NDArray[numpy.int32], values: NDArray[numpy.float64]) -> tuple[bytes, int]"));
+    nb::class_<ColumnExtremes>(m, "ColumnExtremes")
         .def(nb::init<>())
-        .def("add", &ColumnRanges::add, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+        .def("add", &ColumnExtremes::add, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("width"))
-        .def("result", &ColumnRanges::result);
+        .def("result", &ColumnExtremes::result,
+             nb::sig("def result(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]"));
     m.def("round_digits", &svmfast::scaling::rounded, nb::arg("value"), nb::arg("digits"));
 }

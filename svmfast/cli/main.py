@@ -41,6 +41,7 @@ OTHERS: dict[str, tuple[str, str, str]] = {
         "svmfast.cli.import_estimator:command",
         "Make a model of a fitted scikit-learn estimator.",
     ),
+    "scale": ("use", "svmfast.cli.scale:command", "Scale the features of DATA, as svm-scale does."),
     "predict": ("use", "svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
     "compare": ("use", "svmfast.cli.compare:command", "Compare models with the exact one on equal rows."),
     "bound-check": (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class TargetRange:
             scaled = self.lower + (self.upper - self.lower) * (labels - self.minimum) / span
         scaled = np.where(labels == self.maximum, self.upper, scaled)
         found: FloatArray = np.where(labels == self.minimum, self.lower, scaled)
-        if np.isinf(found).any():
+        if np.any(np.isfinite(labels) & ~np.isfinite(found)):
             raise NotFiniteError("a scaled label leaves the range of floating point")
         return found
 
@@ -208,16 +209,25 @@ class Scaling(Cacheless):
         NotFiniteError
             A scaled value leaves the range of floating point.
         """
-        try:
+        with _named_overflow():
             indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
-        except OverflowError as error:
-            _, row, _, column = str(error).split()
-            raise NotFiniteError(
-                f"row {int(row) + 1}: the scaled value of feature {int(column) + 1} leaves the range of "
-                "floating point"
-            ) from error
         width = len(self) if self.ranges is not None else max(len(self), rows.n_columns)
         return Rows.trusted(indptr, indices, values, width)
+
+    def text(self, rows: Rows, labels: FloatArray) -> tuple[bytes, int]:
+        """Return svm-scale's lines of rows behind labels that are scaled, and how many values they hold.
+
+        Raises
+        ------
+        NotFiniteError
+            A scaled value leaves the range of floating point.
+        """
+        with _named_overflow():
+            return self.native.text(np.ascontiguousarray(labels), rows.indptr, rows.indices, rows.values)
+
+    def with_target(self, target: TargetRange | None) -> Scaling:
+        """Return the same map of columns with another one of labels."""
+        return replace(self, target=target)
 
     def apply_labels(self, labels: FloatArray) -> FloatArray:
         """Return the labels of data on the scale of the model; the same unless there is a `target`."""
@@ -293,6 +303,19 @@ class Scaling(Cacheless):
             target,
             digits,
         )
+
+
+@contextmanager
+def _named_overflow() -> Iterator[None]:
+    """Turn the loops' error into one that names row and feature."""
+    try:
+        yield
+    except OverflowError as error:
+        _, row, _, column = str(error).split()
+        raise NotFiniteError(
+            f"row {int(row) + 1}: the scaled value of feature {int(column) + 1} leaves the range of "
+            "floating point"
+        ) from error
 
 
 _NOTHING = np.zeros(0)

@@ -18,6 +18,7 @@ INPUTS: dict[str, Path] = {
     "TEST": data("iris.test"),
     "EXACT": model("iris_c_rbf_prob"),
     "ESTIMATOR": FIXTURES / "estimators/iris_svc.skops",
+    "RANGES": data("iris.ranges"),
     "FAST": FROZEN / "1.1/routed_pseudo_poly.model",
 }
 OUTPUTS = {"OUT", "CHECKPOINT"}
@@ -59,6 +60,8 @@ RUNS: dict[str, list[str]] = {
     "compare": ["compare", "EXACT", "FAST", "--data", "TEST", "--repeats", "1"],
     "info": ["info", "EXACT"],
     "info of data": ["info", "TRAIN"],
+    "scale": ["scale", "TRAIN", "-o", "OUT", "--save", "CHECKPOINT"],
+    "scale, restored": ["scale", "TEST", "-o", "OUT", "--restore", "RANGES"],
     "train": ["train", "TRAIN", "OUT"],
     "train, named": ["train", "TRAIN", "-o", "OUT"],
 }

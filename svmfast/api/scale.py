@@ -1,0 +1,227 @@
+"""``scale`` from Python: svm-scale, streaming."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from svmfast.api.listener import Listener
+from svmfast.errors import DataFormatError, NotFiniteError, OptionError
+from svmfast.formats.ranges import ranges_bytes, read_ranges
+from svmfast.formats.replay import ReplayableInput, read_through
+from svmfast.formats.svmlight import Dataset
+from svmfast.formats.target import write_atomic
+from svmfast.models.memory import MEMORY
+from svmfast.models.scaling import Scaling, TargetRange
+from svmfast.options import Reading
+from svmfast.prefetch import prefetch
+from svmfast.rows import Rows
+from svmfast.solvers.column_extremes import ColumnExtremes
+from svmfast.threads import map_in_threads, thread_count
+
+#: Rows that a thread writes at a time, at least.
+_ROWS_A_PIECE = 512
+
+
+@dataclass(frozen=True)
+class ScaleReport:
+    """What :func:`scale` did.
+
+    Attributes
+    ----------
+    scaling : Scaling
+    rows, features : int
+    values, scaled_values : int
+        Stored values of the rows before and after.
+    unseen : tuple of int
+        Features of the data that the range file does not have (from 1): they are scaled to 0.
+    data, restore : str or None
+        The files, for the messages.
+    """
+
+    scaling: Scaling
+    rows: int
+    features: int
+    values: int
+    scaled_values: int
+    unseen: tuple[int, ...] = ()
+    data: str = "-"
+    restore: str | None = None
+
+    def lines(self) -> list[str]:
+        """Return svm-scale's warnings, word for word."""
+        found = [
+            f"WARNING: feature index {index} appeared in file {self.data} was not seen in the scaling factor "
+            f"file {self.restore}. The feature is scaled to 0."
+            for index in self.unseen
+        ]
+        if self.scaled_values > self.values:
+            found += [
+                f"WARNING: original #nonzeros {self.values}",
+                f"       > new      #nonzeros {self.scaled_values}",
+                "If feature values are non-negative and sparse, use -l 0 rather than the default -l -1",
+            ]
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        from svmfast.evaluation.describe import describe_scaling
+
+        return {
+            "rows": self.rows,
+            "features": self.features,
+            "stored_values": self.values,
+            "scaled_values": self.scaled_values,
+            "unseen_features": list(self.unseen),
+            "scaling": describe_scaling(self.scaling),
+        }
+
+
+def scale(
+    data: str | os.PathLike[str],
+    output: str | os.PathLike[str] = "-",
+    *,
+    lower: float = -1.0,
+    upper: float = 1.0,
+    labels: tuple[float, float] | None = None,
+    save: str | os.PathLike[str] | None = None,
+    restore: str | os.PathLike[str] | None = None,
+    reading: Reading | None = None,
+    threads: int | None = None,
+    memory: int = MEMORY,
+    listener: Listener | None = None,
+) -> ScaleReport:
+    """Scale the columns of a file as svm-scale does, to the same bytes, in bounded memory.
+
+    Parameters
+    ----------
+    data, output : path
+        ``-`` is standard input, and standard output. Without `restore` the data is read twice; what comes
+        from a pipe is kept in a temporary file.
+    lower, upper : float
+        A column's least value becomes `lower`, its greatest `upper`; a column of a single value is dropped.
+    labels : pair of float, optional
+        Scale the labels too, to this interval (``svm-scale -y``).
+    save : path, optional
+        Write the ranges into this file.
+    restore : path, optional
+        Take the ranges of this file, not of the data; its limits count, not `lower` and `upper`.
+    reading : Reading, optional
+    threads : int, optional
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output is the same for
+        every number.
+    memory : int
+        Most bytes that the columns' ranges may take.
+    listener : Listener, optional
+
+    Returns
+    -------
+    ScaleReport
+        With the Scaling, which ``svmfast.approximate(..., scale=)`` takes too.
+
+    Raises
+    ------
+    OptionError, DataFormatError, MemoryLimitError
+    """
+    if not lower < upper:
+        raise OptionError(f"`lower` is {lower:g} and `upper` {upper:g}; expected a lower one first")
+    if labels is not None and not labels[0] < labels[1]:
+        raise OptionError(f"`labels` are {labels[0]:g} and {labels[1]:g}; expected the lower one first")
+    if save is not None and restore is not None:
+        raise OptionError("`save` and `restore` exclude each other")
+    heard, how, cores, path = (
+        listener or Listener(),
+        reading or Reading(),
+        thread_count(threads),
+        os.fspath(data),
+    )
+    given = None if restore is None else read_ranges(restore, memory=memory)
+    labels_of_data = labels is not None and (given is None or given.target is None)
+    seen = ColumnExtremes(memory)
+    with ReplayableInput(path) as again:
+        if given is None or labels_of_data:
+            least, greatest = np.inf, -np.inf
+            for block in prefetch(again.datasets(how, cores, heard.progress)):
+                seen.add(block.rows)
+                least, greatest = min(least, block.labels.min()), max(greatest, block.labels.max())
+            ranges = seen.result()
+            target = None if labels is None else TargetRange(*labels, float(least), float(greatest))
+            if given is None:
+                given = Scaling.from_ranges(*ranges, lower, upper, target=target)
+            else:
+                given = given.with_target(target)
+            blocks: Iterable[Dataset] = again.datasets(how, cores)
+            seen_before = True
+        else:
+            blocks, seen_before = read_through(path, how, cores, heard.progress), False
+        if save is not None:
+            assert given.ranges is not None, "they were made of the data"
+            with write_atomic(save) as file:
+                file.write(ranges_bytes(given.ranges, given.target))
+        written = _write(prefetch(blocks), given, output, cores, None if seen_before else seen, heard)
+    unseen: tuple[int, ...] = ()
+    if restore is not None:
+        low, high = seen.result()
+        missing = low != high
+        assert given.ranges is not None, "it was read from a range file"
+        known = len(given)
+        missing[:known] &= (given.ranges.minimum == given.ranges.maximum)[: len(missing)]
+        unseen = tuple((np.flatnonzero(missing) + 1).tolist())
+    name = None if restore is None else os.fspath(restore)
+    width = max(seen.width, len(given))
+    return ScaleReport(given, seen.rows, width, seen.values, written, unseen, path, name)
+
+
+def _write(
+    blocks: Iterable[Dataset],
+    scaling: Scaling,
+    output: str | os.PathLike[str],
+    threads: int,
+    seen: ColumnExtremes | None,
+    heard: Listener,
+) -> int:
+    """Write the scaled rows, counting them in `seen` if it is given; return how many values they hold."""
+    total = 0
+    texts = _texts(blocks, scaling, threads, seen, heard)
+    # The first block is read and scaled before the output is touched.
+    first: list[tuple[bytes, int]] = next(texts, [])
+    with write_atomic(output) as out:
+        for pieces in chain([first], texts):
+            for text, count in pieces:
+                out.write(text)
+                total += count
+            out.flush()
+    return total
+
+
+def _texts(
+    blocks: Iterable[Dataset],
+    scaling: Scaling,
+    threads: int,
+    seen: ColumnExtremes | None,
+    heard: Listener,
+) -> Iterator[list[tuple[bytes, int]]]:
+    for block in blocks:
+        for note in block.notes.messages():
+            heard.note(f"{block.path}: {note}")
+        if seen is not None:
+            seen.add(block.rows)
+        size = max(_ROWS_A_PIECE, -(-len(block) // threads))
+        labels = scaling.apply_labels(block.labels)
+
+        def text(
+            start: int, rows: Rows = block.rows, labels: Any = labels, size: int = size
+        ) -> tuple[bytes, int]:
+            return scaling.text(rows[start : start + size], labels[start : start + size])
+
+        try:
+            yield map_in_threads(text, range(0, len(block), size), threads)
+        except NotFiniteError as error:
+            raise DataFormatError(
+                block.path, None, str(error), None, "expected values nearer to the ranges"
+            ) from error

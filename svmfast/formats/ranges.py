@@ -1,0 +1,142 @@
+"""svm-scale's range files: what a column's least and greatest values become."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from svmfast.errors import DataFormatError
+from svmfast.formats._whole import read_whole
+from svmfast.formats.source import SourceLike, open_source
+from svmfast.models.memory import MEMORY, Allowance
+from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
+from svmfast.values import MOST, Real, Whole
+
+#: Bytes that a column takes: both ends, offset and factor, its zero scaled and as it is read back.
+_COLUMN_BYTES = 64
+_BLANKS = re.compile(r"[ \t]+")
+
+
+def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
+    """Read the file that ``svm-scale -s`` writes.
+
+    Parameters
+    ----------
+    source : path, ``-``, bytes or binary file object
+        Plain or packed.
+    memory : int
+        Most bytes that the scaling may take.
+
+    Returns
+    -------
+    Scaling
+        With svm-scale's arithmetic and the six digits of its output.
+
+    Raises
+    ------
+    DataFormatError
+        With line and token.
+    FileAccessError, CompressedDataError, MemoryLimitError
+    """
+    with open_source(source) as opened:
+        allowance = Allowance(memory, opened.name)
+        text = read_whole(opened, allowance)
+        name = opened.name
+    lines = _Lines(text, name)
+    target = None
+    if lines.word("'x' or 'y'") == "y":
+        y_lower, y_upper = lines.numbers()
+        if not y_lower < y_upper:
+            raise lines.fault(
+                "the limits of the labels are not in order", f"{y_upper:g}", "lower, then upper"
+            )
+        target = TargetRange(y_lower, y_upper, *lines.numbers())
+        if lines.word("'x'") != "x":
+            raise lines.fault("no limits of the columns", "y", "'x'")
+    lower, upper = lines.numbers()
+    if not lower < upper:
+        raise lines.fault("the limits are not in order", f"{upper:g}", "lower, then upper")
+    columns: list[int] = []
+    ends: list[tuple[float, float]] = []
+    while (found := lines.column()) is not None:
+        index, least, most = found
+        if columns and index <= columns[-1] + 1:
+            raise lines.fault("indices do not ascend", str(index), f"one above {columns[-1] + 1}")
+        if most < least:
+            raise lines.fault("the greatest value is below the least", f"{most:g}", f"at least {least:g}")
+        columns.append(index - 1)
+        ends.append((least, most))
+    width = columns[-1] + 1 if columns else 0
+    allowance.take(width * _COLUMN_BYTES)
+    both = np.zeros((2, width))
+    if columns:
+        both[:, columns] = np.array(ends).T
+    return Scaling.from_ranges(both[0], both[1], lower, upper, target=target)
+
+
+def ranges_bytes(ranges: ColumnRanges, target: TargetRange | None = None) -> bytes:
+    """Return the file that ``svm-scale -s`` writes."""
+    lines = []
+    if target is not None:
+        lines += ["y", f"{target.lower:.17g} {target.upper:.17g}"]
+        lines.append(f"{target.minimum:.17g} {target.maximum:.17g}")
+    lines += ["x", f"{ranges.lower:.17g} {ranges.upper:.17g}"]
+    for column in np.flatnonzero(ranges.minimum != ranges.maximum).tolist():
+        lines.append(f"{column + 1} {ranges.minimum[column]:.17g} {ranges.maximum[column]:.17g}")
+    return "\n".join([*lines, ""]).encode()
+
+
+class _Lines:
+    """The lines of a range file, taken one after the other."""
+
+    def __init__(self, text: bytes, name: str) -> None:
+        self._lines = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace").splitlines()
+        while self._lines and not self._lines[-1].strip():
+            self._lines.pop()
+        self._at, self._name = 0, name
+
+    def fault(self, what: str, token: str | None, expected: str) -> DataFormatError:
+        """Return the error of the line that was taken last."""
+        return DataFormatError(self._name, self._at or None, what, token, f"expected {expected}")
+
+    def word(self, expected: str) -> str:
+        """Take a line of one letter, x or y."""
+        words = self._next(expected)
+        if words not in (["x"], ["y"]):
+            raise self.fault("not a range file of svm-scale", " ".join(words)[:60], expected)
+        return words[0]
+
+    def numbers(self) -> tuple[float, float]:
+        """Take a line of two numbers."""
+        words = self._next("two numbers")
+        if len(words) != 2:
+            raise self.fault(f"{len(words)} values", " ".join(words)[:60], "two numbers")
+        return self._number(words[0]), self._number(words[1])
+
+    def column(self) -> tuple[int, float, float] | None:
+        """Take a line of an index and two numbers; None at the end."""
+        if self._at == len(self._lines):
+            return None
+        words = self._next("")
+        if len(words) != 3:
+            shown = " ".join(words)[:60]
+            raise self.fault(f"{len(words)} values", shown, "an index, its least and its greatest value")
+        index: Any = Whole(1, MOST).of_text(words[0])
+        if index is None:
+            raise self.fault("not an index", words[0], f"a whole number from 1 to {MOST}")
+        return index, self._number(words[1]), self._number(words[2])
+
+    def _next(self, expected: str) -> list[str]:
+        if self._at == len(self._lines):
+            self._at += 1
+            raise self.fault("the file ends early", None, expected)
+        self._at += 1
+        return _BLANKS.split(self._lines[self._at - 1].strip(" \t"))
+
+    def _number(self, word: str) -> float:
+        found: Any = Real().of_text(word)
+        if found is None:
+            raise self.fault("not a number", word, "a finite decimal number")
+        return float(found)

@@ -1,0 +1,202 @@
+"""`svmfast scale` is svm-scale: same bytes, same range files, same warnings; what it refuses besides."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from golden import ROOT, manifest
+from program import PROGRAM, data, svmfast
+
+import svmfast as package
+from svmfast.api.scale import scale
+from svmfast.formats.ranges import ranges_bytes, read_ranges
+from svmfast.models.scaling import Scaling, TargetRange
+
+RUNS = {
+    Path(entry["file"]).stem: entry["command"].removeprefix("svm-scale ")
+    for entry in manifest()
+    if entry["command"].startswith("svm-scale ")
+}
+SVM_SCALE = shutil.which("svm-scale")
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if (ROOT / f"golden/{name}.scaled").exists()])
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_output_and_warnings_are_svm_scales(name: str, threads: str, tmp_path: Path) -> None:
+    words = shlex.split(RUNS[name])
+    kept = None
+    if "-s" in words:
+        at = words.index("-s") + 1
+        kept, words[at] = ROOT / words[at], str(tmp_path / "ranges")
+    done = svmfast("scale", *words, "-j", threads, cwd=ROOT)
+    assert done.returncode == 0
+    assert done.stdout == (ROOT / f"golden/{name}.scaled").read_bytes()
+    assert done.stderr == (ROOT / f"golden/{name}.stderr").read_bytes()
+    if kept is not None:
+        assert (tmp_path / "ranges").read_bytes() == kept.read_bytes()
+
+
+def random_rows(rng: np.random.Generator, n: int, width: int) -> str:
+    lines = []
+    for _ in range(n):
+        values = np.where(rng.random(width) < 0.6, rng.normal(0, 10 ** rng.uniform(-6, 7), width), 0)
+        if rng.random() < 0.3:
+            values = values.round(1)
+        stored = np.flatnonzero((values != 0) | (rng.random(width) < 0.1))
+        label = f"{rng.integers(-3, 4) / 2:.17g}"
+        lines.append(" ".join([label, *(f"{j + 1}:{values[j]:.9g}" for j in stored)]))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.skipif(SVM_SCALE is None, reason="svm-scale is not installed")
+@pytest.mark.parametrize("seed", range(8))
+def test_random_rows_are_scaled_to_svm_scales_bytes(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    (tmp_path / "rows").write_text(random_rows(rng, 60, 12))
+    (tmp_path / "others").write_text(random_rows(rng, 60, 15))
+    # Limits that single precision holds: Debian's build of svm-scale reads them so.
+    limits = ["-l", f"{rng.integers(-8, 0) / 4}", "-u", f"{rng.integers(1, 8) / 4}"]
+    labels = ["-y", "-1", "2.5"] if seed % 2 else []
+    for words in ([*limits, *labels, "-s", "ranges", "rows"], ["-r", "ranges", "others"]):
+        ours, theirs = (
+            subprocess.run([*program, *words], cwd=tmp_path, capture_output=True, check=True)
+            for program in ([PROGRAM, "scale"], [SVM_SCALE])
+        )
+        assert ours.stdout == theirs.stdout
+        assert ours.stderr == theirs.stderr
+    # What was saved last is svm-scale's; ours is the same file.
+    kept = (tmp_path / "ranges").read_bytes()
+    svmfast("scale", *limits, *labels, "-s", "ranges", "rows", cwd=tmp_path)
+    assert (tmp_path / "ranges").read_bytes() == kept
+
+
+def test_pipes_packed_files_and_named_outputs(tmp_path: Path) -> None:
+    expected = (ROOT / "golden/iris_train.scaled").read_bytes()
+    rows = data("iris.train").read_bytes()
+    assert svmfast("scale", "-", stdin=rows).stdout == expected
+    assert svmfast("scale", "-", stdin=gzip.compress(rows)).stdout == expected
+    assert svmfast("scale", data("iris.train"), "-o", tmp_path / "out.gz").stdout == b""
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == expected
+    done = svmfast("scale", "-r", data("iris.ranges"), "-", stdin=data("iris.test").read_bytes())
+    assert done.stdout == (ROOT / "golden/iris_test_restored.scaled").read_bytes()
+
+
+def test_rows_of_a_pipe_are_scaled_as_they_come() -> None:
+    words = [PROGRAM, "scale", "-q", "-r", data("iris.ranges"), "-"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for _ in range(2):
+            process.stdin.write(b"1 1:0.5\n")
+            process.stdin.flush()
+            assert process.stdout.readline().startswith(b"1 1:0.5 ")
+        process.stdin.close()
+
+
+def test_limits_of_labels_with_a_range_file_that_has_none(tmp_path: Path) -> None:
+    done = svmfast("scale", "-y", "0", "1", "-r", data("iris.ranges"), data("iris.train"))
+    labels = {line.split(b" ")[0] for line in done.stdout.splitlines()}
+    assert labels == {b"0", b"0.5", b"1"}
+    if SVM_SCALE is not None:
+        words = [SVM_SCALE, "-y", "0", "1", "-r", data("iris.ranges"), data("iris.train")]
+        assert done.stdout == subprocess.run(words, capture_output=True, check=True).stdout
+
+
+def test_tables_become_libsvms_rows() -> None:
+    done = svmfast("scale", "--dense", "-", stdin=b"1 0 5 2\n2 1 5 0\n3 4 5 1\n")
+    assert done.stdout == b"1 1:-1 3:1 \n2 1:-0.5 3:-1 \n3 1:1 \n"
+
+
+BAD_RANGES = {
+    "": "1: the file ends early; expected 'x' or 'y'",
+    "z\n": "1: not a range file of svm-scale ('z'); expected 'x' or 'y'",
+    "x\n": "2: the file ends early; expected two numbers",
+    "x\n-1\n": "2: 1 values ('-1'); expected two numbers",
+    "x\n1 -1\n": "2: the limits are not in order ('-1'); expected lower, then upper",
+    "x\n-1 one\n": "2: not a number ('one'); expected a finite decimal number",
+    "x\n-1 inf\n": "2: not a number ('inf'); expected a finite decimal number",
+    "y\n1 0\n0 1\nx\n-1 1\n": (
+        "2: the limits of the labels are not in order ('0'); expected lower, then upper"
+    ),
+    "y\n0 1\n0 1\ny\n": "4: no limits of the columns ('y'); expected 'x'",
+    "x\n-1 1\n1 2\n": "3: 2 values ('1 2'); expected an index, its least and its greatest value",
+    "x\n-1 1\n0 1 2\n": "3: not an index ('0'); expected a whole number from 1 to 2147483647",
+    "x\n-1 1\n1 2 1\n": "3: the greatest value is below the least ('1'); expected at least 2",
+    "x\n-1 1\n2 1 2\n2 1 2\n": "4: indices do not ascend ('2'); expected one above 2",
+}
+
+
+@pytest.mark.parametrize("text", BAD_RANGES)
+def test_a_range_file_that_is_none_is_one_line(text: str, tmp_path: Path) -> None:
+    place = tmp_path / "ranges"
+    place.write_text(text)
+    done = svmfast("scale", "-r", place, data("iris.test"))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == f"{place}:{BAD_RANGES[text]}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-l", "1", "-u", "1"), "svmfast: --lower is 1 and --upper 1; expected a lower one first\n"),
+        (("-y", "1", "0"), "svmfast: --labels are 1 and 0; expected the lower one first\n"),
+        (("-s", "a", "-r", data("iris.ranges")), "svmfast: --save and --restore exclude each other\n"),
+    ],
+)
+def test_options_that_contradict_each_other(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = svmfast("scale", *words, data("iris.test"), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
+    assert not list(tmp_path.iterdir())
+
+
+def test_columns_beyond_memory_are_refused() -> None:
+    done = svmfast("scale", "-", stdin=b"1 2147483647:1\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"svmfast: the range of 2,147,483,647 columns needs 51,539,607,528 bytes")
+    done = svmfast("scale", "-", "-r", "/dev/stdin", stdin=b"x\n-1 1\n2000000000 0 1\n")
+    assert done.returncode == 2
+
+
+def test_a_value_beyond_floating_point_is_one_line(tmp_path: Path) -> None:
+    place = tmp_path / "ranges"
+    place.write_text("x\n-1 1\n1 0 1e-300\n")
+    done = svmfast("scale", "-r", place, "-", stdin=b"1 1:1e-300\n1 1:1e300\n")
+    assert done.returncode == 2
+    assert done.stderr == (
+        b"-: row 2: the scaled value of feature 1 leaves the range of floating point; "
+        b"expected values nearer to the ranges\n"
+    )
+
+
+def test_the_report(tmp_path: Path) -> None:
+    words = ("scale", data("iris.train"), "-o", tmp_path / "out", "-s", tmp_path / "ranges", "--json")
+    report = json.loads(svmfast(*words).stdout)
+    assert (report["rows"], report["features"], report["unseen_features"]) == (100, 4, [])
+    assert report["scaling"]["lower"] == -1
+    assert report["outputs"].keys() == {"scaled", "ranges"}
+
+
+def test_from_python(tmp_path: Path) -> None:
+    report = scale(data("iris.train"), tmp_path / "out", save=tmp_path / "ranges", labels=(0, 1))
+    assert (tmp_path / "out").read_bytes().startswith(b"0.5 ")
+    again = package.read_ranges(tmp_path / "ranges")
+    assert again.same_map(report.scaling)
+    assert package.scale is scale
+
+
+def test_range_files_come_back_to_the_byte() -> None:
+    for name in ("iris.ranges", "diabetes.ranges"):
+        read = read_ranges(data(name))
+        assert read.ranges is not None
+        assert ranges_bytes(read.ranges, read.target) == data(name).read_bytes()
+    made = Scaling.from_ranges([0.1, 1], [0.3, 1], target=TargetRange(-1, 1, 2, 3))
+    assert made.ranges is not None
+    text = ranges_bytes(made.ranges, made.target)
+    assert text == (b"y\n-1 1\n2 3\nx\n-1 1\n1 0.10000000000000001 0.29999999999999999\n")
