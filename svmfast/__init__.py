@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from svmfast.api.compare import Comparison as Comparison
     from svmfast.api.compare import compare as compare
     from svmfast.api.estimators import from_sklearn as from_sklearn
+    from svmfast.api.export import Export as Export
+    from svmfast.api.export import export as export
     from svmfast.api.frontier import frontier as frontier
     from svmfast.api.info import info as info
     from svmfast.api.many import predict_files as predict_files
@@ -54,6 +56,7 @@ _PUBLIC = {
     "BoundCheck": "svmfast.api.bound_check",
     "Comparison": "svmfast.api.compare",
     "Dataset": "svmfast.formats.svmlight",
+    "Export": "svmfast.api.export",
     "Predictor": "svmfast.api.predictor",
     "Reading": "svmfast.options",
     "Result": "svmfast.api.result",
@@ -64,6 +67,7 @@ _PUBLIC = {
     "as_rows": "svmfast.rows",
     "bound_check": "svmfast.api.bound_check",
     "compare": "svmfast.api.compare",
+    "export": "svmfast.api.export",
     "frontier": "svmfast.api.frontier",
     "from_sklearn": "svmfast.api.estimators",
     "info": "svmfast.api.info",

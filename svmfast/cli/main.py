@@ -49,6 +49,7 @@ OTHERS: dict[str, tuple[str, str, str]] = {
         "svmfast.cli.bound_check:command",
         "Check whether the bound holds on DATA.",
     ),
+    "export": ("use", "svmfast.cli.export:command", "Write a MODEL as C, for other programs and devices."),
 }
 
 

@@ -32,6 +32,7 @@ COMMANDS: dict[str, list[str]] = {
     "bound-check": ["bound-check", IRIS, "--model", EXACT],
     "info": ["info", EXACT],
     "linear": ["linear", IRIS, "-o", "OUT"],
+    "export": ["export", EXACT, "--to", "c", "--test", IRIS, "-o", "OUT"],
     "compare": ["compare", EXACT, EXACT, "--data", str(data("iris.test")), "--json", "--repeats", "1"],
     "frontier": [
         *("frontier", EXACT, "--data", IRIS, "--test", str(data("iris.test")), "-o", "OUT", "-q"),

@@ -1,0 +1,353 @@
+"""Exporting for Python: a model in, a file's content and its figures out."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from svmfast import __version__
+from svmfast.api.given import MODEL, check_scale, check_width, is_path, open_model, rows_of
+from svmfast.api.listener import Listener
+from svmfast.errors import DataFormatError, OptionError, WrongTypeError
+from svmfast.exports.languages import LANGUAGES, Language
+from svmfast.models.memory import MEMORY, require_memory
+from svmfast.options import Reading
+from svmfast.rows import Rows
+from svmfast.threads import thread_count
+
+if TYPE_CHECKING:
+    from svmfast.exports.computation import Computation
+    from svmfast.exports.settings import Accuracy, CheckedRows
+    from svmfast.models.base import Model
+
+#: What cannot be a prefix.
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+#: What a language may lack, in words.
+_WORDS = {"prefix": "prefix", "precision": "precision", "feature_names": "names of features"}
+#: Rows that a C file carries to test itself.
+TEST_ROWS = 200
+#: Rows of a file that are measured on at most.
+MOST_ROWS = 100_000
+#: Bytes of a file of names.
+_MOST_NAMES = 1 << 26
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """The figures of an exported file.
+
+    Attributes
+    ----------
+    language : str
+    arithmetic : str
+        ``float`` or ``double``.
+    bytes : int
+        Size of the file.
+    table_bytes : int or None
+        C: constant tables, flash beside the code.
+    stack_bytes : int or None
+        C: arrays on the stack while a label is computed.
+    multiply_adds : float
+        Of a dense row.
+    measured_rows : int
+        Rows on which the exported arithmetic was compared with the model's.
+    measured_on : str
+        Which these are.
+    labels_differing : int or None
+        Of these rows; None for regression.
+    max_abs_error : float
+        Largest difference of decision values.
+    max_abs_value : float
+        Largest absolute decision value.
+    certified : int or None
+        Rows whose label the file proves to be the exact model's; None without a certificate.
+    test_rows : int or None
+        Rows in the file's own test.
+    """
+
+    language: str
+    arithmetic: str
+    bytes: int
+    table_bytes: int | None
+    stack_bytes: int | None
+    multiply_adds: float
+    measured_rows: int
+    measured_on: str
+    labels_differing: int | None
+    max_abs_error: float
+    max_abs_value: float
+    certified: int | None
+    test_rows: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return the figures in words, a line each."""
+        apart = f"values differ by at most {self.max_abs_error:.2g} (largest {self.max_abs_value:.3g})"
+        if self.labels_differing is not None:
+            apart = f"{self.labels_differing:,} labels differ from the model's, {apart}"
+        out = [
+            f"exported     {self.language}, arithmetic in {self.arithmetic}",
+            f"measured     {self.measured_rows:,} {self.measured_on}: {apart}",
+        ]
+        if self.certified is not None:
+            share = 100 * self.certified / max(1, self.measured_rows)
+            out.append(
+                f"certain      {self.certified:,} labels are provably the exact model's ({share:.2f}%)"
+            )
+        if self.table_bytes is not None:
+            out.append(f"flash        {self.table_bytes:,} bytes of tables, and the code")
+            out.append(f"stack        about {self.stack_bytes:,} bytes of arrays")
+        out.append(f"work         {self.multiply_adds:,.0f} multiply-adds a row")
+        if self.test_rows is not None:
+            out.append(f"test         {self.test_rows:,} rows in the file")
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """What :func:`export` makes.
+
+    Attributes
+    ----------
+    data : bytes
+        The file's content.
+    report : ExportReport
+    """
+
+    data: bytes = field(repr=False)
+    report: ExportReport
+
+    @property
+    def text(self) -> str:
+        """The content of a text file."""
+        return self.data.decode()
+
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the file, whole or not at all; return its size in bytes."""
+        from svmfast.formats.target import write_atomic
+
+        with write_atomic(path) as file:
+            file.write(self.data)
+        return file.stored
+
+
+def export(
+    model: Model | str | os.PathLike[str],
+    to: str = "c",
+    *,
+    prefix: str = "model",
+    precision: Literal["float", "double"] | None = None,
+    test: Any = None,
+    test_rows: int = TEST_ROWS,
+    feature_names: Sequence[str] | str | os.PathLike[str] = (),
+    threads: int | None = None,
+    memory: int = MEMORY,
+    allow_edited: bool = False,
+    reading: Reading | None = None,
+    listener: Listener | None = None,
+) -> Export:
+    """Return a model in another language (docs/export.md).
+
+    Parameters
+    ----------
+    model : Model or path
+        Any kind but a cascade, and any kernel but precomputed.
+    to : str
+        The language, a key of :data:`svmfast.exports.languages.LANGUAGES`.
+    prefix : str
+        C: begins every name; letters, digits and ``_``.
+    precision : {"float", "double"}, optional
+        Of the file's arithmetic. Default: float for C, double for all else.
+    test : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
+        Rows to compare the exported arithmetic with the model's on; without them vectors of the model are
+        taken. C: the file carries the first `test_rows` of them and a test. Of a file at most 100,000 rows
+        are read.
+    test_rows : int
+    feature_names : sequence of str, or path
+        A name for each feature; in a file a line each.
+    threads : int, optional
+    memory : int
+        Most bytes that the model may take.
+    allow_edited : bool
+        Read a model that was changed after svmfast wrote it, without its certificate.
+    reading : Reading, optional
+        How the rows of a path are written.
+    listener : Listener, optional
+
+    Returns
+    -------
+    Export
+        ``data``, ``text``, ``report``, ``save(path)``.
+
+    Raises
+    ------
+    UnsupportedError
+        The model has no such form.
+    OptionError
+        An unknown language, or an option that the language does not have.
+    """
+    from svmfast.exports.computation import computation_of
+
+    language = _language(to)
+    if precision not in (None, "float", "double"):
+        raise OptionError(f"`precision` is float or double, not '{precision}'")
+    heard = listener or Listener()
+    names = _names(feature_names)
+    asked = {
+        "prefix": prefix != "model",
+        "precision": precision not in (None, language.precision),
+        "feature_names": bool(names),
+    }
+    for ability, given in asked.items():
+        if given and ability not in language.abilities:
+            raise OptionError(f"`to` {language.name} has no {_WORDS[ability]} to choose")
+    if not _IDENTIFIER.fullmatch(prefix):
+        raise OptionError(
+            f"`prefix` '{prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
+        )
+    if test_rows < 1:
+        raise OptionError(f"`test_rows` {test_rows} is not positive")
+    given_model = _model(model, memory, allow_edited, heard)
+    computation = computation_of(given_model)
+    if names and len(names) != computation.n_features:
+        raise OptionError(f"{len(names)} feature names for {computation.n_features} features")
+    name = precision or language.precision
+    dtype = np.dtype(np.float32 if name == "float" else np.float64)
+    _check_range(computation, dtype)
+    rows, of = _rows(test, given_model, reading or Reading(), threads, heard)
+    n_threads = thread_count(threads)
+    exported = language.load(language.values)
+    from svmfast.exports import accuracy
+
+    found = accuracy.measured(given_model, computation, exported, dtype, rows, of, n_threads)
+    checked: CheckedRows | None = None
+    if rows is not None and "test" in language.abilities:
+        checked = accuracy.checked_rows(
+            given_model, computation, exported, dtype, rows, test_rows, found, n_threads
+        )
+    return _printed(given_model, language, computation, prefix, dtype, found, checked, names)
+
+
+def _model(given: Any, memory: int, allow_edited: bool, heard: Listener) -> Model:
+    if is_path(given):
+        return open_model(given, heard.note, heard.warn, memory=memory, allow_edited=allow_edited).model
+    if not hasattr(given, "decision_values"):
+        raise WrongTypeError("the model", given, MODEL)
+    require_memory(given, memory)
+    found: Model = given
+    return found
+
+
+def _rows(
+    given: Any, model: Model, reading: Reading, threads: int | None, heard: Listener
+) -> tuple[Rows | None, str]:
+    """Return the rows of `test`, and what sentences call them."""
+    if given is None:
+        return None, ""
+    path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
+    of = f"rows of {os.path.basename(path)}" if path else "rows"
+    if not is_path(given):
+        return rows_of(given), of
+    from svmfast.formats.replay import read_through
+
+    blocks: list[Rows] = []
+    for block in read_through(path, reading, thread_count(threads), heard.progress):
+        blocks.append(block.rows)
+        if sum(map(len, blocks)) > MOST_ROWS:
+            heard.note(f"{path}: the first {MOST_ROWS:,} rows are used")
+            break
+    rows = Rows.concatenate(blocks)[:MOST_ROWS]
+    check_width(reading, str(path), model, rows, heard.warn)
+    check_scale(str(path), model, rows, heard.warn)
+    return rows, of
+
+
+def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
+    if not is_path(given):
+        return tuple(map(str, given))  # type: ignore[arg-type]
+    from svmfast.formats._whole import read_whole
+    from svmfast.formats.source import open_source
+    from svmfast.models.memory import Allowance
+
+    path = os.fspath(given)  # type: ignore[arg-type]
+    with open_source(path) as source:
+        text = read_whole(source, Allowance(_MOST_NAMES, path))
+    try:
+        names = text.decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataFormatError(path, None, "not UTF-8 text", None, "expected a name a line") from error
+    for number, name in enumerate(names, 1):
+        if not name.strip():
+            raise DataFormatError(path, number, "no name", None, "expected the name of a feature")
+    return tuple(name.strip() for name in names)
+
+
+def _printed(
+    model: Model,
+    language: Language,
+    computation: Computation,
+    prefix: str,
+    dtype: np.dtype[Any],
+    found: Accuracy,
+    checked: CheckedRows | None,
+    names: tuple[str, ...],
+) -> Export:
+    from svmfast.exports.settings import Settings
+
+    settings = Settings(prefix, dtype, _origin(model), found, checked, names)
+    printed = language.load(language.printer)(computation, settings)
+    report = ExportReport(
+        language.name,
+        "float" if dtype == np.float32 else "double",
+        len(printed.data),
+        printed.table_bytes,
+        printed.stack_bytes,
+        computation.multiply_adds(),
+        found.rows,
+        found.of,
+        found.labels_differing,
+        found.largest_difference,
+        found.largest_value,
+        found.certain,
+        None if checked is None else len(checked.values),
+    )
+    return Export(printed.data, report)
+
+
+def _language(name: str) -> Language:
+    if name not in LANGUAGES:
+        raise OptionError(f"`to` '{name}' is no language; one of {', '.join(LANGUAGES)}")
+    return LANGUAGES[name]
+
+
+def _origin(model: Model) -> dict[str, str]:
+    """Return what an exported file says of where it comes from: never a time or a host."""
+    from svmfast.formats.detect import identity_of
+
+    made = {name: text for name, text in getattr(model, "provenance", {}).items() if text}
+    return {"exported by": f"svmfast {__version__}", "model": identity_of(model), **made}
+
+
+def _check_range(computation: Computation, dtype: np.dtype[Any]) -> None:
+    """Refuse numbers that the precision cannot hold."""
+    from svmfast.exports.computation import KernelSums
+
+    values = computation.values
+    parts = [values.rho]
+    if isinstance(values, KernelSums):
+        parts += [values.vectors, values.coef, values.gamma, np.array([values.coef0])]
+    else:
+        parts += [values.centres, values.coefficients, np.array([values.gamma])]
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
+    if largest > np.finfo(dtype).max:
+        raise OptionError(
+            f"a number of the model, {largest:.3g}, has no place in single precision; ask for double"
+        )

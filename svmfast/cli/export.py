@@ -1,0 +1,112 @@
+"""``svmfast export``: a model in another language."""
+
+from __future__ import annotations
+
+import click
+
+from svmfast.cli import options
+from svmfast.cli.files import Input, Output
+from svmfast.cli.flags import with_flags
+from svmfast.cli.json_report import show
+from svmfast.cli.messages import line, lines, remark, warning
+from svmfast.cli.units import Whole
+from svmfast.errors import OptionError
+from svmfast.exports.languages import LANGUAGES
+from svmfast.options import Reading
+
+
+@click.command("export")
+@click.argument("model", type=Input("model"))
+@click.option(
+    "--to",
+    type=click.Choice(list(LANGUAGES)),
+    default="c",
+    show_default=True,
+    help="; ".join(f"{one.name}: {one.summary}" for one in LANGUAGES.values()) + ".",
+)
+@click.option(
+    "-o", "--output", type=Output(role="export"), required=True, metavar="OUT", help="Where to write."
+)
+@click.option(
+    "--test",
+    type=Input("data", role="test"),
+    metavar="ROWS",
+    help="Compare the exported arithmetic with the model's on these rows (default: on vectors of the model). "
+    "C: the file carries the first of them and a test.",
+)
+@click.option(
+    "--test-rows",
+    type=Whole(1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="C: so many of these rows go into the file.",
+)
+@click.option("--float", "single", is_flag=True, help="Arithmetic in single precision (the default of c).")
+@click.option("--double", is_flag=True, help="Arithmetic in double precision (the default of all others).")
+@click.option(
+    "--prefix", default="model", show_default=True, metavar="NAME", help="C: every name begins with this."
+)
+@click.option(
+    "--feature-names",
+    type=Input(),
+    metavar="NAMES",
+    help="A file with the name of each feature, one a line; the exported file has them.",
+)
+@options.as_json
+@options.quiet
+@options.model_memory
+@options.allow_edited
+@options.rows_format
+@options.jobs
+def command(
+    model: str,
+    to: str,
+    output: str,
+    test: str | None,
+    test_rows: int,
+    single: bool,
+    double: bool,
+    prefix: str,
+    feature_names: str | None,
+    as_json: bool,
+    quiet: bool,
+    memory: int,
+    allow_edited: bool,
+    reading: Reading,
+    jobs: int,
+) -> None:
+    """Write MODEL as a file of another language: one C99 header for any program or microcontroller.
+
+    Any kind of model but a cascade, and any kernel but precomputed. The file needs no library, allocates
+    nothing and gives LIBSVM's labels, ties included. Its arithmetic is compared with the model's when it is
+    written; a model with a certificate gets NAME_certain(), which proves labels on the device.
+    docs/export.md has a walk-through.
+    """
+    if single and double:
+        raise OptionError("--float and --double exclude each other")
+    from svmfast.api.export import export
+    from svmfast.api.listener import Listener
+    from svmfast.cli.progress import progress_bar
+
+    with progress_bar(quiet) as progress:
+        made = export(
+            model,
+            to,
+            prefix=prefix,
+            precision="float" if single else "double" if double else None,
+            test=test,
+            test_rows=test_rows,
+            feature_names=() if feature_names is None else feature_names,
+            threads=jobs,
+            memory=memory,
+            allow_edited=allow_edited,
+            reading=reading,
+            listener=Listener(progress, lambda text: remark(with_flags(text), quiet), warning),
+        )
+    size = made.save(output)
+    if as_json:
+        show(made.report.to_dict())
+    if not quiet:
+        lines(made.report.lines(), err=True)
+        line(f"written      {output}, {size:,} bytes", err=True)

@@ -1,0 +1,133 @@
+"""How near an exported file is to its model, measured when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from svmfast.exports.certain import bound_of, certain
+from svmfast.exports.computation import Computation, Polynomials, dense
+from svmfast.exports.settings import Accuracy, CheckedRows, sample_of
+from svmfast.exports.twin import Reals, values
+from svmfast.models.base import Model
+from svmfast.models.scaled import unscaled
+from svmfast.rows import FloatArray, Rows, as_rows
+
+#: So many rows of a model's own are measured where none are given.
+OWN_ROWS = 1000
+#: Rows that are worked on at a time.
+_BLOCK = 4096
+#: A test of values allows so many times the largest difference that was measured: compilers may contract.
+_LENIENCE = 4.0
+
+#: From a computation, rows and a dtype to values ``(n, p)`` and how many of the labels are certain.
+Exported = Callable[[Computation, Rows, Any], tuple[Reals, int | None]]
+
+
+def twin_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[Reals, int | None]:
+    """Return what the C file computes."""
+    decisions, cells, squared = values(computation, rows, dtype)
+    bound = bound_of(computation, dtype)
+    if bound is None:
+        return decisions, None
+    sure = certain(computation, bound, decisions, cells, squared)
+    return decisions, int(np.count_nonzero(sure))
+
+
+def measured(
+    model: Model,
+    computation: Computation,
+    exported: Exported,
+    dtype: Any,
+    rows: Rows | None,
+    of: str,
+    threads: int,
+) -> Accuracy:
+    """Compare exported values and labels with the model's own, on `rows` or on rows of the model."""
+    if rows is None:
+        rows, of = own_rows(model, computation)
+    largest = size = 0.0
+    differing, sure, any_sure = 0, 0, False
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        wanted = model.decision_values(block, threads=threads)
+        got, found = exported(computation, block, dtype)
+        if found is not None:
+            sure, any_sure = sure + found, True
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(got.astype(np.float64) - wanted)
+        largest = max(largest, float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0)))
+        size = max(size, float(np.abs(wanted).max(initial=0.0)))
+        if not computation.head.is_regression:
+            head = computation.head
+            differing += int(np.count_nonzero(head.predict(got.astype(np.float64)) != head.predict(wanted)))
+    labels = None if computation.head.is_regression else differing
+    return Accuracy(len(rows), of, labels, largest, size, sure if any_sure else None)
+
+
+def checked_rows(
+    model: Model,
+    computation: Computation,
+    exported: Exported,
+    dtype: Any,
+    rows: Rows,
+    limit: int,
+    accuracy: Accuracy,
+    threads: int,
+) -> CheckedRows:
+    """Return the first rows that a file can carry to test itself."""
+    first = rows[: min(limit, len(rows))]
+    wanted = model.decision_values(first, threads=threads)
+    table = dense(first, computation.n_features)
+    expected = computation.head.predict(wanted)
+    # Rows as the file has them: without features that the model does not know.
+    got, _ = exported(computation, as_rows(table), dtype)
+    said = computation.head.predict(got.astype(np.float64))
+    if computation.head.is_regression:
+        worst = float(np.abs(said - expected).max(initial=0.0))
+        scale = float(np.abs(expected).max(initial=0.0))
+        tolerance = max(
+            _LENIENCE * worst, 8 * float(np.finfo(dtype).eps) * scale, accuracy.largest_difference
+        )
+        return CheckedRows(table, expected, tolerance)
+    same = said == expected
+    return CheckedRows(table[same], expected[same], 0.0, int(np.count_nonzero(~same)))
+
+
+def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
+    """Return rows that the model itself has: its vectors, or random ones about as far from its centres."""
+    inside = unscaled(model)
+    vectors = getattr(inside, "sv", None)
+    if vectors is None:
+        vectors = getattr(inside, "landmarks", None)
+    exact = getattr(inside, "embedded_exact", None)
+    if vectors is None and exact is not None:
+        vectors = exact.sv
+    if vectors is not None and len(vectors):
+        return unmapped(computation, sample_of(vectors, OWN_ROWS)), "of the model's own vectors"
+    rng = np.random.default_rng(0)
+    d = len(computation.variables)
+    table: FloatArray = np.zeros((OWN_ROWS, computation.n_features))
+    directions = rng.standard_normal((OWN_ROWS, d))
+    directions /= np.maximum(np.sqrt((directions**2).sum(axis=1, keepdims=True)), 1e-300)
+    if isinstance(computation.values, Polynomials):
+        centres = computation.values.centres
+        cell = rng.integers(len(centres), size=OWN_ROWS)
+        reach = np.sqrt(getattr(inside, "sv_squared_norms", np.ones(len(centres))))[cell]
+        directions = centres[cell] + directions * (reach * rng.random(OWN_ROWS))[:, None]
+    table[:, computation.variables] = directions
+    return unmapped(computation, as_rows(table)), "random rows about the model's centres"
+
+
+def unmapped(computation: Computation, rows: Rows) -> Rows:
+    """Return rows that the model's scaling maps to `rows`; columns that it drops are 0."""
+    scaling = computation.scaling
+    if scaling is None:
+        return rows
+    with np.errstate(divide="ignore"):
+        inverse = np.where(scaling.factor != 0, 1 / scaling.factor, 0.0)
+    return as_rows(
+        dense(rows, computation.n_features) * inverse + np.where(inverse != 0, scaling.offset, 0.0)
+    )

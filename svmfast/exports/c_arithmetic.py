@@ -1,0 +1,169 @@
+"""The arithmetic of a C file: how tables are read, exp, tanh and square roots of its own, the answer."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from svmfast.exports.c_text import Tables
+from svmfast.exports.twin import EXP
+from svmfast.models.head import Head
+
+#: How tables are placed and read; a program may define them before it includes the file.
+HOOKS = """\
+/* Tables lie in flash. Where that has to be said, as on AVR, define these before this file is included. */
+#ifndef $N_TABLE
+#ifdef __AVR__
+#include <avr/pgmspace.h>
+#define $N_TABLE PROGMEM
+#define $N_READ(place) pgm_read_float(place)
+#define $N_READ_8(place) pgm_read_byte(place)
+#define $N_READ_16(place) pgm_read_word(place)
+#define $N_READ_32(place) pgm_read_dword(place)
+#else
+#define $N_TABLE
+#define $N_READ(place) (*(place))
+#define $N_READ_8(place) (*(place))
+#define $N_READ_16(place) (*(place))
+#define $N_READ_32(place) (*(place))
+#endif
+#endif
+"""
+
+_EXP = """\
+/* exp(t) for t of at most 0; below %(least)s it is 0. Relative error below %(error)s. */
+static inline $n_real $n_exp_($n_real t) {
+#ifdef $N_LIBM
+    return t < %(least)s ? %(zero)s : %(exp)s(t);
+#else
+    $n_real r, sum, scale, n;
+    %(uint)s bits;
+    int whole;
+    if (t != t) return t;
+    if (!(t >= %(least)s)) return %(zero)s;
+    whole = (int)(t * %(log2e)s - %(half)s);
+    n = ($n_real)whole;
+    r = t - n * %(high)s - n * %(low)s;
+    sum = %(last)s;
+%(steps)s
+    bits = (%(uint)s)(whole + %(bias)s) << %(shift)s;
+    memcpy(&scale, &bits, sizeof scale);
+    return sum * scale;
+#endif
+}
+"""
+
+_ROOT = """\
+/* The square root of a number of at least 0. */
+static inline $n_real $n_sqrt_($n_real s) {
+#ifdef $N_LIBM
+    return %(sqrt)s(s);
+#else
+    %(uint)s bits;
+    $n_real y;
+    int step;
+    if (!(s > %(least)s)) return s != s ? s : %(zero)s;
+    if (s > %(most)s) return s;
+    memcpy(&bits, &s, sizeof bits);
+    bits = (bits >> 1) + %(start)s;
+    memcpy(&y, &bits, sizeof y);
+    for (step = 0; step < %(steps)s; ++step) y = %(half)s * (y + s / y);
+    return y;
+#endif
+}
+"""
+
+_TANH = """\
+static inline $n_real $n_tanh_($n_real x) {
+#ifdef $N_LIBM
+    return %(tanh)s(x);
+#else
+    $n_real size = x < %(zero)s ? -x : x, square = x * x, fraction = %(nineteen)s, e;
+    int m;
+    if (size < %(half)s) {
+        for (m = 17; m > 0; m -= 2) fraction = ($n_real)m + square / fraction;
+        return x / fraction;
+    }
+    e = $n_exp_(%(minus_two)s * size);
+    e = (%(one)s - e) / (%(one)s + e);
+    return x < %(zero)s ? -e : e;
+#endif
+}
+"""
+
+
+def arithmetic(tables: Tables, *, exp: bool, root: bool, tanh: bool) -> str:
+    """Return the functions that the file needs of its own, or of the C library where $N_LIBM is defined."""
+    single = tables.dtype == np.float32
+    real = tables.real
+    least, log2e, high, low, degree = EXP[tables.dtype]
+    steps = "\n".join(
+        f"    sum = sum * r + {real(1 / math.factorial(m))};" for m in range(degree - 1, -1, -1)
+    )
+    words = {
+        **{name: real(value) for name, value in (("zero", 0), ("half", 0.5), ("one", 1), ("nineteen", 19))},
+        "minus_two": real(-2),
+        "least": real(least),
+        "log2e": real(log2e),
+        "high": real(high),
+        "low": real(low),
+        "last": real(1 / math.factorial(degree)),
+        "steps": steps,
+        "uint": "uint32_t" if single else "uint64_t",
+        "bias": "127" if single else "1023",
+        "shift": "23" if single else "52",
+        "error": "4 * 2^-24" if single else "4 * 2^-53",
+        "exp": "expf" if single else "exp",
+        "sqrt": "sqrtf" if single else "sqrt",
+        "tanh": "tanhf" if single else "tanh",
+    }
+    out = []
+    if exp or tanh:
+        out.append(_EXP % words)
+    if tanh:
+        out.append(_TANH % words)
+    if root:
+        words |= {
+            "least": real(1e-37 if single else 1e-300),
+            "most": real(3e38 if single else 1.7e308),
+            "start": "UINT32_C(0x1FC00000)" if single else "UINT64_C(0x1FF8000000000000)",
+            "steps": "4" if single else "5",
+        }
+        out.append(_ROOT % words)
+    return "\n".join(out)
+
+
+def answer(tables: Tables, head: Head) -> tuple[str, str]:
+    """Return the function from values to the answer, and the type of the answer."""
+    zero = tables.real(0)
+    if head.is_regression:
+        return "", "$n_real"
+    labels = np.array([1, -1]) if head.labels is None else head.labels
+    largest = int(np.abs(labels).max())
+    type_ = "int" if largest < 1 << 15 else "int32_t" if largest < 1 << 31 else "int64_t"
+    start = (
+        "/* LIBSVM's answer to decision values. */\n"
+        f"static inline {type_} $n_answer_(const $n_real *values) {{\n"
+    )
+    suffix = "" if type_ == "int" else "INT32_C" if type_ == "int32_t" else "INT64_C"
+    words = [f"{suffix}({label})" if suffix else str(label) for label in labels.tolist()]
+    k = len(labels)
+    if k == 1:
+        return f"{start}    (void)values;\n    return {words[0]};\n}}\n", type_
+    if k == 2 and not head.one_vs_rest:
+        return f"{start}    return values[0] > {zero} ? {words[0]} : {words[1]};\n}}\n", type_
+    listed = f"    static const {type_} labels[{k}] = {{{', '.join(words)}}};\n"
+    if head.one_vs_rest:
+        body = (
+            "    int i, best = 0;\n"
+            f"    for (i = 1; i < {k}; ++i)\n        if (values[i] > values[best]) best = i;\n"
+        )
+    else:
+        body = (
+            f"    int votes[{k}] = {{0}}, i, j, best = 0;\n"
+            f"    for (i = 0; i < {k}; ++i)\n        for (j = i + 1; j < {k}; ++j, ++values)\n"
+            f"            ++votes[*values > {zero} ? i : j];\n"
+            f"    for (i = 1; i < {k}; ++i)\n        if (votes[i] > votes[best]) best = i;\n"
+        )
+    return f"{start}{listed}{body}    return labels[best];\n}}\n", type_

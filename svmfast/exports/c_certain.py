@@ -1,0 +1,132 @@
+"""The C text of NAME_certain: the bound of svmfast.exports.certain, and what it proves about the label."""
+
+from __future__ import annotations
+
+from svmfast.exports.c_text import Tables
+from svmfast.exports.certain import EXP_UNITS, Bound
+from svmfast.exports.computation import Computation, Polynomials
+
+_SUM = """\
+/* A polynomial with coefficients of at least 0, by powers of x. */
+static inline $n_real $n_horner_(const $n_real *coefficient, int degree, $n_real x) {
+    $n_real sum = $N_READ(coefficient + degree);
+    while (degree-- > 0) sum = sum * x + $N_READ(coefficient + degree);
+    return sum;
+}
+
+"""
+
+
+def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) -> str:
+    """Return the function that tells whether a row's label is certain."""
+    values = computation.values
+    assert isinstance(values, Polynomials)
+    real, precision = tables.real, bound.precision
+    u = precision.unit
+    p, many = values.orders.shape[1], len(values.centres) > 1
+    top, order = bound.degrees.shape[-1] - 1, bound.rounding.shape[-1] - 1
+    slopes = bound.slope.shape[-1]
+    name = {
+        field: tables.reals(f"bound_{field}", getattr(bound, field))
+        for field in ("degrees", "rest", "rounding", "slope", "reach", "shift", "constant")
+    }
+    cell = "cell" if many else "0"
+    row = f"(cell * {p} + f)" if many else "f"
+    rho = f"{tables.prefix}_rho"
+    factor = f"$n_exp_(-{real(values.gamma)} * s)" if values.gamma else real(1)
+    if not values.gamma:
+        exponent = [f"    phi = {real(1.05 * EXP_UNITS * u)};"]
+    else:
+        exponent = [
+            f"    phi = {real(values.gamma)} * ({real(1.01)} * terms * {real(u)} * s"
+            f" + ({real(2)} * r + eps) * eps + {real(2.02 * u)} * s);",
+            f"    if (!({real(values.gamma)} * s < {real(precision.largest_exponent)})"
+            f" || !(phi < {real(0.01)})) return 0;",
+            f"    phi = {real(1.05)} * (phi + {real(EXP_UNITS * u)});",
+        ]
+    lines = [
+        f"static inline int $n_certain_(const $n_real *v, $n_real rest, $n_real terms, {type_} *label) {{",
+        f"    $n_real out[{p}], s, r, eps, phi, factor, square, reach, size, near_, rough, beyond;",
+        f"    int {'cell = $n_cell_(v), ' if many else ''}f, j, sure;",
+        *_vote_arrays(computation),
+        f"    s = $n_expansions_(v, rest, {cell}, out);",
+        "    if (label) *label = $n_answer_(out);",
+        "#ifdef __FAST_MATH__",
+        "    return 0; /* nothing is known of how such code rounds */",
+        "#endif",
+        "    r = $n_sqrt_(s);",
+        f"    r += r * ({real(0.51)} * terms * {real(u)} + {real(6 * u)}) + {real(precision.tiny)};",
+        f"    eps = {real(2.01 * u)} * r + $N_READ({name['shift']} + {cell});",
+        *exponent,
+        f"    factor = {factor};",
+        "    r += eps;",
+        "    square = r * r;",
+        f"    reach = r + $N_READ({name['reach']} + {cell});",
+        f"    for (f = 0; f < {p}; ++f) {{",
+        f"        const $n_real *more = {name['rest']} + {row} * 5;",
+        f"        near_ = $n_horner_({name['rounding']} + {row} * {order + 1}, {order}, reach)",
+        f"            + eps * $n_horner_({name['slope']} + {row} * {slopes}, {slopes - 1}, reach);",
+        f"        size = (out[f] < {real(0)} ? -out[f] : out[f]);",
+        f"        rough = $N_READ({rho} + f);",
+        f"        rough = size + (rough < {real(0)} ? -rough : rough);",
+        f"        near_ = factor * near_ * ({real(1)} + phi) + rough * (phi + {real(4 * u)})"
+        f" + $N_READ({name['constant']} + f);",
+        "        beyond = $N_READ(more);",
+        f"        for (j = 0; j < {top + 1}; ++j) beyond *= r;",
+        "        beyond += $N_READ(more + 1) + $N_READ(more + 2) * square;",
+        "        beyond += (rough + near_) * ($N_READ(more + 3) + $N_READ(more + 4) * square);",
+        f"        beyond += factor * ({real(1)} + phi) * $n_horner_({name['degrees']} + {row} * {top + 1},"
+        f" {top}, r);",
+        # An infinite value minus itself is not 0.
+        f"        sure = size > (near_ + beyond) * {real(precision.slack)} && size - size == {real(0)};",
+        *_count(computation, real(0)),
+        "    }",
+        *_verdict(computation),
+        "}",
+    ]
+    return _SUM + "\n".join(lines) + "\n"
+
+
+def _classes(computation: Computation) -> int:
+    return computation.head.n_classes
+
+
+def _vote_arrays(computation: Computation) -> list[str]:
+    k = _classes(computation)
+    return (
+        []
+        if k == 2
+        else [f"    int least[{k}] = {{0}}, most[{k}] = {{0}}, votes[{k}] = {{0}}, one = 0, other = 1;"]
+    )
+
+
+def _count(computation: Computation, zero: str) -> list[str]:
+    k = _classes(computation)
+    if k == 2:
+        return ["        if (!sure) return 0;"]
+    return [
+        f"        j = out[f] > {zero} ? one : other;",
+        "        ++votes[j];",
+        "        ++most[j];",
+        "        if (sure) ++least[j];",
+        "        else ++most[one + other - j];",
+        f"        if (++other == {k}) {{",
+        "            ++one;",
+        "            other = one + 1;",
+        "        }",
+    ]
+
+
+def _verdict(computation: Computation) -> list[str]:
+    k = _classes(computation)
+    if k == 2:
+        return ["    return 1;"]
+    return [
+        "    one = 0;",
+        f"    for (j = 1; j < {k}; ++j)",
+        "        if (votes[j] > votes[one]) one = j;",
+        "    /* No outcome of the uncertain pairs may change the winner; ties go to the first class. */",
+        f"    for (j = 0; j < {k}; ++j)",
+        "        if (j != one && most[j] > least[one] - (j < one)) return 0;",
+        "    return 1;",
+    ]

@@ -1,0 +1,262 @@
+"""When the label that an exported file computes is provably the exact model's: its own rounding, bounded.
+
+docs/export.md, "The proof", derives every constant here. All numbers of the bound are rounded up when they
+are written, none is below a floor that underflow cannot reach.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.certificate import vote_is_certain
+from svmfast.exports.computation import Computation, Polynomials
+from svmfast.exports.monomials import degrees
+from svmfast.exports.twin import Reals, exp, root
+
+FloatArray = NDArray[np.float64]
+
+#: Rounding units that the file's exponential, or the C library's, may be off.
+EXP_UNITS = 8
+#: Entries a row of pairs may have beyond the variables, as in svmfast.certificate.
+SPARE = 4096
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What differs between the bounds of single and double precision.
+
+    Attributes
+    ----------
+    unit : float
+        Half the distance of 1 from the next number.
+    floor : float
+        Least number of a bound.
+    tiny : float
+        Least distance.
+    largest_exponent : float
+        No row with a larger gamma |z - mu|^2 is certified.
+    slack : float
+        Covers the roundings of the bound itself.
+    """
+
+    unit: float
+    floor: float
+    tiny: float
+    largest_exponent: float
+    slack: float
+
+
+PRECISIONS = {
+    np.dtype(np.float32): Precision(2.0**-24, 1e-30, 1e-15, 80.0, 1.0001),
+    np.dtype(np.float64): Precision(2.0**-53, 1e-290, 1e-149, 600.0, 1.000000001),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """The numbers of an exported certificate, in the file's precision.
+
+    Attributes
+    ----------
+    degrees : (cells, p, top + 1)
+    rest : (cells, p, 5)
+        Of the truncation, as :func:`svmfast.certificate.error_bounds` takes them.
+    rounding : (cells, p, order + 1)
+        Factors of rho^m: rounding of the sums and of the coefficients of degree m.
+    slope : (cells, p, max(order, 1))
+        Factors of rho^(m - 1): how fast degree m grows.
+    reach : (cells,)
+        What the polynomials' variables are longer than the distance from the centre.
+    shift : (cells,)
+        How far rounding moves the centre.
+    constant : (p,)
+        Rounding of rho.
+    """
+
+    precision: Precision
+    degrees: Reals
+    rest: Reals
+    rounding: Reals
+    slope: Reals
+    reach: Reals
+    shift: Reals
+    constant: Reals
+
+
+def has_certificate(computation: Computation) -> bool:
+    """Tell whether the labels of a computation can be certified."""
+    values = computation.values
+    return (
+        isinstance(values, Polynomials)
+        and values.certificate is not None
+        and computation.scaling is None  # whose own rounding would have to be bounded
+        and not computation.head.is_regression
+        and not computation.head.one_vs_rest
+        and computation.head.n_functions > 0
+    )
+
+
+def bound_of(computation: Computation, dtype: Any) -> Bound | None:
+    """Return the numbers of the certificate of a file in `dtype`; None where there is none.
+
+    Also where a number leaves the range of `dtype`.
+    """
+    if not has_certificate(computation):
+        return None
+    values = computation.values
+    assert isinstance(values, Polynomials)
+    assert values.certificate is not None
+    kind = np.dtype(dtype)
+    precision = PRECISIONS[kind]
+    if values.gamma and not np.finfo(kind).tiny < values.gamma < np.finfo(kind).max:
+        return None
+    (cells, p), d = values.orders.shape, len(computation.variables)
+    if computation.n_features > d + SPARE:
+        return None
+    order = int(values.orders.max(initial=0))
+    sizes, moved = _norms(values, kind, order, d)
+    # Products and additions on the way of a term, and the coefficient's own.
+    roundings = 1.01 * (order * (d + 2) + 6) * precision.unit
+    rounding = sizes * roundings + moved + precision.floor
+    slope = (sizes * np.arange(order + 1))[..., 1:] if order else np.zeros((cells, p, 1))
+    centres = values.centres
+    stored = _stored(centres, kind)
+    reach = np.zeros(cells) if values.centred else np.sqrt((centres * centres).sum(axis=1))
+    shift = np.sqrt(((stored - centres) ** 2).sum(axis=1)) + precision.unit * np.sqrt((stored**2).sum(axis=1))
+    constant = np.abs(_stored(values.rho, kind) - values.rho)
+    numbers = (
+        values.certificate.degrees,
+        values.certificate.rest,
+        rounding,
+        slope,
+        reach,
+        shift,
+        constant,
+    )
+    with np.errstate(over="ignore"):
+        raised = [_up(np.asarray(one), kind, precision.floor) for one in numbers]
+    if not all(np.isfinite(one).all() for one in raised):
+        return None
+    return Bound(precision, *raised)
+
+
+def _stored(values: FloatArray, kind: np.dtype[Any]) -> FloatArray:
+    """Return numbers as the file has them: rounded, denormals as 0."""
+    with np.errstate(over="ignore"):
+        rounded = values.astype(kind)
+    rounded[np.abs(rounded) < np.finfo(kind).tiny] = 0
+    return rounded.astype(np.float64)
+
+
+def _up(values: FloatArray, kind: np.dtype[Any], floor: float) -> Reals:
+    """Return numbers of `kind` that are larger: by what double precision may be off here, and by rounding."""
+    larger = np.maximum(values * (1 + 1e-9), floor)
+    return np.asarray(np.nextafter(larger.astype(kind), kind.type(np.inf)))
+
+
+def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> tuple[FloatArray, FloatArray]:
+    """Return of every degree the norm of its coefficients, and of what rounding moves them by."""
+    cells, p = values.orders.shape
+    sizes, moved = np.zeros((cells, p, order + 1)), np.zeros((cells, p, order + 1))
+    multiplicities = [one.multiplicity for one in degrees(d, order)]
+    at = 0
+    for cell in range(cells):
+        for f in range(p):
+            for m in range(int(values.orders[cell, f]) + 1):
+                share = multiplicities[m]
+                c = values.coefficients[at : at + len(share)]
+                at += len(share)
+                stored = _stored(c, kind)
+                sizes[cell, f, m] = max(_norm(c, share), _norm(stored, share))
+                moved[cell, f, m] = _norm(c - stored, share)
+    return sizes, moved
+
+
+def _norm(c: FloatArray, share: FloatArray) -> float:
+    """Return sqrt(sum c^2 / multiplicity): the norm of the degree as a symmetric form."""
+    largest = float(np.abs(c).max(initial=0.0))
+    if largest == 0 or not math.isfinite(largest):
+        return largest
+    scale = 2.0 ** math.frexp(largest)[1]
+    return scale * math.sqrt(float(((c / scale) ** 2 / share).sum()))
+
+
+def certain(
+    computation: Computation,
+    bound: Bound,
+    decisions: Reals,
+    cells: NDArray[np.int32],
+    squared: Reals,
+    terms: int | None = None,
+) -> NDArray[np.bool_]:
+    """Tell for each row whether its label is certain, in the file's own arithmetic.
+
+    Parameters
+    ----------
+    decisions, cells, squared
+        As :func:`svmfast.exports.twin.values` gives them.
+    terms : int, optional
+        Entries that count in a squared distance; by default those of a dense row.
+    """
+    bounds = error_bounds(computation, bound, decisions, cells, squared, terms)
+    sure = np.isfinite(decisions) & (np.abs(decisions) > bounds)
+    head = computation.head
+    if head.labels is None or head.n_classes == 2:
+        return np.asarray(sure[:, 0])
+    return np.asarray(vote_is_certain(sure, decisions.astype(np.float64), head.n_classes))
+
+
+def error_bounds(
+    computation: Computation,
+    bound: Bound,
+    decisions: Reals,
+    cells: NDArray[np.int32],
+    squared: Reals,
+    terms: int | None = None,
+) -> Reals:
+    """Return how far the exact model's values can be from those of the file, ``(n, p)``."""
+    values = computation.values
+    assert isinstance(values, Polynomials)
+    kind = squared.dtype
+    real = kind.type
+    precision = bound.precision
+    u = real(precision.unit)
+    gamma = real(values.gamma)
+    n_terms = real((computation.n_features if terms is None else terms) + 8)
+    with np.errstate(all="ignore"):
+        s = squared[:, None]
+        r = root(np.ascontiguousarray(s))
+        r = r + r * (real(0.51) * n_terms * u + real(6) * u) + real(precision.tiny)
+        eps = real(2.01) * u * r + bound.shift[cells][:, None]
+        ds = real(1.01) * n_terms * u * s + (real(2) * r + eps) * eps
+        phi = gamma * (ds + real(2.02) * u * s)
+        open_ = ~(gamma * s < real(precision.largest_exponent)) | ~(phi < real(0.01))
+        phi = real(1.05) * (phi + real(EXP_UNITS) * u)
+        factor = exp(-gamma * s) if values.gamma else np.ones_like(s)
+        r = r + eps
+        square = r * r
+        rho = r + bound.reach[cells][:, None]
+        rounding = _horner(bound.rounding[cells], rho) + eps * _horner(bound.slope[cells], rho)
+        size = np.abs(decisions) + np.abs(values.rho.astype(kind))
+        near = factor * rounding * (real(1) + phi) + size * (phi + real(4) * u) + bound.constant
+        rest = bound.rest[cells]
+        truncation = factor * (real(1) + phi) * _horner(bound.degrees[cells], r)
+        beyond = rest[..., 0]
+        for _ in range(bound.degrees.shape[-1]):
+            beyond = beyond * r
+        truncation = truncation + beyond + rest[..., 1] + rest[..., 2] * square
+        truncation = truncation + (size + near) * (rest[..., 3] + rest[..., 4] * square)
+        out = (near + truncation) * real(precision.slack)
+    return np.asarray(np.where(open_ | np.isnan(out), real(np.inf), out))
+
+
+def _horner(coefficients: Reals, at: Reals) -> Reals:
+    total = coefficients[..., -1]
+    for j in range(coefficients.shape[-1] - 2, -1, -1):
+        total = total * at + coefficients[..., j]
+    return np.asarray(total)

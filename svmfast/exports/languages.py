@@ -1,0 +1,63 @@
+"""Every language once: a new one is a module and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+#: What a language can be asked for beside the model.
+Ability = Literal["prefix", "precision", "test", "max_flash", "feature_names"]
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language of exported files.
+
+    Attributes
+    ----------
+    name : str
+    summary : str
+        One line.
+    ending : str
+        Of a file's name.
+    precision : str
+        ``float`` or ``double``: what is written unless asked for otherwise.
+    printer : str
+        ``module:function``, from a model's computation and settings to :class:`Printed`.
+    values : str
+        ``module:function``, from a computation, rows and a dtype to decision values and labels of the
+        exported arithmetic; empty where it is the model's own.
+    abilities : tuple of str
+    """
+
+    name: str
+    summary: str
+    ending: str
+    precision: Literal["float", "double"]
+    printer: str
+    values: str
+    abilities: tuple[Ability, ...]
+
+    def load(self, place: str) -> Callable[..., Any]:
+        """Return the function behind ``module:function``."""
+        module, _, name = place.partition(":")
+        found: Callable[..., Any] = getattr(import_module(module), name)
+        return found
+
+
+LANGUAGES: dict[str, Language] = {
+    one.name: one
+    for one in (
+        Language(
+            "c",
+            "one C99 header, also C++: tables and loops, no libraries",
+            ".h",
+            "float",
+            "svmfast.exports.c:print_c",
+            "svmfast.exports.accuracy:twin_values",
+            ("prefix", "precision", "test", "max_flash", "feature_names"),
+        ),
+    )
+}

@@ -1,0 +1,121 @@
+"""What an export is asked for, what it measured, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from svmfast.rows import FloatArray, Rows
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The exported arithmetic beside the model's own, on the same rows.
+
+    Attributes
+    ----------
+    rows : int
+    of : str
+        Which rows: for sentences, "rows of PATH".
+    labels_differing : int or None
+        None for regression.
+    largest_difference : float
+        Of the decision values.
+    largest_value : float
+        Largest absolute decision value, for scale.
+    certain : int or None
+        Rows whose label the file proves; None without a certificate.
+    """
+
+    rows: int
+    of: str
+    labels_differing: int | None
+    largest_difference: float
+    largest_value: float
+    certain: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Rows that an exported file carries to test itself, and what the model says of them.
+
+    Attributes
+    ----------
+    values : (n, n_features) float64
+    expected : (n,) float64
+        Labels, or values of regression.
+    tolerance : float
+        How far a value of regression may be off.
+    left_out : int
+        Rows of which the file's precision gives another label than the model.
+    """
+
+    values: FloatArray
+    expected: FloatArray
+    tolerance: float
+    left_out: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What every language is given beside the computation.
+
+    Attributes
+    ----------
+    prefix : str
+        Of every name; a valid identifier.
+    dtype : float32 or float64
+    origin : mapping of str to str
+        What the file says of where it comes from.
+    accuracy : Accuracy
+    test : CheckedRows or None
+    feature_names : tuple of str
+        Of all features, or empty.
+    """
+
+    prefix: str
+    dtype: np.dtype[Any]
+    origin: Mapping[str, str]
+    accuracy: Accuracy
+    test: CheckedRows | None = None
+    feature_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Printed:
+    """An exported file and its figures.
+
+    Attributes
+    ----------
+    data : bytes
+    table_bytes : int or None
+        Constant tables: flash beside the code. Only of C.
+    stack_bytes : int or None
+        Arrays on the stack while a label is computed. Only of C.
+    """
+
+    data: bytes = field(repr=False)
+    table_bytes: int | None = None
+    stack_bytes: int | None = None
+
+
+def sentence(accuracy: Accuracy, dtype: np.dtype[Any]) -> str:
+    """Say how near the exported arithmetic is to the model's."""
+    precision = "single" if dtype == np.float32 else "double"
+    apart = (
+        f"values differ by at most {accuracy.largest_difference:.2g} (largest: {accuracy.largest_value:.3g})"
+    )
+    if accuracy.labels_differing is not None:
+        apart = f"{accuracy.labels_differing:,} labels differ from the model's, {apart}"
+    proven = "" if accuracy.certain is None else f", {accuracy.certain:,} labels are certain"
+    return f"{precision} precision, on {accuracy.rows:,} {accuracy.of}: {apart}{proven}"
+
+
+def sample_of(rows: Rows, most: int) -> Rows:
+    """Return at most so many of the rows, evenly spread."""
+    if len(rows) <= most:
+        return rows
+    return rows.take(np.linspace(0, len(rows) - 1, most).astype(np.int64))

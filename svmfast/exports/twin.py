@@ -1,0 +1,287 @@
+"""The exported arithmetic in NumPy, operation by operation, in single or double precision.
+
+What the C file computes where the compiler contracts nothing: this is how an export knows its own accuracy
+before anything is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.exports.computation import Computation, KernelSums, Polynomials, split
+from svmfast.rows import Rows
+
+Reals = NDArray[Any]
+
+#: Numbers of a block of rows and vectors.
+_BLOCK = 1 << 21
+#: Single precision adds up so many vectors before it adds their sum to the others'.
+FOLD = 32
+#: From so many vectors of a cell on.
+FOLD_FROM = 64
+
+#: Of each precision: the least argument of the exponential, log2(e), ln 2 in two parts, degree.
+EXP = {
+    np.dtype(np.float32): (-87.0, 1.44269504, 0.693145751953125, 1.42860682030941723212e-6, 7),
+    np.dtype(np.float64): (
+        -708.0,
+        1.4426950408889634,
+        6.93147180369123816490e-01,
+        1.90821492927058770002e-10,
+        13,
+    ),
+}
+
+
+def folds(values: KernelSums, dtype: np.dtype[Any]) -> bool:
+    """Tell whether sums are taken in parts."""
+    return dtype == np.float32 and int(values.sizes.max(initial=0)) >= FOLD_FROM
+
+
+def exp(t: Reals) -> Reals:
+    """Return the exponential of arguments of at most 0; 0 below the least one."""
+    least, log2e, high, low, degree = EXP[t.dtype]
+    real = t.dtype.type
+    inside = np.where(t >= real(least), t, real(0))
+    n = (inside * real(log2e) - real(0.5)).astype(np.int32)
+    whole = n.astype(t.dtype)
+    r = inside - whole * real(high) - whole * real(low)
+    sum_ = np.full_like(t, real(1 / math.factorial(degree)))
+    for m in range(degree - 1, -1, -1):
+        sum_ = sum_ * r + real(1 / math.factorial(m))
+    out = sum_ * np.ldexp(real(1), n)
+    return np.asarray(np.where(np.isnan(t), t, np.where(t >= real(least), out, real(0))), dtype=t.dtype)
+
+
+def tanh(x: Reals) -> Reals:
+    """Return the hyperbolic tangent: a continued fraction near 0, elsewhere by the exponential."""
+    real = x.dtype.type
+    square = x * x
+    fraction = np.full_like(x, real(19))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for m in range(17, 0, -2):
+            fraction = real(m) + square / fraction
+        e = exp(real(-2) * np.abs(x))
+        far = (real(1) - e) / (real(1) + e)
+        far = np.where(x < 0, -far, far)
+        return np.asarray(np.where(np.abs(x) < real(0.5), x / fraction, far), dtype=x.dtype)
+
+
+def power(base: Reals, degree: int) -> Reals:
+    """Return LIBSVM's powi: products of squares from the lowest bit on."""
+    out = np.ones_like(base)
+    while degree > 0:
+        if degree % 2:
+            out = out * base
+        base = base * base
+        degree //= 2
+    return out
+
+
+def values(
+    computation: Computation, rows: Rows, dtype: Any = np.float64
+) -> tuple[Reals, NDArray[np.int32], Reals]:
+    """Return decision values ``(n, p)``, cells ``(n,)`` and squared distances from the cells' centres.
+
+    The distances are 0 where the values are no polynomials.
+    """
+    kind = np.dtype(dtype)
+    with np.errstate(all="ignore"):
+        z, rest = split(computation, rows, kind)
+        cells = nearest(computation, z)
+        out = np.zeros((len(z), computation.head.n_functions), dtype=kind)
+        squared = np.zeros(len(z), dtype=kind)
+        if not out.shape[1]:
+            return out, cells, squared
+        for cell in np.unique(cells):
+            mine = np.flatnonzero(cells == cell)
+            if isinstance(computation.values, Polynomials):
+                out[mine], squared[mine] = _polynomials(computation.values, int(cell), z[mine], rest[mine])
+                continue
+            m = max(1, int(computation.values.sizes[cell]))
+            step = max(1, _BLOCK // m)
+            for at in range(0, len(mine), step):
+                block = mine[at : at + step]
+                out[block] = _sums(computation.values, int(cell), z[block], rest[block])
+    return out, cells, squared
+
+
+def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
+    """Return the cell of rows of variables."""
+    cells = np.zeros(len(z), dtype=np.int32)
+    route = computation.route
+    if route is None:
+        return cells
+    children = route.children
+    first = 1 + np.concatenate([[0], np.cumsum(children)[:-1]])
+    leaf = np.cumsum(children == 0) - 1
+    centres = route.centres.astype(z.dtype)
+    node = np.zeros(len(z), dtype=np.int64)
+    for here in range(len(children)):  # breadth first: a row's nodes ascend
+        mine = np.flatnonzero(node == here)
+        if not len(mine):
+            continue
+        if children[here] == 0:
+            cells[mine] = leaf[here]
+            continue
+        best = np.full(len(mine), first[here])
+        least = _squared_distance(z[mine], centres[first[here] - 1])
+        for child in range(first[here] + 1, first[here] + children[here]):
+            s = _squared_distance(z[mine], centres[child - 1])
+            closer = s < least
+            best[closer], least[closer] = child, s[closer]
+        node[mine] = best
+    return cells
+
+
+def _squared_distance(z: Reals, centre: Reals) -> Reals:
+    s = np.zeros(len(z), dtype=z.dtype)
+    for j in range(z.shape[1]):
+        difference = z[:, j] - centre[j]
+        s = s + difference * difference
+    return s
+
+
+def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
+    kind, real = z.dtype, z.dtype.type
+    end = int(values.sizes[: cell + 1].sum())
+    part = slice(end - int(values.sizes[cell]), end)
+    vectors, coef = values.vectors[part].astype(kind), values.coef[:, part].astype(kind)
+    gamma, rho = real(values.gamma[cell]), values.rho[cell].astype(kind)
+    measured = _measures(values.kernel, vectors, z, rest)
+    k = kernel_values(values, measured, gamma)
+    p = len(rho)
+    pairs = _functions(values, cell, p)
+    fold = FOLD if folds(values, kind) else 0
+    out, open_ = np.zeros((len(z), p), dtype=kind), np.zeros((len(z), p), dtype=kind)
+    for i in range(k.shape[1]):
+        which = pairs[i]
+        open_[:, which] = open_[:, which] + coef[: len(which), i] * k[:, i : i + 1]
+        if fold and (i + 1) % fold == 0:
+            out, open_ = out + open_, np.zeros_like(open_)
+    out = out + open_ if fold else open_
+    if values.pseudo is not None:
+        out = _pseudo(values, cell, measured, k, gamma, out)
+    return np.asarray(out - rho)
+
+
+def _measures(kernel: str, vectors: Reals, z: Reals, rest: Reals) -> Reals:
+    """Return squared distances, absolute distances or dot products, ``(n, m)``."""
+    s = np.zeros((len(z), len(vectors)), dtype=z.dtype)
+    for j in range(z.shape[1]):
+        mine, theirs = z[:, j, None], vectors[None, :, j]
+        if kernel in ("rbf", "laplacian"):
+            difference = mine - theirs
+            s = s + (difference * difference if kernel == "rbf" else np.abs(difference))
+        else:
+            s = s + mine * theirs
+    return np.asarray(s + rest[:, None] if kernel in ("rbf", "laplacian") else s)
+
+
+def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
+    """Return kernel values from what :func:`_measures` gives."""
+    real = measured.dtype.type
+    if values.kernel in ("rbf", "laplacian"):
+        return exp(-gamma * measured)
+    if values.kernel == "linear":
+        return measured
+    inner = gamma * measured + real(values.coef0)
+    return tanh(inner) if values.kernel == "sigmoid" else power(inner, values.degree)
+
+
+def _functions(values: KernelSums, cell: int, p: int) -> list[NDArray[np.intp]]:
+    """Return for every vector of a cell the functions that its coefficients belong to."""
+    if values.classes is None:
+        return [np.arange(p)] * int(values.sizes[cell])
+    k = values.classes.shape[1]
+    number = np.zeros((k, k), dtype=np.intp)
+    number[np.triu_indices(k, 1)] = np.arange(p)
+    number += number.T
+    own = [np.delete(number[c], c) for c in range(k)]
+    return [own[c] for c in range(k) for _ in range(int(values.classes[cell, c]))]
+
+
+def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any, out: Reals) -> Reals:
+    pseudo = values.pseudo
+    assert pseudo is not None
+    kind = k.dtype
+    end = int(pseudo.sizes[: cell + 1].sum())
+    part = slice(end - int(pseudo.sizes[cell]), end)
+    coef = pseudo.coef[:, part].astype(kind)
+    if pseudo.kind == "poly":
+        for q, (a, b) in enumerate(pseudo.pairs[part]):
+            out = out + coef[:, q] * (k[:, a] * k[:, b])[:, None]
+        return np.asarray(out)
+    m = k.shape[1]
+    at = int((pseudo.sizes[:cell] * values.sizes[:cell]).sum())
+    roots = root(measured)
+    for q in range(int(pseudo.sizes[cell])):
+        theirs = pseudo.distances[at + q * m : at + (q + 1) * m].astype(kind)
+        r = np.abs(roots - theirs).max(axis=1, initial=0)
+        out = out + coef[:, q] * exp(-gamma * (r * r))[:, None]
+    return np.asarray(out)
+
+
+def root(s: Reals) -> Reals:
+    """Return the square root by Heron's rule, from a start that halves the exponent."""
+    real = s.dtype.type
+    single = s.dtype == np.float32
+    bits: Any = np.ascontiguousarray(s).view(np.uint32 if single else np.uint64)
+    start = (bits >> 1) + (np.uint32(0x1FC00000) if single else np.uint64(0x1FF8000000000000))
+    y = start.astype(bits.dtype).view(s.dtype)
+    for _ in range(4 if single else 5):
+        y = real(0.5) * (y + s / y)
+    least = real(1e-37 if single else 1e-300)
+    return np.asarray(np.where(s > least, y, real(0)), dtype=s.dtype)
+
+
+def _polynomials(values: Polynomials, cell: int, z: Reals, rest: Reals) -> tuple[Reals, Reals]:
+    kind, real = z.dtype, z.dtype.type
+    centre = values.centres[cell].astype(kind)
+    shifted = z - centre
+    s = np.zeros(len(z), dtype=kind)
+    for j in range(z.shape[1]):
+        s = s + shifted[:, j] * shifted[:, j]
+    s = s + rest
+    w = np.ascontiguousarray((shifted if values.centred else z).T)
+    counts = values.counts()
+    at = int(counts[:cell].sum())
+    p = counts.shape[1]
+    out = np.zeros((len(z), p), dtype=kind)
+    factor = exp(-real(values.gamma) * s) if values.gamma else None
+    for f in range(p):
+        c = values.coefficients[at : at + int(counts[cell, f])].astype(kind)
+        at += int(counts[cell, f])
+        sum_ = nested(w, int(values.orders[cell, f]), c)
+        if factor is not None:
+            sum_ = factor * sum_
+        out[:, f] = sum_ - real(values.rho[f])
+    return out, s
+
+
+def nested(w: Reals, order: int, c: Reals) -> Reals:
+    """Return the polynomial with packed coefficients `c` at n points ``w (d, n)``, by nested sums."""
+    d = len(w)
+    cursor = np.concatenate(
+        [[0], np.cumsum([math.comb(d + m - 1, m) if d or not m else 0 for m in range(order)])]
+    )
+
+    def take(level: int) -> Any:
+        cursor[level] += 1
+        return c[cursor[level] - 1]
+
+    def deeper(level: int, start: int, total: Reals) -> Reals:
+        for i in range(start, d):
+            if level == order:
+                total = total + w[i] * take(level)
+            else:
+                inner = np.full(w.shape[1], take(level), dtype=w.dtype)
+                total = total + w[i] * deeper(level + 1, i, inner)
+        return total
+
+    whole = np.full(w.shape[1], take(0), dtype=w.dtype)
+    return deeper(1, 0, whole) if order else whole

@@ -1,0 +1,114 @@
+"""``svmfast export`` as its users call it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from c_exports import needs_compiler
+from program import FIXTURES, PROGRAM, ROOT, data, model, svmfast
+
+import svmfast as package
+
+PAGE = (ROOT / "docs" / "export.md").read_text()
+EXACT = model("iris_c_rbf_prob")
+
+
+def test_the_command_writes_what_the_function_returns(tmp_path: Path) -> None:
+    out = tmp_path / "iris.h"
+    done = svmfast("export", EXACT, "--to", "c", "-o", out, "--prefix", "iris", "--test", data("iris.test"))
+    assert (done.returncode, done.stdout) == (0, b"")
+    made = package.export(EXACT, "c", prefix="iris", test=data("iris.test"))
+    assert out.read_bytes() == made.data
+    said = done.stderr.decode()
+    for words in (
+        "arithmetic in float",
+        "0 labels differ",
+        "test         50 rows in the file",
+        "flash",
+        "stack",
+    ):
+        assert words in said
+    assert f"written      {out}, {out.stat().st_size:,} bytes" in said
+
+
+def test_standard_output_takes_the_file(tmp_path: Path) -> None:
+    done = svmfast("export", EXACT, "-o", "-", "-q")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == package.export(EXACT).data
+
+
+def test_double_and_the_report(tmp_path: Path) -> None:
+    done = svmfast("export", EXACT, "--double", "-o", tmp_path / "m.h", "--json", "-q")
+    report = json.loads(done.stdout)
+    assert (report["arithmetic"], report["language"], report["certified"]) == ("double", "c", None)
+    assert (
+        report["table_bytes"]
+        == 2
+        * json.loads(svmfast("export", EXACT, "-o", tmp_path / "m.h", "--json", "-q").stdout)["table_bytes"]
+        - 3
+    )  # the classes' sizes are bytes in both
+
+
+def test_names_come_from_a_file(tmp_path: Path) -> None:
+    names = tmp_path / "names"
+    names.write_text("a\nb\nc c\nd\n")
+    svmfast("export", EXACT, "-o", tmp_path / "m.h", "--feature-names", names)
+    assert "#define MODEL_X_C_C 2\n" in (tmp_path / "m.h").read_text()
+    names.write_text("a\n\nc\nd\n")
+    done = svmfast("export", EXACT, "-o", tmp_path / "m.h", "--feature-names", names)
+    assert done.stderr.decode() == f"{names}:2: no name; expected the name of a feature\n"
+
+
+CASCADE = FIXTURES / "frozen" / "1.2" / "cascade_of_expansions.model"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            (CASCADE,),
+            "a cascade is two models and a rule; export its fast and its exact model, and the rule of "
+            "docs/export.md",
+        ),
+        (
+            (model("iris_precomputed"),),
+            "a model with a precomputed kernel has no function of features; train with another kernel",
+        ),
+        ((EXACT, "--float", "--double"), "--float and --double exclude each other"),
+        (
+            (EXACT, "--prefix", "1"),
+            "--prefix '1' cannot begin a name; give a letter, then letters, digits, '_'",
+        ),
+    ],
+)
+def test_what_cannot_be_exported_is_one_line(words: tuple[str, ...], line: str, tmp_path: Path) -> None:
+    done = svmfast("export", *words, "-o", tmp_path / "m.h")
+    assert (done.returncode, done.stderr.decode()) == (2, f"svmfast: {line}\n")
+    assert not (tmp_path / "m.h").exists()
+
+
+@needs_compiler
+def test_the_walk_through_of_the_page_runs(tmp_path: Path) -> None:
+    for name in ("breast.train", "breast.test"):
+        shutil.copy(data(name), tmp_path / name)
+    block = re.search(r"^### From data to a device\n\n```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    script = block[1].replace("svmfast ", f"{PROGRAM} ").replace("cc ", "gcc ")
+    done = subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(" rows, 0 wrong\n")
+    use = (
+        '#include "breast.h"\nint ask_the_gateway(const float *x);\nint label_of(const float *x);\n'
+        "int label_of(const float *x) {\n"
+        + re.findall(r"^```c\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)[0].replace(
+            '#include "breast.h"\n', ""
+        )
+        + "return label;\n}\n"
+    )
+    (tmp_path / "use.c").write_text(use)
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Werror", "-c", "use.c"], cwd=tmp_path, check=True)

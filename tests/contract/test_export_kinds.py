@@ -1,0 +1,36 @@
+"""Every kind of the registry of kinds is exported in every language, or says in one clear line why not."""
+
+from __future__ import annotations
+
+import pytest
+from test_model_kinds import EXAMPLES
+
+import svmfast
+from svmfast.errors import UnsupportedError
+from svmfast.exports.computation import DESCRIBED
+from svmfast.exports.languages import LANGUAGES
+from svmfast.models.base import KINDS
+from svmfast.models.scaled import unscaled
+
+#: Kinds that have no such form, and the line that says so.
+REASONS = {"cascade": "^a cascade is two models and a rule; export its fast and its exact model"}
+
+
+def test_every_kind_is_described() -> None:
+    assert set(DESCRIBED) == {"libsvm", *KINDS}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_kind_is_exported_or_says_why_not(name: str, language: str) -> None:
+    model = EXAMPLES[name]()
+    reason = REASONS.get(unscaled(model).kind)
+    if reason is not None:
+        with pytest.raises(UnsupportedError, match=reason):
+            svmfast.export(model, language)
+        return
+    made = svmfast.export(model, language)
+    assert made.data
+    assert made.report.bytes == len(made.data)
+    assert made.report.labels_differing in (0, None)
+    assert made.data == svmfast.export(model, language).data

@@ -1,0 +1,159 @@
+"""Compile exported C files with every compiler that is here, and call them."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from svmfast.api.export import Export
+from svmfast.rows import Rows
+
+WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror"]
+#: Every way a file must compile; compilers that are not here are left out.
+WAYS = {
+    "gcc": ["gcc", "-std=c99"],
+    "clang": ["clang", "-std=c99"],
+    "g++": ["g++", "-std=c++17", "-x", "c++"],
+    "clang++": ["clang++", "-std=c++17", "-x", "c++"],
+}
+
+needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: C files cannot be compiled")
+
+WRAPPER = """
+#include "model.h"
+#if MODEL_FUNCTIONS
+void decisions(const model_real *x, int n, model_real *out);
+void decisions(const model_real *x, int n, model_real *out) {
+    for (int i = 0; i < n; ++i)
+        model_decision(x + (size_t)i * MODEL_FEATURES, out + (size_t)i * MODEL_FUNCTIONS);
+}
+#endif
+#ifdef ANSWER
+void answers(const model_real *x, int n, double *out);
+void answers(const model_real *x, int n, double *out) {
+    for (int i = 0; i < n; ++i) out[i] = (double)ANSWER(x + (size_t)i * MODEL_FEATURES);
+}
+void pairs(const int *start, const int *index, const model_real *value, int n, double *out);
+void pairs(const int *start, const int *index, const model_real *value, int n, double *out) {
+    for (int i = 0; i < n; ++i)
+        out[i] = (double)ANSWER_PAIRS(index + start[i], value + start[i], start[i + 1] - start[i]);
+}
+#endif
+#ifdef MODEL_HAS_CERTAIN
+void certain(const model_real *x, int n, int *out);
+void certain(const model_real *x, int n, int *out) {
+    for (int i = 0; i < n; ++i) out[i] = model_certain(x + (size_t)i * MODEL_FEATURES, 0);
+}
+void certain_pairs(const int *start, const int *index, const model_real *value, int n, int *out);
+void certain_pairs(const int *start, const int *index, const model_real *value, int n, int *out) {
+    for (int i = 0; i < n; ++i)
+        out[i] = model_certain_pairs(index + start[i], value + start[i], start[i + 1] - start[i], 0);
+}
+#endif
+"""
+
+
+def compile_all_ways(export: Export, folder: Path) -> None:
+    """Compile a file with every compiler and all warnings as errors, with its test and without."""
+    (folder / "model.h").write_bytes(export.data)
+    (folder / "empty.c").write_text(
+        '#include "model.h"\nint nothing(void);\nint nothing(void) { return 0; }\n'
+    )
+    for way in WAYS.values():
+        if shutil.which(way[0]) is None:
+            continue
+        for more in ([], ["-DMODEL_LIBM", "-DMODEL_TEST", "-DMODEL_TEST_MAIN"]):
+            done = subprocess.run(
+                [*way, *WARNINGS, *more, "-c", "empty.c", "-o", "empty.o"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == 0, (way, more, done.stderr[:2000])
+
+
+@dataclass
+class Compiled:
+    """An exported file as a loaded library."""
+
+    library: ctypes.CDLL
+    features: int
+    functions: int
+    dtype: np.dtype[np.floating]
+    folder: Path
+
+    def _dense(self, rows: Rows) -> NDArray[np.floating]:
+        table = np.zeros((len(rows), self.features))
+        at = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
+        known = rows.indices < self.features
+        table[at[known], rows.indices[known]] = rows.values[known]
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(table.astype(self.dtype))
+
+    def _call(self, name: str, rows: Rows | NDArray[np.floating], out: np.ndarray) -> np.ndarray:
+        x = self._dense(rows) if isinstance(rows, Rows) else np.ascontiguousarray(rows, self.dtype)
+        getattr(self.library, name)(x.ctypes, len(x), out.ctypes)
+        return out
+
+    def decisions(self, rows: Rows | NDArray[np.floating]) -> np.ndarray:
+        return self._call("decisions", rows, np.empty((len(rows), self.functions), self.dtype))
+
+    def answers(self, rows: Rows | NDArray[np.floating]) -> np.ndarray:
+        return self._call("answers", rows, np.empty(len(rows)))
+
+    def certain(self, rows: Rows | NDArray[np.floating]) -> np.ndarray:
+        return self._call("certain", rows, np.empty(len(rows), np.int32)).astype(bool)
+
+    def _pairs(self, name: str, rows: Rows, out: np.ndarray) -> np.ndarray:
+        start = rows.indptr.astype(np.int32)
+        index = (rows.indices + 1).astype(np.int32)
+        value = np.ascontiguousarray(rows.values.astype(self.dtype))
+        getattr(self.library, name)(start.ctypes, index.ctypes, value.ctypes, len(rows), out.ctypes)
+        return out
+
+    def answers_of_pairs(self, rows: Rows) -> np.ndarray:
+        return self._pairs("pairs", rows, np.empty(len(rows)))
+
+    def certain_of_pairs(self, rows: Rows) -> np.ndarray:
+        return self._pairs("certain_pairs", rows, np.empty(len(rows), np.int32)).astype(bool)
+
+
+@functools.cache
+def fused() -> list[str]:
+    """Options for which products and sums are contracted, where this machine can."""
+    flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
+    return ["-mfma", "-ffp-contract=fast"] if "fma" in flags else []
+
+
+def compiled(
+    export: Export, folder: Path, *flags: str, compiler: str = "gcc", regression: bool = False
+) -> Compiled:
+    """Compile a file as a library; by default nothing is contracted, as in the twin."""
+    (folder / "model.h").write_bytes(export.data)
+    (folder / "wrapper.c").write_text(WRAPPER)
+    answer = "model_value" if regression else "model_predict"
+    # A name of its own: the same path would be the library that is loaded already.
+    name = f"{abs(hash((export.data, flags, compiler))):x}.so"
+    done = subprocess.run(
+        [
+            *(compiler, "-std=c99", "-O2", "-shared", "-fPIC", "-ffp-contract=off", *flags),
+            *(f"-DANSWER={answer}", f"-DANSWER_PAIRS={answer}_pairs", "wrapper.c", "-o", name, "-lm"),
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[:2000]
+    text = export.text
+    number = lambda macro: int(text.split(f"#define MODEL_{macro} ")[1].split()[0])  # noqa: E731
+    dtype = np.dtype(np.float32 if "typedef float" in text else np.float64)
+    library = ctypes.CDLL(str(folder / name))
+    return Compiled(library, number("FEATURES"), number("FUNCTIONS"), dtype, folder)

@@ -1,0 +1,262 @@
+"""Exported C compiles without a warning, and computes what svm-predict, the model and the NumPy twin do."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_exports import WARNINGS, compile_all_ways, compiled, needs_compiler
+from golden import ROOT, manifest
+from program import FIXTURES, data, model
+
+import svmfast
+from svmfast.errors import OptionError
+from svmfast.exports import twin
+from svmfast.exports.accuracy import own_rows
+from svmfast.exports.computation import computation_of
+from svmfast.rows import as_rows
+
+pytestmark = needs_compiler
+
+FROZEN = FIXTURES / "frozen" / "1.1"
+#: A model of every form that a C file can take.
+FORMS: dict[str, Path] = {
+    "rbf": model("breast_c_rbf"),
+    "rbf, three classes": model("iris_c_rbf_prob"),
+    "rbf, ten classes": model("digits_c_rbf_prob"),
+    "rbf, sparse": model("onehot_c_rbf"),
+    "linear": model("breast_c_linear"),
+    "polynomial kernel": model("iris_c_poly3"),
+    "sigmoid": model("iris_c_sigmoid"),
+    "one class": model("normal_one_rbf"),
+    "regression": model("diabetes_eps_rbf"),
+    "one label": model("single_class"),
+    "large labels": model("large_labels_prob"),
+    "ties": model("tie_votes_four"),
+    **{path.stem: path for path in sorted(FROZEN.glob("*.model"))},
+    **{path.stem: path for path in sorted((FIXTURES / "frozen" / "1.5").glob("scaled_*.model"))},
+}
+PRECISIONS = ("double", "float")
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", FORMS)
+def test_every_compiler_is_content(name: str, precision: str, tmp_path: Path) -> None:
+    loaded = svmfast.load_model(FORMS[name])
+    rows, _ = own_rows(loaded, computation_of(loaded))
+    compile_all_ways(svmfast.export(loaded, "c", precision=precision, test=rows, test_rows=5), tmp_path)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", FORMS)
+def test_values_are_the_twins_bit_by_bit_and_near_the_models(
+    name: str, precision: str, tmp_path: Path
+) -> None:
+    """So that what an export says of its accuracy is true of the file that is compiled."""
+    loaded = svmfast.load_model(FORMS[name])
+    computation = computation_of(loaded)
+    rows, _ = own_rows(loaded, computation)
+    rng = np.random.default_rng(1)
+    width = computation.n_features
+    rows = as_rows(np.vstack([rows.to_dense(width), rng.normal(size=(50, width))]))
+    made = svmfast.export(loaded, "c", precision=precision, test=rows)
+    file = compiled(made, tmp_path, regression=loaded.head.is_regression)
+    if computation.head.n_functions:
+        expected, _, _ = twin.values(computation, rows, file.dtype)
+        assert np.array_equal(file.decisions(rows), expected)
+        exact = loaded.decision_values(rows)
+        scale = max(1.0, float(np.abs(exact).max()))
+        assert np.abs(expected - exact).max() <= made.report.max_abs_error
+        # The engine takes roots of squared distances that cancel, where a row is a landmark.
+        # Digits that svm-scale would round to are left as they are.
+        least = 1e-8 if "triangle" in name else 1e-4 if "scaled" in name else 1e-11
+        assert made.report.max_abs_error < (least if precision == "double" else 2e-3) * scale
+    answers = loaded.head.predict(loaded.decision_values(rows))
+    if loaded.head.is_regression:
+        assert np.abs(file.answers(rows) - answers).max() <= made.report.max_abs_error
+    else:
+        assert np.count_nonzero(file.answers(rows) != answers) == made.report.labels_differing
+        if precision == "double":
+            assert made.report.labels_differing == 0
+    assert np.allclose(file.answers_of_pairs(rows), file.answers(rows), rtol=1e-5)
+
+
+GOLDEN = [
+    entry["command"].removeprefix("svm-predict ")
+    for entry in manifest()
+    if entry["command"].startswith("svm-predict ")
+    and not any(part in entry["command"] for part in (">", "-b 1", "precomputed"))
+]
+
+
+@pytest.mark.parametrize("command", GOLDEN)
+def test_answers_in_double_are_svm_predicts(command: str, tmp_path: Path) -> None:
+    """Ties, strict signs, unknown features and all: the golden files were written by svm-predict."""
+    *_, rows_path, model_path, golden = (word for word in shlex.split(command) if not word.startswith("-"))
+    loaded = svmfast.load_model(ROOT / model_path)
+    rows = svmfast.read_svmlight(ROOT / rows_path).rows
+    expected = np.array([float(line.split()[0]) for line in (ROOT / golden).read_text().splitlines()])
+    for flags in ((), ("-DMODEL_LIBM",)):
+        file = compiled(
+            svmfast.export(loaded, precision="double"), tmp_path, *flags, regression=loaded.head.is_regression
+        )
+        found = file.answers_of_pairs(rows)
+        if loaded.head.is_regression:
+            assert np.allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+        else:
+            assert np.array_equal(found, expected)
+
+
+EDGES = """
+#include "model.h"
+#include <math.h>
+#include <stdio.h>
+int main(void) {
+    const model_real edges[] = {
+        (model_real)NAN, (model_real)INFINITY, -(model_real)INFINITY, (model_real)1e38, (model_real)-1e38,
+        (model_real)1e-38, (model_real)1e-45, (model_real)0};
+    model_real x[MODEL_FEATURES], out[MODEL_FUNCTIONS + 1];
+    int i, j, n = (int)(sizeof edges / sizeof *edges), index[3] = {-1, 1, 2147483647}, certain = 0;
+    for (i = 0; i <= n; ++i) {
+        model_real value[3] = {edges[i % n], edges[i % n], edges[i % n]};
+        for (j = 0; j < MODEL_FEATURES; ++j) x[j] = edges[i < n ? i : j % n];
+        model_decision(x, out);
+        printf("%g ", (double)ANSWER(x));
+        printf("%g\\n", (double)ANSWER_PAIRS(index, value, 3));
+#ifdef MODEL_HAS_CERTAIN
+        if (i < 5 || i == n) certain += model_certain(x, 0);
+#endif
+    }
+    return certain;
+}
+"""
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", FORMS)
+def test_sanitizers_find_nothing_on_edge_rows(name: str, precision: str, tmp_path: Path) -> None:
+    loaded = svmfast.load_model(FORMS[name])
+    (tmp_path / "model.h").write_bytes(svmfast.export(loaded, precision=precision).data)
+    (tmp_path / "edges.c").write_text(EDGES)
+    answer = "model_value" if loaded.head.is_regression else "model_predict"
+    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fsanitize=float-cast-overflow"]
+    built = subprocess.run(
+        [
+            *("gcc", "-std=c99", "-O1", *flags, f"-DANSWER={answer}", f"-DANSWER_PAIRS={answer}_pairs"),
+            *("edges.c", "-o", "edges", "-lm"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    if "cannot find" in built.stderr:
+        pytest.skip("the compiler has no sanitizers")
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run([tmp_path / "edges"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 9
+
+
+def test_the_test_in_the_file_passes_and_fails_where_a_label_is_changed(tmp_path: Path) -> None:
+    text = svmfast.export(model("iris_c_rbf_prob"), test=data("iris.test"), prefix="iris").text
+    other = text.replace(
+        "iris_test_labels[50] IRIS_TABLE = {\n    ", "iris_test_labels[50] IRIS_TABLE = {\n    2 - "
+    )
+    assert other != text
+    for name, content, status in (("good", text, 0), ("bad", other, 1)):
+        (tmp_path / f"{name}.c").write_text(content)
+        subprocess.run(
+            ["gcc", "-std=c99", *WARNINGS, "-DIRIS_TEST", "-DIRIS_TEST_MAIN", f"{name}.c", "-o", name],
+            cwd=tmp_path,
+            check=True,
+        )
+        done = subprocess.run([tmp_path / name], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (status, f"50 rows, {status} wrong\n")
+
+
+def test_a_test_of_regression_knows_its_tolerance(tmp_path: Path) -> None:
+    made = svmfast.export(model("diabetes_eps_rbf"), test=data("diabetes.test"), test_rows=7)
+    (tmp_path / "m.c").write_bytes(made.data)
+    flags = ["-DMODEL_TEST", "-DMODEL_TEST_MAIN", "-march=native", "-O3"]
+    subprocess.run(["gcc", "-std=c99", *flags, "m.c", "-o", "m"], cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "m"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "7 rows, 0 wrong\n")
+
+
+def test_two_models_go_into_one_program(tmp_path: Path) -> None:
+    for name in ("breast_c_rbf", "normal_one_rbf"):
+        (tmp_path / f"{name}.h").write_bytes(svmfast.export(model(name), prefix=name).data)
+    (tmp_path / "both.c").write_text(
+        '#include "breast_c_rbf.h"\n#include "normal_one_rbf.h"\n'
+        "int both(const float *x);\n"
+        "int both(const float *x) { return breast_c_rbf_predict(x) + normal_one_rbf_predict(x); }\n"
+    )
+    subprocess.run(["gcc", "-std=c99", *WARNINGS, "-c", "both.c"], cwd=tmp_path, check=True)
+
+
+def test_the_file_allocates_and_calls_nothing(tmp_path: Path) -> None:
+    if shutil.which("nm") is None:
+        pytest.skip("no nm")
+    for path in (FORMS["rbf, ten classes"], FROZEN / "routed_pseudo_triangle.model", FORMS["sigmoid"]):
+        compiled(svmfast.export(path), tmp_path)
+        (tmp_path / "use.c").write_text(
+            '#include "model.h"\nint use(const float *x);\n'
+            "int use(const float *x) { return model_predict(x); }\n"
+        )
+        subprocess.run(["gcc", "-std=c99", "-O2", "-c", "use.c"], cwd=tmp_path, check=True)
+        listed = subprocess.run(["nm", "-u", "use.o"], cwd=tmp_path, capture_output=True, text=True).stdout
+        assert set(listed.split()) <= {
+            "U",
+            "memset",
+            "memcpy",
+            "__stack_chk_fail",
+            "_GLOBAL_OFFSET_TABLE_",
+        }, path
+
+
+def test_comments_cannot_end_early() -> None:
+    from dataclasses import replace
+
+    fast = svmfast.load_model(FROZEN / "polynomial_one_class.model")
+    hostile = replace(fast, provenance={"method": "x */ int evil; /* \\ ??/ $n é"})
+    text = svmfast.export(hostile).text
+    assert "*/ int evil" not in text
+    assert text.isascii()
+
+
+def test_names_of_features_are_constants(tmp_path: Path) -> None:
+    names = ["petal length", "petal-width", "3", "3"]
+    text = svmfast.export(model("iris_c_rbf_prob"), feature_names=names).text
+    for line in ("PETAL_LENGTH 0", "PETAL_WIDTH 1", "3 2", "3_3 3"):
+        assert f"#define MODEL_X_{line}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"to": "cobol"}, "`to` 'cobol' is no language; one of c"),
+        ({"prefix": "2x"}, "`prefix` '2x' cannot begin a name"),
+        ({"prefix": "a-b"}, "`prefix` 'a-b' cannot begin a name"),
+        ({"feature_names": ["one"]}, "1 feature names for 4 features"),
+        ({"precision": "half"}, "`precision` is float or double, not 'half'"),
+        ({"test_rows": 0}, "`test_rows` 0 is not positive"),
+    ],
+)
+def test_what_cannot_be_asked_for(given: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        svmfast.export(model("iris_c_rbf_prob"), **given)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(message)
+
+
+def test_numbers_beyond_single_precision_are_refused_there(tmp_path: Path) -> None:
+    text = model("tie_zero_decision").read_text()
+    large = tmp_path / "large.model"
+    large.write_text(text.replace("rho 0", "rho 1e300"))
+    assert "rho 1e300" in large.read_text()
+    svmfast.export(large, precision="double")
+    with pytest.raises(OptionError, match="has no place in single precision"):
+        svmfast.export(large)
