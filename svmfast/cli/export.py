@@ -76,12 +76,12 @@ def command(
     reading: Reading,
     jobs: int,
 ) -> None:
-    """Write MODEL as a file of another language: one C99 header for any program or microcontroller.
+    """Write MODEL as a file of another language: C for any program or microcontroller, ONNX, JSON.
 
-    Any kind of model but a cascade, and any kernel but precomputed. The file needs no library, allocates
-    nothing and gives LIBSVM's labels, ties included. Its arithmetic is compared with the model's when it is
-    written; a model with a certificate gets NAME_certain(), which proves labels on the device.
-    docs/export.md has a walk-through.
+    Any kind of model but a cascade, and any kernel but precomputed. The labels are LIBSVM's, ties included,
+    and what the exported arithmetic makes of them is measured when the file is written. The C header needs no
+    library and allocates nothing; with a model that has a certificate it gets NAME_certain(), which proves
+    labels on the device. docs/export.md has walk-throughs.
     """
     if single and double:
         raise OptionError("--float and --double exclude each other")

@@ -49,7 +49,7 @@ OTHERS: dict[str, tuple[str, str, str]] = {
         "svmfast.cli.bound_check:command",
         "Check whether the bound holds on DATA.",
     ),
-    "export": ("use", "svmfast.cli.export:command", "Write a MODEL as C, for other programs and devices."),
+    "export": ("use", "svmfast.cli.export:command", "Write a MODEL as C, ONNX or JSON, for other programs."),
 }
 
 

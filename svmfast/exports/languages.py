@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 #: What a language can be asked for beside the model.
-Ability = Literal["prefix", "precision", "test", "max_flash", "feature_names"]
+Ability = Literal["prefix", "precision", "test", "feature_names"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,25 @@ LANGUAGES: dict[str, Language] = {
             "float",
             "svmfast.exports.c:print_c",
             "svmfast.exports.accuracy:twin_values",
-            ("prefix", "precision", "test", "max_flash", "feature_names"),
+            ("prefix", "precision", "test", "feature_names"),
+        ),
+        Language(
+            "onnx",
+            "plain operators in double precision, for any ONNX runtime",
+            ".onnx",
+            "double",
+            "svmfast.exports.onnx:print_onnx",
+            "svmfast.exports.onnx:onnx_values",
+            ("precision", "feature_names"),
+        ),
+        Language(
+            "json",
+            "every number of the model under a documented name",
+            ".json",
+            "double",
+            "svmfast.exports.json:print_json",
+            "svmfast.exports.json:own_values",
+            ("feature_names",),
         ),
     )
 }

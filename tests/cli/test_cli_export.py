@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,22 @@ def test_the_walk_through_of_the_page_runs(tmp_path: Path) -> None:
     )
     (tmp_path / "use.c").write_text(use)
     subprocess.run(["gcc", "-std=c99", "-Wall", "-Werror", "-c", "use.c"], cwd=tmp_path, check=True)
+
+
+def test_the_python_of_the_page_runs() -> None:
+    pytest.importorskip("onnxruntime")
+    block = re.search(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    done = subprocess.run([sys.executable, "-c", block[1]], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(" 0\n")
+
+
+@pytest.mark.parametrize("language", ["onnx", "json"])
+def test_every_language_is_written(language: str, tmp_path: Path) -> None:
+    if language == "onnx":
+        pytest.importorskip("onnx")
+    out = tmp_path / "out"
+    done = svmfast("export", EXACT, "--to", language, "-o", out, "-q")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert out.read_bytes() == package.export(EXACT, language).data

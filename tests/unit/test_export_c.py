@@ -238,11 +238,13 @@ def test_names_of_features_are_constants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"to": "cobol"}, "`to` 'cobol' is no language; one of c"),
+        ({"to": "cobol"}, "`to` 'cobol' is no language; one of c, onnx, json"),
         ({"prefix": "2x"}, "`prefix` '2x' cannot begin a name"),
         ({"prefix": "a-b"}, "`prefix` 'a-b' cannot begin a name"),
         ({"feature_names": ["one"]}, "1 feature names for 4 features"),
         ({"precision": "half"}, "`precision` is float or double, not 'half'"),
+        ({"to": "json", "precision": "float"}, "`to` json has no precision to choose"),
+        ({"to": "onnx", "prefix": "x"}, "`to` onnx has no prefix to choose"),
         ({"test_rows": 0}, "`test_rows` 0 is not positive"),
     ],
 )

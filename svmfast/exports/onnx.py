@@ -1,0 +1,245 @@
+"""ONNX: plain operators, as classifiers of ONNX cast double to float and break ties in other ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.errors import UnsupportedError
+from svmfast.exports.computation import Computation
+from svmfast.exports.onnx_cells import CellTables, cell_values
+from svmfast.exports.onnx_graph import IR_VERSION, OPSET, Graph
+from svmfast.exports.settings import Printed, Settings, sentence
+from svmfast.rows import Rows
+
+#: Rows of a batch: memory grows with rows times vectors.
+_BATCH = 1024
+
+
+def print_onnx(computation: Computation, settings: Settings) -> Printed:
+    """Return the model's file."""
+    model = model_of(computation, settings.dtype)
+    about: dict[str, str] = {**settings.origin, "measured": sentence(settings.accuracy, settings.dtype)}
+    if settings.feature_names:
+        about["feature_names"] = "\n".join(settings.feature_names)
+    for key, value in about.items():
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, value
+    return Printed(model.SerializeToString(deterministic=True))
+
+
+def onnx_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[NDArray[Any], int | None]:
+    """Return the decision values that the graph computes: by onnxruntime, or else by ONNX's own evaluator."""
+    from svmfast.exports.computation import dense
+
+    kind = np.dtype(dtype)
+    x = dense(rows, computation.n_features).astype(kind)
+    model = model_of(computation, kind)
+    output = "variable" if computation.head.is_regression else "scores"
+    try:
+        from onnxruntime import InferenceSession
+    except ImportError:
+        from onnx.reference import ReferenceEvaluator
+
+        session: Any = ReferenceEvaluator(model)
+    else:
+        session = InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    out = np.empty((len(x), computation.head.n_functions), dtype=kind)
+    for start in range(0, len(x), _BATCH):
+        batch = x[start : start + _BATCH]
+        out[start : start + _BATCH] = session.run([output], {"X": batch})[0]
+    return out, None
+
+
+def model_of(computation: Computation, dtype: np.dtype[Any]) -> Any:
+    """Return the ONNX ModelProto of a computation."""
+    try:
+        from onnx import TensorProto, helper
+    except ImportError as error:
+        raise UnsupportedError(
+            "writing ONNX takes onnx, which is not installed", "pip install 'svmfast[onnx]'"
+        ) from error
+    graph = Graph(dtype)
+    real = TensorProto.FLOAT if dtype == np.float32 else TensorProto.DOUBLE
+    inputs = [helper.make_tensor_value_info("X", real, [None, computation.n_features])]
+    named = add_computation(graph, computation, "X")
+    kinds: dict[str, tuple[int, list[int | None]]] = {
+        "variable": (real, [None, 1]),
+        "scores": (real, [None, computation.head.n_functions]),
+        "label": (TensorProto.INT64 if computation.class_names is None else TensorProto.STRING, [None]),
+    }
+    outputs = []
+    for name, found in named.items():
+        graph.nodes.append(helper.make_node("Identity", [found], [name]))
+        kind, shape = kinds[name]
+        outputs.append(helper.make_tensor_value_info(name, kind, shape))
+    used = {name for one in graph.bodies for node in one for name in node.input}
+    constants = [one for one in graph.constants if one.name in used]
+    body = helper.make_graph(graph.nodes, "svmfast", inputs, outputs, constants)
+    model = helper.make_model(
+        body,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        producer_name="svmfast",
+        ir_version=IR_VERSION,
+    )
+    return model
+
+
+def add_computation(graph: Graph, computation: Computation, x: str) -> dict[str, str]:
+    """Add a whole computation of rows `x`; return what each output is called in the graph."""
+    z, rest = _variables(graph, computation, x)
+    cells = _cells(graph, computation, z)
+    values = computation.values
+    if not computation.head.n_functions:
+        count = graph.add("Slice", graph.add("Shape", x), graph.whole(0), graph.whole(1))
+        shape = graph.add("Concat", count, graph.whole(0), axis=0)
+        decisions = graph.add("ConstantOfShape", shape, value=_scalar(graph))
+    elif cells is None:
+        cell = CellTables(graph, values)
+        decisions = cell_values(graph, computation, cell, z, rest)
+    else:
+        decisions = _every_cell(graph, computation, z, rest, cells)
+    return _answers(graph, computation, decisions)
+
+
+def _scalar(graph: Graph) -> Any:
+    from onnx import numpy_helper
+
+    return numpy_helper.from_array(np.zeros(1, dtype=graph.dtype))
+
+
+def _variables(graph: Graph, computation: Computation, x: str) -> tuple[str, str]:
+    """Scale, pick the variables, and add up what the other columns have of a distance, ``(n, 1)``."""
+    scaling = computation.scaling
+    if scaling is not None:
+        x = graph.add("Mul", graph.add("Sub", x, graph.reals(scaling.offset)), graph.reals(scaling.factor))
+        if scaling.clip is not None:
+            x = graph.add("Clip", x, graph.reals(scaling.clip[0]), graph.reals(scaling.clip[1]))
+    others = np.ones(computation.n_features, dtype=np.bool_)
+    others[computation.variables] = False
+    if not others.any():
+        return x, ""
+    left = graph.add("Gather", x, graph.constant(np.flatnonzero(others)), axis=1)
+    laplacian = getattr(computation.values, "kernel", "rbf") == "laplacian"
+    left = graph.add("Abs", left) if laplacian else graph.square(left)
+    z = graph.add("Gather", x, graph.constant(np.asarray(computation.variables, dtype=np.int64)), axis=1)
+    return z, graph.total(left, 1)
+
+
+def _distances(graph: Graph, z: str, centres: NDArray[np.float64]) -> str:
+    """Squared distances from constant points, without the row's own square: the nearest is the same."""
+    squares = graph.reals((centres * centres).sum(axis=1)[None])
+    return str(graph.add("Add", graph.add("MatMul", z, graph.reals(-2 * centres.T)), squares))
+
+
+def _cells(graph: Graph, computation: Computation, z: str) -> str | None:
+    """Find every row's cell, ``(n,)`` int64; None where there is one."""
+    route = computation.route
+    if route is None:
+        return None
+    middle = route.centres.mean(axis=0)
+    shifted = graph.add("Sub", z, graph.reals(middle))
+    apart = _distances(graph, shifted, route.centres - middle)
+    if route.is_flat:
+        return str(graph.add("ArgMin", apart, axis=1, keepdims=0))
+    children = route.children
+    nodes = len(children)
+    first = 1 + np.concatenate([[0], np.cumsum(children)[:-1]])
+    mine = np.zeros((nodes, nodes - 1), dtype=np.bool_)
+    depth = np.zeros(nodes, dtype=np.int64)
+    for node in range(nodes):
+        own = slice(int(first[node]), int(first[node] + children[node]))
+        mine[node, own.start - 1 : own.stop - 1] = True
+        depth[own] = depth[node] + 1
+    leaf = graph.constant(np.where(children == 0, np.arange(nodes), -1))
+    table, infinite = graph.constant(mine), graph.reals(np.inf)
+    root = graph.add("Mul", graph.add("ArgMin", apart, axis=1, keepdims=0), graph.whole(0))
+    node_of = root
+    for _ in range(int(depth.max())):
+        allowed = graph.add("Gather", table, node_of, axis=0)
+        near = graph.add("ArgMin", graph.add("Where", allowed, apart, infinite), axis=1, keepdims=0)
+        following = graph.add("Add", near, graph.whole(1))
+        stays = graph.add("Gather", leaf, node_of, axis=0)
+        at_leaf = graph.add("GreaterOrEqual", stays, graph.whole(0))
+        node_of = graph.add("Where", at_leaf, stays, following)
+    cell = graph.constant(np.where(children == 0, np.cumsum(children == 0) - 1, 0))
+    return str(graph.add("Gather", cell, node_of, axis=0))
+
+
+def _every_cell(graph: Graph, computation: Computation, z: str, rest: str, cells: str) -> str:
+    """Loop over the cells that rows fall into; each gives its rows their values."""
+    from onnx import TensorProto, helper
+
+    p = computation.head.n_functions
+    real = TensorProto.FLOAT if graph.dtype == np.float32 else TensorProto.DOUBLE
+    present = graph.add("Unique", cells, sorted=1)
+    count = graph.add("Squeeze", graph.add("Shape", present), graph.whole(0))
+    rows = graph.add("Shape", cells)
+    start = graph.add(
+        "ConstantOfShape", graph.add("Concat", rows, graph.whole(p), axis=0), value=_scalar(graph)
+    )
+    body = graph.inner()
+    number, going, so_far = (body.name() for _ in range(3))
+    cell = body.add("Gather", present, number, axis=0)
+    mine = body.add("Squeeze", body.add("NonZero", body.add("Equal", cells, cell)), body.whole(0))
+    own_z = body.add("Gather", z, mine, axis=0)
+    own_rest = body.add("Gather", rest, mine, axis=0) if rest else ""
+    found = cell_values(body, computation, CellTables(body, computation.values, cell), own_z, own_rest)
+    place = body.add("Unsqueeze", mine, body.whole(1))
+    filled = body.add("ScatterND", so_far, place, found)
+    still = body.add("Identity", going)
+    inner = helper.make_graph(
+        body.nodes,
+        "cell",
+        [
+            helper.make_tensor_value_info(number, TensorProto.INT64, []),
+            helper.make_tensor_value_info(going, TensorProto.BOOL, []),
+            helper.make_tensor_value_info(so_far, real, [None, p]),
+        ],
+        [
+            helper.make_tensor_value_info(still, TensorProto.BOOL, []),
+            helper.make_tensor_value_info(filled, real, [None, p]),
+        ],
+    )
+    return str(graph.add("Loop", count, "", start, body=inner))
+
+
+def _answers(graph: Graph, computation: Computation, decisions: str) -> dict[str, str]:
+    head = computation.head
+    if head.is_regression:
+        return {"variable": decisions}
+    labels = np.array([1, -1]) if head.labels is None else head.labels.astype(np.int64)
+    table = graph.constant(labels.astype(np.int64))
+    if computation.class_names is not None:
+        table = graph.constant(np.array(computation.class_names, dtype=object))
+    k = len(labels)
+    if k == 1:
+        zeros = graph.add(
+            "ConstantOfShape",
+            graph.add("Slice", graph.add("Shape", decisions), graph.whole(0), graph.whole(1)),
+            value=_whole_zero(),
+        )
+        return {"label": graph.add("Gather", table, zeros), "scores": decisions}
+    if head.one_vs_rest:
+        winner = graph.add("ArgMax", decisions, axis=1, keepdims=0)
+    elif k == 2:
+        first = graph.add("Cast", graph.add("Greater", decisions, graph.reals(0)), to=7)
+        winner = graph.add("Squeeze", graph.add("Sub", graph.whole(1), first), graph.whole(1))
+    else:
+        one, other = np.triu_indices(k, 1)
+        share = np.zeros((len(one), k), dtype=np.float32)
+        share[np.arange(len(one)), one], share[np.arange(len(one)), other] = 1, -1
+        won = graph.add("Cast", graph.add("Greater", decisions, graph.reals(0)), to=1)
+        votes = graph.add("MatMul", won, graph.constant(share))
+        # Class i is the second of i pairs, each of which it has won unless the first has.
+        votes = graph.add("Add", votes, graph.constant(np.arange(k, dtype=np.float32)[None]))
+        winner = graph.add("ArgMax", votes, axis=1, keepdims=0)
+    return {"label": graph.add("Gather", table, winner), "scores": decisions}
+
+
+def _whole_zero() -> Any:
+    from onnx import numpy_helper
+
+    return numpy_helper.from_array(np.zeros(1, dtype=np.int64))

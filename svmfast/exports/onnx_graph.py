@@ -1,0 +1,79 @@
+"""ONNX graphs, node by node: names are made as they are needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Known to every onnxruntime since 1.12.
+OPSET = 17
+IR_VERSION = 8
+
+
+@dataclass
+class Graph:
+    """The nodes and constants of a graph in one precision.
+
+    Attributes
+    ----------
+    dtype : float32 or float64
+    nodes, constants
+        In the order of their making.
+    names : list of int
+        How many names were given.
+    bodies : list of lists of nodes
+        Of this graph and of all loops in it.
+    """
+
+    dtype: np.dtype[Any]
+    nodes: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+    names: list[int] = field(default_factory=lambda: [0])
+    bodies: list[list[Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.bodies.append(self.nodes)
+
+    def inner(self) -> Graph:
+        """Return the graph of a loop's body, which shares names and constants with this one."""
+        return Graph(self.dtype, [], self.constants, self.names, self.bodies)
+
+    def name(self) -> str:
+        """Return a name that nothing has yet."""
+        self.names[0] += 1
+        return f"n{self.names[0]}"
+
+    def add(self, op: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
+        """Add a node; return the name of its output, or of its outputs."""
+        from onnx import helper
+
+        made = [self.name() for _ in range(outputs)]
+        self.nodes.append(helper.make_node(op, list(inputs), made, **attributes))
+        return made[0] if outputs == 1 else made
+
+    def constant(self, values: NDArray[Any]) -> str:
+        """Add a constant as it is."""
+        from onnx import numpy_helper
+
+        name = self.name()
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def reals(self, values: Any) -> str:
+        """Add a constant in the graph's precision."""
+        return self.constant(np.asarray(values, dtype=self.dtype))
+
+    def whole(self, *values: int) -> str:
+        """Add a list of whole numbers."""
+        return self.constant(np.array(values, dtype=np.int64))
+
+    def total(self, name: str, axis: int, *, keep: bool = True) -> str:
+        """Sum along an axis."""
+        return str(self.add("ReduceSum", name, self.whole(axis), keepdims=int(keep)))
+
+    def square(self, name: str) -> str:
+        """Square each entry."""
+        return str(self.add("Mul", name, name))

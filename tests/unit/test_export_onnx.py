@@ -1,0 +1,144 @@
+"""Exported ONNX answers as the model does: in onnxruntime, in batches of any size, ties included."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from golden import ROOT, manifest
+from program import FIXTURES, data, model
+
+import svmfast
+from svmfast.exports.accuracy import own_rows
+from svmfast.exports.computation import computation_of
+from svmfast.rows import as_rows
+
+onnx = pytest.importorskip("onnx", reason="no onnx")
+runtime = pytest.importorskip("onnxruntime", reason="no onnxruntime")
+
+#: A model of every form.
+FORMS: dict[str, Path] = {
+    "rbf": model("breast_c_rbf"),
+    "three classes": model("iris_c_rbf_prob"),
+    "ten classes": model("digits_c_rbf_prob"),
+    "linear": model("breast_c_linear"),
+    "polynomial kernel": model("iris_c_poly3"),
+    "sigmoid": model("iris_c_sigmoid"),
+    "one class": model("normal_one_rbf"),
+    "regression": model("diabetes_eps_rbf"),
+    "one label": model("single_class"),
+    "ties": model("tie_votes_four"),
+    **{path.stem: path for path in sorted((FIXTURES / "frozen" / "1.1").glob("*.model"))},
+    **{path.stem: path for path in sorted((FIXTURES / "frozen" / "1.5").glob("scaled_*.model"))},
+}
+
+
+def session(made: svmfast.Export) -> Any:
+    return runtime.InferenceSession(made.data, providers=["CPUExecutionProvider"])
+
+
+def run(opened: Any, table: np.ndarray) -> dict[str, np.ndarray]:
+    names = [one.name for one in opened.get_outputs()]
+    return dict(zip(names, opened.run(names, {"X": table}), strict=True))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_labels_and_values_are_the_models(name: str) -> None:
+    loaded = svmfast.load_model(FORMS[name])
+    computation = computation_of(loaded)
+    width = computation.n_features
+    made = svmfast.export(loaded, "onnx")
+    onnx.checker.check_model(onnx.load_from_string(made.data), full_check=True)
+    rows, _ = own_rows(loaded, computation)
+    table = np.vstack([rows.to_dense(width), np.random.default_rng(1).normal(size=(1000, width))])
+    found = run(session(made), table)
+    values = loaded.decision_values(as_rows(table))
+    least = 1e-8 if "triangle" in name else 1e-4 if "scaled" in name else 1e-12
+    if loaded.head.is_regression:
+        assert list(found) == ["variable"]
+        assert found["variable"].shape == (len(table), 1)
+    else:
+        assert list(found) == ["label", "scores"]
+        expected = loaded.head.predict(values)
+        labels = found["label"]
+        if computation.class_names is not None:
+            assert loaded.head.labels is not None
+            number = dict(zip(computation.class_names, loaded.head.labels.tolist(), strict=True))
+            labels = np.array([number[label] for label in labels])
+        assert np.array_equal(labels, expected)
+    exact = found.get("scores", found.get("variable"))
+    scale = max(1.0, float(np.abs(values).max(initial=0)))
+    assert np.abs(exact - values).max(initial=0) <= least * 10 * scale
+    for n in (0, 1, 7):
+        part = run(session(made), table[:n])
+        for output, column in part.items():
+            assert len(column) == n
+            if output == "label":
+                assert np.array_equal(column, found[output][:n])
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_single_precision_states_its_own_difference(name: str) -> None:
+    loaded = svmfast.load_model(FORMS[name])
+    rows, _ = own_rows(loaded, computation_of(loaded))
+    made = svmfast.export(loaded, "onnx", precision="float", test=rows)
+    table = rows.to_dense(computation_of(loaded).n_features).astype(np.float32)
+    found = run(session(made), table)
+    values = loaded.decision_values(rows)
+    exact = found.get("scores", found.get("variable"))
+    apart = float(np.abs(exact - values).max(initial=0))
+    assert apart <= made.report.max_abs_error * (1 + 1e-6)
+    about = {one.key: one.value for one in onnx.load_from_string(made.data).metadata_props}
+    assert about["measured"].startswith("single precision, on ")
+    assert about["model"].startswith("sha256:")
+
+
+GOLDEN = [
+    entry["command"].removeprefix("svm-predict ")
+    for entry in manifest()
+    if entry["command"].startswith("svm-predict ")
+    and not any(part in entry["command"] for part in (">", "-b 1", "precomputed", "extra"))
+]
+
+
+@pytest.mark.parametrize("command", GOLDEN)
+def test_answers_are_svm_predicts(command: str) -> None:
+    *_, rows_path, model_path, golden = (word for word in shlex.split(command) if not word.startswith("-"))
+    loaded = svmfast.load_model(ROOT / model_path)
+    rows = svmfast.read_svmlight(ROOT / rows_path).rows
+    expected = np.array([float(line.split()[0]) for line in (ROOT / golden).read_text().splitlines()])
+    width = max(1, loaded.n_features)
+    if rows.n_columns > width:
+        pytest.skip("rows with features that the model does not know have no place in a table")
+    found = run(session(svmfast.export(loaded, "onnx")), rows.to_dense(width))
+    if loaded.head.is_regression:
+        assert np.allclose(found["variable"][:, 0], expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    else:
+        assert np.array_equal(found["label"], expected)
+
+
+def test_string_classes_and_names_of_features() -> None:
+    from svmfast.models.scaled import ScaledModel
+    from svmfast.models.scaling import Scaling
+
+    loaded = svmfast.load_model(model("iris_c_rbf_prob"))
+    named = ScaledModel(loaded, Scaling(np.zeros(4), np.ones(4), class_names=("a", "b", "c")))
+    made = svmfast.export(named, "onnx", feature_names=["w", "x", "y", "z"])
+    rows = svmfast.read_svmlight(data("iris.test")).rows
+    labels = run(session(made), rows.to_dense(4))["label"]
+    assert loaded.head.labels is not None
+    number = dict(zip("abc", loaded.head.labels.tolist(), strict=True))
+    expected = loaded.head.predict(loaded.decision_values(rows))
+    assert [number[label] for label in labels] == expected.tolist()
+    about = {one.key: one.value for one in onnx.load_from_string(made.data).metadata_props}
+    assert about["feature_names"] == "w\nx\ny\nz"
+
+
+def test_without_onnx_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    with pytest.raises(svmfast.SvmfastError) as caught:
+        svmfast.export(model("iris_c_rbf_prob"), "onnx")
+    assert str(caught.value) == "writing ONNX takes onnx, which is not installed; pip install 'svmfast[onnx]'"
