@@ -15,8 +15,8 @@ from svmfast.models.base import Model
 from svmfast.models.scaled import unscaled
 from svmfast.rows import FloatArray, Rows, as_rows
 
-#: So many rows of a model's own are measured where none are given.
-OWN_ROWS = 1000
+#: So many rows of a model's own are measured where none are given, fewer of models that cost more than that.
+OWN_ROWS, _LEAST_ROWS, _OWN_WORK = 1000, 50, 2e8
 #: Rows that are worked on at a time.
 _BLOCK = 4096
 #: A test of values allows so many times the largest difference that was measured: compilers may contract.
@@ -106,7 +106,8 @@ def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
     if vectors is None and exact is not None:
         vectors = exact.sv
     if vectors is not None and len(vectors):
-        return unmapped(computation, sample_of(vectors, OWN_ROWS)), "of the model's own vectors"
+        most = int(max(_LEAST_ROWS, min(OWN_ROWS, _OWN_WORK / max(1.0, computation.multiply_adds()))))
+        return unmapped(computation, sample_of(vectors, most)), "of the model's own vectors"
     rng = np.random.default_rng(0)
     d = len(computation.variables)
     table: FloatArray = np.zeros((OWN_ROWS, computation.n_features))

@@ -1,0 +1,338 @@
+"""Exported C on emulated microcontrollers: labels, flash, stack, instructions a row.
+
+    scripts/embedded [--json OUT] [MODEL ROWS ...]
+
+Every MODEL is exported in single precision with the first 200 of its ROWS, and compiled with -Os for each
+board. The labels are compared on the board with those of `svmfast predict`. Flash is what the program grows
+by when it predicts. qemu counts one nanosecond an instruction (-icount shift=0), which the board's timer
+measures; on AVR cycles are counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import svmfast
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "fixtures"
+DEFAULT = [
+    (FIXTURES / "frozen/1.4/polynomial_three_classes.model", FIXTURES / "data/iris.test"),
+    (FIXTURES / "models/digits_c_rbf_prob.model", FIXTURES / "data/digits.test"),
+    (FIXTURES / "frozen/1.1/routed_pseudo_triangle.model", FIXTURES / "data/iris.test"),
+    (FIXTURES / "models/diabetes_eps_rbf.model", FIXTURES / "data/diabetes.test"),
+]
+
+#: Runs the rows, with the stack below it painted so that its depth shows.
+COMMON = """
+#ifdef EMPTY
+static int work(void) { return 0; }
+static unsigned long elapsed;
+static unsigned stack;
+#else
+#include "model.h"
+static unsigned long elapsed;
+static unsigned stack;
+#ifdef MODEL_TEST
+static volatile model_real sink;
+static __attribute__((noinline)) void one(const model_real *x) { sink = (model_real)ANSWER(x); }
+static __attribute__((noinline)) int work(void) {
+    static model_real x[MODEL_FEATURES];
+    int i, j, wrong = 0;
+    unsigned char *top = (unsigned char *)__builtin_frame_address(0) - 64, *low = top - PAINTED;
+    for (i = 0; i < MODEL_TEST_ROWS; ++i) {
+        for (j = 0; j < MODEL_FEATURES; ++j)
+            x[j] = MODEL_READ(model_test_rows + (size_t)i * MODEL_FEATURES + j);
+        if (i == 0) for (j = 0; j < PAINTED; ++j) low[j] = 0xA5;
+        begin();
+        one(x);
+        elapsed += end();
+        if (i == 0) {
+            for (j = 0; j < PAINTED && low[j] == 0xA5; ++j) {}
+            stack = (unsigned)(PAINTED - j) + 64;
+        }
+    }
+    wrong = model_test();
+    return wrong;
+}
+#else
+static volatile model_real x[MODEL_FEATURES];
+static int work(void) { return (int)ANSWER((const model_real *)x); }
+#endif
+#endif
+"""
+
+ARM = """
+#include <stdint.h>
+#define PAINTED 6000
+#define TIMER ((volatile uint32_t *)0xE000E010)
+static void begin(void) { TIMER[1] = 0xFFFFFF; TIMER[2] = 0; TIMER[0] = 5; while (TIMER[2] == 0) {} }
+static uint32_t end(void) { return 0xFFFFFF - TIMER[2]; }
+%s
+static void host(int what, const void *with) {
+    register int r0 __asm__("r0") = what;
+    register const void *r1 __asm__("r1") = with;
+    __asm__ volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
+}
+static void say(const char *name, uint32_t value) {
+    char text[12];
+    int at = 11;
+    text[at] = 0;
+    do { text[--at] = (char)('0' + value %% 10); value /= 10; } while (value);
+    host(4, name);
+    host(4, text + at);
+    host(4, "\\n");
+}
+extern uint32_t stack_top, data_from, data_to, data_end, bss_end;
+void reset(void);
+void reset(void) {
+    uint32_t *from = &data_from, *to;
+    int wrong;
+#ifdef __ARM_FP
+    *(volatile uint32_t *)0xE000ED88 |= 0xF00000;
+    __asm__ volatile("dsb\\nisb");
+#endif
+    for (to = &data_to; to < &data_end;) *to++ = *from++;
+    for (; to < &bss_end;) *to++ = 0;
+    wrong = work();
+    say("wrong ", (uint32_t)wrong);
+    say("ticks ", (uint32_t)elapsed);
+    say("stack ", stack);
+    host(0x18, (const void *)0x20026);
+    for (;;) {}
+}
+__attribute__((section(".vectors"), used))
+static const void *const vectors[2] = {&stack_top, (const void *)reset};
+"""
+
+LINKER = """
+MEMORY { FLASH (rx) : ORIGIN = 0, LENGTH = %s  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = %s }
+ENTRY(reset)
+SECTIONS {
+    .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) . = ALIGN(4); } > FLASH
+    data_from = LOADADDR(.data);
+    .data : { data_to = .; *(.data*) . = ALIGN(4); data_end = .; } > RAM AT > FLASH
+    .bss : { *(.bss*) *(COMMON) . = ALIGN(4); bss_end = .; } > RAM
+    stack_top = ORIGIN(RAM) + LENGTH(RAM);
+    /DISCARD/ : { *(.ARM.exidx*) *(.ARM.attributes) }
+}
+"""
+
+AVR = """
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+#include <stdint.h>
+#define PAINTED 3000
+static volatile uint16_t turns;
+ISR(TIMER1_OVF_vect) { ++turns; }
+static void begin(void) { turns = 0; TCNT1 = 0; TIFR1 = 1; TCCR1B = 1; sei(); }
+static uint32_t end(void) {
+    uint16_t low = TCNT1;
+    TCCR1B = 0;
+    cli();
+    if ((TIFR1 & 1) && low < 0x8000) ++turns;
+    return ((uint32_t)turns << 16) + low;
+}
+%s
+static void put(char c) { while (!(UCSR0A & (1 << UDRE0))) {} UDR0 = (uint8_t)c; }
+static void say(const char *name, uint32_t value) {
+    char text[12];
+    int at = 11;
+    while (*name) put(*name++);
+    text[at] = 0;
+    do { text[--at] = (char)('0' + value %% 10); value /= 10; } while (value);
+    while (text[at]) put(text[at++]);
+    put('\\n');
+}
+int main(void) {
+    int wrong;
+    UBRR0 = 0;
+    UCSR0B = 1 << TXEN0;
+    TIMSK1 = 1;
+    wrong = work();
+    say("wrong ", (uint32_t)wrong);
+    say("ticks ", elapsed);
+    say("stack ", stack);
+    cli();
+    sleep_enable();
+    sleep_cpu();
+    return 0;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Board:
+    """How to compile for a board and how to run there; `per_tick`: instructions, or cycles, of a tick."""
+
+    source: str
+    compiler: list[str]
+    size: str
+    run: list[str]
+    per_tick: float
+    flash: str = ""
+    ram: str = ""
+
+
+_THUMB = ["arm-none-eabi-gcc", "-mthumb", "-nostartfiles", "-Wl,--gc-sections", "-T", "memory.ld"]
+_QEMU = ["qemu-system-arm", "-nographic", "-semihosting", "-icount", "shift=0", "-kernel", "run.elf", "-M"]
+BOARDS = {
+    "Cortex-M4": Board(
+        ARM,
+        [*_THUMB, "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
+        "arm-none-eabi-size",
+        [*_QEMU, "mps2-an386"],
+        40.0,  # 25 MHz
+        "4M",
+        "4M",
+    ),
+    "Cortex-M0": Board(
+        ARM,
+        [*_THUMB, "-mcpu=cortex-m0"],
+        "arm-none-eabi-size",
+        [*_QEMU, "microbit"],
+        62.5,  # 16 MHz
+        "256K",
+        "16K",
+    ),
+    "AVR": Board(
+        AVR,
+        ["avr-gcc", "-mmcu=atmega1284p"],
+        "avr-size",
+        ["simavr", "-m", "atmega1284p", "-f", "16000000", "run.elf"],
+        1.0,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a model takes on a board. Instructions: on AVR cycles."""
+
+    model: str
+    board: str
+    rows: int
+    wrong: int
+    flash: int
+    tables: int
+    stack: int
+    instructions: float
+
+
+class TooLargeError(Exception):
+    """A model that a board has no room for."""
+
+
+def measure(model: Path, rows: Path, board: str, folder: Path) -> Measured:
+    """Export, compile, run and count; TooLargeError where the board has no room."""
+    made = svmfast.export(model, "c", test=rows)
+    text = made.text
+    (folder / "model.h").write_text(text)
+    about = BOARDS[board]
+    (folder / "main.c").write_text(about.source % COMMON)
+    (folder / "memory.ld").write_text(LINKER % (about.flash or "0", about.ram or "0"))
+    answer = "model_value" if "model_value(" in text else "model_predict"
+    sizes = [
+        _flash(about, _built(about, answer, f"{name}.elf", [f"-D{name}"], folder), folder)
+        for name in ("EMPTY", "PREDICT")
+    ]
+    _built(about, answer, "run.elf", ["-DMODEL_TEST"], folder)
+    done = subprocess.run(about.run, cwd=folder, capture_output=True, text=True, timeout=600)
+    said = {
+        name: int(value)
+        for name, value in re.findall(r"(wrong|ticks|stack) (\d+)", done.stdout + done.stderr)
+    }
+    if set(said) != {"wrong", "ticks", "stack"}:
+        raise SystemExit(
+            f"embedded: {model.name} on {board} ended without an answer: "
+            f"{done.stdout[-300:]} {done.stderr[-300:]}"
+        )
+    n = int(re.findall(r"#define MODEL_TEST_ROWS (\d+)", text)[0])
+    assert made.report.table_bytes is not None
+    instructions = said["ticks"] * about.per_tick / n
+    return Measured(
+        model.name,
+        board,
+        n,
+        said["wrong"],
+        sizes[1] - sizes[0],
+        made.report.table_bytes,
+        said["stack"],
+        instructions,
+    )
+
+
+def _built(board: Board, answer: str, name: str, flags: list[str], folder: Path) -> str:
+    command = [
+        *board.compiler,
+        "-Os",
+        "-std=gnu99",
+        "-ffunction-sections",
+        "-fdata-sections",
+        f"-DANSWER={answer}",
+    ]
+    done = subprocess.run(
+        [*command, *flags, "main.c", "-o", name], cwd=folder, capture_output=True, text=True
+    )
+    if re.search("is too large|will not fit|overflowed by|relocation truncated", done.stderr):
+        raise TooLargeError
+    if done.returncode:
+        raise SystemExit(f"embedded: {' '.join(command)}: {done.stderr[:2000]}")
+    return name
+
+
+def _flash(board: Board, name: str, folder: Path) -> int:
+    """Return the bytes of code, constants and initial values."""
+    shown = subprocess.run([board.size, name], cwd=folder, capture_output=True, text=True, check=True).stdout
+    text, data = shown.splitlines()[1].split()[:2]
+    return int(text) + int(data)
+
+
+def main() -> int:
+    """Measure every pair of a model and rows on every board."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, help="write the figures here")
+    parser.add_argument("pairs", nargs="*", type=Path, metavar="MODEL ROWS")
+    given = parser.parse_args()
+    if len(given.pairs) % 2:
+        parser.error("give a MODEL and its ROWS")
+    pairs = list(zip(given.pairs[::2], given.pairs[1::2], strict=True)) or DEFAULT
+    print(
+        "| model | board | rows | wrong | flash | of it tables | stack | instructions a row (AVR: cycles) |"
+    )
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    found = []
+    for model, rows in pairs:
+        for board in BOARDS:
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    one = measure(model, rows, board, Path(folder))
+            except TooLargeError:
+                print(f"| {model.name} | {board} | does not fit | | | | | |", flush=True)
+                continue
+            found.append(one)
+            print(
+                f"| {one.model} | {one.board} | {one.rows} | {one.wrong} | {one.flash:,} | {one.tables:,} "
+                f"| {one.stack:,} | {one.instructions:,.0f} |",
+                flush=True,
+            )
+    if given.json is not None:
+        given.json.write_text(json.dumps([asdict(one) for one in found], indent=2) + "\n")
+    wrong = sum(one.wrong for one in found)
+    if wrong:
+        print(f"embedded: {wrong} labels are not those of svmfast predict", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
