@@ -39,7 +39,8 @@ BELOW["importers"] = {*BELOW["models"], "models"}
 BELOW["frontiers"] = {*BELOW}
 BELOW["api"] = {*BELOW}
 BELOW["cli"] = {*BELOW}
-BELOW["__init__"] = {*BELOW} - {"cli"}
+BELOW["sklearn"] = {*BELOW} - {"cli"}
+BELOW["__init__"] = {*BELOW} - {"cli", "sklearn"}
 BELOW["__main__"] = {"cli", "import_path"}
 
 #: only these touch the native core

@@ -1,0 +1,227 @@
+"""What the estimators have in common: checked rows, labels as numbers, answers of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from svmfast.api.predict import predict
+from svmfast.errors import OptionError, SingleClassError
+from svmfast.importers.machines import labels_of
+from svmfast.models.answer import Answer
+from svmfast.models.base import Model
+from svmfast.models.head import Head
+from svmfast.models.scaled import scaling_of, with_scaling
+from svmfast.models.scaling import Scaling
+from svmfast.rows import FloatArray, Rows, as_rows
+from svmfast.threads import usable_cores
+
+
+class ModelEstimator(BaseEstimator):
+    """An estimator whose answers come from `model_`, a model of svmfast."""
+
+    model_: Model
+    n_features_in_: int
+    n_jobs: int | None
+    random_state: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _training_rows(self, X: Any, y: Any, *, numeric: bool) -> tuple[Rows, NDArray[Any]]:
+        """Return checked rows and targets, and remember the features."""
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2, y_numeric=numeric
+        )
+        return as_rows(X), y
+
+    def _answer(self, X: Any, *, probability: bool = False) -> Answer:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return predict(self.model_, as_rows(X), probability=probability, threads=self._threads())
+
+    def _threads(self) -> int | None:
+        """Return the number of threads for `n_jobs`; negative ones count from the cores, as joblib's do."""
+        jobs = self.n_jobs
+        if jobs == 0:
+            raise ValueError("n_jobs == 0 has no meaning")
+        return jobs if jobs is None or jobs > 0 else max(1, usable_cores() + 1 + jobs)
+
+    def _seed(self) -> int:
+        """Return a seed of svmfast for `random_state`."""
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+class ModelClassifier(ClassifierMixin, ModelEstimator):
+    """A classifier whose answers come from `model_`."""
+
+    classes_: NDArray[Any]
+
+    def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
+        """Return checked rows, and their classes as labels of svmfast; sets `classes_`."""
+        rows, y = self._training_rows(X, y, numeric=False)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"{type(self).__name__} needs rows of two classes, the data have 1 class")
+        return rows, self._labels[codes].astype(np.float64)
+
+    @property
+    def _labels(self) -> NDArray[np.int64]:
+        """The label of each class, ascending as `classes_` are."""
+        return labels_of(self.classes_)[0]
+
+    def _named(self, model: Model) -> Model:
+        """Return a model with the names of classes that are no integers, and of features."""
+        names = labels_of(self.classes_)[1]
+        if names is None or scaling_of(model) is not None:
+            return model
+        # A model's classes stand in its own order.
+        labels = model.head.labels
+        assert labels is not None
+        names = tuple(names[i] for i in np.searchsorted(self._labels, labels))
+        features, d = getattr(self, "feature_names_in_", None), self.n_features_in_
+        called = None if features is None else tuple(map(str, features))
+        return with_scaling(model, Scaling(np.zeros(d), np.ones(d), None, called, names))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+        """
+        answer = self._answer(X)
+        return self.classes_[self._places(answer.predicted)]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return decision values; the largest is that of the predicted class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of two classes one value, above 0 for ``classes_[1]``. Of a model with values for pairs of classes
+            the votes, and a fraction by the sum of the values.
+        """
+        answer = self._answer(X)
+        head = self.model_.head
+        assert head.labels is not None
+        order = np.argsort(head.labels)
+        if head.one_vs_rest:
+            return answer.decisions[:, order]
+        if len(order) == 2:
+            first = answer.decisions[:, 0]
+            return -first if order[0] == 0 else first
+        return _vote_values(answer.decisions, head, order, self._places(answer.predicted))
+
+    @available_if(lambda self: self._check_probabilities())
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return probabilities of the classes, by LIBSVM's coupling; of models that have them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        found = self._answer(X, probability=True).probabilities
+        labels = self.model_.head.labels
+        assert found is not None
+        assert labels is not None
+        return found[:, np.argsort(labels)]
+
+    def _check_probabilities(self) -> bool:
+        check_is_fitted(self)
+        if not self.model_.head.has_probability:
+            raise AttributeError("the model has no probabilities")
+        return True
+
+    def _places(self, predicted: FloatArray) -> NDArray[np.intp]:
+        """Return the places of labels in `classes_`."""
+        return np.searchsorted(self._labels, predicted.astype(np.int64))
+
+
+class ModelRegressor(RegressorMixin, ModelEstimator):
+    """A regressor whose answers come from `model_`."""
+
+    def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
+        """Return checked rows and their values."""
+        rows, y = self._training_rows(X, y, numeric=True)
+        return rows, np.asarray(y, dtype=np.float64)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the value of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+        """
+        return self._answer(X).predicted
+
+
+def _vote_values(
+    pairs: FloatArray, head: Head, order: NDArray[np.intp], predicted: NDArray[np.intp]
+) -> FloatArray:
+    """Return a value for each class from those of the pairs: votes, and less than a third for confidence."""
+    k = len(order)
+    place = np.argsort(order)  # of the model's classes, in classes_
+    votes, sums = np.zeros((len(pairs), k)), np.zeros((len(pairs), k))
+    for number, (i, j) in enumerate(zip(*np.triu_indices(k, 1), strict=True)):
+        first, second, value = place[i], place[j], pairs[:, number]
+        votes[:, first] += value > 0
+        votes[:, second] += value <= 0
+        sums[:, first] += value
+        sums[:, second] -= value
+    values: FloatArray = votes + sums / (3 * (np.abs(sums) + 1))
+    # Tied votes go to LIBSVM's first class, whatever its sum is.
+    tied = np.flatnonzero(values.argmax(axis=1) != predicted)
+    values[tied, predicted[tied]] = np.nextafter(values[tied].max(axis=1), np.inf)
+    return values
+
+
+def kernel_width(gamma: float | str, rows: Rows) -> float:
+    """Return the number that `gamma` stands for: "scale" and "auto" as in scikit-learn's SVC."""
+    if isinstance(gamma, str):
+        if gamma == "auto":
+            return 1 / rows.n_columns
+        if gamma != "scale":
+            raise ValueError(f"gamma is '{gamma}'; expected 'scale', 'auto' or a positive number")
+        n = len(rows) * rows.n_columns
+        mean = rows.values.sum() / n
+        variance = (rows.values**2).sum() / n - mean**2
+        return float(1 / (rows.n_columns * variance)) if variance > 0 else 1.0
+    return float(gamma)
+
+
+@contextmanager
+def as_value_errors() -> Iterator[None]:
+    """Turn svmfast's errors of parameters into the ValueError that scikit-learn's tools expect."""
+    try:
+        yield
+    except (OptionError, SingleClassError) as error:
+        raise ValueError(str(error)) from error

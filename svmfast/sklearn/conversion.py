@@ -1,0 +1,213 @@
+"""Conversion of an exact model under limits: what FastSVC and FastSVR do after training."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from svmfast.api.functions import function_of
+from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
+from svmfast.formats.detect import model_bytes
+from svmfast.methods.registry import method as method_named
+from svmfast.models.answer import answer
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import scaling_of, unscaled, with_scaling
+from svmfast.rows import Rows
+from svmfast.threads import thread_count
+
+#: What `method` may be.
+METHODS = ("auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade")
+#: Not worth a conversion: a model of at most so many multiply-adds a row, which take microseconds, or of at
+#: most so many times a linear model's.
+FEW_OPERATIONS, NEARLY_LINEAR = 5_000, 10
+#: Rows on which conversions are compared, at most.
+MEASURED_ROWS = 20_000
+_REFUSED = (NegativeAnswerError, UnsupportedError, MemoryLimitError)
+
+
+@dataclass(frozen=True)
+class ConversionReport:
+    """What a conversion made of the exact model.
+
+    Attributes
+    ----------
+    method : str
+        The method of the model that was taken; ``exact`` where none was better.
+    difference : float
+        Share of rows with another label than the exact model's; of regression the root mean square difference
+        over the standard deviation of the exact values. Measured on rows of the training data, at most
+        20,000; new rows differ somewhat more.
+    multiply_adds, multiply_adds_exact : float
+        Counted cost of a row.
+    bytes, bytes_exact : int
+        Sizes of the models' files.
+    tried : dict of str to str
+        What became of each method.
+    """
+
+    method: str
+    difference: float
+    multiply_adds: float
+    multiply_adds_exact: float
+    bytes: int
+    bytes_exact: int
+    tried: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Conversion:
+    """An exact model, rows that were trained on, and the limits."""
+
+    exact: KernelExpansion
+    rows: Rows
+    max_diff: float
+    max_bytes: int | None
+    options: Mapping[str, Any]
+    seed: int
+    threads: int
+
+    def convert(self, method: str) -> Model:
+        """Return what a method makes of the exact model."""
+        given: dict[str, Any] = {"threads": self.threads, "seed": self.seed, **self.options}
+        if method == "exact":
+            return self.exact
+        if method == "approximate":
+            made = _run(method, self.exact, self.rows, **{"max_bytes": self.max_bytes, **given})
+        elif method == "compress":
+            goal: dict[str, Any] = {}
+            if not {"sv", "ratio", "max_diff", "max_bytes"} & given.keys():
+                goal = {"max_bytes": self.max_bytes} if self.max_bytes else {"max_diff": self.max_diff}
+            made = _run(method, self.exact, self.rows, **{**goal, **given})
+        elif method == "cascade":
+            options = {"seed": self.seed, "threads": self.threads}
+            fast = _run("compress", self.exact, self.rows, ratio=0.05, **options)
+            limits = {"max_diff": self.max_diff}
+            made = _run(method, fast.model, self.exact, self.rows, **{**limits, **given})
+        else:
+            fit = {"fit": "values"} if method == "dcpred" else {}
+            made = _run(method, self.rows, exact=self.exact, **{**fit, **given})
+        model: Model = made.model
+        return model
+
+    def labels_or_values(self, model: Model) -> np.ndarray[Any, Any]:
+        """Return what a model predicts of the rows, its exact half included."""
+        exact = getattr(model, "exact", None)
+        return answer(model, self.sample, exact=exact, threads=self.threads).predicted
+
+    @property
+    def sample(self) -> Rows:
+        """The rows that are measured."""
+        if len(self.rows) <= MEASURED_ROWS:
+            return self.rows
+        return self.rows.take(np.linspace(0, len(self.rows) - 1, MEASURED_ROWS).astype(np.int64))
+
+    def difference(self, model: Model) -> float:
+        """Return how far a model is from the exact one, as ConversionReport has it."""
+        theirs, ours = self.labels_or_values(self.exact), self.labels_or_values(model)
+        if not self.exact.head.is_regression:
+            return float(np.mean(ours != theirs))
+        spread = float(np.std(theirs))
+        error = float(np.sqrt(np.mean((ours - theirs) ** 2)))
+        return error / spread if spread > 0 else error
+
+    def cost(self, model: Model) -> float:
+        """Return the multiply-adds of a row; of a cascade those of its fast half."""
+        inner: Any = getattr(model, "fast", model)
+        return float(inner.multiply_adds(self.sample[:1000]))
+
+    def size(self, model: Model) -> int:
+        """Return the size of a model's file."""
+        return len(model_bytes(model))
+
+
+def convert(
+    exact: Model, rows: Rows, method: str, *, max_diff: float, max_bytes: int | None,
+    options: Mapping[str, Any] | None, seed: int, threads: int | None,
+) -> tuple[Model, ConversionReport]:  # fmt: skip
+    """Return a fast model of an exact one, and the report.
+
+    Parameters
+    ----------
+    exact : KernelExpansion, or one with a scaling in front
+    rows : Rows
+        As the exact model takes them.
+    method : str
+        One of :data:`METHODS`. auto: the first of approximate, compress and dcpred that keeps to the limits
+        and costs less than half; the exact model itself where there is none.
+    max_diff : float
+    max_bytes : int or None
+    options : mapping or None
+        Of the method.
+    seed : int
+    threads : int or None
+
+    Raises
+    ------
+    ValueError
+        No such method; options for auto.
+    NegativeAnswerError, UnsupportedError
+        The method makes no model of this one, or none of that size.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method is '{method}'; expected one of {', '.join(METHODS)}")
+    if options and method in ("auto", "exact"):
+        raise ValueError(f"method_options go with a method; method is '{method}'")
+    scaling, inner = scaling_of(exact), unscaled(exact)
+    if not isinstance(inner, KernelExpansion):
+        raise UnsupportedError(f"{inner.kind} is converted already", "give the exact machine")
+    if scaling is not None:
+        rows = scaling.apply(rows)
+    work = _Conversion(inner, rows, max_diff, max_bytes, options or {}, seed, thread_count(threads))
+    tried: dict[str, str] = {}
+    if method == "auto":
+        method, model = _first_that_fits(work, tried)
+    else:
+        model = work.convert(method)
+    report = ConversionReport(
+        method, work.difference(model), work.cost(model), work.cost(inner), work.size(model),
+        work.size(inner), tried,
+    )  # fmt: skip
+    if max_bytes is not None and report.bytes > max_bytes:
+        raise NegativeAnswerError(
+            f"the model of {method} has {report.bytes:,} bytes; max_bytes is {max_bytes:,}"
+        )
+    if report.difference > max_diff:
+        warnings.warn(
+            f"{method} differs from the exact model by {report.difference:.2%}, more than max_diff "
+            f"({max_diff:.2%}); another method, or more landmarks or vectors, may come closer",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return with_scaling(model, scaling), report
+
+
+def _run(name: str, *given: Any, **options: Any) -> Any:
+    return function_of(method_named(name))(*given, **options)
+
+
+def _first_that_fits(work: _Conversion, tried: dict[str, str]) -> tuple[str, Model]:
+    exact = work.exact
+    exact_cost = work.cost(exact)
+    linear = exact.n_features * max(1, exact.head.n_functions)
+    small = work.max_bytes is None or work.size(exact) <= work.max_bytes
+    if small and exact_cost <= max(FEW_OPERATIONS, NEARLY_LINEAR * linear):
+        tried["exact"] = "costs little: there is nothing to be gained"
+        return "exact", exact
+    for method in ("approximate", "compress", "dcpred"):
+        try:
+            model = work.convert(method)
+        except _REFUSED as error:
+            tried[method] = str(error)
+            continue
+        difference, cost = work.difference(model), work.cost(model)
+        tried[method] = f"differs by {difference:.2%}, costs {cost / exact_cost:.2%} of the exact model"
+        fits = work.max_bytes is None or work.size(model) <= work.max_bytes
+        if fits and difference <= work.max_diff and cost <= exact_cost / 2:
+            return method, model
+    return "exact", exact

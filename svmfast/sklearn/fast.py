@@ -1,0 +1,233 @@
+"""FastSVC and FastSVR: LIBSVM's machines, converted to fast models when they are fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, SVR
+
+from svmfast.importers.estimators import model_of
+from svmfast.models.scaled import scaling_of
+from svmfast.rows import Rows
+from svmfast.sklearn.base import ModelClassifier, ModelEstimator, ModelRegressor, as_value_errors
+from svmfast.sklearn.conversion import ConversionReport, convert
+
+
+class _Fast(ModelEstimator):
+    """Fits an exact machine and converts it."""
+
+    report_: ConversionReport
+
+    def _machine(self) -> Any:
+        """Return the machine to fit: the given one, or LIBSVM's with the parameters of this one."""
+        if self.estimator is not None:
+            return clone(self.estimator)
+        own = self.get_params(deep=False)
+        kind = self._kind
+        return kind(**{name: own[name] for name in kind().get_params() if name in own})
+
+    def _fit_machine(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        machine = self._machine()
+        if sample_weight is None:
+            return machine.fit(X, y)
+        return machine.fit(X, y, sample_weight=sample_weight)
+
+    def _convert(self, machine: Any, rows: Rows) -> None:
+        self.exact_estimator_ = machine if self.keep_exact else None
+        last = machine[-1] if isinstance(machine, Pipeline) else machine
+        self.n_iter_ = getattr(last, "n_iter_", None)
+        with as_value_errors():
+            exact = model_of(machine)
+            self.model_, self.report_ = convert(
+                exact,
+                rows,
+                self.method,
+                max_diff=self.max_diff,
+                max_bytes=self.max_bytes,
+                options=self.method_options,
+                seed=self._seed(),
+                threads=self._threads(),
+            )
+
+
+class FastSVC(_Fast, ModelClassifier):
+    """C-support vector classification that predicts fast: fitted as scikit-learn's SVC, then converted.
+
+    Parameters
+    ----------
+    C, kernel, degree, gamma, coef0, shrinking, tol, cache_size, class_weight, max_iter
+        As in :class:`sklearn.svm.SVC`.
+    method : {"auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade"}, default="auto"
+        How the exact machine is converted; the functions of svmfast have the same names. auto takes the first
+        of approximate, compress and dcpred that keeps to the limits and costs less than half of the exact
+        machine, or else the exact machine in svmfast's engine.
+    max_diff : float, default=0.005
+        The share of training rows that may get another label than from the exact machine. Where `method`
+        leaves more there is a ConvergenceWarning. cascade guarantees it for new rows, but needs rows that the
+        machine was not trained on for that: give it a FrozenEstimator.
+    max_bytes : int, default=None
+        Largest size of the model's file.
+    method_options : dict, default=None
+        Options of `method`, by the names of its function.
+    estimator : estimator, default=None
+        An SVC or NuSVC, alone or behind scalers in a Pipeline, that is cloned and fitted in the place of one
+        with the parameters above. A FrozenEstimator is taken as it is, and fit only converts it.
+    keep_exact : bool, default=False
+        Keep the exact machine as `exact_estimator_`; a pickle then holds it too.
+    n_jobs : int, default=None
+        Threads to convert and predict with. None: the cores this process may use, at most OMP_NUM_THREADS.
+    random_state : int, RandomState instance or None, default=0
+
+    Attributes
+    ----------
+    model_ : Model
+        For :func:`svmfast.save_model` and all other functions of svmfast.
+    report_ : ConversionReport
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X has names of features that are strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from svmfast.sklearn import FastSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FastSVC().fit(X, y).predict(X[:2])
+    array([0, 0])
+    """
+
+    _kind = SVC
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: str = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        max_iter: int = -1,
+        method: str = "auto",
+        max_diff: float = 0.005,
+        max_bytes: int | None = None,
+        method_options: dict[str, Any] | None = None,
+        estimator: Any = None,
+        keep_exact: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.C, self.kernel, self.degree, self.gamma, self.coef0 = C, kernel, degree, gamma, coef0
+        self.shrinking, self.tol, self.cache_size = shrinking, tol, cache_size
+        self.class_weight, self.max_iter = class_weight, max_iter
+        self.method, self.max_diff, self.max_bytes = method, max_diff, max_bytes
+        self.method_options, self.estimator, self.keep_exact = method_options, estimator, keep_exact
+        self.n_jobs, self.random_state = n_jobs, random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FastSVC:
+        """Fit the exact machine, and convert it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of `C` for each row.
+
+        Returns
+        -------
+        self
+        """
+        rows, _ = self._training_set(X, y)
+        machine = self._fit_machine(X, y, sample_weight)
+        self.classes_ = machine.classes_
+        self._convert(machine, rows)
+        self.model_ = self.model_ if scaling_of(self.model_) is not None else self._named(self.model_)
+        return self
+
+
+class FastSVR(_Fast, ModelRegressor):
+    """Epsilon-support vector regression that predicts fast: fitted as scikit-learn's SVR, then converted.
+
+    Parameters
+    ----------
+    C, epsilon, kernel, degree, gamma, coef0, shrinking, tol, cache_size, max_iter
+        As in :class:`sklearn.svm.SVR`.
+    method : {"auto", "exact", "approximate", "compress", "dcpred", "meka"}, default="auto"
+        As in :class:`FastSVC`.
+    max_diff : float, default=0.005
+        The root mean square difference from the exact machine's values that is allowed, over their standard
+        deviation.
+    max_bytes, method_options, estimator, keep_exact, n_jobs, random_state
+        As in :class:`FastSVC`; `estimator` is an SVR or NuSVR.
+
+    Attributes
+    ----------
+    model_ : Model
+    report_ : ConversionReport
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from svmfast.sklearn import FastSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> FastSVR(C=100).fit(X, y).predict(X[:2]).round()
+    array([189.,  85.])
+    """
+
+    _kind = SVR
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        kernel: str = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        max_iter: int = -1,
+        method: str = "auto",
+        max_diff: float = 0.005,
+        max_bytes: int | None = None,
+        method_options: dict[str, Any] | None = None,
+        estimator: Any = None,
+        keep_exact: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.C, self.epsilon, self.kernel, self.degree, self.gamma = C, epsilon, kernel, degree, gamma
+        self.coef0, self.shrinking, self.tol, self.cache_size = coef0, shrinking, tol, cache_size
+        self.max_iter, self.method, self.max_diff, self.max_bytes = max_iter, method, max_diff, max_bytes
+        self.method_options, self.estimator, self.keep_exact = method_options, estimator, keep_exact
+        self.n_jobs, self.random_state = n_jobs, random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FastSVR:
+        """Fit the exact machine, and convert it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of `C` for each row.
+
+        Returns
+        -------
+        self
+        """
+        rows, values = self._training_set(X, y)
+        self._convert(self._fit_machine(X, np.asarray(values), sample_weight), rows)
+        return self

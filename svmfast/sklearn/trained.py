@@ -1,0 +1,331 @@
+"""Estimators of svmfast's own trainers: budgeted SGD, MEKA, and trees of landmarks (DC-Pred++)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svmfast.api.functions import function_of
+from svmfast.methods.registry import method as method_named
+from svmfast.rows import FloatArray, Rows
+from svmfast.sklearn.base import (
+    ModelClassifier,
+    ModelEstimator,
+    ModelRegressor,
+    as_value_errors,
+    kernel_width,
+)
+
+
+class _Trained(ModelEstimator):
+    """Trains by one of svmfast's functions."""
+
+    def _trained(self, method: str, rows: Rows, y: FloatArray, **options: Any) -> Any:
+        with as_value_errors():
+            options["gamma"] = kernel_width(self.gamma, rows)
+            made = function_of(method_named(method))(
+                rows, y, seed=self._seed(), threads=self._threads(), **options
+            )
+        self.report_ = made.report
+        return made.model
+
+
+class BudgetSVC(_Trained, ModelClassifier):
+    """A classifier of at most `budget` support vectors for each decision function, by stochastic gradients.
+
+    Its cost is known before it is trained, and training streams: docs/budget-train.md.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of errors, as in :class:`sklearn.svm.SVC`.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of the Gaussian kernel.
+    budget : int, default=100
+        Most support vectors of each pair of classes.
+    passes : int, default=10
+        Passes over the rows.
+    n_jobs : int, default=None
+        Threads. None: the cores this process may use, at most OMP_NUM_THREADS.
+    random_state : int, RandomState instance or None, default=0
+
+    Attributes
+    ----------
+    model_ : KernelExpansion
+    report_ : object
+        Figures of the training.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        gamma: float | str = "scale",
+        budget: int = 100,
+        passes: int = 10,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.C, self.gamma, self.budget, self.passes = C, gamma, budget, passes
+        self.n_jobs, self.random_state = n_jobs, random_state
+
+    def fit(self, X: Any, y: Any) -> BudgetSVC:
+        """Train on the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        rows, labels = self._training_set(X, y)
+        options = {"C": float(self.C), "budget": self.budget, "passes": self.passes}
+        self.model_ = self._named(self._trained("budget-train", rows, labels, **options))
+        return self
+
+
+class _Meka(_Trained):
+    def _options(self) -> dict[str, Any]:
+        return {
+            "clusters": self.clusters,
+            "rank": self.rank,
+            "laplacian": self.kernel == "laplacian",
+        }
+
+    def _check_kernel(self) -> None:
+        if self.kernel not in ("rbf", "laplacian"):
+            raise ValueError(f"kernel is '{self.kernel}'; expected 'rbf' or 'laplacian'")
+
+
+class MekaSVC(_Meka, ModelClassifier):
+    """A classifier on the memory efficient kernel approximation (MEKA): docs/meka.md.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Cost of errors.
+    kernel : {"rbf", "laplacian"}, default="rbf"
+    gamma : {"scale", "auto"} or float, default="scale"
+    clusters : int, default=10
+        Blocks of the kernel.
+    rank : int, default=None
+        Rank of each block.
+    n_jobs : int, default=None
+        Threads. None: the cores this process may use, at most OMP_NUM_THREADS.
+    random_state : int, RandomState instance or None, default=0
+
+    Attributes
+    ----------
+    model_ : RoutedModel
+    report_ : object
+        Figures of the training.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 10.0,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        clusters: int = 10,
+        rank: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.C, self.kernel, self.gamma, self.clusters, self.rank = C, kernel, gamma, clusters, rank
+        self.n_jobs, self.random_state = n_jobs, random_state
+
+    def fit(self, X: Any, y: Any) -> MekaSVC:
+        """Train on the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        rows, labels = self._training_set(X, y)
+        self._check_kernel()
+        options = {"task": "svc", "C": float(self.C), **self._options()}
+        self.model_ = self._named(self._trained("meka", rows, labels, **options))
+        return self
+
+
+class MekaRidge(_Meka, ModelRegressor):
+    """Kernel ridge regression on the memory efficient kernel approximation (MEKA): docs/meka.md.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Regularization, the `lambda_` of :func:`svmfast.meka`.
+    kernel, gamma, clusters, rank, n_jobs, random_state
+        As in :class:`MekaSVC`.
+
+    Attributes
+    ----------
+    model_ : RoutedModel
+    report_ : object
+        Figures of the training.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.1,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        clusters: int = 10,
+        rank: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.alpha, self.kernel, self.gamma, self.clusters, self.rank = alpha, kernel, gamma, clusters, rank
+        self.n_jobs, self.random_state = n_jobs, random_state
+
+    def fit(self, X: Any, y: Any) -> MekaRidge:
+        """Train on the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        rows, values = self._training_set(X, y)
+        self._check_kernel()
+        options = {"task": "ridge", "lambda_": float(self.alpha), **self._options()}
+        self.model_ = self._trained("meka", rows, values, **options)
+        return self
+
+
+class _DCPred(_Trained):
+    def _options(self) -> dict[str, Any]:
+        return {"clusters": self.clusters, "landmarks": self.landmarks, "iterations": self.iterations}
+
+
+class DCPredSVC(_DCPred, ModelClassifier):
+    """A classifier on a tree of clusters with a few landmarks each (DC-Pred++): docs/dcpred.md.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Cost of errors.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Width of the Gaussian kernel to begin with.
+    clusters : int, default=None
+        Leaves of the tree; None: 16.
+    landmarks : int, default=None
+        Landmarks of each leaf; None: 32.
+    iterations : int, default=None
+        Steps of moving landmarks by gradient; None: 150.
+    n_jobs : int, default=None
+        Threads. None: the cores this process may use, at most OMP_NUM_THREADS.
+    random_state : int, RandomState instance or None, default=0
+
+    Attributes
+    ----------
+    model_ : RoutedModel
+    report_ : object
+        Figures of the training.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 10.0,
+        gamma: float | str = "scale",
+        clusters: int | None = None,
+        landmarks: int | None = None,
+        iterations: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.C, self.gamma, self.clusters, self.landmarks = C, gamma, clusters, landmarks
+        self.iterations, self.n_jobs, self.random_state = iterations, n_jobs, random_state
+
+    def fit(self, X: Any, y: Any) -> DCPredSVC:
+        """Train on the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        rows, labels = self._training_set(X, y)
+        options = {"task": "svc", "C": float(self.C), **self._options()}
+        self.model_ = self._named(self._trained("dcpred", rows, labels, **options))
+        return self
+
+
+class DCPredRidge(_DCPred, ModelRegressor):
+    """Ridge regression on a tree of clusters with a few landmarks each (DC-Pred++): docs/dcpred.md.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Regularization, the `lambda_` of :func:`svmfast.dcpred`.
+    gamma, clusters, landmarks, iterations, n_jobs, random_state
+        As in :class:`DCPredSVC`.
+
+    Attributes
+    ----------
+    model_ : RoutedModel
+    report_ : object
+        Figures of the training.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.1,
+        gamma: float | str = "scale",
+        clusters: int | None = None,
+        landmarks: int | None = None,
+        iterations: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.alpha, self.gamma, self.clusters, self.landmarks = alpha, gamma, clusters, landmarks
+        self.iterations, self.n_jobs, self.random_state = iterations, n_jobs, random_state
+
+    def fit(self, X: Any, y: Any) -> DCPredRidge:
+        """Train on the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        rows, values = self._training_set(X, y)
+        options = {"task": "ridge", "lambda_": float(self.alpha), **self._options()}
+        self.model_ = self._trained("dcpred", rows, values, **options)
+        return self

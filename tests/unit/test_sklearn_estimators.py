@@ -1,0 +1,223 @@
+"""svmfast's estimators keep to scikit-learn's rules, and answer as the machines they stand for."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_wine,
+    make_classification,
+    make_moons,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import svmfast
+import svmfast.sklearn
+from svmfast.errors import NegativeAnswerError
+from svmfast.formats.detect import model_bytes
+from svmfast.models.base import Model
+from svmfast.sklearn import (
+    BudgetSVC,
+    DCPredRidge,
+    DCPredSVC,
+    FastSVC,
+    FastSVR,
+    MekaRidge,
+    MekaSVC,
+)
+
+ESTIMATORS = [
+    FastSVC(),
+    FastSVR(),
+    BudgetSVC(),
+    MekaSVC(),
+    MekaRidge(),
+    DCPredSVC(clusters=2, landmarks=8, iterations=5),
+    DCPredRidge(clusters=2, landmarks=8, iterations=5),
+]
+
+
+def expected_to_fail(estimator: Any) -> dict[str, str]:
+    if not isinstance(estimator, FastSVC | FastSVR):
+        return {}
+    why = "gamma='scale' is made of all rows alike, whatever they weigh, as in scikit-learn's own machines"
+    return {f"check_sample_weight_equivalence_on_{form}_data": why for form in ("dense", "sparse")}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:.*array API:UserWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_to_fail)
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_weights_and_repeated_rows_are_alike_where_gamma_is_a_number() -> None:
+    """What the two checks that are expected to fail look for, without gamma='scale'."""
+    X, y = make_moons(80, noise=0.2, random_state=0)
+    weights = np.random.default_rng(0).integers(1, 4, 80)
+    options: dict[str, Any] = {"gamma": 1.0, "tol": 1e-9, "method": "exact"}
+    weighted = FastSVC(**options).fit(X, y, sample_weight=weights)
+    repeated = FastSVC(**options).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
+
+
+def breast() -> tuple[Any, Any, Any]:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    return X[:300], y[:300], X[300:]
+
+
+def test_fast_svc_is_svc_where_nothing_is_converted() -> None:
+    for load in (load_breast_cancer, load_wine, load_digits):
+        X, y = load(return_X_y=True)
+        X = StandardScaler().fit_transform(X)[:600]
+        y = y[:600]
+        ours, theirs = FastSVC(C=3, method="exact").fit(X, y), SVC(C=3).fit(X, y)
+        assert ours.report_.method == "exact"
+        assert ours.report_.difference == 0
+        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+        np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-9)
+    X, y = load_diabetes(return_X_y=True)
+    np.testing.assert_allclose(
+        FastSVR(C=100, method="exact").fit(X, y).predict(X), SVR(C=100).fit(X, y).predict(X), rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("method", ["auto", "approximate", "compress", "dcpred", "meka"])
+def test_every_method_makes_a_fast_machine(method: str) -> None:
+    X, y = make_classification(2000, 10, n_informative=6, flip_y=0.2, random_state=1)
+    options: dict[str, Any] = {"compress": {"sv": 20}}.get(method) or {}
+    made = FastSVC(gamma=0.005, C=1, method=method, method_options=options or None, max_diff=0.1).fit(X, y)
+    exact = SVC(gamma=0.005, C=1).fit(X, y)
+    report = made.report_
+    assert np.mean(made.predict(X) != exact.predict(X)) == pytest.approx(report.difference)
+    assert report.difference <= 0.1
+    assert report.method == method or method == "auto" != report.method
+    assert report.bytes == len(model_bytes(made.model_))
+    assert report.multiply_adds_exact == len(exact.support_) * 11 > 5000
+    assert report.multiply_adds < report.multiply_adds_exact / 2
+    assert report.method != "exact"
+
+
+def test_a_regression_is_converted_too() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (800, 3))
+    y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=800)
+    made = FastSVR(gamma=0.1, C=10, max_diff=0.05).fit(X, y)
+    exact = SVR(gamma=0.1, C=10).fit(X, y).predict(X)
+    assert made.report_.method != "exact" or made.report_.multiply_adds_exact < 5000
+    error = np.sqrt(np.mean((made.predict(X) - exact) ** 2)) / exact.std()
+    assert error == pytest.approx(made.report_.difference, rel=1e-6, abs=1e-12)
+    assert error <= 0.05
+
+
+def test_a_cascade_of_a_machine_that_is_frozen() -> None:
+    X, y = make_moons(6000, noise=0.2, random_state=2)
+    exact = SVC(gamma=20.0, C=10).fit(X[:3000], y[:3000])
+    made = FastSVC(estimator=FrozenEstimator(exact), method="cascade", max_diff=0.02).fit(X[3000:], y[3000:])
+    assert np.mean(made.predict(X[3000:]) != exact.predict(X[3000:])) <= 0.02
+    assert made.report_.method == "cascade"
+
+
+def test_a_pipeline_is_fitted_in_the_place_of_the_machine() -> None:
+    table = load_wine(as_frame=True)
+    names = table.target_names[table.target]
+    made = FastSVC(estimator=make_pipeline(StandardScaler(), SVC()), method="approximate", max_diff=0.05)
+    made.fit(table.data, names)
+    exact = make_pipeline(StandardScaler(), SVC()).fit(table.data, names)
+    assert np.mean(made.predict(table.data) == exact.predict(table.data)) >= 0.95
+    assert made.feature_names_in_.tolist() == list(table.data.columns)
+    assert set(made.predict(table.data)) <= set(table.target_names)
+
+
+def test_limits_are_kept_or_told() -> None:
+    X, y = make_moons(600, noise=0.3, random_state=0)
+    with pytest.raises(NegativeAnswerError, match="bytes"):
+        FastSVC(gamma=5.0, max_bytes=100).fit(X, y)
+    with pytest.warns(match="differs from the exact model by"):
+        FastSVC(gamma=5.0, method="compress", method_options={"sv": 4}, max_diff=1e-4).fit(X, y)
+    for name, value in (("method", "fast"), ("n_jobs", 0), ("method_options", {"sv": 3})):
+        with pytest.raises(ValueError, match=name):
+            FastSVC(**{name: value}).fit(X, y)
+
+
+def test_probabilities_where_the_machine_has_them() -> None:
+    X, y, test = breast()
+    assert not hasattr(FastSVC().fit(X, y), "predict_proba")
+    with pytest.warns(FutureWarning, match="probability"):
+        made = FastSVC(estimator=SVC(probability=True, random_state=0), method="exact").fit(X, y)
+    found = made.predict_proba(test)
+    assert found.shape == (len(test), 2)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    sure = np.abs(found[:, 1] - 0.5) > 0.2
+    np.testing.assert_array_equal((found[:, 1] > 0.5)[sure], (made.decision_function(test) > 0)[sure])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+def test_a_model_is_saved_and_answers_the_same_in_svmfast(estimator: Any, tmp_path: Path) -> None:
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    classifies = hasattr(type(estimator), "decision_function")
+    if classifies:
+        y = load_wine().target_names[y]
+    fitted = clone(estimator).fit(X, y)
+    expected = fitted.predict(X)
+    assert fitted.score(X, y) > 0.8
+    svmfast.save_model(fitted.model_, tmp_path / "model")
+    model: Model = svmfast.load_model(tmp_path / "model")
+    answer = svmfast.predict(model, X).predicted
+    if classifies:
+        names = np.array(model.scaling.class_names)  # type: ignore[attr-defined]
+        labels = model.head.labels
+        assert labels is not None
+        places = {int(label): i for i, label in enumerate(labels)}
+        np.testing.assert_array_equal([names[places[int(one)]] for one in answer], expected)
+    else:
+        np.testing.assert_allclose(answer, expected, rtol=1e-12)
+    for copy in (pickle.loads(pickle.dumps(fitted)), clone(fitted).fit(sparse.csr_matrix(X), y)):
+        if classifies:
+            np.testing.assert_array_equal(copy.predict(sparse.csr_matrix(X)), expected)
+        else:
+            np.testing.assert_allclose(copy.predict(sparse.csr_matrix(X)), expected, rtol=1e-9, atol=1e-9)
+    joblib.dump(fitted, tmp_path / "joblib")
+    np.testing.assert_array_equal(joblib.load(tmp_path / "joblib").predict(X), expected)
+
+
+def test_a_search_in_two_processes_finds_what_one_finds() -> None:
+    X, y, _ = breast()
+    grid = {"C": [0.1, 10.0], "gamma": [0.001, 0.1]}
+    one, two = (GridSearchCV(FastSVC(), grid, cv=3, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    assert one.best_params_ == two.best_params_
+    assert cross_val_score(make_pipeline(StandardScaler(), DCPredSVC(iterations=5)), X, y, cv=3).min() > 0.9
+
+
+def test_tied_votes_go_where_libsvm_sends_them() -> None:
+    """Three classes around a circle, each beating the next: every vote is tied."""
+    angle = np.linspace(0, 2 * np.pi, 90, endpoint=False)
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    y = np.repeat([2, 0, 1], 30)
+    made, exact = FastSVC(method="exact", C=0.01).fit(X, y), SVC(C=0.01).fit(X, y)
+    grid = np.random.default_rng(0).normal(size=(500, 2))
+    expected = exact.predict(grid)
+    np.testing.assert_array_equal(made.predict(grid), expected)
+    np.testing.assert_array_equal(made.classes_[made.decision_function(grid).argmax(axis=1)], expected)
+
+
+def test_every_estimator_of_the_module_is_tested() -> None:
+    assert sorted(type(one).__name__ for one in ESTIMATORS) == svmfast.sklearn.__all__
