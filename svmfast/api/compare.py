@@ -77,6 +77,12 @@ class Comparison(ComparisonData):
         """Return the table in Markdown."""
         return report.as_markdown(self, wide=wide)
 
+    def to_html(self) -> bytes:
+        """Return a page of its own: a figure and a table that sorts."""
+        from svmfast.evaluation.comparison_page import as_html
+
+        return as_html(self, self.title())
+
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/compare.md as plain types."""
         return report.as_dict(self)

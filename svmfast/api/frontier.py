@@ -305,6 +305,7 @@ def _written(
 ) -> FrontierResult:
     """Write the reports and the recommended model."""
     from svmfast.frontiers import report
+    from svmfast.frontiers.html import as_html
 
     folder, best = run.folder, found.recommended
     if best is not None and found.limits.of_quality and not found.limits.kept_by(best.confirming):
@@ -323,6 +324,7 @@ def _written(
         place.unlink(missing_ok=True)
     else:
         folder.write_bytes(place.name, run.content(best))
+    folder.write_bytes("report.html", as_html(found))
     folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
     folder.write("report.json", document(report.as_dict(found)))
     return FrontierResult(found, os.fspath(folder.path), None if best is None else os.fspath(place), figure)

@@ -43,6 +43,7 @@ _WIDTH = 100
 @click.option("--json", "form", flag_value="json", help="Print JSON, all digits.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV, all digits.")
 @click.option("--markdown", "form", flag_value="markdown", help="Print a Markdown table.")
+@click.option("--html", "form", flag_value="html", help="Print a page: a figure, and a table that sorts.")
 @click.option(
     "--wide",
     is_flag=True,
@@ -91,6 +92,8 @@ def command(
     speed-up over EXACT in our exact engine (median of the repeats, without parsing); file size; rows whose
     label is proven to be EXACT's. --wide and --json have the rest (docs/compare.md).
     """
+    if wide and form == "html":
+        raise OptionError("--wide is for tables of text")
     if wide and form in ("json", "csv"):
         raise OptionError(f"--wide is for tables; --{form} always has everything")
     from svmfast.api.compare import compare
@@ -125,6 +128,8 @@ def _show(result: Comparison, form: str | None, wide: bool) -> None:
         show({"rows": of_data["rows"], "features": of_data["features"], **values})
     elif form == "csv":
         raw(result.to_csv())
+    elif form == "html":
+        raw(result.to_html().decode())
     elif form == "markdown":
         raw(result.to_markdown(wide=wide))
     elif sys.stdout.isatty():

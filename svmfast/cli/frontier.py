@@ -26,10 +26,10 @@ _HELP = """
 
     Each candidate is an svmfast command of its own; the one recommended is printed and makes the same bytes
     again, on the same instruction set. DIR gets the models, a copy of the recommended one under the name
-    recommended (with EXACT inside, where EXACT answers what is not certified), report.md, report.json and a
-    figure. Cheap candidates come first and share the time limit; the same command run again goes on where it
-    stopped. Exit status 1: nothing that is faster or smaller than EXACT keeps to the limits, or the
-    confirming rows refute what was chosen.
+    recommended (with EXACT inside, where EXACT answers what is not certified), and the report: report.html,
+    report.md, report.json and a figure. Cheap candidates come first and share the time limit; the same
+    command run again goes on where it stopped. Exit status 1: nothing that is faster or smaller than EXACT
+    keeps to the limits, or the confirming rows refute what was chosen.
     """
 
 

@@ -153,6 +153,11 @@ def pareto(points: Sequence[Point]) -> list[bool]:
     return [not any(beats(other, own) for other in figures) for own in figures]
 
 
+def within(points: Sequence[Point], limits: Limits) -> list[Point]:
+    """Return those but the exact one, the first, that keep to the limits and are better than chance."""
+    return [p for p in points[1:] if limits.fits(p) and limits.kept_by(p.choosing) and p.skilled]
+
+
 def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
     """Return the point to take, by the choosing rows alone; None: the exact model, the first of `points`.
 
@@ -160,16 +165,15 @@ def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
     (:data:`GAIN`) or, where none is, smaller. Under limits of size or cost alone the closest to the exact
     model is taken, else the fastest: of those as fast as the fastest (:data:`AS_FAST`) the closest.
     """
-    exact, *others = points
-    within = [p for p in others if limits.fits(p) and limits.kept_by(p.choosing) and p.skilled]
-    faster = [p for p in within if _faster(p)]
-    smaller = [p for p in within if p.n_bytes < exact.n_bytes]
+    exact, kept = points[0], within(points, limits)
+    faster = [p for p in kept if is_faster(p)]
+    smaller = [p for p in kept if p.n_bytes < exact.n_bytes]
     if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
-        gains = [p for p in within if p in faster or p in smaller]
+        gains = [p for p in kept if p in faster or p in smaller]
         return min(gains, key=_closeness) if gains else None
     if faster:
         first = fastest(faster)
-        return min((p for p in faster if p is first or _as_fast(p, first)), key=_closeness)
+        return min((p for p in faster if p is first or as_fast(p, first)), key=_closeness)
     return min(smaller, key=lambda p: (p.n_bytes, _closeness(p))) if smaller else None
 
 
@@ -179,14 +183,15 @@ def nearest(points: Sequence[Point], limits: Limits) -> Point | None:
     Of those that are small and cheap enough the closest to the exact model, else the smallest.
     """
     exact, *others = points
-    gains = [p for p in others if p.skilled and (_faster(p) or p.n_bytes < exact.n_bytes)]
+    gains = [p for p in others if p.skilled and (is_faster(p) or p.n_bytes < exact.n_bytes)]
     fitting = [p for p in gains if limits.fits(p)]
     if fitting:
         return min(fitting, key=_closeness)
     return min(gains, key=lambda p: (p.n_bytes, _closeness(p))) if gains else None
 
 
-def _faster(point: Point) -> bool:
+def is_faster(point: Point) -> bool:
+    """Tell whether a point is clearly faster than the exact model."""
     return point.speed.ratio >= GAIN and point.speed.low > 1
 
 
@@ -199,8 +204,8 @@ def fastest(points: Sequence[Point]) -> Point:
     return min(rivals, key=lambda p: (p.linear_cost_counted, -p.speed.ratio))
 
 
-def _as_fast(point: Point, first: Point) -> bool:
-    """Whether `point` is nearly as fast as `first`; counted work decides what the intervals leave open."""
+def as_fast(point: Point, first: Point) -> bool:
+    """Tell whether `point` is nearly as fast as `first`; counted work decides what intervals leave open."""
     if point.speed.low >= AS_FAST * first.speed.high:
         return True
     if point.speed.high < AS_FAST * first.speed.low:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
-from svmfast.frontiers.pareto import AS_FAST, Limits, Point
+from svmfast.frontiers.pareto import AS_FAST, Limits, Point, as_fast, fastest, is_faster, within
 from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, trials_needed
 
 
@@ -114,3 +115,62 @@ def nearest_miss(point: Point) -> str:
         lost = f"{abs(loss.lost.value):.3g} points of accuracy {word}"
         what = f"{loss.differing.value:.3g}% of the labels differing, {lost}"
     return f"{fast}, {point.n_bytes:,} bytes, {what} on the choosing rows"
+
+
+def why_not(
+    point: Point, points: Sequence[Point], limits: Limits, best: Point | None, refuted: str | None
+) -> str:
+    """Say why `point` is not the one that is recommended.
+
+    Parameters
+    ----------
+    point : Point
+    points : sequence of Point
+        All, the exact model first.
+    limits : Limits
+    best : Point or None
+        The one that is.
+    refuted : str or None
+        Why the one that was chosen is not (:attr:`svmfast.frontiers.report.Frontier.refuted`).
+    """
+    exact = points[0]
+    if point is best:
+        return "recommended"
+    if point is exact:
+        return "recommended: nothing else keeps to the limits" if best is None else "the exact model"
+    if not point.skilled:
+        return "no better than chance"
+    if not limits.fits(point):
+        size = limits.max_bytes is not None and point.n_bytes > limits.max_bytes
+        return (
+            f"{point.n_bytes:,} bytes are too many"
+            if size
+            else f"{point.cost:.3g}x a linear model is too much"
+        )
+    if not limits.kept_by(point.choosing):
+        known = point.choosing
+        if limits.max_diff == 0 and known.differing.value == 0:
+            return "no label differs on the choosing rows, but that is not proven for others"
+        if limits.max_diff is not None and not known.differing.value <= limits.max_diff:
+            return (
+                f"{known.differing.value:.3g}% differs on the choosing rows, more than {limits.max_diff:g}%"
+            )
+        return f"loses {limits.lost(known).value:.3g} on the choosing rows, more than {limits.max_loss:g}"
+    if not is_faster(point) and point.n_bytes >= exact.n_bytes:
+        return "neither clearly faster nor smaller than the exact model"
+    if best is None:
+        return "the confirming rows refute it" if refuted else "not chosen"
+    if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
+        return f"farther from the exact model than {best.name}"
+    if is_faster(best) and not is_faster(point):
+        return f"smaller than the exact model, but not clearly faster; {best.name} is"
+    if not is_faster(best):
+        return f"larger than {best.name}"
+    first = fastest([p for p in within(points, limits) if is_faster(p)])
+    if point is not first and not as_fast(point, first):
+        if point.speed.high < AS_FAST * first.speed.low:
+            return f"slower than {first.name}"
+        return f"timing cannot tell it from {first.name}, which does less work"
+    if point.choosing.differing.value > best.choosing.differing.value:
+        return f"as fast as {best.name}, but farther from the exact model on the choosing rows"
+    return f"as close and as fast as {best.name}, but of more work"

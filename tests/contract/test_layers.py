@@ -21,6 +21,7 @@ BELOW = {
     "arguments": {"errors"},
     "values": {"display"},
     "libsvm_names": set[str](),
+    "pages": {"display"},
     "options": {"display", "errors", "values"},
     "class_scores": set[str](),
     "rows": {"errors"},

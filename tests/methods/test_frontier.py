@@ -71,7 +71,7 @@ def test_everything_is_written(finished: tuple[Path, str]) -> None:
         assert made.exists() == (name != "exact" and " + " not in name)
     files = {path.name for path in (folder / "dir").iterdir()}
     assert files == {
-        "inputs.json", "records", "models", "report.json", "report.md", "recommended",
+        "inputs.json", "records", "models", "report.html", "report.json", "report.md", "recommended",
         "figure.svg", "figure.png", "choose.part", "confirm.part",
     }  # fmt: skip
     assert (folder / "dir" / "figure.png").read_bytes().startswith(b"\x89PNG")
@@ -394,7 +394,7 @@ def test_without_matplotlib_the_report_is_written(tmp_path: Path) -> None:
     assert line in done.stderr
     files = {path.name for path in (tmp_path / "dir").iterdir()}
     assert files == {
-        "inputs.json", "records", "models", "report.json", "report.md", "recommended",
+        "inputs.json", "records", "models", "report.html", "report.json", "report.md", "recommended",
         "choose.part", "confirm.part",
     }  # fmt: skip
     assert "![" not in (tmp_path / "dir" / "report.md").read_text()

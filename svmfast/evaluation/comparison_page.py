@@ -1,0 +1,72 @@
+"""A comparison as a page: speed against what differs, and the table."""
+
+from __future__ import annotations
+
+from svmfast.display import shown
+from svmfast.evaluation.compare import ComparisonData, ModelResult
+from svmfast.evaluation.report import cells, short_names
+from svmfast.pages.page import Cell, Row, page, table, text
+from svmfast.pages.scatter import Axes, Mark, efficient, scatter
+
+#: Of the exact model, and of the others.
+_COLORS = ("#7a7f87", "#0072b2")
+
+
+def as_html(comparison: ComparisonData, title: str) -> bytes:
+    """Return one file, which needs no other and no network."""
+    heads, lines = cells(comparison, short=True)
+    rows = [
+        Row([Cell(words, _figure(words)) for words in line], one.kind)
+        for line, one in zip(lines, comparison.models, strict=True)
+    ]
+    body = [
+        f"<h1>{text(title)}</h1>",
+        _scatter(comparison),
+        table(heads, rows),
+        '<p class="soft">All figures are of the answers that predict gives with each file, beside the first '
+        "model, the exact one.</p>",
+    ]
+    return page("svmfast compare", body)
+
+
+def _figure(words: str) -> float | str | None:
+    """Return by what a cell is sorted: the number that it begins with, else its words."""
+    number = words.split(" ")[0].rstrip("%x").replace(",", "")
+    try:
+        return float(number)
+    except ValueError:
+        return None if words == "-" else words
+
+
+def _scatter(comparison: ComparisonData) -> str:
+    models = comparison.models
+    points = [(one.speedup, _differing(one)) for one in models]
+    names = short_names([shown(one.path) for one in models])
+    fronts = efficient(points)
+    marks = [
+        Mark(
+            name=names[i],
+            group=models[i].kind,
+            color=_COLORS[min(1, i)],
+            x=x,
+            y=y,
+            details=[f"{y:.3g}% differs", f"{x:.3g} times the exact model's speed"],
+            efficient=fronts[i],
+        )
+        for i, (x, y) in enumerate(points)
+    ]
+    regression = models[0].values_differing_percent is not None
+    axes = Axes(
+        view="speed",
+        x_title="times the exact model's speed",
+        y_title="values differ, of their spread" if regression else "labels that are not the exact model's",
+        x_unit="x",
+        x_reference=(1.0, "exact"),
+    )
+    caption = f"On {comparison.rows:,} rows. The best models lie at the top right; efficient ones are joined."
+    return scatter(marks, axes, caption)
+
+
+def _differing(one: ModelResult) -> float:
+    value = one.labels_differing_percent
+    return value if value is not None else one.values_differing_percent or 0.0

@@ -1,0 +1,177 @@
+"""The report of ``svmfast frontier`` as a page: the recommendation, two scatters, a table that sorts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from svmfast.evaluation.report import percent, times
+from svmfast.frontiers.pareto import Point
+from svmfast.frontiers.report import Frontier, legend, origins, title, verdict
+from svmfast.frontiers.words import why_not
+from svmfast.methods.registry import methods
+from svmfast.pages.page import Cell, Row, command, page, table, text
+from svmfast.pages.scatter import Axes, Mark, efficient, scatter
+
+#: Of what has no method: the exact model.
+_NEUTRAL = "#7a7f87"
+
+
+def as_html(found: Frontier) -> bytes:
+    """Return the report as one file, which needs no other and no network."""
+    body = [f"<h1>{text(_headline(found))}</h1>", *_recommendation(found), "<h2>All models</h2>"]
+    colors = _colors(found)
+    body += _controls(colors)
+    body += [_speeds(found, colors), _sizes(found, colors)]
+    body += ["<h2>What was tried, and why it was not taken</h2>", _table(found)]
+    body.append(f'<p class="soft">{text(legend(found))}</p>')
+    if found.missing:
+        body += ["<h2>Not in the table</h2>", "<ul>"]
+        body += [f"<li><b>{text(one.name)}</b>: {text(one.reason)}</li>" for one in found.missing]
+        body.append("</ul>")
+    body += ["<h2>How it was measured</h2>", f"<p>{text(title(found))}</p>", "<ul>"]
+    body += [f"<li><b>{text(line[:12].strip())}</b>: {text(line[12:])}</li>" for line in origins(found)]
+    body += ["</ul>", f'<p class="soft">svmfast {text(found.version)}, seed {found.seed}</p>']
+    return page(f"svmfast frontier: {found.exact}", body)
+
+
+def _headline(found: Frontier) -> str:
+    best, speed = found.recommended, found.confirmed_speed
+    name = found.exact.replace("\\", "/").rsplit("/", 1)[-1]
+    if best is None or speed is None:
+        return f"{name}: keep the exact model"
+    loss = best.confirming
+    what = "of their spread the values differ" if found.regression else "of the labels differ"
+    return f"{name}: {best.name} is {speed.ratio:.3g} times as fast; {loss.differing.value:.3g}% {what}"
+
+
+def _recommendation(found: Frontier) -> list[str]:
+    out = ['<div class="panel">']
+    for number, line in enumerate(verdict(found)):
+        name, _, words = line.partition(": ")
+        if name in ("made by", "used by"):
+            out += [f'<p class="soft">{text(name.capitalize())}:</p>', command(words, f"command-{number}")]
+        elif not number:
+            out.append(f'<p class="lead"><b>{text(name.capitalize())}:</b> {text(words)}.</p>')
+        else:
+            out.append(f"<p><b>{text(name.capitalize())}:</b> {text(words or line)}.</p>")
+    return [*out, "</div>"]
+
+
+def _colors(found: Frontier) -> dict[str, str]:
+    """Return the colour of every method in the report, in the registry's order."""
+    used = {point.method for point in found.points}
+    known = {one.name: one.style.color for one in methods() if one.name in used}
+    return {"exact": _NEUTRAL, **known}
+
+
+def _controls(colors: dict[str, str]) -> list[str]:
+    out = ['<div class="controls" role="group" aria-label="horizontal axis">']
+    out += [
+        f'<button type="button" data-view="{view}" aria-pressed="true">{words}</button>'
+        for view, words in (("speed", "by speed"), ("size", "by size"))
+    ]
+    out += ["</div>", '<div class="controls" role="group" aria-label="methods shown">']
+    out += [
+        f'<button type="button" data-group="{text(name)}" aria-pressed="true">'
+        f'<span class="swatch" style="background:{color}"></span>{text(name)}</button>'
+        for name, color in colors.items()
+    ]
+    return [*out, "</div>"]
+
+
+def _speeds(found: Frontier, colors: dict[str, str]) -> str:
+    rate = float(f"{found.points[0].rows_per_second:.3g}")
+    axes = Axes(
+        view="speed",
+        x_title="times the exact model's speed",
+        y_title=_what_differs(found),
+        x_unit="x",
+        x_reference=(1.0, f"exact: {rate:,.0f} rows a second"),
+        limit=found.limits.max_diff or None,
+    )
+    return scatter(_marks(found, colors, lambda point: point.speed.ratio, 1), axes, _caption(found, "right"))
+
+
+def _sizes(found: Frontier, colors: dict[str, str]) -> str:
+    exact = found.points[0].n_bytes
+    axes = Axes(
+        view="size",
+        x_title="size of the model's files, bytes",
+        y_title=_what_differs(found),
+        x_reference=(float(exact), f"exact: {exact:,} bytes"),
+        limit=found.limits.max_diff or None,
+        small_is_good=True,
+    )
+    return scatter(
+        _marks(found, colors, lambda point: float(point.n_bytes), -1), axes, _caption(found, "right")
+    )
+
+
+def _what_differs(found: Frontier) -> str:
+    return "values differ, of their spread" if found.regression else "labels that are not the exact model's"
+
+
+def _caption(found: Frontier, good: str) -> str:
+    rows = f"{found.origin.confirming:,} confirming rows, which chose nothing"
+    return (
+        f"On {rows}. Better models lie at the top {good}; those that no other beats in this view are filled "
+        "and joined. Point at a mark, or move to it with the Tab key, for its figures and its command."
+    )
+
+
+def _marks(
+    found: Frontier, colors: dict[str, str], across: Callable[[Point], float], sign: int
+) -> list[Mark]:
+    points = found.points
+    on_front = efficient([(sign * across(p), p.confirming.differing.value) for p in points])
+    return [
+        Mark(
+            name=point.name,
+            group=point.method,
+            color=colors.get(point.method, _NEUTRAL),
+            x=across(point),
+            y=point.confirming.differing.value,
+            details=_details(point, found),
+            efficient=front,
+            chosen=point is found.recommended,
+        )
+        for point, front in zip(points, on_front, strict=True)
+    ]
+
+
+def _details(point: Point, found: Frontier) -> list[str]:
+    known, rate = point.confirming.differing, float(f"{point.rows_per_second:.3g}")
+    what = "of the values' spread differs" if found.regression else "of the labels differ"
+    out = [
+        f"{known.value:.3g}% {what} ({known.low:.2g}% to {known.high:.2g}%)",
+        f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows a second",
+        f"{point.n_bytes:,} bytes",
+    ]
+    quality = point.confirming.quality
+    out.append(f"accuracy {quality.accuracy:.4g}%" if quality.mse is None else f"MSE {quality.mse:.4g}")
+    if point.command is not None:
+        out.append(point.command)
+    return out
+
+
+def _table(found: Frontier) -> str:
+    heads = ["model", "MSE" if found.regression else "accuracy", "differs", "interval", "speed-up", "bytes"]
+    heads += ["certified", "why not"]
+    rows = []
+    for point in found.points:
+        quality, known = point.confirming.quality, point.confirming.differing
+        worth = quality.mse if found.regression else quality.accuracy
+        shown = "-" if worth is None else f"{worth:.4g}" if found.regression else percent(worth, 2)
+        reason = why_not(point, found.points, found.limits, found.recommended, found.refuted)
+        cells = [
+            Cell(point.name, point.name),
+            Cell(shown, worth),
+            Cell(percent(known.value, 3), known.value),
+            Cell(f"{known.low:.3g}% to {known.high:.3g}%", known.high),
+            Cell(("" if point.speed.narrow else "~") + times(point.speed.ratio), point.speed.ratio),
+            Cell(f"{point.n_bytes:,}", point.n_bytes),
+            Cell(percent(point.certified_percent, 2), point.certified_percent),
+            Cell(reason, reason, long=True),
+        ]
+        rows.append(Row(cells, point.method, point is found.recommended))
+    return table(heads, rows)

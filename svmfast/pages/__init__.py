@@ -1,0 +1,1 @@
+"""Reports as one HTML file each: no network, legible without JavaScript, light and dark."""

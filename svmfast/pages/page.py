@@ -1,0 +1,94 @@
+"""A page: its parts, escaped and put together with the style and the script inside."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from svmfast.display import shown
+
+
+def text(words: str) -> str:
+    """Return words that others may have written as HTML, control characters made visible."""
+    return html.escape(shown(words))
+
+
+def page(title: str, body: Sequence[str]) -> bytes:
+    """Return a whole page.
+
+    Parameters
+    ----------
+    title : str
+        As plain text.
+    body : sequence of str
+        HTML.
+    """
+    here = files(__package__)
+    style, script = ((here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<link rel="icon" href="data:,">',
+        f"<title>{text(title)}</title>",
+        f"<style>\n{style}</style></head><body>",
+        *body,
+        '<div id="tip" role="status"></div>',
+        f"<script>\n{script}</script>",
+        "</body></html>",
+    ]
+    return ("\n".join(parts) + "\n").encode()
+
+
+def command(words: str, name: str) -> str:
+    """Return a command line with a button that copies it; `name` tells it from others on the page."""
+    return (
+        f'<div class="command"><pre><code id="{name}">{text(words)}</code></pre>'
+        f'<button class="copy" type="button" data-of="{name}" hidden>copy</button></div>'
+    )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table.
+
+    Attributes
+    ----------
+    words : str
+    value : float, str or None
+        By which rows are sorted; None: there is no figure.
+    long : bool
+        A sentence, on the left and broken where it must be.
+    """
+
+    words: str
+    value: float | str | None = None
+    long: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table; `group` is what filters hide, `chosen` stands out."""
+
+    cells: Sequence[Cell]
+    group: str = ""
+    chosen: bool = False
+
+
+def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
+    """Return a table that sorts by a click on a head."""
+    out = ['<div class="scroll"><table class="sortable"><thead><tr>']
+    out += [f'<th scope="col">{text(head)}</th>' for head in heads]
+    out.append("</tr></thead><tbody>")
+    for row in rows:
+        kind = ' class="chosen"' if row.chosen else ""
+        out.append(f'<tr{kind} data-of-group="{text(row.group)}">')
+        for cell in row.cells:
+            value = "" if cell.value is None else f"{cell.value}"
+            words = ' class="words"' if cell.long else ""
+            out.append(f'<td{words} data-value="{text(value)}">{text(cell.words)}</td>')
+        out.append("</tr>")
+    out.append("</tbody></table></div>")
+    return "\n".join(out)
