@@ -15,6 +15,7 @@ from svmfast.api.given import MODEL, check_scale, check_width, is_path, open_mod
 from svmfast.api.listener import Listener
 from svmfast.errors import DataFormatError, OptionError, WrongTypeError
 from svmfast.exports.languages import LANGUAGES, Language
+from svmfast.formats.detect import identity_of
 from svmfast.models.memory import MEMORY, require_memory
 from svmfast.options import Reading
 from svmfast.rows import Rows
@@ -22,13 +23,18 @@ from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.exports.computation import Computation
-    from svmfast.exports.settings import Accuracy, CheckedRows
+    from svmfast.exports.settings import CheckedRows, Settings
     from svmfast.models.base import Model
 
 #: What cannot be a prefix.
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: What a language may lack, in words.
-_WORDS = {"prefix": "prefix", "precision": "precision", "feature_names": "names of features"}
+_WORDS = {
+    "prefix": "prefix",
+    "precision": "precision",
+    "feature_names": "names of features",
+    "max_flash": "limit of flash",
+}
 #: Rows that a C file carries to test itself.
 TEST_ROWS = 200
 #: Rows of a file that are measured on at most.
@@ -46,6 +52,8 @@ class ExportReport:
     language : str
     arithmetic : str
         ``float`` or ``double``.
+    method : str or None
+        What made the model small enough for `max_flash`.
     bytes : int
         Size of the file.
     table_bytes : int or None
@@ -72,6 +80,7 @@ class ExportReport:
 
     language: str
     arithmetic: str
+    method: str | None
     bytes: int
     table_bytes: int | None
     stack_bytes: int | None
@@ -94,7 +103,8 @@ class ExportReport:
         if self.labels_differing is not None:
             apart = f"{self.labels_differing:,} labels differ from the model's, {apart}"
         out = [
-            f"exported     {self.language}, arithmetic in {self.arithmetic}",
+            f"exported     {self.language}, arithmetic in {self.arithmetic}"
+            + (f", made by {self.method}" if self.method else ""),
             f"measured     {self.measured_rows:,} {self.measured_on}: {apart}",
         ]
         if self.certified is not None:
@@ -148,6 +158,8 @@ def export(
     test: Any = None,
     test_rows: int = TEST_ROWS,
     feature_names: Sequence[str] | str | os.PathLike[str] = (),
+    max_flash: int | None = None,
+    data: Any = None,
     threads: int | None = None,
     memory: int = MEMORY,
     allow_edited: bool = False,
@@ -173,6 +185,10 @@ def export(
     test_rows : int
     feature_names : sequence of str, or path
         A name for each feature; in a file a line each.
+    max_flash : int, optional
+        C: most bytes of constant tables. A LIBSVM model that takes more is approximated or compressed with
+        `data`, whichever differs less in the exported arithmetic.
+    data : rows, as for `test`
     threads : int, optional
     memory : int
         Most bytes that the model may take.
@@ -193,8 +209,12 @@ def export(
         The model has no such form.
     OptionError
         An unknown language, or an option that the language does not have.
+    NegativeAnswerError
+        Nothing fits `max_flash`.
     """
+    from svmfast.exports import accuracy
     from svmfast.exports.computation import computation_of
+    from svmfast.exports.settings import Settings
 
     language = _language(to)
     if precision not in (None, "float", "double"):
@@ -205,6 +225,7 @@ def export(
         "prefix": prefix != "model",
         "precision": precision not in (None, language.precision),
         "feature_names": bool(names),
+        "max_flash": max_flash is not None,
     }
     for ability, given in asked.items():
         if given and ability not in language.abilities:
@@ -216,24 +237,38 @@ def export(
     if test_rows < 1:
         raise OptionError(f"`test_rows` {test_rows} is not positive")
     given_model = _model(model, memory, allow_edited, heard)
+    if data is not None and max_flash is None:
+        raise OptionError("`data` goes with `max_flash`")
+    cores, how = thread_count(threads), reading or Reading()
+    name = precision or language.precision
+    dtype = np.dtype(np.float32 if name == "float" else np.float64)
+    made_by = ""
+    if max_flash is not None:
+        from svmfast.api.flash import fitting
+
+        if max_flash < 1:
+            raise OptionError(f"`max_flash` {max_flash} is not positive")
+        own, _ = _rows(data, given_model, how, cores, heard)
+        fitted = fitting(given_model, max_flash, own, dtype, cores, heard)
+        exact, given_model, made_by = given_model, fitted.model, fitted.made_by
     computation = computation_of(given_model)
     if names and len(names) != computation.n_features:
         raise OptionError(f"{len(names)} feature names for {computation.n_features} features")
-    name = precision or language.precision
-    dtype = np.dtype(np.float32 if name == "float" else np.float64)
     _check_range(computation, dtype)
-    rows, of = _rows(test, given_model, reading or Reading(), threads, heard)
-    n_threads = thread_count(threads)
+    rows, of = _rows(test, given_model, how, cores, heard)
     exported = language.load(language.values)
-    from svmfast.exports import accuracy
-
-    found = accuracy.measured(given_model, computation, exported, dtype, rows, of, n_threads)
+    reference = exact if made_by else given_model
+    found = accuracy.measured(reference, computation, exported, dtype, rows, of, cores)
     checked: CheckedRows | None = None
     if rows is not None and "test" in language.abilities:
         checked = accuracy.checked_rows(
-            given_model, computation, exported, dtype, rows, test_rows, found, n_threads
+            reference, computation, exported, dtype, rows, test_rows, found, cores
         )
-    return _printed(given_model, language, computation, prefix, dtype, found, checked, names)
+    origin = _origin(given_model)
+    if made_by:
+        origin |= {"made by": made_by, "from": identity_of(exact)}
+    settings = Settings(prefix, dtype, origin, found, checked, names)
+    return _printed(language, computation, settings, made_by)
 
 
 def _model(given: Any, memory: int, allow_edited: bool, heard: Listener) -> Model:
@@ -247,9 +282,9 @@ def _model(given: Any, memory: int, allow_edited: bool, heard: Listener) -> Mode
 
 
 def _rows(
-    given: Any, model: Model, reading: Reading, threads: int | None, heard: Listener
+    given: Any, model: Model, reading: Reading, threads: int, heard: Listener
 ) -> tuple[Rows | None, str]:
-    """Return the rows of `test`, and what sentences call them."""
+    """Return rows that are given as a path or an object, and what sentences call them."""
     if given is None:
         return None, ""
     path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
@@ -259,7 +294,7 @@ def _rows(
     from svmfast.formats.replay import read_through
 
     blocks: list[Rows] = []
-    for block in read_through(path, reading, thread_count(threads), heard.progress):
+    for block in read_through(path, reading, threads, heard.progress):
         blocks.append(block.rows)
         if sum(map(len, blocks)) > MOST_ROWS:
             heard.note(f"{path}: the first {MOST_ROWS:,} rows are used")
@@ -290,23 +325,13 @@ def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
     return tuple(name.strip() for name in names)
 
 
-def _printed(
-    model: Model,
-    language: Language,
-    computation: Computation,
-    prefix: str,
-    dtype: np.dtype[Any],
-    found: Accuracy,
-    checked: CheckedRows | None,
-    names: tuple[str, ...],
-) -> Export:
-    from svmfast.exports.settings import Settings
-
-    settings = Settings(prefix, dtype, _origin(model), found, checked, names)
+def _printed(language: Language, computation: Computation, settings: Settings, made_by: str) -> Export:
+    found, checked = settings.accuracy, settings.test
     printed = language.load(language.printer)(computation, settings)
     report = ExportReport(
         language.name,
-        "float" if dtype == np.float32 else "double",
+        "float" if settings.dtype == np.float32 else "double",
+        made_by or None,
         len(printed.data),
         printed.table_bytes,
         printed.stack_bytes,
@@ -330,8 +355,6 @@ def _language(name: str) -> Language:
 
 def _origin(model: Model) -> dict[str, str]:
     """Return what an exported file says of where it comes from: never a time or a host."""
-    from svmfast.formats.detect import identity_of
-
     made = {name: text for name, text in getattr(model, "provenance", {}).items() if text}
     return {"exported by": f"svmfast {__version__}", "model": identity_of(model), **made}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -36,6 +36,7 @@ def run_method(
     writes: bool | None = None,
     timed: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    size: Callable[[Model], int] | None = None,
 ) -> Result:
     """Run a method.
 
@@ -60,6 +61,8 @@ def run_method(
         Whether methods that report how long a prediction takes are to measure it.
     checkpoint : path, optional
         Where a method that has checkpoints keeps its state.
+    size : callable, optional
+        What `max_bytes` limits, by default the size of a model's file.
 
     Returns
     -------
@@ -98,7 +101,7 @@ def run_method(
         progress=heard.progress,
         note=heard.note,
         warn=heard.warn,
-        stored_size=lambda model: stored_size(output or "", model_bytes(model)),
+        stored_size=size or (lambda model: stored_size(output or "", model_bytes(model))),
         prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
         log=heard.log,
         status=heard.on_status,

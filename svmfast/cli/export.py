@@ -9,7 +9,7 @@ from svmfast.cli.files import Input, Output
 from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines, remark, warning
-from svmfast.cli.units import Whole
+from svmfast.cli.units import Bytes, Whole
 from svmfast.errors import OptionError
 from svmfast.exports.languages import LANGUAGES
 from svmfast.options import Reading
@@ -53,6 +53,19 @@ from svmfast.options import Reading
     metavar="NAMES",
     help="A file with the name of each feature, one a line; the exported file has them.",
 )
+@click.option(
+    "--max-flash",
+    type=Bytes(),
+    metavar="SIZE",
+    help="C: most bytes of constant tables, for example 32k. A LIBSVM model that takes more is approximated "
+    "or compressed with --data, whichever differs less. Exit status 1: nothing is as small.",
+)
+@click.option(
+    "--data",
+    type=Input("data", role="data"),
+    metavar="ROWS",
+    help="Rows like those to come, without need of labels, for --max-flash.",
+)
 @options.as_json
 @options.quiet
 @options.model_memory
@@ -69,6 +82,8 @@ def command(
     double: bool,
     prefix: str,
     feature_names: str | None,
+    max_flash: int | None,
+    data: str | None,
     as_json: bool,
     quiet: bool,
     memory: int,
@@ -98,6 +113,8 @@ def command(
             test=test,
             test_rows=test_rows,
             feature_names=() if feature_names is None else feature_names,
+            max_flash=max_flash,
+            data=data,
             threads=jobs,
             memory=memory,
             allow_edited=allow_edited,

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 #: What a language can be asked for beside the model.
-Ability = Literal["prefix", "precision", "test", "feature_names"]
+Ability = Literal["prefix", "precision", "test", "max_flash", "feature_names"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ LANGUAGES: dict[str, Language] = {
             "float",
             "svmfast.exports.c:print_c",
             "svmfast.exports.accuracy:twin_values",
-            ("prefix", "precision", "test", "feature_names"),
+            ("prefix", "precision", "test", "max_flash", "feature_names"),
         ),
         Language(
             "onnx",

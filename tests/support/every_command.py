@@ -62,6 +62,7 @@ RUNS: dict[str, list[str]] = {
     "info of data": ["info", "TRAIN"],
     "scale": ["scale", "TRAIN", "-o", "OUT", "--save", "CHECKPOINT"],
     "scale, restored": ["scale", "TEST", "-o", "OUT", "--restore", "RANGES"],
+    "export within a limit": ["export", "EXACT", "--max-flash", "9k", "--data", "TRAIN", "-o", "OUT"],
     "export": ["export", "EXACT", "--to", "c", "--test", "TEST", "-o", "OUT"],
     "train": ["train", "TRAIN", "OUT"],
     "train, named": ["train", "TRAIN", "-o", "OUT"],

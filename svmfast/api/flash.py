@@ -1,0 +1,160 @@
+"""Models that fit a device: the method whose result has tables small enough, and differs least."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from svmfast.api.listener import Listener
+from svmfast.api.run import run_method
+from svmfast.errors import NegativeAnswerError, OptionError, SvmfastError
+from svmfast.exports.computation import computation_of
+from svmfast.exports.settings import Accuracy, Settings
+from svmfast.exports.twin import values
+from svmfast.methods.registry import method
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import scaling_of, unscaled, with_scaling
+from svmfast.rows import FloatArray, Rows
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
+
+#: One row in so many chooses between the methods, the others go to them.
+_CHOOSING = 4
+#: Rows that choose, at most.
+_MOST_CHOOSING = 2000
+#: Highest order that is tried.
+_MOST_ORDER = 6
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """A model that fits, and how it was made: empty where it is the given one."""
+
+    model: Model
+    made_by: str
+
+
+def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
+    """Return the bytes of the tables that a model's C file has."""
+    from svmfast.exports.c import print_c
+
+    nothing = Settings("model", dtype, {}, Accuracy(0, "rows", None, 0.0, 0.0))
+    try:
+        found = print_c(computation_of(model), nothing).table_bytes
+    except OverflowError:  # a number that the precision cannot hold
+        return 1 << 62
+    assert found is not None
+    return found
+
+
+def fitting(
+    model: Model, limit: int, data: Rows | None, dtype: np.dtype[Any], threads: int, heard: Listener
+) -> Fitting:
+    """Return `model` if its tables have at most `limit` bytes, else what approximate or compress make of it.
+
+    Each method gets three quarters of `data`; on the other rows the exported arithmetic of their models is
+    compared with the exact labels, and the one that differs on fewest of them is taken.
+
+    Raises
+    ------
+    OptionError
+        There are no `data` to fit it with.
+    NegativeAnswerError
+        Nothing is small enough.
+    """
+    if table_bytes(model, dtype) <= limit:
+        return Fitting(model, "")
+    inner, scaling = unscaled(model), scaling_of(model)
+    if not isinstance(inner, KernelExpansion):
+        raise NegativeAnswerError(
+            f"the tables take {table_bytes(model, dtype):,} bytes, more than `max_flash`; only LIBSVM models "
+            "can be made smaller here"
+        )
+    if data is None:
+        raise OptionError(
+            f"the tables take {table_bytes(model, dtype):,} bytes, more than `max_flash`; give `data`, rows "
+            "to make them smaller with"
+        )
+    rows = data if scaling is None else scaling.apply(data)
+    choosing = np.zeros(len(rows), dtype=np.bool_)
+    choosing[:: max(_CHOOSING, len(rows) // _MOST_CHOOSING)] = True
+    few, rest = rows.take(np.flatnonzero(choosing)), rows.take(np.flatnonzero(~choosing))
+    wanted = inner.decision_values(few, threads=threads)
+    best: tuple[float, Fitting] | None = None
+    reasons = []
+    for name, make in (("approximate", _approximated), ("compress", _compressed)):
+        try:
+            found, how = make(inner, limit, rest, dtype, threads, heard)
+        except SvmfastError as error:
+            reasons.append(f"{name}: {error}")
+            heard.note(reasons[-1])
+            continue
+        apart = _difference(found, few, wanted, dtype)
+        heard.note(f"{how}: {table_bytes(found, dtype):,} bytes of tables, {_words(inner, apart)}")
+        if best is None or apart < best[0]:
+            best = apart, Fitting(with_scaling(found, scaling), how)
+    if best is None:
+        raise NegativeAnswerError(f"nothing has tables of at most {limit:,} bytes ({'; '.join(reasons)})")
+    return best[1]
+
+
+def _approximated(
+    model: KernelExpansion, limit: int, data: Rows, dtype: np.dtype[Any], threads: int, heard: Listener
+) -> tuple[Model, str]:
+    d, p = model.n_features, model.head.n_functions
+    for order in range(_MOST_ORDER, 0, -1):
+        if math.comb(d + order, order) * p * dtype.itemsize > limit:
+            continue
+        options = {"order": order, "force": True}
+        found = _run("approximate", {"model": model, "data": data}, options, threads, heard)
+        if table_bytes(found, dtype) <= limit:
+            return found, f"approximate, order {order}"
+    raise NegativeAnswerError("no order is as small")
+
+
+def _compressed(
+    model: KernelExpansion, limit: int, data: Rows, dtype: np.dtype[Any], threads: int, heard: Listener
+) -> tuple[Model, str]:
+    inputs = {"model": model, "data": data}
+    size: Callable[[Model], int] = lambda made: table_bytes(made, dtype)  # noqa: E731
+    found = _run("compress", inputs, {"max_bytes": limit}, threads, heard, size)
+    assert isinstance(found, KernelExpansion)
+    return found, f"compress, {len(found.sv):,} vectors"
+
+
+def _run(
+    name: str,
+    inputs: dict[str, Any],
+    options: dict[str, Any],
+    threads: int,
+    heard: Listener,
+    size: Callable[[Model], int] | None = None,
+) -> Model:
+    silent = Listener(heard.progress, should_stop=heard.should_stop)
+    result = run_method(
+        method(name), inputs, options, threads=threads, listener=silent, timed=False, size=size
+    )
+    if result.refusal is not None or result.model is None:
+        raise NegativeAnswerError(result.refusal or f"{name} made no model")
+    found: Model = result.model
+    return found
+
+
+def _difference(model: Model, rows: Rows, wanted: FloatArray, dtype: np.dtype[Any]) -> float:
+    """Return the share of labels that differ; of regression the root mean square difference."""
+    computation = computation_of(model)
+    got = values(computation, rows, dtype)[0].astype(np.float64)
+    if computation.head.is_regression:
+        return float(np.sqrt(np.mean((got - wanted) ** 2)))
+    return float(np.mean(computation.head.predict(got) != computation.head.predict(wanted)))
+
+
+def _words(model: Model, apart: float) -> str:
+    if model.head.is_regression:
+        return f"values differ by {apart:.3g} (root mean square)"
+    return f"{100 * apart:.2f}% of the labels differ on rows that neither method saw"
