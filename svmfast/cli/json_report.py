@@ -20,7 +20,7 @@ from svmfast.cli.units import Typed
 #: Version of the schema: it grows when a key changes its name or meaning, not when one is added.
 VERSION = 1
 #: Parameters that change what is printed, not what is done.
-_OF_PRINTING = {"as_json", "form", "wide", "quiet", "verbose", "debug"}
+_OF_PRINTING = {"as_json", "form", "wide", "quiet", "verbose", "debug", "progress"}
 _SHOWN = "svmfast.json"
 
 

@@ -74,6 +74,7 @@ class Settings:
     """What holds for the whole program; the root context's ``obj``."""
 
     debug: bool = False
+    progress: str = "auto"
 
 
 def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -92,6 +93,23 @@ def _debug_option() -> click.Option:
     )
 
 
+def _set_progress(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.find_object(Settings).progress = value  # type: ignore[union-attr]
+
+
+def _progress_option() -> click.Option:
+    return click.Option(
+        ["--progress"],
+        type=click.Choice(["auto", "plain", "none"]),
+        expose_value=False,
+        is_eager=True,
+        callback=_set_progress,
+        show_default="auto",
+        help="auto: bars where stderr is a terminal. plain: lines of text, some seconds apart, for logs.",
+    )
+
+
 def _command(name: str) -> click.Command | None:
     found: click.Command
     if name in OTHERS:
@@ -107,9 +125,9 @@ def _command(name: str) -> click.Command | None:
 
 
 def _prepare(command: click.Command) -> None:
-    """Give a command what all have: --debug, the rules of its files, defaults in words."""
+    """Give a command what all have: --progress, --debug, the rules of its files, defaults in words."""
     if not any(param.name == "debug" for param in command.params):
-        command.params.append(_debug_option())
+        command.params += [_progress_option(), _debug_option()]
     from svmfast.cli.files import Guarded
 
     if command.callback is not None and not isinstance(command.callback, Guarded):
@@ -177,7 +195,7 @@ def program(ctx: click.Context) -> None:
         ctx.exit(EXIT_BAD_INPUT)
 
 
-program.params.append(_debug_option())
+program.params += [_progress_option(), _debug_option()]
 
 
 def run(args: Sequence[str] | None = None) -> int:

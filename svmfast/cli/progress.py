@@ -1,11 +1,14 @@
-"""A progress bar on stderr, only when somebody watches: stderr is a terminal."""
+"""Progress on stderr: bars where it is a terminal, lines of text where they are asked for."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import click
 
 from svmfast.cli import messages
 from svmfast.display import shown
@@ -60,14 +63,68 @@ class ProgressBar:
             self._bars.console.print(shown(text), markup=False, highlight=False)
 
 
+#: Seconds before the first plain line of a step, and between two lines.
+_FIRST, _BETWEEN = 2.0, 10.0
+
+
+class PlainProgress(ProgressBar):
+    """Lines on stderr, for logs: each step that takes longer than two seconds, then one every ten seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._step = ""
+        self._began = self._next = clock()
+
+    @property
+    def shown(self) -> bool:
+        return True
+
+    def __call__(self, done: float, total: float | None, what: str) -> None:
+        now = self._clock()
+        if what != self._step:
+            self._step, self._began, self._next = what, now, now + _FIRST
+        if now < self._next:
+            return
+        self._next = now + _BETWEEN
+        passed = now - self._began
+        text = f"{what}: {duration(passed)}"
+        if total and done > 0:
+            left = duration(passed * (total - done) / done)
+            text = f"{what}: {100 * done / total:.0f}% in {duration(passed)}, about {left} left"
+        messages.line(f"svmfast: {text}", err=True)
+
+    def note(self, what: str, text: str) -> None:
+        """Say nothing: a line every so often is enough."""
+
+
+def duration(seconds: float) -> str:
+    """Return a time as ``12 s``, ``3 min 20 s`` or ``2 h 5 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _mode() -> str:
+    context = click.get_current_context(silent=True)
+    mode: str = "auto" if context is None else getattr(context.find_root().obj, "progress", "auto")
+    return mode
+
+
 @contextmanager
 def progress_bar(quiet: bool = False, *, single: bool = False) -> Iterator[ProgressBar]:
-    """Yield a progress callback: a bar on a terminal, else a callback that does nothing.
+    """Yield a progress callback: bars on a terminal, lines with ``--progress plain``, else nothing.
 
     Each distinct `what` gets its own bar; with `single` there is one bar, which always shows the last `what`,
     and the time that has passed. The bars vanish when the work is done.
     """
-    if quiet or not sys.stderr.isatty():
+    mode = _mode()
+    if mode == "plain" and not quiet:
+        yield PlainProgress()
+        return
+    if quiet or mode == "none" or not sys.stderr.isatty():
         yield ProgressBar()
         return
     from rich.console import Console

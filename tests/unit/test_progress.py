@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import pty
 import re
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from program import PROGRAM, data, model
 
+from svmfast.cli.progress import PlainProgress, duration
 from svmfast.progress import counting
 
 TREE = ("--clusters", "3", "--landmarks", "4", "--rank", "4")
@@ -88,3 +91,54 @@ def test_work_shared_out_is_counted() -> None:
     work = counting(lambda item: item * 2, lambda *step: seen.append(step), 2, "doubling")
     assert [work(3), work(4)] == [6, 8]
     assert seen == [(0, 2, "doubling"), (1, 2, "doubling"), (2, 2, "doubling")]
+
+
+class Clock:
+    """A time that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_plain_lines_come_late_and_seldom(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    plain = PlainProgress(clock)
+    for second in range(1, 26):
+        clock.now = second
+        plain(second, 100, "read")
+    plain(1, None, "search")
+    clock.now = 90
+    plain(2, None, "search")
+    assert capsys.readouterr().err.splitlines() == [
+        "svmfast: read: 3% in 2 s, about 1 min 5 s left",
+        "svmfast: read: 13% in 12 s, about 1 min 20 s left",
+        "svmfast: read: 23% in 22 s, about 1 min 14 s left",
+        "svmfast: search: 1 min 5 s",
+    ]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(3.4, "3 s"), (59.6, "1 min 0 s"), (3725, "1 h 2 min")])
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(("mode", "lines"), [("plain", 1), ("auto", 0), ("none", 0)])
+def test_a_log_gets_lines_where_they_are_asked_for(mode: str, lines: int, tmp_path: Path) -> None:
+    rows = data("photos.test").read_bytes() * 20
+    words = [PROGRAM, "predict", "-", model("photos_c_rbf"), tmp_path / "out", "--progress", mode]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as run:
+        assert run.stdin is not None
+        assert run.stderr is not None
+        run.stdin.write(rows)
+        run.stdin.flush()
+        time.sleep(2.6)
+        run.stdin.write(rows)
+        run.stdin.close()
+        found = re.findall(rb"^svmfast: predict: \d+ s$", run.stderr.read(), re.M)
+    assert run.returncode == 0
+    assert len(found) == lines
