@@ -21,6 +21,9 @@ WORDS = {
     "--methods",
     "--model",
     "--output",
+    "--prefix",
+    "--relative-to",
+    "--suffix",
     "--test",
     "--validate",
 }
@@ -69,7 +72,9 @@ def test_what_is_no_number_is_refused_by_every_option(
     said = option.opts[-1]
     given = "-w1" if said == "-w" else said
     for text in NO_NUMBERS:
-        assert main.run([name, *arguments, given, text]) == 2, text[:60]
+        # `-w1 WEIGHT` is a pair to click, but one word on the command line.
+        words = [text] * (1 if said == "-w" else option.nargs)
+        assert main.run([name, *arguments, given, *words]) == 2, text[:60]
         printed = capsys.readouterr()
         assert printed.out == ""
         assert printed.err.startswith(f"svmfast {name}: Invalid value for ")
