@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from svmfast.display import shown
 from svmfast.errors import OptionError, WrongTypeError
-from svmfast.values import MOST_64, Bytes, Switch, Value, Weights, Whole
+from svmfast.values import MOST_64, Bytes, ScalingFile, Switch, Value, Weights, Whole
 
 T = TypeVar("T")
 
@@ -180,9 +180,17 @@ class Reading:
         "Rows of the data have no label: 'index:value ...', or with `dense` values alone.",
     )
 
-    def reader_kwargs(self) -> dict[str, bool]:
+    scale: Any = option(  # noqa: RUF009
+        None,
+        ScalingFile(),
+        "Scale every row by this range file of svm-scale (or by the scaling of this model), with the digits "
+        "of svm-scale's output. A model that is written carries the scaling and takes raw rows.",
+    )
+
+    def reader_kwargs(self) -> dict[str, Any]:
         """Return the keyword arguments of ``read_svmlight`` and ``stream_svmlight``."""
         return {
+            "scaling": self.scale,
             "zero_based": self.zero_based,
             "dense": self.dense,
             "lenient": self.lenient,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -254,6 +255,25 @@ class Text(Value):
 
     def accept(self, value: Any) -> str | None:
         return value if isinstance(value, str) else None
+
+
+class ScalingFile(Value):
+    """The path of a file that a scaling is read from; in Python also the scaling itself."""
+
+    name = "RANGES"
+    type_expected = "a path, or a Scaling"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str | os.PathLike) or hasattr(value, "apply_labels")
+
+    def read(self, text: str) -> str:
+        return text
+
+    def expected(self) -> str:
+        return self.type_expected
+
+    def accept(self, value: Any) -> Any:
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 class Whole(Value):

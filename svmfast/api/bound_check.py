@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of
+from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.evaluation import bound_check as checks
@@ -18,6 +18,7 @@ from svmfast.models.base import BoundedModel, bounded
 from svmfast.models.certified import certifies
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.scaled import unscaled
 from svmfast.options import Reading
 from svmfast.threads import thread_count
 
@@ -194,6 +195,7 @@ def bound_check(
     }
     asked["data"] = os.fspath(data) if is_path(data) else getattr(data, "path", None) or "the data"
     if model is None:
+        how = with_scaling_of(how, [], memory=memory)
         report = _check_data(data, gamma, 2 if order is None else order, how, cores, heard)
         return BoundCheck(**vars(report), **asked)
     name = os.fspath(model) if is_path(model) else "the model"  # type: ignore[arg-type]
@@ -204,6 +206,8 @@ def bound_check(
         raise WrongTypeError("the model", model, MODEL)
     else:
         require_memory(judged, memory)
+    how = with_scaling_of(how, [(name, judged)], memory=memory)
+    judged = unscaled(judged)
     _check_askable(judged, name, order, center, require_certified, tolerance)
     blocks = _fitting(_datasets(data, how, cores, heard), how, str(asked["data"]), judged, heard)
     report = checks.check_model(blocks, judged, order=order, tolerance=tolerance, threads=cores)
@@ -241,7 +245,8 @@ def _check_data(
     data: Any, gamma: float | None, order: int, reading: Reading, threads: int, heard: Listener
 ) -> BoundReport:
     if not is_path(data):
-        return checks.check_data(lambda: [rows_of(data)], gamma, order=order)
+        rows = _rows(data, reading)
+        return checks.check_data(lambda: [rows], gamma, order=order)
     from svmfast.formats.replay import ReplayableInput
 
     with ReplayableInput(os.fspath(data)) as replayable:
@@ -252,11 +257,16 @@ def _check_data(
         return checks.check_data(blocks, gamma, order=order)
 
 
+def _rows(data: Any, reading: Reading) -> Rows:
+    rows = rows_of(data)
+    return rows if reading.scale is None else reading.scale.apply(rows)
+
+
 def _datasets(
     data: Any, reading: Reading, threads: int, heard: Listener
 ) -> Iterable[Rows] | Iterator[Dataset]:
     if not is_path(data):
-        return [rows_of(data)]
+        return [_rows(data, reading)]
     from svmfast.formats.replay import read_through
 
     return read_through(os.fspath(data), reading, threads, heard.progress)

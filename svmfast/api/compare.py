@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.api.given import check_scale, check_width, checked_labels, is_path, open_model, rows_of
+from svmfast.api.given import (
+    check_scale,
+    check_width,
+    checked_labels,
+    is_path,
+    open_model,
+    rows_of,
+    with_scaling_of,
+)
 from svmfast.api.listener import Listener
 from svmfast.display import count
 from svmfast.errors import OptionError, WrongTypeError
@@ -20,6 +28,7 @@ from svmfast.evaluation.compare import ComparedModel, ComparisonData
 from svmfast.evaluation.compare import compare as compare_models
 from svmfast.evaluation.timing import measure
 from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
 from svmfast.threads import thread_count
 
@@ -165,11 +174,15 @@ def compare(
     compared = [_compared(name, one, memory, allow_edited, heard, timed=timed) for name, one in named]
     if max_diff is not None and compared[0].model.head.is_regression:
         raise OptionError("`max_diff` counts labels, which regression models do not have")
-    rows, targets, path, parse_seconds = _data(data, labels, reading or Reading(), cores, timed=timed)
+    carriers = [(one.path, one.model) for one in compared]
+    how = with_scaling_of(reading or Reading(), carriers, memory=memory)
+    if how.scale is not None:
+        compared = [_behind_scaling(one) for one in compared]
+    rows, targets, path, parse_seconds = _data(data, labels, how, cores, timed=timed)
     name = path or "the data"
     check_scale(name, compared[0].model, rows, heard.warn)
     for one in compared:
-        check_width(reading or Reading(), name, one.model, rows, heard.warn)
+        check_width(how, name, one.model, rows, heard.warn)
     found = compare_models(
         compared,
         rows,
@@ -209,6 +222,17 @@ def _compared(
     return ComparedModel(name, model, size, seconds, opened.identity.removeprefix("sha256:"), source)
 
 
+def _behind_scaling(one: ComparedModel) -> ComparedModel:
+    """Return the model that takes scaled rows; all are compared behind the same scaling."""
+    from svmfast.formats.detect import identity_of
+
+    if scaling_of(one.model) is None:
+        return one
+    inner = unscaled(one.model)
+    source = getattr(inner, "provenance", {}).get("source")
+    return replace(one, model=inner, sha256=identity_of(inner).removeprefix("sha256:"), source=source)
+
+
 def _data(
     data: Any, labels: ArrayLike | None, reading: Reading, threads: int, *, timed: bool
 ) -> tuple[Rows, FloatArray, str | None, float | None]:
@@ -221,6 +245,8 @@ def _data(
     if labels is None:
         labels = getattr(data, "labels", None)
     targets = np.full(len(rows), np.nan) if labels is None else checked_labels(rows, labels)
+    if path is None and reading.scale is not None:
+        return reading.scale.apply(rows), reading.scale.apply_labels(targets), path, seconds
     return rows, targets, path, seconds
 
 

@@ -7,16 +7,17 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svmfast.api.given import check_scale, check_width
+from svmfast.api.given import check_scale, check_width, is_path, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.frontiers.folder import Folder, file_hash
 from svmfast.frontiers.grid import chosen_methods
 from svmfast.frontiers.options import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
+from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading, made
 from svmfast.threads import thread_count
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from svmfast.frontiers.run import FrontierRun
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.scaling import Scaling
 
 PathLike = str | os.PathLike[str]
 #: Share of the time limit in which no model is made any more, and the most seconds that it is.
@@ -141,7 +143,7 @@ def frontier(
     UnsupportedError
         The model cannot be converted, or is no better than chance on the rows.
     """
-    from svmfast.formats.detect import open_model
+    from svmfast.formats.detect import identity_of, open_model
     from svmfast.frontiers.row_sets import read_sets
     from svmfast.frontiers.run import FrontierRun, Request
 
@@ -159,11 +161,19 @@ def frontier(
     for text in opened.warnings:
         heard.note(text)
     model = _convertible(opened, exact)
+    own = scaling_of(opened.model)
+    if reading.scale is not None and not is_path(reading.scale):
+        raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
+    # Commands that see the data alone take the scaling from the model's file.
+    words = () if reading.scale is None and own is None else ("--scale", str(reading.scale or exact))
+    scaling = with_scaling_of(reading, [(exact, opened.model)], memory=chosen.memory).scale
+    reading = replace(reading, scale=None)
     limits = _limits(chosen, regression=model.head.is_regression)
-    sha256 = opened.identity.removeprefix("sha256:")
-    folder.identity = _identity(sha256, train, unseen, chosen.seed, cores, reading)
+    sha256 = opened.identity if own is None else identity_of(model)
+    sha256 = sha256.removeprefix("sha256:")
+    folder.identity = _identity(sha256, train, unseen, chosen.seed, cores, reading, scaling)
     folder.check()
-    sets = read_sets(
+    raw = read_sets(
         train,
         unseen,
         folder.path,
@@ -173,6 +183,8 @@ def frontier(
         note=heard.note,
         progress=heard.progress,
     )
+    sets = raw if scaling is None else raw.scaled(scaling, words)
+    reading = replace(reading, scale=scaling)
     check_width(reading, train, model, sets.sample.rows, heard.warn)
     check_width(reading, unseen or train, model, sets.choosing.rows, heard.warn)
     if not check_scale(train, model, sets.sample.rows, heard.warn) and unseen is not None:
@@ -191,6 +203,7 @@ def frontier(
         seed=chosen.seed,
         threads=cores,
         memory=chosen.memory,
+        scaling=scaling,
     )
     run = FrontierRun(request, folder, sets, measuring, origin, heard.progress)
     found = run.run()
@@ -211,11 +224,12 @@ def _fields(cls: type) -> Any:
 def _convertible(opened: LoadedModel, exact: str) -> KernelExpansion:
     from svmfast.models.expansion import KernelExpansion
 
-    if not isinstance(opened.model, KernelExpansion):
-        raise UnsupportedError(f"{exact} is a {opened.model.kind} model already", "give the LIBSVM model")
-    if opened.model.kernel.kind == "precomputed":
+    model = unscaled(opened.model)
+    if not isinstance(model, KernelExpansion):
+        raise UnsupportedError(f"{exact} is a {model.kind} model already", "give the LIBSVM model")
+    if model.kernel.kind == "precomputed":
         raise UnsupportedError("models with a precomputed kernel cannot be converted")
-    return opened.model
+    return model
 
 
 def _limits(chosen: FrontierOptions, *, regression: bool) -> Limits:
@@ -281,7 +295,13 @@ def _refuse_another_folder(folder: Path) -> None:
 
 
 def _identity(
-    sha256: str, train: str, test: str | None, seed: int, threads: int, reading: Reading
+    sha256: str,
+    train: str,
+    test: str | None,
+    seed: int,
+    threads: int,
+    reading: Reading,
+    scaling: Scaling | None,
 ) -> dict[str, Any]:
     """Return what models and measurements depend on."""
     from svmfast import __version__
@@ -294,7 +314,8 @@ def _identity(
         raise OptionError(
             "TEST holds the rows of TRAIN, which EXACT has seen; give others, or leave `test` out"
         )
-    return {**found, "seed": seed, "threads": threads, "reading": asdict(reading), "version": __version__}
+    how = {**asdict(reading), "scale": None if scaling is None else scaling.digest()}
+    return {**found, "seed": seed, "threads": threads, "reading": how, "version": __version__}
 
 
 def _written(

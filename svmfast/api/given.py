@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from svmfast.errors import OptionError, RowWidthError, WrongTypeError
 from svmfast.models.memory import MEMORY
+from svmfast.models.scaled import scaling_of
 from svmfast.options import Reading
 from svmfast.rows import Rows, as_rows
 
@@ -58,8 +60,8 @@ def check_width(reading: Reading, name: str, model: Model, rows: Rows, warn: Cal
     RowWidthError
         There are too few values.
     """
-    if not reading.dense or rows.n_columns == model.n_features:
-        return
+    if not reading.dense or reading.scale is not None or rows.n_columns == model.n_features:
+        return  # a scaling has its own width, which the reader checks
     found, wanted = rows.n_columns, model.n_features
     place = "in a row" if reading.unlabelled else "behind the label"
     other = (
@@ -73,6 +75,39 @@ def check_width(reading: Reading, name: str, model: Model, rows: Rows, warn: Cal
         f"{name}: {found} values {place}, the model has {wanted} features"
         + (also if found == wanted + 1 else "")
     )
+
+
+def with_scaling_of(
+    reading: Reading, models: Iterable[tuple[str, Model]], *, memory: int = MEMORY
+) -> Reading:
+    """Return `reading` with the one scaling that all rows go through: its own, or that of the models.
+
+    Parameters
+    ----------
+    reading : Reading
+    models : iterable of (name, model)
+        Those that carry no scaling take rows that are scaled.
+    memory : int
+        Most bytes that a scaling may take.
+
+    Raises
+    ------
+    OptionError
+        Two scalings differ.
+    """
+    found, where = reading.scale, "`scale`"
+    if is_path(found):
+        from svmfast.formats.ranges import read_scaling
+
+        found = read_scaling(found, memory=memory)
+    for name, model in models:
+        own = scaling_of(model)
+        if own is None:
+            continue
+        if found is not None and not own.same_map(found):
+            raise OptionError(f"{name} carries another scaling than {where}; rows have one scale")
+        found, where = own, name
+    return replace(reading, scale=found)
 
 
 def check_scale(name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:

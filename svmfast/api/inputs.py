@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from svmfast.api.given import (
     is_path,
     open_model,
     rows_of,
+    with_scaling_of,
 )
 from svmfast.errors import (
     DataFormatError,
@@ -34,8 +36,9 @@ from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, In
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
-from svmfast.rows import as_rows, with_zeros
+from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
 
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Notes
@@ -68,6 +71,15 @@ def opened_inputs(
             raise WrongTypeError(f"`{spec.name}`", given.get(spec.name), DATA)
         if spec.content != "rows":
             inputs[spec.name] = _model(given.get(spec.name), spec, inputs, options, setting)
+    reading = with_scaling_of(
+        reading,
+        [(one.name, one.model) for one in inputs.values() if isinstance(one, GivenModel)],
+        memory=getattr(options, "memory", MEMORY),
+    )
+    inputs.scaling = reading.scale
+    for name, one in inputs.items():
+        if isinstance(one, GivenModel):
+            inputs[name] = _behind_scaling(one)
     reference = _reference(method, inputs)
     with ExitStack() as stack:
         for spec in method.inputs:
@@ -82,6 +94,23 @@ def opened_inputs(
                 labels = None if own is labels and one is not None else labels
                 inputs[spec.name] = one
         yield inputs
+
+
+def _behind_scaling(given: GivenModel) -> GivenModel:
+    """Return the model that takes scaled rows; what is made of it names this one as its source."""
+    from svmfast.formats.detect import identity_of
+
+    if scaling_of(given.model) is None:
+        return given
+    inner = unscaled(given.model)
+    return replace(given, model=inner, identity=identity_of(inner))
+
+
+def _scaled(rows: Rows, labels: FloatArray | None, reading: Reading) -> tuple[Rows, FloatArray | None]:
+    """Scale rows and labels that were given as arrays; a file's are scaled where they are read."""
+    if reading.scale is None:
+        return rows, labels
+    return reading.scale.apply(rows), None if labels is None else reading.scale.apply_labels(labels)
 
 
 def _is_empty(given: Any) -> bool:
@@ -110,12 +139,12 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
             raise WrongTypeError(f"`{spec.name}`", given, MODEL)
         require_memory(given, memory)
         found = GivenModel(given, f"`{spec.name}`", identity_of(given), None)
-    if spec.content == "exact model" and not isinstance(found.model, KernelExpansion):
+    if spec.content == "exact model" and not isinstance(unscaled(found.model), KernelExpansion):
         instead = "give the LIBSVM model"
         for name, other in before.items():
-            if isinstance(other, GivenModel) and isinstance(other.model, KernelExpansion):
+            if isinstance(other, GivenModel) and isinstance(unscaled(other.model), KernelExpansion):
                 instead = f"{other.name} is a LIBSVM model: swap `{name}` and `{spec.name}`"
-        raise UnsupportedError(f"{found.name} is a {found.model.kind} model", instead)
+        raise UnsupportedError(f"{found.name} is a {unscaled(found.model).kind} model", instead)
     return found
 
 
@@ -152,15 +181,18 @@ def _rows(
         return GivenRows(dataset.rows, own, dataset.path, len(dataset.rows))
     if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
         given, labels = given
+    if precomputed and reading.scale is not None:
+        raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale before the kernel")
     rows = rows_of(given, with_zeros if precomputed else as_rows)
-    if reference is not None:
-        check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
-        check_scale(f"`{spec.name}`", reference, rows, setting.warn)
     if labels is None:
         labels = getattr(given, "labels", None)
     if labels is None and spec.labels == "needed":
         raise OptionError("`labels` are missing: give them beside the data, or a Dataset")
     values = None if labels is None or spec.labels == "ignored" else checked_labels(rows, labels)
+    rows, values = _scaled(rows, values, reading)
+    if reference is not None:
+        check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
+        check_scale(f"`{spec.name}`", reference, rows, setting.warn)
     seen = len(rows)
     most = _most(spec, options)
     if seen > most:
@@ -203,7 +235,9 @@ def _stream(
         labels = getattr(given, "labels", None) if labels is None else labels
         if labels is None:
             raise OptionError("`labels` are missing: give them beside the data, or a Dataset")
-        spool.add(rows, checked_labels(rows, labels))
+        rows, values = _scaled(rows, checked_labels(rows, labels), reading)
+        assert values is not None, "they were given"
+        spool.add(rows, values)
     spool.finish()
     return GivenStream(spool, name, spool.in_memory, spool.digest if setting.checkpoint is not None else "")
 

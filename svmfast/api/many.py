@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast import __version__
@@ -197,7 +197,8 @@ def predict_files(
     paths = [os.fspath(path) for path in data]
     if "-" in paths:
         raise OptionError("standard input has no name that an output could have; give files")
-    predictor = Predictor(model, listener=heard, identify=True, **options)
+    predictor = Predictor(model, listener=heard, identify=True, scale=reading.scale, **options)
+    reading = replace(reading, scale=None)
     base = None if relative_to is None else os.fspath(relative_to)
     plan = Plan.of(paths, os.fspath(folder), suffix, base)
     total = predictor.report(labelled=not reading.unlabelled)

@@ -30,6 +30,7 @@ def predict(
     threads: int | None = None,
     memory: int = MEMORY,
     allow_edited: bool = False,
+    scale: Any = None,
 ) -> Answer:
     """Return what a model answers for rows, by LIBSVM's rules.
 
@@ -66,6 +67,9 @@ def predict(
         Most bytes that a model may take.
     allow_edited : bool
         Read a model that was changed after svmfast wrote it, without its certificate.
+    scale : Scaling or path, optional
+        Scale every row by it: svm-scale's range file, or a model that carries a scaling. One that `model`
+        carries is taken by itself.
 
     Returns
     -------
@@ -94,6 +98,7 @@ def predict(
         precision=precision,
         memory=memory,
         allow_edited=allow_edited,
+        scale=scale,
     )
     if is_path(data):
         from svmfast.formats.svmlight import read_svmlight

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from svmfast.api.given import MODEL, check_width, is_path, open_model
+from svmfast.api.given import MODEL, check_width, is_path, open_model, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, WrongTypeError
 from svmfast.models.answer import Answer, answer, require
 from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
 from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
 from svmfast.threads import thread_count
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.scaling import Scaling
     from svmfast.rows import Rows
 
 #: Numbers worked on at a time beside the data itself: memory stays bounded with many classes and short rows.
@@ -60,13 +63,18 @@ class Predictor:
         Read a model that was changed after svmfast wrote it, without its certificate.
     listener : Listener, optional
         Gets remarks and warnings.
+    scale : Scaling or path, optional
+        Scale every row by it: svm-scale's range file, or a model that carries a scaling. One that `model` or
+        `exact` carries is taken by itself.
     identify : bool
         Keep hashes of the models, for :meth:`settings`.
 
     Attributes
     ----------
     model : Model
-        With `assume_error`, a cascade of the given one and `exact`.
+        With `assume_error`, a cascade of the given one and `exact`. It takes rows that are scaled.
+    scaling : Scaling or None
+        What rows go through before.
     exact : KernelExpansion or None
         The model that answers rows that are not certified.
 
@@ -98,17 +106,22 @@ class Predictor:
         allow_edited: bool = False,
         listener: Listener | None = None,
         identify: bool = False,
+        scale: Any = None,
     ) -> None:
+        self._carriers: list[tuple[str, Model]] = []
         self._listener = listener or Listener()
         self._identify, self._identities = identify, list[str]()
         self._probability, self._decision_values = probability, decision_values
         self._bound, self._certify, self._tolerance = bound, certify, tolerance
         self._single_precision = precision == "auto"
         self._fallback, self._assumed = fallback, assume_error
-        self.model, source, _ = self._opened(model, memory, allow_edited)
+        self.model, source, _ = self._opened("`model`", model, memory, allow_edited)
         self.exact = self._exact_model(exact, fallback, memory, source, proven=assume_error is None)
         if assume_error is not None:
             self.model = self._assume(assume_error)
+        self.scaling: Scaling | None = with_scaling_of(
+            Reading(scale=scale), self._carriers, memory=memory
+        ).scale
         head = self.model.head
         if self.exact is not None and head.is_regression and tolerance is None:
             raise OptionError(
@@ -124,14 +137,20 @@ class Predictor:
         require(self.model, probability=probability, bound=bound, certify=certify, exact=self.exact)
 
     def _opened(
-        self, given: Any, memory: int, allow_edited: bool = False
+        self, name: str, given: Any, memory: int, allow_edited: bool = False
     ) -> tuple[Model, str | None, Callable[[str], bool]]:
-        """Return a model, what it says it was made from, and whether such a word means this model."""
+        """Return a model, what it says it was made from, and whether such a word means this model.
+
+        Of a model with a scaling the one that takes scaled rows.
+        """
         if is_path(given):
             listener = self._listener
             opened = open_model(given, listener.note, listener.warn, memory=memory, allow_edited=allow_edited)
             if self._identify:
                 self._identities.append(f"sha256:{opened.sha256}")
+            if scaling_of(opened.model) is not None:
+                self._carriers.append((name, opened.model))
+                return self._inside(opened.model)
             return opened.model, opened.provenance.get("source"), opened.is_source
         if not hasattr(given, "decision_values"):
             raise WrongTypeError("the model", given, MODEL)
@@ -140,13 +159,19 @@ class Predictor:
             from svmfast.formats.detect import identity_of
 
             self._identities.append(identity_of(given))
+        if scaling_of(given) is not None:
+            self._carriers.append((name, given))
+        return self._inside(given)
+
+    def _inside(self, model: Model) -> tuple[Model, str | None, Callable[[str], bool]]:
+        inner = unscaled(model)
 
         def is_source(source: str) -> bool:
             from svmfast.formats.detect import identity_of
 
-            return source == identity_of(given)
+            return source == identity_of(inner)
 
-        return given, getattr(given, "provenance", {}).get("source"), is_source
+        return inner, getattr(inner, "provenance", {}).get("source"), is_source
 
     def _exact_model(
         self, given: Any, fallback: bool | None, memory: int, source: str | None, *, proven: bool
@@ -156,7 +181,7 @@ class Predictor:
         if given is not None:
             if fallback is False:
                 raise OptionError("`exact` and `no_fallback` exclude each other")
-            loaded, _, is_source = self._opened(given, memory)
+            loaded, _, is_source = self._opened("`exact`", given, memory)
             exact = (check_exact if proven else check_same_labels)(model, loaded)
             # An assumed error is the user's word for any pair of models; a proof is of one model.
             if proven and exact is not embedded:
@@ -181,7 +206,10 @@ class Predictor:
         return CascadeModel(fast, self.exact, error)
 
     def answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
-        """Return the answer for rows in memory."""
+        """Return the answer for rows in memory; they are scaled first where the model has a scaling."""
+        return self._answer(rows if self.scaling is None else self.scaling.apply(rows), threads=threads)
+
+    def _answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
         return answer(
             self.model,
             rows,
@@ -205,6 +233,7 @@ class Predictor:
             "fallback": self._fallback,
             "tolerance": self._tolerance,
             "assume_error": self._assumed,
+            "scaling": None if self.scaling is None else self.scaling.digest(),
         }
 
     def report(self, *, labelled: bool) -> PredictionReport:
@@ -245,7 +274,7 @@ class Predictor:
         data, output : path
             ``-`` is standard input, and standard output.
         reading : Reading, optional
-            How the rows are written.
+            How the rows are written; they are scaled as the predictor scales all rows.
         threads : int, optional
             Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output is the same for
             every number.
@@ -268,6 +297,9 @@ class Predictor:
         from svmfast.prefetch import prefetch
 
         reading, cores, path = reading or Reading(), thread_count(threads), os.fspath(data)
+        if reading.scale is not None:
+            raise OptionError("`scale` is a property of the Predictor; give it when that is made")
+        reading = replace(reading, scale=self.scaling)
         report = self.report(labelled=not reading.unlabelled)
         scale = ScaleCheck(self.model)
         with stream_svmlight(data, threads=cores, **reading.reader_kwargs()) as stream:
@@ -317,7 +349,7 @@ class Predictor:
         for block in blocks:
             for start in range(0, len(block), size):
                 rows, targets = block.rows[start : start + size], block.labels[start : start + size]
-                found = self.answer(rows, threads=threads)
+                found = self._answer(rows, threads=threads)
                 report.add(rows, targets, found)
                 yield predictions.lines(
                     found.predicted,

@@ -17,6 +17,7 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.api.result import Result
     from svmfast.models.base import Model
+    from svmfast.models.scaling import Scaling
     from svmfast.rows import Rows
 
 #: Rows on which the time of a prediction is measured, at most.
@@ -78,6 +79,7 @@ def run_method(
     from svmfast.formats.checkpoint import CheckpointFile
     from svmfast.formats.detect import model_bytes
     from svmfast.formats.target import stored_size
+    from svmfast.models.scaled import with_scaling
 
     begin = time.perf_counter()
     chosen: Any = made(method.options, options)
@@ -94,6 +96,13 @@ def run_method(
         more = {"output": writes, "unlabelled": how.unlabelled, "checkpoint": checkpoint is not None}
         given |= {name for name, there in more.items() if there}
         check(given)
+    scaling: Scaling | None = None
+
+    measured = size or (lambda model: stored_size(output or "", model_bytes(model)))
+
+    def in_front(model: Model) -> Model:
+        return with_scaling(model, scaling)
+
     heard = listener or Listener()
     cores = thread_count(threads)
     setting = Setting(
@@ -101,7 +110,7 @@ def run_method(
         progress=heard.progress,
         note=heard.note,
         warn=heard.warn,
-        stored_size=size or (lambda model: stored_size(output or "", model_bytes(model))),
+        stored_size=lambda model: measured(in_front(model)),
         prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
         log=heard.log,
         status=heard.on_status,
@@ -111,11 +120,12 @@ def run_method(
         race=times_as_fast,
     )
     with opened_inputs(method, inputs, labels, chosen, how, setting) as opened:
+        scaling = opened.scaling
         outcome = method.runner()(opened, chosen, setting)
     seconds = time.perf_counter() - begin
     return Result(
         method.name,
-        outcome.model,
+        None if outcome.model is None else in_front(outcome.model),
         outcome.report,
         outcome.refusal,
         (*heard.warnings, *outcome.warnings),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -188,7 +189,9 @@ def command(
     to_stdout = is_stdout(output)
     # A bar would get between predictions on the same terminal.
     with progress_bar(quiet or (to_stdout and sys.stdout.isatty())) as progress:
-        predictor = Predictor(model, listener=listening(progress, quiet), **_options(asked))
+        heard = listening(progress, quiet)
+        predictor = Predictor(model, listener=heard, scale=reading.scale, **_options(asked))
+        reading = replace(reading, scale=None)
 
         def preamble() -> None:
             if not quiet:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from svmfast.errors import DataFormatError
-from svmfast.formats._whole import read_whole
+from svmfast.errors import DataFormatError, UnsupportedError
+from svmfast.formats._whole import first_words, read_whole
 from svmfast.formats.source import SourceLike, open_source
 from svmfast.models.memory import MEMORY, Allowance
+from svmfast.models.scaled import scaling_of
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
 from svmfast.values import MOST, Real, Whole
 
@@ -74,6 +75,26 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     if columns:
         both[:, columns] = np.array(ends).T
     return Scaling.from_ranges(both[0], both[1], lower, upper, target=target)
+
+
+def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
+    """Read a scaling from svm-scale's range file, or from a model that carries one.
+
+    Raises
+    ------
+    UnsupportedError
+        The model carries none.
+    DataFormatError, ModelFormatError, FileAccessError, CompressedDataError, MemoryLimitError
+    """
+    from svmfast.formats.detect import file_kind, open_model
+
+    with open_source(source) as opened:
+        if file_kind(first_words(opened)) not in ("svmfast-model", "libsvm-model"):
+            return read_ranges(opened, memory=memory)
+        scaling = scaling_of(open_model(opened, memory=memory).model)
+        if scaling is None:
+            raise UnsupportedError(f"{opened.name}: the model carries no scaling", "give a range file")
+        return scaling
 
 
 def ranges_bytes(ranges: ColumnRanges, target: TargetRange | None = None) -> bytes:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,14 +21,19 @@ from svmfast.errors import (
     EmptyDataError,
     EncodingError,
     LineTooLongError,
+    NotFiniteError,
     NulByteError,
     OptionError,
+    RowWidthError,
 )
 from svmfast.formats._lines import MAX_LINE_BYTES, Lines
 from svmfast.formats._svmlight_errors import Dialect, explain
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.target import Writer, write_atomic
 from svmfast.rows import Rows
+
+if TYPE_CHECKING:
+    from svmfast.models.scaling import Scaling
 
 #: Text handed to the tokenizer at a time; what it becomes is of the same size.
 CHUNK_BYTES = 2 << 20
@@ -128,13 +134,20 @@ class DataStream(Iterator[Dataset]):
         Rows given so far.
     """
 
-    def __init__(self, source: SourceLike, dialect: Dialect, chunk_bytes: int, threads: int) -> None:
+    def __init__(
+        self,
+        source: SourceLike,
+        dialect: Dialect,
+        chunk_bytes: int,
+        threads: int,
+        scaling: Scaling | None = None,
+    ) -> None:
         self._owned = not isinstance(source, Source)
         self._source = open_source(source)
         self.path = self._source.name
         self.notes = Notes()
         self.rows_read = 0
-        self._dialect = dialect
+        self._dialect, self._scaling = dialect, scaling
         self._threads = threads
         self._lines = Lines(self._source, chunk_bytes)
         self._tokenizer = SvmlightTokenizer(
@@ -212,8 +225,25 @@ class DataStream(Iterator[Dataset]):
         notes = Notes(*counts[:-1], self._pending_mark, counts[-1])
         self._pending_mark = 0
         self.notes += notes
+        rows = Rows.trusted(indptr, indices, values, width)
+        if self._scaling is not None and len(rows):
+            rows, labels = self._scaled(self._scaling, rows, labels)
         self.rows_read += len(labels)
-        return Dataset(Rows.trusted(indptr, indices, values, width), labels, self.path, first_line, notes)
+        return Dataset(rows, labels, self.path, first_line, notes)
+
+    def _scaled(
+        self, scaling: Scaling, rows: Rows, labels: NDArray[np.float64]
+    ) -> tuple[Rows, NDArray[np.float64]]:
+        if self._dialect.dense and rows.n_columns < len(scaling):
+            place = "behind the label" if self._dialect.labelled else "in a row"
+            what = f"{rows.n_columns} values {place}"
+            raise RowWidthError(self.path, None, what, None, f"expected {len(scaling)}, as the scaling has")
+        try:
+            return scaling.apply(rows, first=self.rows_read + 1), scaling.apply_labels(labels)
+        except NotFiniteError as error:
+            raise DataFormatError(
+                self.path, None, str(error), None, "expected values nearer to those that were scaled"
+            ) from error
 
     def _finish(self) -> Dataset:
         if self._tokenizer.rows:
@@ -250,6 +280,7 @@ def stream_svmlight(
     dense: bool = False,
     lenient: bool = False,
     labelled: bool = True,
+    scaling: Any = None,
     threads: int = 1,
 ) -> DataStream:
     """Read LIBSVM data text piece by piece, in memory bounded by `chunk_bytes` and the longest line.
@@ -274,6 +305,8 @@ def stream_svmlight(
     labelled : bool
         Every row starts with a label; otherwise none does, the labels are nan, and a blank line is a row of
         zeros (unless `lenient`, dense or precomputed).
+    scaling : Scaling or path, optional
+        Rows and labels come scaled; a path is that of svm-scale's range file, or of a model with a scaling.
     threads : int
         Threads to parse with; the results, errors included, are the same for any number.
 
@@ -291,8 +324,14 @@ def stream_svmlight(
     """
     if dense and (zero_based or precomputed):
         raise OptionError("dense rows have no indices: zero_based and precomputed do not go with dense")
+    if scaling is not None and precomputed:
+        raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale before the kernel")
+    if isinstance(scaling, str | os.PathLike):
+        from svmfast.formats.ranges import read_scaling
+
+        scaling = read_scaling(scaling)
     dialect = Dialect(zero_based, precomputed, dense, lenient, labelled)
-    return DataStream(source, dialect, chunk_bytes, threads)
+    return DataStream(source, dialect, chunk_bytes, threads, scaling)
 
 
 def read_svmlight(
@@ -303,6 +342,7 @@ def read_svmlight(
     dense: bool = False,
     lenient: bool = False,
     labelled: bool = True,
+    scaling: Any = None,
     threads: int = 1,
 ) -> Dataset:
     """Read LIBSVM data text as a whole.
@@ -321,6 +361,7 @@ def read_svmlight(
         dense=dense,
         lenient=lenient,
         labelled=labelled,
+        scaling=scaling,
         threads=threads,
     ) as stream:
         dataset = stream.read_all()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from svmfast.progress import Progress, silent
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.frontiers.measuring import Part
+    from svmfast.models.scaling import Scaling
 
 #: Without --test so large a part of TRAIN is held out, half of it to choose and half to confirm, either half
 #: of at most so many rows.
@@ -44,6 +45,8 @@ class RowSets:
         Halves of TEST; without TEST parts of TRAIN, which EXACT has seen and the candidates have not.
     rest : Part or None
         What stays of TRAIN without TEST.
+    raw : RowSets or None
+        The same sets before they were scaled: the parts that commands read.
     """
 
     train: str
@@ -53,6 +56,23 @@ class RowSets:
     choosing: Part
     confirming: Part
     rest: Part | None = field(default=None, repr=False)
+    raw: RowSets | None = field(default=None, repr=False)
+
+    def scaled(self, scaling: Scaling, reading: Sequence[str]) -> RowSets:
+        """Return the sets behind a scaling, which commands apply by themselves with the words `reading`."""
+        from svmfast.frontiers.measuring import Part
+
+        def part(raw: Part) -> Part:
+            return Part(scaling.apply(raw.rows), scaling.apply_labels(raw.labels))
+
+        return replace(
+            self,
+            reading=(*self.reading, *reading),
+            sample=part(self.sample),
+            choosing=part(self.choosing),
+            confirming=part(self.confirming),
+            raw=self,
+        )
 
     def write(self, folder: Path) -> None:
         """Write the parts as LIBSVM data: commands read them, and whoever looks at the result once more.
@@ -61,7 +81,8 @@ class RowSets:
         """
         from svmfast.formats.svmlight import write_svmlight
 
-        parts = ((CHOOSE_PART, self.choosing), (CONFIRM_PART, self.confirming), (TRAIN_PART, self.rest))
+        raw = self.raw or self
+        parts = ((CHOOSE_PART, raw.choosing), (CONFIRM_PART, raw.confirming), (TRAIN_PART, raw.rest))
         for name, part in parts:
             if part is None:
                 (folder / name).unlink(missing_ok=True)

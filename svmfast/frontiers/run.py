@@ -17,6 +17,7 @@ from svmfast.frontiers.grid import Candidate, joining_methods, plan
 from svmfast.frontiers.join import Joiner
 from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
 from svmfast.frontiers.schedule import run_all
+from svmfast.models.scaled import unscaled, with_scaling
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from svmfast.frontiers.report import Frontier, Missing, Origin
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
-    from svmfast.models.polynomial import PolynomialModel
+    from svmfast.models.scaling import Scaling
     from svmfast.rows import Rows
 
 #: Speeds are taken on so many rows that the exact model takes so many seconds for them, and on no fewer.
@@ -57,6 +58,8 @@ class Request:
     deadline, end : float
         By ``time.monotonic``: no candidate is made after the first, no round of timing begins after `end`.
     seed, threads, memory : int
+    scaling : Scaling or None
+        In front of `model` and of all that is made of it; here rows are scaled and models take such rows.
     """
 
     exact: str
@@ -69,6 +72,13 @@ class Request:
     seed: int
     threads: int
     memory: int
+    scaling: Scaling | None = None
+
+    def stored(self, model: Model) -> bytes:
+        """Return the file of a model, with the scaling in front."""
+        from svmfast.formats.detect import model_bytes
+
+        return model_bytes(with_scaling(model, self.scaling))
 
 
 @dataclass
@@ -208,20 +218,19 @@ class FrontierRun:
         from svmfast.models.polynomial import PolynomialModel
 
         path = self.folder.model(candidate)
-        model = load_model(path, memory=self.request.memory)
+        model = unscaled(load_model(path, memory=self.request.memory))
         check_same_question(ComparedModel(self.request.exact, self.request.model), ComparedModel(path, model))
         losses, built = self.measuring.alone(model), record.build_seconds
         found = [_Entry(candidate.name, candidate, model, losses, os.path.getsize(path), built)]
         covered = (losses.certified_percent or 0.0) >= LEAST_CERTIFIED
         if covered and isinstance(model, PolynomialModel):
             together, name = self.measuring.backed(model), candidate.name + FALLBACK
-            size = len(with_exact(model, self.request.model))
+            size = len(self.request.stored(replace(model, embedded_exact=self.request.model)))
             found.append(_Entry(name, candidate, model, together, size, built, backed=True))
         self._entries[candidate.name] = found
 
     def _join_all(self) -> list[Missing]:
         """Put the exact model behind those whose certificate does not; return what is missing for that."""
-        from svmfast.formats.detect import model_bytes
         from svmfast.frontiers.report import Missing
 
         asked = self.request
@@ -255,7 +264,7 @@ class FrontierRun:
                 missing.append(Missing(name, joining, str(error)))
                 continue
             if model is not None:
-                losses, size = self.measuring.backed(model), len(model_bytes(model))
+                losses, size = self.measuring.backed(model), len(asked.stored(model))
                 found.append(_Entry(name, plain.candidate, model, losses, size, plain.build_seconds, True))
         return missing
 
@@ -355,15 +364,15 @@ class FrontierRun:
 
     def content(self, point: Point) -> bytes:
         """Return the file of a point; where the exact model stands behind it, a file that has it inside."""
-        from svmfast.formats.detect import model_bytes
         from svmfast.models.polynomial import PolynomialModel
 
         entry = next(e for found in self._entries.values() for e in found if e.name == point.name)
         if not entry.backed:
             return (self.folder.models / point.name).read_bytes()
         if isinstance(entry.model, PolynomialModel):
-            return with_exact(entry.model, self.request.model)
-        return model_bytes(entry.model)
+            # As --embed-exact makes it.
+            return self.request.stored(replace(entry.model, embedded_exact=self.request.model))
+        return self.request.stored(entry.model)
 
 
 def _bounded(seconds: float) -> float:
@@ -374,10 +383,3 @@ def _is_cascade(model: Model) -> bool:
     from svmfast.models.cascade import CascadeModel
 
     return isinstance(model, CascadeModel)
-
-
-def with_exact(model: PolynomialModel, exact: KernelExpansion) -> bytes:
-    """Return a certified model's file with the exact one inside, as ``--embed-exact`` makes it."""
-    from svmfast.formats.detect import model_bytes
-
-    return model_bytes(replace(model, embedded_exact=exact))

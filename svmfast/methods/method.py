@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.scaling import Scaling
     from svmfast.rows import FloatArray, Rows
     from svmfast.solvers.training_data import TrainingSource
 
@@ -243,7 +244,16 @@ class Setting:
 
 
 class Inputs(dict[str, Any]):
-    """The inputs of a run by name; None for those that were not given."""
+    """The inputs of a run by name; None for those that were not given.
+
+    Attributes
+    ----------
+    scaling : Scaling or None
+        What all rows went through, and what the result will carry; the method sees scaled rows and models of
+        scaled rows alone.
+    """
+
+    scaling: Scaling | None = None
 
     def rows(self, name: str) -> GivenRows:
         """Return rows that are there."""

@@ -86,7 +86,8 @@ class ColumnRanges:
             span = self.maximum - self.minimum
             factor = np.where(span > 0, (self.upper - self.lower) / span, 0.0)
             offset = np.where(span > 0, self.minimum - self.lower * span / (self.upper - self.lower), 0.0)
-        return offset, factor
+        # Ranges at the ends of floating point have no such form; they are computed as svm-scale does.
+        return np.nan_to_num(offset), np.nan_to_num(factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,15 +202,21 @@ class Scaling(Cacheless):
         limits = ranges.lower, ranges.upper
         return _core.ScalingMap(ranges.minimum, ranges.maximum, True, *limits, low, high, digits)
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: Rows, *, first: int = 1) -> Rows:
         """Return the scaled rows; zeros are not stored.
+
+        Parameters
+        ----------
+        rows : Rows of n rows
+        first : int
+            The number of the first row, for messages.
 
         Raises
         ------
         NotFiniteError
             A scaled value leaves the range of floating point.
         """
-        with _named_overflow():
+        with _named_overflow(first):
             indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
         width = len(self) if self.ranges is not None else max(len(self), rows.n_columns)
         return Rows.trusted(indptr, indices, values, width)
@@ -245,6 +252,15 @@ class Scaling(Cacheless):
             np.array_equal(mine[1].get(name, _NOTHING), theirs[1].get(name, _NOTHING))
             for name in (*mine[1], *theirs[1])
         )
+
+    def digest(self) -> str:
+        """Return a hash of what it does and of its names."""
+        import hashlib  # not worth its import where nobody asks
+
+        scalars, arrays = self.stored()
+        parts = [repr(sorted(scalars.items())).encode()]
+        parts += [name.encode() + array.tobytes() for name, array in sorted(arrays.items())]
+        return hashlib.sha256(b"\n".join(parts)).hexdigest()
 
     def stored(self) -> tuple[dict[str, Scalar], dict[str, Array]]:
         """Return the scalars and arrays of which a file keeps it."""
@@ -306,14 +322,14 @@ class Scaling(Cacheless):
 
 
 @contextmanager
-def _named_overflow() -> Iterator[None]:
+def _named_overflow(first: int = 1) -> Iterator[None]:
     """Turn the loops' error into one that names row and feature."""
     try:
         yield
     except OverflowError as error:
         _, row, _, column = str(error).split()
         raise NotFiniteError(
-            f"row {int(row) + 1}: the scaled value of feature {int(column) + 1} leaves the range of "
+            f"row {int(row) + first}: the scaled value of feature {int(column) + 1} leaves the range of "
             "floating point"
         ) from error
 

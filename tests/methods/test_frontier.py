@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,12 @@ import numpy as np
 import pytest
 from program import PATIENCE, PROGRAM, data, model, svmfast
 
-from svmfast.formats.detect import load_model
+from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.grid import Candidate, plan, tried_methods
 from svmfast.frontiers.pareto import Limits
-from svmfast.frontiers.run import with_exact
 from svmfast.frontiers.schedule import run_all
 
 BREAST = (str(model("breast_c_rbf")), "--data", str(data("breast.train")))
@@ -221,7 +221,10 @@ def test_a_copy_with_the_exact_model_inside_is_approximates_own(tmp_path: Path) 
         words = ("approximate", str(model("digits_c_rbf_prob")), "--order", "2", "-o", name, *more)
         assert svmfast(*words, cwd=tmp_path).returncode == 0
     exact = read_libsvm_model(model("digits_c_rbf_prob"))
-    assert with_exact(load_model(tmp_path / "plain"), exact) == (tmp_path / "both").read_bytes()
+    assert (
+        model_bytes(replace(load_model(tmp_path / "plain"), embedded_exact=exact))
+        == (tmp_path / "both").read_bytes()
+    )
 
 
 def test_joining_needs_others_and_enough_rows(tmp_path: Path) -> None:

@@ -1,0 +1,273 @@
+"""`--scale`: rows are scaled where they are read, and what is written carries the scaling.
+
+The oracle is svm-scale's own output (fixtures/golden): a command on raw rows with the range file must do what
+it does on rows that svm-scale has scaled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from every_command import RUNS, outputs
+from program import FIXTURES, PROGRAM, data, model, svmfast
+
+import svmfast as package
+from svmfast.errors import OptionError
+from svmfast.formats.detect import load_model, model_bytes, open_model
+from svmfast.formats.ranges import read_ranges
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.registry import methods
+from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
+
+RANGES = data("iris.ranges")
+RAW = {"TRAIN": data("iris.train"), "TEST": data("iris.test")}
+SCALED = {
+    "TRAIN": FIXTURES / "golden" / "iris_train.scaled",
+    "TEST": FIXTURES / "golden" / "iris_test_restored.scaled",
+}
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A LIBSVM model of scaled rows."""
+    place = tmp_path_factory.mktemp("scaled") / "exact"
+    assert svmfast("train", "-q", "-b", "1", "-c", "4", SCALED["TRAIN"], place).returncode == 0
+    return place
+
+
+@pytest.fixture(scope="module")
+def fast(exact: Path) -> Path:
+    """An approximation of it that takes raw rows."""
+    place = exact.with_name("fast")
+    words = ("approximate", exact, "--scale", RANGES, "--data", RAW["TRAIN"], "--order", "4", "-o", place)
+    assert svmfast(*words).returncode == 0
+    return place
+
+
+OF_METHODS = [name for name, words in RUNS.items() if words[0] in {one.name for one in methods()}]
+
+
+@pytest.mark.parametrize("name", [name for name in OF_METHODS if "OUT" in RUNS[name]])
+def test_every_method_makes_the_model_of_scaled_rows(name: str, exact: Path, tmp_path: Path) -> None:
+    made = {}
+    for kind, rows, more in (("raw", RAW, ["--scale", os.fspath(RANGES)]), ("scaled", SCALED, [])):
+        paths: dict[str, Any] = {**rows, "EXACT": exact, "FAST": model("iris_c_rbf_prob")}
+        paths |= {word: tmp_path / f"{kind}.{word}" for word in outputs(name)}
+        words = [os.fspath(paths.get(word, word)) for word in RUNS[name]]
+        # Two random models and a limit on what differs: these rows may be too few for a cascade.
+        done = svmfast(*words, *more, "-j", "1")
+        made[kind] = done.returncode, paths["OUT"]
+    assert made["raw"][0] == made["scaled"][0]
+    if made["raw"][0]:
+        pytest.skip("refused with and without a scaling")
+    carrying = load_model(made["raw"][1])
+    plain = load_model(made["scaled"][1])
+    assert isinstance(carrying, ScaledModel)
+    assert carrying.scaling.same_map(read_ranges(RANGES))
+    assert without_data(model_bytes(carrying.model)) == without_data(model_bytes(plain))
+
+
+def without_data(text: bytes) -> list[bytes]:
+    """Return the lines that do not tell of files."""
+    return [line for line in text.splitlines() if not line.startswith((b"data ", b"checksum "))]
+
+
+@pytest.mark.parametrize("more", [(), ("-b", "1"), ("--decision-values",), ("--certify",), ("--bound",)])
+def test_predictions_are_those_of_scaled_rows(
+    more: tuple[str, ...], exact: Path, fast: Path, tmp_path: Path
+) -> None:
+    inner = tmp_path / "inner"
+    inner.write_bytes(model_bytes(unscaled(load_model(fast))))
+    expected = svmfast("predict", SCALED["TEST"], inner, *more)
+    found = svmfast("predict", RAW["TEST"], fast, *more)
+    assert (found.returncode, found.stdout, found.stderr) == (0, expected.stdout, expected.stderr)
+    if more in ((), ("-b", "1")):
+        expected = svmfast("predict", SCALED["TEST"], exact, *more)
+        found = svmfast("predict", "--scale", RANGES, RAW["TEST"], exact, *more)
+        assert (found.stdout, found.stderr) == (expected.stdout, expected.stderr)
+
+
+def test_the_exact_model_behind_may_carry_the_scaling_or_not(exact: Path, fast: Path, tmp_path: Path) -> None:
+    carrying = tmp_path / "carrying"
+    package.save_model(ScaledModel(load_model(exact), read_ranges(RANGES)), carrying)
+    expected = svmfast("predict", SCALED["TEST"], exact)
+    for behind in (exact, carrying):
+        found = svmfast("predict", RAW["TEST"], fast, "--exact", behind)
+        assert (found.returncode, found.stdout) == (0, expected.stdout)
+        compared = svmfast("compare", behind, fast, "--data", RAW["TEST"], "--repeats", "1", "--json")
+        row = json.loads(compared.stdout)["models"][1]
+        assert row["labels_differing"] == 0
+    assert svmfast("predict", RAW["TEST"], carrying).stdout == expected.stdout
+    # Converted from it, a model names the LIBSVM model inside.
+    again = tmp_path / "again"
+    done = svmfast("approximate", carrying, "--data", RAW["TRAIN"], "--order", "4", "-o", again)
+    assert done.returncode == 0
+    assert again.read_bytes() == fast.read_bytes()
+
+
+def test_bound_check_and_info_see_scaled_rows(fast: Path, tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.write_bytes(model_bytes(unscaled(load_model(fast))))
+    ours = json.loads(svmfast("bound-check", RAW["TEST"], "--model", fast, "--json").stdout)
+    theirs = json.loads(svmfast("bound-check", SCALED["TEST"], "--model", inner, "--json").stdout)
+    for key in ("certified", "inside", "own", "rows"):
+        assert ours[key] == theirs[key]
+    ours, theirs = (
+        json.loads(svmfast("bound-check", *words, "--gamma", "0.5", "--json").stdout)
+        for words in ((RAW["TEST"], "--scale", RANGES), (SCALED["TEST"],))
+    )
+    assert ours["centred"] == theirs["centred"]
+    assert ours["inputs"]["ranges"] == os.fspath(RANGES)
+    ours, theirs = (
+        json.loads(svmfast("info", *words, "--json").stdout)
+        for words in ((RAW["TEST"], "--scale", RANGES), (SCALED["TEST"],))
+    )
+    assert ours["value_range"] == theirs["value_range"]
+    shown = svmfast("info", fast).stdout.decode()
+    assert "\nscaling         columns 4, lower -1, upper 1, dropped_columns 0," in shown
+
+
+def test_rows_of_a_pipe_are_answered_as_they_come(fast: Path) -> None:
+    words = [PROGRAM, "predict", "-q", "-", fast]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in RAW["TEST"].read_bytes().splitlines()[:3]:
+            process.stdin.write(line + b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline().strip() in (b"1", b"2", b"3")
+        process.stdin.close()
+
+
+def test_many_files_are_scaled_too(fast: Path, exact: Path, tmp_path: Path) -> None:
+    done = svmfast("predict", "--out-dir", tmp_path, fast, RAW["TEST"])
+    expected = svmfast("predict", "-q", SCALED["TEST"], exact).stdout
+    assert (done.returncode, (tmp_path / "iris.test.out").read_bytes()) == (0, expected)
+    done = svmfast("predict", "--out-dir", tmp_path / "2", "--scale", RANGES, exact, RAW["TEST"])
+    assert (done.returncode, (tmp_path / "2" / "iris.test.out").read_bytes()) == (0, expected)
+
+
+def test_labels_are_scaled_where_the_range_file_has_limits_for_them(tmp_path: Path) -> None:
+    scaled = FIXTURES / "golden" / "diabetes_train.scaled"
+    words = ("train", "-q", "-s", "3", "-c", "10")
+    assert svmfast(*words, scaled, tmp_path / "plain").returncode == 0
+    ranges = data("diabetes.ranges")
+    done = svmfast(*words, data("diabetes.train"), tmp_path / "carrying", "--scale", ranges)
+    assert done.returncode == 0
+    test = FIXTURES / "golden" / "diabetes_test_restored.scaled"
+    expected = svmfast("predict", test, tmp_path / "plain", tmp_path / "a")
+    found = svmfast("predict", data("diabetes.test"), tmp_path / "carrying", tmp_path / "b")
+    assert (found.stdout, found.stderr) == (expected.stdout, expected.stderr)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -> None:
+    carrying = tmp_path / "carrying"
+    package.save_model(ScaledModel(load_model(exact), read_ranges(RANGES)), carrying)
+    for number, (path, more) in enumerate(((exact, ("--scale", RANGES)), (carrying, ()))):
+        out = tmp_path / f"out{number}"
+        words = ("frontier", path, "--data", RAW["TRAIN"], "--test", RAW["TEST"], "-o", out, *more)
+        done = svmfast(
+            *words,
+            "--time-limit",
+            "15",
+            "--methods",
+            "linear,approximate,cascade",
+            "--max-diff",
+            "20%",
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        report = json.loads((out / "report.json").read_text())
+        made = [one for one in report["models"] if one["command"]]
+        assert made
+        assert all("--scale" in one["command"] for one in made)
+        loaded = load_model(out / "recommended")
+        assert scaling_of(loaded) is not None
+        again = svmfast("predict", RAW["TEST"], out / "recommended")
+        assert again.returncode == 0
+        assert b"another scale" not in done.stderr + again.stderr
+        # The parts that commands read are raw rows.
+        part = read_svmlight(out / "choose.part")
+        raw = read_svmlight(RAW["TEST"])
+        kept = {tuple(row) for row in raw.rows.to_dense().tolist()}
+        assert {tuple(row) for row in part.rows.to_dense(4).tolist()} <= kept
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("predict", "TEST", "FAST", "--scale", "OTHER"),
+            "svmfast: MODEL carries another scaling than --scale; rows have one scale\n",
+        ),
+        (
+            ("compare", "EXACT", "FAST", "--data", "TEST", "--scale", "OTHER"),
+            "svmfast: FAST carries another scaling than --scale; rows have one scale\n",
+        ),
+        (
+            ("predict", "TEST", "EXACT", "--scale", "EXACT"),
+            "svmfast: EXACT: the model carries no scaling; give a range file\n",
+        ),
+        (
+            ("predict", "-", "FAST", "--dense"),
+            "-: 3 values behind the label; expected 4, as the scaling has\n",
+        ),
+        (
+            ("predict", "-", "EXACT", "--scale", "HUGE"),
+            "-: row 1: the scaled value of feature 1 leaves the range of floating point; "
+            "expected values nearer to those that were scaled\n",
+        ),
+        (
+            ("train", "-t", "4", "TEST", "OUT", "--scale", "OTHER"),
+            "svmfast: --scale: rows of a precomputed kernel are kernel values; scale before the kernel\n",
+        ),
+    ],
+)
+def test_what_does_not_go_together(
+    words: tuple[str, ...], message: str, exact: Path, fast: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").write_text("x\n-1 1\n1 0 7\n")
+    (tmp_path / "huge").write_text("x\n-1 1\n1 0 1e-308\n")
+    paths = {
+        "TEST": RAW["TEST"],
+        "EXACT": exact,
+        "FAST": fast,
+        "OTHER": tmp_path / "other",
+        "HUGE": tmp_path / "huge",
+        "OUT": tmp_path / "out",
+    }
+    given = [os.fspath(paths.get(word, word)) for word in words]
+    stdin = b"1 1 2 3\n" if "--dense" in words else b"1 1:1e10\n"
+    done = svmfast(*given, stdin=stdin)
+    for word in ("EXACT", "FAST"):
+        message = message.replace(f" {word}", f" {paths[word]}")
+    assert (done.returncode, done.stderr.decode()) == (2, message)
+
+
+def test_from_python(exact: Path) -> None:
+    raw, scaled = read_svmlight(RAW["TRAIN"]), read_svmlight(SCALED["TRAIN"])
+    scaling = package.read_ranges(RANGES)
+    model, report = package.approximate(load_model(exact), raw, scale=scaling, order=4)
+    plain, same = package.approximate(load_model(exact), scaled, order=4)
+    assert isinstance(model, ScaledModel)
+    assert report.to_dict() == same.to_dict()
+    for given in (raw, raw.rows, raw.rows.to_dense(), RAW["TRAIN"]):
+        found = package.predict(model, given, certify=True)
+        expected = package.predict(plain, scaled, certify=True)
+        for part in ("predicted", "decisions", "certified", "error_bounds"):
+            np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))
+    compared = package.compare({"exact": ScaledModel(load_model(exact), scaling), "fast": model}, raw)
+    assert compared.models[1].labels_differing == 0
+    trained = package.linear(raw.rows, raw.labels, scale=os.fspath(RANGES)).model
+    assert scaling_of(trained) is not None
+    with pytest.raises(OptionError, match="carries another scaling than `scale`"):
+        package.predict(model, raw, scale=package.Scaling(np.zeros(4), np.ones(4)))
+    # A model that carries a scaling gives it to others.
+    assert open_model(model_bytes(model)).model.head.n_classes == 3
