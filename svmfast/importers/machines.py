@@ -26,7 +26,7 @@ _PACKAGES = ("sklearn", "sklearnex", "daal4py", "thundersvm", "cuml")
 _KERNELS = {"linear": "linear", "poly": "polynomial", "polynomial": "polynomial", "rbf": "rbf"}
 _KERNELS["sigmoid"] = "sigmoid"
 #: LIBSVM's labels are C ints.
-_LARGEST_LABEL = 2**31 - 1
+_LEAST_LABEL, _LARGEST_LABEL = -(2**31), 2**31 - 1
 
 
 def machine_type(estimator: Any) -> str | None:
@@ -53,7 +53,7 @@ def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
     names : tuple of str or None
     """
     values = np.asarray(classes)
-    if values.dtype.kind in "iuf" and bool((np.abs(values) <= _LARGEST_LABEL).all()):
+    if values.dtype.kind in "iuf" and bool(((values >= _LEAST_LABEL) & (values <= _LARGEST_LABEL)).all()):
         labels = values.astype(np.int64)
         if bool((labels == values).all()):
             return labels, None

@@ -1,0 +1,152 @@
+"""Models as fitted scikit-learn estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmfast.errors import UnsupportedError
+from svmfast.importers.machines import SVM_TYPES
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import scaling_of, unscaled
+from svmfast.models.scaling import Scaling
+
+#: A model with at most this share of values that are not zero becomes a machine of sparse rows.
+_SPARSE = 0.25
+
+
+def to_sklearn(model: Model) -> Any:
+    """Return a fitted scikit-learn estimator that predicts what a model does.
+
+    Parameters
+    ----------
+    model : Model
+        A LIBSVM model (also of compress and budget-train), with a scaling in front or not.
+
+    Returns
+    -------
+    SVC, NuSVC, SVR, NuSVR, OneClassSVM or Pipeline
+        A Pipeline of a scaler and the machine where the model has a scaling. ``classes_`` are in the model's
+        order of labels, which decides ties; they are the names of the classes where it has them.
+
+    Raises
+    ------
+    UnsupportedError
+        scikit-learn has no such machine or scaler.
+
+    Notes
+    -----
+    What the machine knows of its training (``support_``, ``class_weight_``, ``n_iter_``) is not in a model.
+    Probabilities of one-class models and the error bars of regression have no place in scikit-learn.
+    """
+    expansion, scaling = unscaled(model), scaling_of(model)
+    if not isinstance(expansion, KernelExpansion):
+        raise UnsupportedError(
+            f"scikit-learn has no machine like a {expansion.kind} model",
+            "wrap the training of it: the estimators of svmfast.sklearn have such models",
+        )
+    if expansion.kernel.kind == "precomputed":
+        raise UnsupportedError("a precomputed kernel has no support vectors", "fit it in scikit-learn")
+    machine = _machine(expansion, None if scaling is None else scaling.class_names)
+    if scaling is None:
+        return machine
+    from sklearn.pipeline import make_pipeline
+
+    d = expansion.n_features
+    if not scaling.factor.size or (scaling.ranges is None and _does_nothing(scaling)):
+        if scaling.feature_names is not None:
+            machine.feature_names_in_ = np.array(scaling.feature_names, dtype=object)
+        return machine
+    if len(scaling) != d:
+        raise UnsupportedError(
+            f"the scaling has {len(scaling)} features, the support vectors have {d}",
+            "scikit-learn's rows have as many in every step",
+        )
+    return make_pipeline(_scaler(scaling), machine)
+
+
+def _does_nothing(scaling: Scaling) -> bool:
+    plain = not scaling.offset.any() and bool((scaling.factor == 1).all())
+    return plain and scaling.clip is None and scaling.digits is None and scaling.target is None
+
+
+def _machine(model: KernelExpansion, names: tuple[str, ...] | None) -> Any:
+    import sklearn.svm
+
+    head, kernel = model.head, model.kernel
+    name = next(name for name, word in SVM_TYPES.items() if word == head.svm_type)
+    kind = "poly" if kernel.kind == "polynomial" else kernel.kind
+    options: dict[str, Any] = {"kernel": kind}
+    if kind != "linear":
+        options |= {"gamma": kernel.gamma}
+    if kind in ("poly", "sigmoid"):
+        options |= {"coef0": kernel.coef0}
+    if kind == "poly":
+        options |= {"degree": kernel.degree}
+    made = getattr(sklearn.svm, name)(**options)
+    n, width = len(model.sv), max(1, model.n_features)
+    is_sparse = n > 0 and model.sv.density < _SPARSE
+    counts = [n, n] if model.nr_sv is None else model.nr_sv
+    none = np.empty(0)
+    made._sparse, made._gamma, made.fit_status_ = is_sparse, kernel.gamma, 0
+    made._effective_probability = head.is_classifier and head.has_probability
+    made.support_, made._n_support = np.arange(n, dtype=np.int32), np.array(counts, dtype=np.int32)
+    made.support_vectors_ = model.sv.to_scipy() if is_sparse else model.sv.to_dense(width)
+    made._probA, made._probB = none, none
+    made.class_weight_, made._num_iter = none, np.zeros(1, dtype=np.int32)
+    if head.labels is not None:
+        made.classes_ = head.labels.copy() if names is None else np.array(names)
+        made.class_weight_ = np.ones(len(head.labels))
+        if head.prob_a is not None and head.prob_b is not None:
+            made._probA, made._probB = head.prob_a.copy(), head.prob_b.copy()
+    made._dual_coef_, made._intercept_ = model.sv_coef.copy(), 0.0 - model.rho
+    sign = -1.0 if head.labels is not None and len(head.labels) == 2 else 1.0
+    made.dual_coef_, made.intercept_ = sign * made._dual_coef_, sign * made._intercept_
+    if is_sparse:
+        from scipy.sparse import csr_matrix
+
+        made._dual_coef_, made.dual_coef_ = _all_stored(made._dual_coef_), csr_matrix(made.dual_coef_)
+    made.n_features_in_, made.shape_fit_ = width, (n, width)
+    if head.svm_type == "one_class":
+        made.offset_ = -made._intercept_
+    return made
+
+
+def _all_stored(coef: Any) -> Any:
+    """Return a sparse matrix in which zeros are stored too: scikit-learn hands its values to LIBSVM."""
+    from scipy.sparse import csr_matrix
+
+    rows, n = coef.shape
+    return csr_matrix((coef.ravel(), np.tile(np.arange(n), rows), np.arange(rows + 1) * n), shape=(rows, n))
+
+
+def _scaler(scaling: Scaling) -> Any:
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+    if scaling.digits is not None:
+        raise UnsupportedError(
+            f"the scaling rounds to {scaling.digits} digits, as svm-scale prints them",
+            "scikit-learn's scalers do not round",
+        )
+    if scaling.target is not None:
+        raise UnsupportedError(
+            "the scaling has a range of labels", "scale them by TransformedTargetRegressor"
+        )
+    d = len(scaling)
+    if scaling.clip is None:
+        made = StandardScaler()
+        with np.errstate(divide="ignore"):
+            made.mean_, made.scale_ = scaling.offset.copy(), 1 / scaling.factor
+        made.var_, made.n_samples_seen_ = made.scale_**2, 1
+    else:
+        made = MinMaxScaler(scaling.clip, clip=True)
+        made.scale_, made.min_ = scaling.factor.copy(), -scaling.offset * scaling.factor
+        made.data_min_ = scaling.offset.copy()
+        made.data_max_ = made.data_range_ = np.full(d, np.nan)
+        made.n_samples_seen_ = 1
+    made.n_features_in_ = d
+    if scaling.feature_names is not None:
+        made.feature_names_in_ = np.array(scaling.feature_names, dtype=object)
+    return made
