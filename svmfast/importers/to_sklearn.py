@@ -131,9 +131,7 @@ def _scaler(scaling: Scaling) -> Any:
             "scikit-learn's scalers do not round",
         )
     if scaling.target is not None:
-        raise UnsupportedError(
-            "the scaling has a range of labels", "scale them by TransformedTargetRegressor"
-        )
+        raise UnsupportedError("the scaling maps labels too", "use a TransformedTargetRegressor")
     d = len(scaling)
     if scaling.clip is None:
         made = StandardScaler()

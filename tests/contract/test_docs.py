@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -42,10 +43,15 @@ def test_the_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", blocks("python"))
-def test_the_python_of_the_readme_runs(text: str) -> None:
-    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
+def test_the_python_of_the_readme_runs(text: str, tmp_path: Path) -> None:
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    environment = {**os.environ, "PATH": os.pathsep.join([str(PROGRAM.parent), os.environ["PATH"]])}
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+    assert "False" not in done.stdout
 
 
 def test_the_readme_knows_every_command() -> None:
