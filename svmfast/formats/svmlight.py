@@ -31,6 +31,7 @@ from svmfast.formats._svmlight_errors import Dialect, explain
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.target import Writer, write_atomic
 from svmfast.rows import Rows
+from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
@@ -281,7 +282,7 @@ def stream_svmlight(
     lenient: bool = False,
     labelled: bool = True,
     scaling: Any = None,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> DataStream:
     """Read LIBSVM data text piece by piece, in memory bounded by `chunk_bytes` and the longest line.
 
@@ -307,8 +308,9 @@ def stream_svmlight(
         zeros (unless `lenient`, dense or precomputed).
     scaling : Scaling or path, optional
         Rows and labels come scaled; a path is that of svm-scale's range file, or of a model with a scaling.
-    threads : int
-        Threads to parse with; the results, errors included, are the same for any number.
+    threads : int, optional
+        Threads to parse with (default: the cores this process may use, at most ``OMP_NUM_THREADS``); the
+        results, errors included, are the same for any number.
 
     Yields
     ------
@@ -331,7 +333,7 @@ def stream_svmlight(
 
         scaling = read_scaling(scaling)
     dialect = Dialect(zero_based, precomputed, dense, lenient, labelled)
-    return DataStream(source, dialect, chunk_bytes, threads, scaling)
+    return DataStream(source, dialect, chunk_bytes, thread_count(threads), scaling)
 
 
 def read_svmlight(
@@ -343,7 +345,7 @@ def read_svmlight(
     lenient: bool = False,
     labelled: bool = True,
     scaling: Any = None,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> Dataset:
     """Read LIBSVM data text as a whole.
 
