@@ -75,9 +75,7 @@ def model_of(computation: Computation, dtype: np.dtype[Any]) -> Any:
         graph.nodes.append(helper.make_node("Identity", [found], [name]))
         kind, shape = kinds[name]
         outputs.append(helper.make_tensor_value_info(name, kind, shape))
-    used = {name for one in graph.bodies for node in one for name in node.input}
-    constants = [one for one in graph.constants if one.name in used]
-    body = helper.make_graph(graph.nodes, "svmfast", inputs, outputs, constants)
+    body = helper.make_graph(graph.nodes, "svmfast", inputs, outputs, graph.used_constants())
     model = helper.make_model(
         body,
         opset_imports=[helper.make_opsetid("", OPSET)],
@@ -203,7 +201,8 @@ def _every_cell(graph: Graph, computation: Computation, z: str, rest: str, cells
             helper.make_tensor_value_info(filled, real, [None, p]),
         ],
     )
-    return str(graph.add("Loop", count, "", start, body=inner))
+    # sklearn-onnx sorts nodes by their inputs and does not know ONNX's empty ones.
+    return str(graph.add("Loop", count, graph.constant(np.array(True)), start, body=inner))
 
 
 def _answers(graph: Graph, computation: Computation, decisions: str) -> dict[str, str]:

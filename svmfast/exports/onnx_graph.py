@@ -26,6 +26,8 @@ class Graph:
         How many names were given.
     bodies : list of lists of nodes
         Of this graph and of all loops in it.
+    prefix : str
+        Of all names.
     """
 
     dtype: np.dtype[Any]
@@ -33,18 +35,24 @@ class Graph:
     constants: list[Any] = field(default_factory=list)
     names: list[int] = field(default_factory=lambda: [0])
     bodies: list[list[Any]] = field(default_factory=list)
+    prefix: str = "n"
 
     def __post_init__(self) -> None:
         self.bodies.append(self.nodes)
 
     def inner(self) -> Graph:
         """Return the graph of a loop's body, which shares names and constants with this one."""
-        return Graph(self.dtype, [], self.constants, self.names, self.bodies)
+        return Graph(self.dtype, [], self.constants, self.names, self.bodies, self.prefix)
+
+    def used_constants(self) -> list[Any]:
+        """Return the constants that some node takes."""
+        used = {name for nodes in self.bodies for node in nodes for name in node.input}
+        return [one for one in self.constants if one.name in used]
 
     def name(self) -> str:
         """Return a name that nothing has yet."""
         self.names[0] += 1
-        return f"n{self.names[0]}"
+        return f"{self.prefix}{self.names[0]}"
 
     def add(self, op: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
         """Add a node; return the name of its output, or of its outputs."""
@@ -59,7 +67,7 @@ class Graph:
         from onnx import numpy_helper
 
         name = self.name()
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        self.constants.append(numpy_helper.from_array(np.array(values, order="C"), name))
         return name
 
     def reals(self, values: Any) -> str:

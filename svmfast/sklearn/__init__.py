@@ -7,10 +7,20 @@ they go through pipelines, searches, cross-validation, pickle and joblib. `model
 
 from svmfast.sklearn.fast import FastSVC as FastSVC
 from svmfast.sklearn.fast import FastSVR as FastSVR
+from svmfast.sklearn.onnx import register_onnx as register_onnx
 from svmfast.sklearn.trained import BudgetSVC as BudgetSVC
 from svmfast.sklearn.trained import DCPredRidge as DCPredRidge
 from svmfast.sklearn.trained import DCPredSVC as DCPredSVC
 from svmfast.sklearn.trained import MekaRidge as MekaRidge
 from svmfast.sklearn.trained import MekaSVC as MekaSVC
 
-__all__ = ["BudgetSVC", "DCPredRidge", "DCPredSVC", "FastSVC", "FastSVR", "MekaRidge", "MekaSVC"]
+__all__ = [
+    "BudgetSVC",
+    "DCPredRidge",
+    "DCPredSVC",
+    "FastSVC",
+    "FastSVR",
+    "MekaRidge",
+    "MekaSVC",
+    "register_onnx",
+]

@@ -137,6 +137,17 @@ def test_string_classes_and_names_of_features() -> None:
     assert about["feature_names"] == "w\nx\ny\nz"
 
 
+def test_a_scaling_that_clips() -> None:
+    from svmfast.models.scaled import ScaledModel
+    from svmfast.models.scaling import Scaling
+
+    inner = svmfast.load_model(model("iris_c_rbf_prob"))
+    clipped = ScaledModel(inner, Scaling(np.full(4, 0.5), np.full(4, 2.0), clip=(-0.3, 0.4)))
+    table = np.random.default_rng(0).normal(size=(60, 4))
+    found = run(session(svmfast.export(clipped, "onnx")), table)
+    assert np.array_equal(found["label"], clipped.head.predict(clipped.decision_values(as_rows(table))))
+
+
 def test_without_onnx_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(svmfast.SvmfastError) as caught:

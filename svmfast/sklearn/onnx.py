@@ -1,0 +1,74 @@
+"""The converter for sklearn-onnx: ``to_onnx`` of pipelines that end in an estimator of svmfast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from svmfast.errors import UnsupportedError
+from svmfast.exports.computation import computation_of
+from svmfast.exports.onnx import add_computation
+from svmfast.exports.onnx_graph import OPSET, Graph
+from svmfast.sklearn.fast import FastSVC, FastSVR
+from svmfast.sklearn.trained import BudgetSVC, DCPredRidge, DCPredSVC, MekaRidge, MekaSVC
+
+CLASSIFIERS = (FastSVC, BudgetSVC, MekaSVC, DCPredSVC)
+REGRESSORS = (FastSVR, MekaRidge, DCPredRidge)
+
+
+def register_onnx() -> None:
+    """Make sklearn-onnx know all estimators of svmfast; ``skl2onnx.to_onnx(pipeline, X)`` then works.
+
+    A classifier has the outputs ``label`` and ``scores`` (decision values of the model, in LIBSVM's order), a
+    regressor ``variable``. The estimator's part computes in double precision, whatever comes in.
+
+    Raises
+    ------
+    UnsupportedError
+        sklearn-onnx is not installed.
+    """
+    try:
+        from skl2onnx import update_registered_converter
+    except ImportError as error:
+        raise UnsupportedError("skl2onnx is not installed", "pip install 'svmfast[onnx]'") from error
+    for one in (*CLASSIFIERS, *REGRESSORS):
+        update_registered_converter(one, f"Svmfast{one.__name__}", _shapes, _convert, parser=_outputs)
+
+
+def _outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> Any:
+    """Declare what comes out: sklearn-onnx would put probabilities in a dictionary, which these are not."""
+    operator = scope.declare_local_operator(f"Svmfast{type(model).__name__}", model)
+    operator.inputs = inputs
+    for name, kind in _kinds(model):
+        operator.outputs.append(scope.declare_local_variable(name, kind))
+    return operator.outputs
+
+
+def _kinds(model: Any) -> list[tuple[str, Any]]:
+    from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
+
+    computation = computation_of(model.model_)
+    if computation.head.is_regression:
+        return [("variable", DoubleTensorType([None, 1]))]
+    label = Int64TensorType if computation.class_names is None else StringTensorType
+    return [("label", label([None])), ("scores", DoubleTensorType([None, computation.head.n_functions]))]
+
+
+def _shapes(operator: Any) -> None:
+    for output, (_, kind) in zip(operator.outputs, _kinds(operator.raw_operator), strict=True):
+        output.type = kind
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of the model's computation, under names that are nobody else's."""
+    from onnx import TensorProto, helper
+
+    graph = Graph(np.dtype(np.float64), prefix=scope.get_unique_variable_name("svmfast"))
+    x = graph.add("Cast", operator.inputs[0].full_name, to=TensorProto.DOUBLE)
+    found = add_computation(graph, computation_of(operator.raw_operator.model_), x)
+    for name, output in zip(found.values(), operator.outputs, strict=True):
+        graph.nodes.append(helper.make_node("Identity", [name], [output.full_name]))
+    container.nodes.extend(graph.nodes)
+    container.initializers.extend(graph.used_constants())
+    container.node_domain_version_pair_sets.add(("", OPSET))
