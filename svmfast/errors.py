@@ -234,6 +234,23 @@ class UnsupportedError(SvmfastError):
         super().__init__(f"{what}; {instead}" if instead else what)
 
 
+class MissingPackageError(UnsupportedError):
+    """A package that is not installed with svmfast itself is missing; says how to install it.
+
+    Parameters
+    ----------
+    what : str
+        What needs it: a clause.
+    package : str
+    extra : str
+        The extra of svmfast that brings it.
+    """
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(f"{what} by {package}, which is not installed", f"pip install 'svmfast[{extra}]'")
+
+
 class OptionError(SvmfastError):
     """Options that do not fit together, or a value out of range."""
 
@@ -447,6 +464,22 @@ class PrecomputedRowError(DataFormatError):
 
 class RowWidthError(DataFormatError):
     """Rows that must have the same number of values do not."""
+
+
+class MissingColumnError(DataFormatError):
+    """A table has no such column, or several of one name."""
+
+
+class ColumnTypeError(DataFormatError):
+    """A column of a table that must be numbers holds something else."""
+
+
+class NullCellError(DataFormatError):
+    """A cell of a table has no value where a number must stand."""
+
+
+class DamagedTableError(DataFormatError):
+    """A Parquet, Arrow or CSV file cannot be read."""
 
 
 class EmptyFieldError(DataFormatError):

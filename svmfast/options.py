@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from svmfast.display import shown
 from svmfast.errors import OptionError, WrongTypeError
-from svmfast.values import MOST_64, Bytes, ScalingFile, Switch, Value, Weights, Whole
+from svmfast.values import MOST_64, Bytes, Names, ScalingFile, Switch, Text, Value, Weights, Whole
 
 T = TypeVar("T")
 
@@ -133,9 +133,12 @@ def words_of(cls: type, given: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def flags_of(switches: object) -> tuple[str, ...]:
-    """Return the flags of those switches of an options object that are on."""
-    return tuple(one.flags[-1] for one in options_of(type(switches)) if getattr(switches, one.name) is True)
+def changed_words(options: object) -> tuple[str, ...]:
+    """Return the command line's words for those options of an object that are not at their default."""
+    values = {one.name: getattr(options, one.name) for one in options_of(type(options))}
+    defaults = {one.name: one.default for one in options_of(type(options))}
+    changed = {name: value for name, value in values.items() if value != defaults[name]}
+    return tuple(words_of(type(options), changed))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +172,7 @@ class ReadsModels:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How LIBSVM data text is to be read."""
+    """How data are to be read: LIBSVM's text, and tables."""
 
     zero_based: bool = option(False, Switch(), "Feature indices in the data start at 0, not 1.")
     dense: bool = option(False, Switch(), "The data is a table: label, then every value, no indices.")
@@ -186,6 +189,26 @@ class Reading:
         "Scale every row by this range file of svm-scale (or by the scaling of this model), with the digits "
         "of svm-scale's output. A model that is written carries the scaling and takes raw rows.",
     )
+
+    label: str | None = option(
+        None,
+        Text(),
+        "The column of a table (Parquet, Arrow, CSV) that has the labels.",
+        metavar="COLUMN",
+        shown="label",
+    )
+    features: tuple[str, ...] | None = option(
+        None,
+        Names(),
+        "The columns of a table that are the features, in this order.",
+        metavar="A,B,...",
+        shown="those that the model names, else all others",
+    )
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The columns of a table that are the features, if the scaling names them."""
+        return getattr(self.scale, "feature_names", None)
 
     def reader_kwargs(self) -> dict[str, Any]:
         """Return the keyword arguments of ``read_svmlight`` and ``stream_svmlight``."""

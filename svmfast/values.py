@@ -276,6 +276,30 @@ class ScalingFile(Value):
         return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
+class Names(Value):
+    """One name or several, separated by commas; a tuple."""
+
+    name = "NAME[,NAME...]"
+    type_expected = "a sequence of names"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, Sequence)
+
+    def read(self, text: str) -> tuple[str, ...] | None:
+        return self.accept(text.split(","))
+
+    def expected(self) -> str:
+        return "names that differ, separated by commas"
+
+    def text(self, value: Any) -> str:
+        return ",".join(value) if isinstance(value, tuple) else str(value)
+
+    def accept(self, value: Any) -> tuple[str, ...] | None:
+        names = (value,) if isinstance(value, str) else tuple(value)
+        fine = names and all(isinstance(one, str) and one for one in names) and len({*names}) == len(names)
+        return names if fine else None
+
+
 class Whole(Value):
     """A whole number from `least` to `most`."""
 

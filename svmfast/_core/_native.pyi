@@ -648,6 +648,9 @@ class ColumnExtremes:
     def result(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]: ...
 
 def round_digits(value: float, digits: int) -> float: ...
+def table_rows(
+    columns: list[NDArray[numpy.generic]], n: int
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float64]] | tuple[int, int]: ...
 def vote_counts(
     certain: Annotated[
         NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)

@@ -16,6 +16,7 @@ void register_svmlight(nb::module_ &m);           // svmlight_module.cpp: LIBSVM
 void register_reduced_set(nb::module_ &m);        // reduced_set.cpp: compress's objective and gradient
 void register_probability(nb::module_ &m);        // probability.cpp: LIBSVM's probability estimates
 void register_scaling(nb::module_ &m);            // scaling.cpp: columns scaled, as svm-scale does
+void register_table(nb::module_ &m);              // table.cpp: columns of a table to rows
 void register_votes(nb::module_ &m);              // votes.cpp: votes while some signs are open
 
 NB_MODULE(_native, m) {
@@ -33,5 +34,6 @@ NB_MODULE(_native, m) {
     register_reduced_set(m);
     register_probability(m);
     register_scaling(m);
+    register_table(m);
     register_votes(m);
 }

@@ -258,7 +258,7 @@ def _check_data(
 
 
 def _rows(data: Any, reading: Reading) -> Rows:
-    rows = rows_of(data)
+    rows = rows_of(data, names=reading.names)
     return rows if reading.scale is None else reading.scale.apply(rows)
 
 

@@ -35,7 +35,6 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.models.base import Model
-    from svmfast.rows import FloatArray, Rows
 
 #: Reading is timed over so many repeats, or so many seconds, whichever ends first.
 READ_REPEATS, READ_SECONDS = 3, 2.0
@@ -178,11 +177,12 @@ def compare(
     how = with_scaling_of(reading or Reading(), carriers, memory=memory)
     if how.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
-    rows, targets, path, parse_seconds = _data(data, labels, how, cores, timed=timed)
+    dataset, parse_seconds = _data(data, labels, how, cores, timed=timed)
+    rows, targets, path = dataset.rows, dataset.labels, dataset.path or None
     name = path or "the data"
     check_scale(name, compared[0].model, rows, heard.warn)
     for one in compared:
-        check_width(how, name, one.model, rows, heard.warn)
+        check_width(how, name, one.model, rows, heard.warn, dataset.columns)
     found = compare_models(
         compared,
         rows,
@@ -234,31 +234,43 @@ def _behind_scaling(one: ComparedModel) -> ComparedModel:
 
 
 def _data(
-    data: Any, labels: ArrayLike | None, reading: Reading, threads: int, *, timed: bool
-) -> tuple[Rows, FloatArray, str | None, float | None]:
-    """Return rows, labels (NaN without), the path, and the seconds that reading takes."""
+    data: Any,
+    labels: ArrayLike | None,
+    reading: Reading,
+    threads: int,
+    *,
+    timed: bool,
+) -> tuple[Dataset, float | None]:
+    """Return rows with labels (NaN without) and path, and the seconds that reading takes."""
     path, seconds = getattr(data, "path", None), None
     if is_path(data):
         path = os.fspath(data)
         data, seconds = _read(data, reading, threads, timed=timed)
-    rows = rows_of(data)
+    rows = rows_of(data, names=reading.names)
     if labels is None:
         labels = getattr(data, "labels", None)
     targets = np.full(len(rows), np.nan) if labels is None else checked_labels(rows, labels)
+    from svmfast.formats.svmlight import Dataset, Notes
+
+    columns = getattr(data, "columns", None) if isinstance(data, Dataset) else None
     if path is None and reading.scale is not None:
-        return reading.scale.apply(rows), reading.scale.apply_labels(targets), path, seconds
-    return rows, targets, path, seconds
+        rows, targets = reading.scale.apply(rows), reading.scale.apply_labels(targets)
+    return Dataset(rows, targets, path or "", 0, Notes(), columns=columns), seconds
 
 
 def _read(
-    path: str | os.PathLike[str], reading: Reading, threads: int, *, timed: bool
+    path: str | os.PathLike[str],
+    reading: Reading,
+    threads: int,
+    *,
+    timed: bool,
 ) -> tuple[Dataset, float]:
-    from svmfast.formats.svmlight import read_svmlight
+    from svmfast.formats.data import read_data
 
     # A pipe gives its rows once.
     again = timed and os.path.isfile(path)
     dataset, timing = measure(
-        lambda: read_svmlight(path, threads=threads, **reading.reader_kwargs()),
+        lambda: read_data(path, reading, threads=threads),
         repeats=READ_REPEATS if again else 1,
         limit_seconds=READ_SECONDS,
         warm_up=again,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.errors import OptionError, RowWidthError, WrongTypeError
+from svmfast.display import count
+from svmfast.errors import MissingColumnError, OptionError, RowWidthError, WrongTypeError
 from svmfast.models.memory import MEMORY
 from svmfast.models.scaled import scaling_of
 from svmfast.options import Reading
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 #: What a model and data may be.
 MODEL = "a model, or the path of one"
-DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, or the path of LIBSVM data"
+DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame, or the path of data"
 
 
 def is_path(given: Any) -> bool:
@@ -49,19 +50,34 @@ def open_model(
     return opened
 
 
-def check_width(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> None:
-    """Refuse a table that lacks features of a model, and warn of one with more (`dense` only).
+def check_width(
+    reading: Reading,
+    name: str,
+    model: Model,
+    rows: Rows,
+    warn: Callable[[str], None],
+    columns: Sequence[str] | None = None,
+) -> None:
+    """Refuse a table that lacks features of a model, and warn of one with more (`dense`, or with `columns`).
 
     A row of a table has a value for every feature, so with fewer values than the model has features it is not
     a row of what the model was made from: a label may have been taken for a feature, or the other way round.
 
     Raises
     ------
-    RowWidthError
+    RowWidthError, MissingColumnError
         There are too few values.
     """
-    if not reading.dense or reading.scale is not None or rows.n_columns == model.n_features:
+    if reading.scale is not None:
         return  # a scaling has its own width, which the reader checks
+    if columns is not None and len(columns) != model.n_features:
+        what = f"{count(len(columns), 'column')} of features"
+        if len(columns) < model.n_features:
+            expected = f"the model has {model.n_features} features"
+            raise MissingColumnError(name, None, what, None, expected)
+        warn(f"{name}: {what}, the model has {model.n_features} features")
+    if not reading.dense or rows.n_columns == model.n_features:
+        return
     found, wanted = rows.n_columns, model.n_features
     place = "in a row" if reading.unlabelled else "behind the label"
     other = (
@@ -122,14 +138,38 @@ def check_scale(name: str, model: Model, rows: Rows, warn: Callable[[str], None]
     return verdict is not None
 
 
-def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows) -> Rows:
+def _is_table(data: Any) -> bool:
+    """Tell whether data are columns with names that Arrow's C interface gives.
+
+    Without pyarrow a table that NumPy can read stands for its array.
+    """
+    if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
+        return False
+    from importlib.util import find_spec
+
+    return find_spec("pyarrow") is not None or not hasattr(data, "__array__")
+
+
+def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows, names: tuple[str, ...] | None = None) -> Rows:
     """Return data that are in memory as Rows, which `form` makes of an array or a matrix.
+
+    Parameters
+    ----------
+    data : array_like, SciPy sparse matrix, Rows, Dataset, or an object with ``__arrow_c_stream__``
+    form : callable
+    names : tuple of str, optional
+        The columns of a table that are features; by default all of them.
 
     Raises
     ------
     WrongTypeError
         They are nothing like an array of numbers.
     """
+    if _is_table(data):
+        from svmfast.formats.tables import from_object
+
+        # What is handed over in memory has no labels, unless they are asked for elsewhere.
+        return from_object(data, Reading(unlabelled=True), names).rows
     rows = getattr(data, "rows", data)
     if not (isinstance(rows, Rows) or hasattr(rows, "tocsr")):
         try:

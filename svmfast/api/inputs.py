@@ -164,16 +164,14 @@ def _rows(
         raise OptionError(f"`{spec.name}` takes one object, or several paths")
     precomputed = getattr(options, "precomputed", False)
     if is_path(given := several[0]):
-        from svmfast.formats.svmlight import read_svmlight
+        from svmfast.formats.data import read_data
 
         setting.progress(0, None, "read")
-        dataset = read_svmlight(
-            given, precomputed=precomputed, threads=setting.threads, **reading.reader_kwargs()
-        )
+        dataset = read_data(given, reading, threads=setting.threads, precomputed=precomputed)
         for note in dataset.notes.messages():
             setting.note(f"{dataset.path}: {note}")
         if reference is not None:
-            check_width(reading, dataset.path, reference, dataset.rows, setting.warn)
+            check_width(reading, dataset.path, reference, dataset.rows, setting.warn, dataset.columns)
             check_scale(dataset.path, reference, dataset.rows, setting.warn)
         if spec.required:  # what can be wrong with rows is wrong with those that are trained on
             stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
@@ -183,7 +181,7 @@ def _rows(
         given, labels = given
     if precomputed and reading.scale is not None:
         raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale before the kernel")
-    rows = rows_of(given, with_zeros if precomputed else as_rows)
+    rows = rows_of(given, with_zeros if precomputed else as_rows, reading.names)
     if labels is None:
         labels = getattr(given, "labels", None)
     if labels is None and spec.labels == "needed":
@@ -209,8 +207,8 @@ def _stream(
     stack: ExitStack,
 ) -> GivenStream:  # fmt: skip
     """Parse rows once, into memory or a temporary file."""
+    from svmfast.formats.data import stream_data
     from svmfast.formats.spool import PARTS_PER_SET, Spool
-    from svmfast.formats.svmlight import stream_svmlight
 
     memory: int = options.memory
     spool = stack.enter_context(Spool(memory, digest=setting.checkpoint is not None))
@@ -219,9 +217,7 @@ def _stream(
         # Parts of a fraction of a working set; a row's text is about as long as its numbers.
         piece = max(1 << 16, min(_PARSED_AT_ONCE, memory // 2 // PARTS_PER_SET))
         first_line = 0
-        with stream_svmlight(
-            given, chunk_bytes=piece, threads=setting.threads, **reading.reader_kwargs()
-        ) as stream:
+        with stream_data(given, reading, chunk_bytes=piece, threads=setting.threads) as stream:
             for block in stream:
                 first_line = first_line or block.first_line
                 spool.add(block.rows, block.labels)
@@ -251,15 +247,15 @@ def _sample(
     setting: Setting,
 ) -> GivenRows:
     """Return rows of all the files; each file is held against the reference by its first rows."""
-    from svmfast.formats.svmlight import stream_svmlight
+    from svmfast.formats.data import stream_data
 
     sample = RowSample(_most(spec, options), getattr(options, "seed", 0))
     for path in paths:
         name, first = os.fspath(path), True
-        with stream_svmlight(path, threads=setting.threads, **reading.reader_kwargs()) as stream:
+        with stream_data(path, reading, threads=setting.threads) as stream:
             for block in stream:
                 if first and reference is not None and len(block.rows):
-                    check_width(reading, name, reference, block.rows, setting.warn)
+                    check_width(reading, name, reference, block.rows, setting.warn, block.columns)
                     first = False
                 for note in block.notes.messages():
                     setting.note(f"{name}: {note}")
@@ -293,7 +289,7 @@ def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
     except SingleClassError as error:
         raise DataFormatError(path, None, error.what, None, error.expected) from error
     except TrainingRowError as error:
-        skipped = notes.comment_lines or notes.blank_lines
+        skipped = notes.comment_lines or notes.blank_lines or not first_line
         line = None if skipped else first_line + error.row - 1
         what = f"row {error.row}: {error.what}" if skipped else error.what
         raise DataFormatError(path, line, what, error.token, f"expected {error.expected}") from error

@@ -148,6 +148,7 @@ def predict_files(
     relative_to: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     reading: Reading | None = None,
+    keep: Sequence[str] = (),
     threads: int | None = None,
     listener: Listener | None = None,
     on_failure: Callable[[FileResult], None] = lambda result: None,
@@ -173,6 +174,8 @@ def predict_files(
         Make every output again.
     reading : Reading, optional
         How the rows are written.
+    keep : sequence of str
+        Columns of tables that are copied to the outputs, tables as well.
     threads : int, optional
     listener : Listener, optional
     on_failure : callable
@@ -203,11 +206,11 @@ def predict_files(
     plan = Plan.of(paths, os.fspath(folder), suffix, base)
     total = predictor.report(labelled=not reading.unlabelled)
     results: list[FileResult] = []
-    settings = made_with(predictor, reading)
+    settings = made_with(predictor, reading, keep)
     with DoneList(plan.folder, anew=overwrite) as done:
         done.remove_unfinished(name for _, name in plan.pairs)
         on_start(predictor)
-        for result in _results(predictor, plan, done, settings, reading, cores):
+        for result in _results(predictor, plan, done, settings, reading, keep, cores):
             results.append(result)
             if result.counted is not None:
                 total.merge(result.counted)
@@ -238,14 +241,20 @@ def listed(source: str | os.PathLike[str]) -> list[str]:
     return [os.fsdecode(bytes(name)) for name in names if name]
 
 
-def made_with(predictor: Predictor, reading: Reading) -> str:
+def made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> str:
     """Return a hash of all that decides an output beside its input."""
-    text = repr((__version__, sorted(predictor.settings().items()), reading))
+    text = repr((__version__, sorted(predictor.settings().items()), reading, tuple(keep)))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _results(
-    predictor: Predictor, plan: Plan, done: DoneList, settings: str, reading: Reading, threads: int
+    predictor: Predictor,
+    plan: Plan,
+    done: DoneList,
+    settings: str,
+    reading: Reading,
+    keep: Sequence[str],
+    threads: int,
 ) -> Iterator[FileResult]:
     for path, name in plan.pairs:
         place = os.path.join(plan.folder, name)
@@ -257,7 +266,7 @@ def _results(
             continue
         try:
             _make_folder(place)
-            report = predictor.predict_file(path, place, reading=reading, threads=threads)
+            report = predictor.predict_file(path, place, reading=reading, threads=threads, keep=keep)
         except WriteError:
             raise  # of a full disk the next file would have no more
         except SvmfastError as error:

@@ -9,7 +9,7 @@ from svmfast.api.given import is_path, rows_of
 from svmfast.api.predictor import Predictor
 from svmfast.models.answer import Answer
 from svmfast.models.memory import MEMORY
-from svmfast.threads import thread_count
+from svmfast.options import Reading
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -31,6 +31,7 @@ def predict(
     memory: int = MEMORY,
     allow_edited: bool = False,
     scale: Any = None,
+    reading: Reading | None = None,
 ) -> Answer:
     """Return what a model answers for rows, by LIBSVM's rules.
 
@@ -38,8 +39,9 @@ def predict(
     ----------
     model : Model or path
         Any kind.
-    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
-        Column 0 is LIBSVM's index 1.
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset, DataFrame or path
+        Column 0 is LIBSVM's index 1. Of a DataFrame (pandas, polars, pyarrow, DuckDB: anything with
+        ``__arrow_c_stream__``) the columns are those that the model names, else all of them in order.
     probability : bool
         Give probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
     bound : bool
@@ -70,6 +72,8 @@ def predict(
     scale : Scaling or path, optional
         Scale every row by it: svm-scale's range file, or a model that carries a scaling. One that `model`
         carries is taken by itself.
+    reading : Reading, optional
+        How the rows of a path are written.
 
     Returns
     -------
@@ -101,7 +105,5 @@ def predict(
         scale=scale,
     )
     if is_path(data):
-        from svmfast.formats.svmlight import read_svmlight
-
-        data = read_svmlight(data, threads=thread_count(threads))
-    return predictor.answer(rows_of(data), threads=threads)
+        return predictor.answer_file(data, reading=reading, threads=threads)
+    return predictor.answer(rows_of(data, names=predictor.feature_names), threads=threads)

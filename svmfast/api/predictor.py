@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.api.given import MODEL, check_width, is_path, open_model, with_scaling_of
@@ -19,7 +20,9 @@ from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
+    from svmfast.formats.answers import AnswerWriter
     from svmfast.formats.svmlight import Dataset
+    from svmfast.formats.target import Writer
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
@@ -209,6 +212,19 @@ class Predictor:
         """Return the answer for rows in memory; they are scaled first where the model has a scaling."""
         return self._answer(rows if self.scaling is None else self.scaling.apply(rows), threads=threads)
 
+    def answer_file(
+        self,
+        data: str | os.PathLike[str],
+        *,
+        reading: Reading | None = None,
+        threads: int | None = None,
+    ) -> Answer:
+        """Return the answer for all rows of a file, read into memory."""
+        from svmfast.formats.data import read_data
+
+        how = replace(reading or Reading(), scale=self.scaling)
+        return self._answer(read_data(data, how, threads=thread_count(threads)).rows, threads=threads)
+
     def _answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
         return answer(
             self.model,
@@ -263,11 +279,13 @@ class Predictor:
         *,
         reading: Reading | None = None,
         threads: int | None = None,
+        keep: Sequence[str] = (),
         on_start: Callable[[], None] = lambda: None,
     ) -> PredictionReport:
-        """Predict the rows of a file into another, in svm-predict's format and in bounded memory.
+        """Predict the rows of a file into another, in bounded memory.
 
-        Rows are predicted while the input is still being read. The output appears complete or not at all.
+        Rows are predicted while the input is still being read. The output appears complete or not at all. It
+        is svm-predict's text, or a table where its name ends in .parquet, .arrow, .feather, .csv or .tsv.
 
         Parameters
         ----------
@@ -278,6 +296,8 @@ class Predictor:
         threads : int, optional
             Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output is the same for
             every number.
+        keep : sequence of str
+            Columns of a table that are copied to the output, a table as well.
         on_start : callable
             Called when the first rows are answered, before the output is touched.
 
@@ -291,8 +311,7 @@ class Predictor:
             The file cannot be read; the output is as it was.
         """
         from svmfast.evaluation.scale import ScaleCheck
-        from svmfast.formats import predictions
-        from svmfast.formats.svmlight import stream_svmlight
+        from svmfast.formats.data import stream_data
         from svmfast.formats.target import write_atomic
         from svmfast.prefetch import prefetch
 
@@ -302,47 +321,62 @@ class Predictor:
         reading = replace(reading, scale=self.scaling)
         report = self.report(labelled=not reading.unlabelled)
         scale = ScaleCheck(self.model)
-        with stream_svmlight(data, threads=cores, **reading.reader_kwargs()) as stream:
+        begin = self._writing(os.fspath(output), keep)
+        with stream_data(data, reading, threads=cores, keep=keep) as stream:
 
             def checked() -> Iterator[Dataset]:
                 for block in prefetch(stream):
                     if not report.rows:
-                        check_width(reading, path, self.model, block.rows, self._listener.warn)
+                        check_width(reading, path, self.model, block.rows, self._listener.warn, block.columns)
                     scale.add(block.rows)
                     yield block
 
-            texts = self._texts(checked(), report, cores)
+            answers = self._answers(checked(), report, cores)
             # The first block is read and answered before the output is touched.
-            first = next(texts, b"")
+            first = next(answers, None)
             on_start()
             with write_atomic(os.fspath(output)) as out:
-                out.write(
-                    predictions.header(
-                        self.model.head,
-                        probability=self._probability,
-                        decision_values=self._decision_values,
-                        bound=self._bound,
-                        certify=self._certify,
-                    )
-                )
-                out.write(first)
-                out.flush()
-                for text in texts:
-                    out.write(text)
-                    out.flush()
+                writer = begin(out)
+                for found, kept in chain([] if first is None else [first], answers):
+                    writer.write(found, kept)
                     self._listener.progress(stream.bytes_read, stream.bytes_total, "predict")
+                writer.finish()
         report.notes += [f"{stream.path}: {note}" for note in stream.notes.messages()]
         verdict = scale.verdict()
         if verdict is not None:
             self._listener.warn(f"{path}: {verdict}")
         return report
 
-    def _texts(self, blocks: Iterable[Dataset], report: PredictionReport, threads: int) -> Iterator[bytes]:
-        from svmfast.formats import predictions
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the model's features, by which columns of tables are found, if it has any."""
+        return None if self.scaling is None else self.scaling.feature_names
 
+    def _writing(self, output: str, keep: Sequence[str]) -> Callable[[Writer], AnswerWriter]:
+        """Return what makes the writer of an output; its name says which."""
+        from svmfast.formats.answers import TableAnswers, TextAnswers, check_kept, table_form
+
+        columns = {
+            "probability": self._probability,
+            "decision_values": self._decision_values,
+            "bound": self._bound,
+            "certify": self._certify,
+        }
+        form = table_form(output)
+        if form is None:
+            if keep:
+                raise OptionError(
+                    "`keep` goes with an output that is a table: .parquet, .arrow, .csv or .tsv"
+                )
+            return lambda out: TextAnswers(out, self.model.head, **columns)
+        check_kept(self.model.head, keep)
+        return lambda out: TableAnswers(out, self.model.head, form, **columns)
+
+    def _answers(
+        self, blocks: Iterable[Dataset], report: PredictionReport, threads: int
+    ) -> Iterator[tuple[Answer, Any]]:
+        """Yield the answers for the rows of blocks, and the columns that are kept of these rows."""
         head = self.model.head
-        # The few values a label can have; regression has no such list.
-        labels = None if head.is_regression else (1.0, -1.0) if head.labels is None else head.labels.tolist()
         # Coupling probabilities takes a k x k matrix a row.
         cells_a_row = 1 + head.n_functions + (head.n_classes**2 if self._probability else 0)
         size = max(1, CELLS // cells_a_row)
@@ -351,12 +385,4 @@ class Predictor:
                 rows, targets = block.rows[start : start + size], block.labels[start : start + size]
                 found = self._answer(rows, threads=threads)
                 report.add(rows, targets, found)
-                yield predictions.lines(
-                    found.predicted,
-                    labels=labels,
-                    probabilities=found.probabilities,
-                    decisions=found.decisions if self._decision_values else None,
-                    inside=found.inside,
-                    certified=found.certified if self._certify else None,
-                    error_bounds=found.error_bounds if self._certify else None,
-                )
+                yield found, None if block.kept is None else block.kept.slice(start, size)

@@ -15,9 +15,10 @@ from svmfast.cli.flags import with_flags
 from svmfast.cli.json_report import show
 from svmfast.cli.listening import listening
 from svmfast.cli.messages import lines, remark, remarks
-from svmfast.cli.units import Real
+from svmfast.cli.units import Real, Typed
 from svmfast.errors import OptionError
 from svmfast.options import Reading
+from svmfast.values import Names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,6 +79,12 @@ _SHARED = (
     options.model_memory,
     options.allow_edited,
     options.as_json,
+    click.option(
+        "--keep",
+        type=Typed(Names()),
+        metavar="A,B,...",
+        help="Copy these columns of DATA, a table, to OUTPUT, a table too.",
+    ),
     click.option(
         "--out-dir",
         type=Output(role="folder", folder=True, shared=True),
@@ -150,6 +157,7 @@ def command(
     data: str,
     model: str,
     output: str,
+    keep: tuple[str, ...] | None,
     out_dir: str | None,
     quiet: bool,
     as_json: bool,
@@ -175,6 +183,9 @@ def command(
     its own answer. The values printed beside a certified label are the approximation's. A model made by
     cascade falls back by itself too, where its fast half is not sure: a statistical guarantee, no proof.
 
+    DATA may be a table: Parquet, Arrow or CSV (docs/tables.md). An OUTPUT that ends in .parquet, .arrow,
+    .feather, .csv or .tsv is a table too: 'label', then the columns above, and those of --keep.
+
     With --out-dir the model is read once for all files. An output is OUT/NAME.out, whole or absent. Run
     again, also after it was killed, the command makes only what is missing, or was made from a file (by its
     size and time of change), model or options that have changed. A file that fails is named, the others are
@@ -197,7 +208,9 @@ def command(
             if not quiet:
                 lines(predictor.preamble(), err=as_json or to_stdout)
 
-        report = predictor.predict_file(data, output, reading=reading, threads=jobs, on_start=preamble)
+        report = predictor.predict_file(
+            data, output, reading=reading, threads=jobs, keep=keep or (), on_start=preamble
+        )
     if as_json:
         show(report.to_dict())
     elif not quiet:
@@ -213,6 +226,7 @@ def command(
 def _many(
     model: str,
     data: Sequence[str],
+    keep: tuple[str, ...] | None,
     out_dir: str,
     files_from: str | None,
     suffix: str | None,
@@ -241,6 +255,7 @@ def _many(
             relative_to=relative_to,
             overwrite=overwrite,
             reading=reading,
+            keep=keep or (),
             threads=jobs,
             listener=heard,
             on_failure=lambda result: progress.line(with_flags(result.error or "")),

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import IO, Any
 
 from svmfast.errors import DataFormatError
-from svmfast.formats.svmlight import Dataset, stream_svmlight
+from svmfast.formats.data import stream_data
+from svmfast.formats.svmlight import Dataset
 from svmfast.options import Reading
 from svmfast.progress import Progress, silent
 
@@ -20,10 +21,13 @@ _START = 1024
 
 
 def read_through(
-    source: Any, reading: Reading, threads: int, progress: Progress = silent
+    source: Any,
+    reading: Reading,
+    threads: int,
+    progress: Progress = silent,
 ) -> Iterator[Dataset]:
     """Yield the rows and labels of an input, block by block, and report the progress."""
-    with stream_svmlight(source, threads=threads, **reading.reader_kwargs()) as stream:
+    with stream_data(source, reading, threads=threads) as stream:
         for block in stream:
             yield block
             progress(stream.bytes_read, stream.bytes_total, "read")

@@ -110,6 +110,10 @@ class Dataset:
         Line of the first row, from 1 (0 without rows).
     notes : Notes
         What was let pass in these lines.
+    kept : pyarrow.RecordBatch or None
+        Other columns of the same rows of a table.
+    columns : tuple of str or None
+        The names of a table's features.
     """
 
     rows: Rows
@@ -117,6 +121,8 @@ class Dataset:
     path: str
     first_line: int
     notes: Notes
+    kept: Any = None
+    columns: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -133,6 +139,8 @@ class DataStream(Iterator[Dataset]):
         What was let pass so far, comments behind the last row included.
     rows_read : int
         Rows given so far.
+    owns : bool
+        Whether it closes its source.
     """
 
     def __init__(
@@ -143,7 +151,7 @@ class DataStream(Iterator[Dataset]):
         threads: int,
         scaling: Scaling | None = None,
     ) -> None:
-        self._owned = not isinstance(source, Source)
+        self.owns = not isinstance(source, Source)
         self._source = open_source(source)
         self.path = self._source.name
         self.notes = Notes()
@@ -185,6 +193,13 @@ class DataStream(Iterator[Dataset]):
             return self._finish()
         except StopIteration:
             raise OptionError(f"{self.path}: already read to its end") from None
+
+    def read_whole(self) -> Dataset:
+        """Return all remaining rows as one dataset; a faulty line among them is an error."""
+        dataset = self.read_all()
+        if self._error is not None:
+            raise self._error
+        return dataset
 
     def _feed(self, all_at_once: bool = False) -> bool:
         if not self._lines.next():
@@ -260,7 +275,7 @@ class DataStream(Iterator[Dataset]):
 
     def close(self) -> None:
         """Close the input if it was opened here."""
-        if self._owned:
+        if self.owns:
             self._source.close()
 
     def __enter__(self) -> DataStream:
@@ -366,10 +381,7 @@ def read_svmlight(
         scaling=scaling,
         threads=threads,
     ) as stream:
-        dataset = stream.read_all()
-        if stream._error is not None:
-            raise stream._error
-        return dataset
+        return stream.read_whole()
 
 
 def write_svmlight(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from svmfast.display import count
 from svmfast.errors import UnsupportedError
-from svmfast.options import Reading, flags_of
+from svmfast.options import Reading, changed_words
 from svmfast.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -148,23 +148,23 @@ def read_sets(
         rest = part(order[last:])
         sample = part(order[last : last + MOST_SAMPLED])
         return RowSets(os.fspath(folder / TRAIN_PART), (), n, sample, choosing, confirming, rest)
-    from svmfast.formats.svmlight import stream_svmlight
+    from svmfast.formats.data import stream_data
     from svmfast.methods.common.row_sample import RowSample
 
     some = RowSample(MOST_SAMPLED, seed)
-    with stream_svmlight(train, threads=threads, **reading.reader_kwargs()) as stream:
+    with stream_data(train, reading, threads=threads) as stream:
         for block in stream:
             for text in block.notes.messages():
                 note(f"{train}: {text}")
             some.add(block.rows, block.labels)
             progress(stream.bytes_read, stream.bytes_total, "read")
-    return RowSets(train, flags_of(reading), some.seen, Part(*some.result()), choosing, confirming)
+    return RowSets(train, changed_words(reading), some.seen, Part(*some.result()), choosing, confirming)
 
 
 def _read(path: str, reading: Reading, threads: int, note: Callable[[str], None]) -> Dataset:
-    from svmfast.formats.svmlight import read_svmlight
+    from svmfast.formats.data import read_data
 
-    dataset = read_svmlight(path, threads=threads, **reading.reader_kwargs())
+    dataset = read_data(path, reading, threads=threads)
     for text in dataset.notes.messages():
         note(f"{path}: {text}")
     return dataset

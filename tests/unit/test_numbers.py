@@ -24,6 +24,7 @@ WORDS = {
     "--prefix",
     "--relative-to",
     "--suffix",
+    "--label",
     "--test",
     "--validate",
 }

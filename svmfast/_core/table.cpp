@@ -1,0 +1,105 @@
+// Columns of a table, each of a type of its own, into sparse rows.
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <vector>
+
+#include "arrays.hpp"
+#include "growing.hpp"
+
+namespace svmfast {
+namespace {
+
+using Column = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Rows that are gathered at a time: their values stay in the cache.
+constexpr std::size_t tile_rows = 64;
+
+template <class T>
+void gather(const void *column, std::size_t first, std::size_t rows, double *out, std::size_t stride) {
+    const T *from = static_cast<const T *>(column) + first;
+    for (std::size_t i = 0; i < rows; ++i) out[i * stride] = static_cast<double>(from[i]);
+}
+
+using Gather = void (*)(const void *, std::size_t, std::size_t, double *, std::size_t);
+
+template <class Small, class Short, class Int, class Long>
+Gather integers(std::size_t bits) {
+    return bits == 8 ? gather<Small> : bits == 16 ? gather<Short> : bits == 32 ? gather<Int> : gather<Long>;
+}
+
+Gather gather_of(nb::dlpack::dtype type) {
+    using nb::dlpack::dtype_code;
+    const bool plain = type.lanes == 1 && (type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64);
+    if (plain && type.code == static_cast<std::uint8_t>(dtype_code::Float) && type.bits >= 32)
+        return type.bits == 32 ? gather<float> : gather<double>;
+    if (plain && type.code == static_cast<std::uint8_t>(dtype_code::Int))
+        return integers<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(type.bits);
+    if (plain && type.code == static_cast<std::uint8_t>(dtype_code::UInt))
+        return integers<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(type.bits);
+    throw nb::type_error("columns of float32, float64 or integers");
+}
+
+// (indptr, indices, values) of the rows, in which zeros are not stored; or (row, column) of the first value that is not
+// finite, by rows.
+nb::object table_rows(const std::vector<Column> &columns, std::size_t n) {
+    const std::size_t d = columns.size();
+    std::vector<Gather> gathers;
+    for (const Column &column : columns) {
+        if (column.shape(0) != n) throw nb::value_error("columns of one length");
+        gathers.push_back(gather_of(column.dtype()));
+    }
+    Growing<std::int64_t> starts;
+    Growing<std::int32_t> indices;
+    Growing<double> values;
+    std::size_t bad_row = n, bad_column = d;
+    {
+        nb::gil_scoped_release unlocked;
+        std::vector<double> tile(tile_rows * d);
+        starts.reserve_more(n + 1);
+        std::int64_t *start = starts.end();
+        *start++ = 0;
+        for (std::size_t first = 0; first < n && bad_row == n; first += tile_rows) {
+            const std::size_t rows = n - first < tile_rows ? n - first : tile_rows;
+            for (std::size_t j = 0; j < d; ++j) gathers[j](columns[j].data(), first, rows, tile.data() + j, d);
+            indices.reserve_more(rows * d);
+            values.reserve_more(rows * d);
+            std::int32_t *index = indices.end();
+            double *value = values.end();
+            double sum = 0;
+            const std::size_t before = values.size();
+            const double *begin = value;
+            for (std::size_t i = 0; i < rows; ++i) {
+                const double *row = tile.data() + i * d;
+                for (std::size_t j = 0; j < d; ++j) {
+                    // Written always, kept where it is not 0: no branch to mispredict.
+                    *index = static_cast<std::int32_t>(j);
+                    *value = row[j];
+                    const bool kept = row[j] != 0;
+                    index += kept;
+                    value += kept;
+                    sum += row[j] * 0;  // nan if anything is not finite
+                }
+                *start++ = static_cast<std::int64_t>(before + static_cast<std::size_t>(value - begin));
+            }
+            if (sum != 0)
+                for (std::size_t at = 0; at < rows * d && bad_row == n; ++at)
+                    if (!std::isfinite(tile[at])) bad_row = first + at / d, bad_column = at % d;
+            indices.set_end(index);
+            values.set_end(value);
+        }
+        starts.set_end(start);
+    }
+    if (bad_row < n) return nb::make_tuple(bad_row, bad_column);
+    return nb::make_tuple(starts.give(), indices.give(), values.give());
+}
+
+}  // namespace
+}  // namespace svmfast
+
+void register_table(nanobind::module_ &m) {
+    namespace nb = nanobind;
+    m.def("table_rows", &svmfast::table_rows, nb::arg("columns"), nb::arg("n"),
+          nb::sig("def table_rows(columns: list[NDArray[numpy.generic]], n: int) -> tuple[NDArray[numpy.int64], "
+                  "NDArray[numpy.int32], NDArray[numpy.float64]] | tuple[int, int]"));
+}

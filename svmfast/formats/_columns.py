@@ -1,0 +1,202 @@
+"""The columns of a table: which are features, label and kept; pieces of them as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast._core import table_rows
+from svmfast.errors import (
+    ColumnTypeError,
+    MissingColumnError,
+    MissingPackageError,
+    NonFiniteError,
+    NullCellError,
+)
+from svmfast.formats.svmlight import Dataset, Notes
+from svmfast.options import Reading
+from svmfast.rows import Rows
+
+#: The column of labels where nobody names one.
+LABEL = "label"
+#: Names shown in a message.
+_SHOWN = 8
+
+
+def pyarrow() -> Any:
+    """Return the package; MissingPackageError where it is not installed."""
+    try:
+        import pyarrow as package
+    except ImportError:
+        what = "tables (Parquet, Arrow, CSV) are read and written"
+        raise MissingPackageError(what, "pyarrow", "tables") from None
+    return package
+
+
+class Columns:
+    """Which columns of a table are the label, features, and kept; and rows from pieces of it.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    path : str
+        What messages call the table.
+    reading : Reading
+    names : sequence of str, optional
+        A model's features.
+    keep : sequence of str
+    first_line : int or None
+        The line of the first row, for text.
+    left_out : sequence of str
+        Columns that are no features, such as pandas' index.
+
+    Raises
+    ------
+    MissingColumnError, ColumnTypeError
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        path: str,
+        reading: Reading,
+        names: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        *,
+        first_line: int | None = None,
+        left_out: Sequence[str] = (),
+    ) -> None:
+        self._path, self._first_line = path, first_line
+        self._schema, self.keep = schema, tuple(keep)
+        self.label = None if reading.unlabelled else reading.label or LABEL
+        if self.label is not None and schema.get_field_index(self.label) < 0:
+            instead = "; name that of the labels by `label`, or read rows without labels by `unlabelled`"
+            self._missing(f"there is no column '{self.label}'", instead)
+        chosen = reading.features or names
+        if chosen is None:
+            chosen = [name for name in schema.names if name not in (self.label, *self.keep, *left_out)]
+            if not chosen:
+                self._missing("there is no column of features")
+        self.features = tuple(chosen)
+        for name in self.read:
+            if schema.names.count(name) > 1:
+                self._missing(f"several columns are called '{name}'")
+        for name in (*self.features, *self.keep):
+            if schema.get_field_index(name) < 0:
+                why = "a feature of the model" if chosen is names else "one of `features`"
+                why = "to be kept" if name in self.keep else why
+                self._missing(f"there is no column '{name}', which is {why}")
+        for name in self.numbers:
+            _check_type(path, self._head, name, schema.field(name).type, more=reading.features is None)
+
+    def _missing(self, what: str, instead: str = "") -> NoReturn:
+        names = f"the columns are {_listed(self._schema.names)}{instead}"
+        raise MissingColumnError(self._path, self._head, what, None, names)
+
+    @property
+    def _head(self) -> int | None:
+        return None if self._first_line is None else max(1, self._first_line - 1)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that must be numbers."""
+        return self.features if self.label is None else (self.label, *self.features)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """All columns that are needed, each once."""
+        return tuple(dict.fromkeys((*self.numbers, *self.keep)))
+
+    def dataset(self, batch: Any, first_row: int) -> Dataset:
+        """Return the rows of a record batch.
+
+        Raises
+        ------
+        NullCellError, NonFiniteError
+            With the column, and the row counted from 1.
+        """
+        n = batch.num_rows
+        arrays = [self._numbers(batch, name, first_row) for name in self.features]
+        found = table_rows(arrays, n)
+        if len(found) == 2:
+            row, column = found
+            name, token = self.features[column], f"{arrays[column][row]}"
+            raise self._fault(NonFiniteError, name, first_row + row, "the value is not finite", token)
+        rows = Rows.trusted(*found, len(self.features))
+        labels = np.full(n, np.nan)
+        if self.label is not None:
+            labels = self._numbers(batch, self.label, first_row).astype(np.float64)
+            bad = np.flatnonzero(~np.isfinite(labels))
+            if len(bad):
+                row, token = int(bad[0]), f"{labels[bad[0]]}"
+                raise self._fault(
+                    NonFiniteError, self.label, first_row + row, "the label is not finite", token
+                )
+        line = 0 if self._first_line is None else self._first_line + first_row
+        kept = self._kept(batch) if self.keep else None
+        return Dataset(rows, labels, self._path, line, Notes(), kept=kept, columns=self.features)
+
+    def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
+        pa = pyarrow()
+        array = batch.column(self._index(batch, name))
+        if array.null_count:
+            row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+            raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
+        kind = array.type
+        if pa.types.is_dictionary(kind):
+            array = array.dictionary_decode()
+            if array.null_count:  # a value of the dictionary is null
+                row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+                raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
+            kind = array.type
+        if pa.types.is_boolean(kind):
+            array = array.cast(pa.uint8())
+        elif pa.types.is_float16(kind):
+            halves: NDArray[Any] = array.to_numpy(zero_copy_only=False).astype(np.float32)
+            return halves
+        elif pa.types.is_decimal(kind):
+            array = array.cast(pa.float64())
+        numbers: NDArray[Any] = array.to_numpy(zero_copy_only=True)
+        return numbers
+
+    def _kept(self, batch: Any) -> Any:
+        pa = pyarrow()
+        arrays = [batch.column(self._index(batch, name)) for name in self.keep]
+        # An Arrow file has one dictionary a column, and batches may bring their own.
+        plain = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in arrays]
+        return pa.RecordBatch.from_arrays(plain, names=list(self.keep))
+
+    def _index(self, batch: Any, name: str) -> int:
+        return int(batch.schema.get_field_index(name))
+
+    def _fault(self, kind: Any, column: str, row: int, what: str, token: str | None) -> Exception:
+        line = None if self._first_line is None else self._first_line + row
+        where = f"column '{column}'" if line is not None else f"row {row + 1:,}, column '{column}'"
+        error: Exception = kind(self._path, line, f"{where}: {what}", token, "expected a finite number")
+        return error
+
+
+def pandas_index(schema: Any) -> list[str]:
+    """Return the columns that are the index of a pandas DataFrame, which is no feature."""
+    metadata = getattr(schema, "pandas_metadata", None) or {}
+    return [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
+
+
+def _check_type(path: str, line: int | None, name: str, kind: Any, *, more: bool) -> None:
+    types = pyarrow().types
+    value = kind.value_type if types.is_dictionary(kind) else kind
+    numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    if any(test(value) for test in numeric):
+        return
+    strings = types.is_string(value) or types.is_large_string(value) or str(value) == "string_view"
+    what = f"column '{name}' holds {'strings' if strings else f'values of type {value}'}"
+    instead = "; name the columns that are features by `features`" if more else ""
+    raise ColumnTypeError(path, line, what, None, f"expected numbers{instead}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:_SHOWN])
+    return shown + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")

@@ -1,0 +1,177 @@
+"""Answers as they are written: svm-predict's text, or a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+from svmfast.errors import OptionError
+from svmfast.formats import predictions
+from svmfast.formats.target import Writer
+from svmfast.models.answer import Answer
+from svmfast.models.head import Head
+
+TableForm = Literal["parquet", "arrow", "csv", "tsv"]
+
+_FORMS: dict[str, TableForm] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".csv": "csv",
+    ".tsv": "tsv",
+}
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+
+def table_form(path: str | os.PathLike[str]) -> TableForm | None:
+    """Return which table an output is, by its name; None for svm-predict's text."""
+    name = os.fspath(path).lower()
+    end = next((end for end in _PACKED if name.endswith(end)), "")
+    form = _FORMS.get(os.path.splitext(name.removesuffix(end))[1])
+    return form if not end or form in ("csv", "tsv") else None
+
+
+def check_kept(head: Head, keep: Sequence[str]) -> None:
+    """Raise OptionError where a column to be kept has the name of one that predictions can have."""
+    for name in keep:
+        if name in (
+            "label",
+            "inside",
+            "certified",
+            "error_bound",
+            *predictions.pair_names(head),
+            *_outcomes(head),
+        ):
+            raise OptionError(f"`keep` names '{name}', a column that the predictions have themselves")
+
+
+def _outcomes(head: Head) -> list[str]:
+    """Return the names of the columns of probabilities."""
+    if head.is_regression:
+        return []
+    outcomes = ["normal", "outlier"] if head.labels is None else [str(int(label)) for label in head.labels]
+    return [f"probability {outcome}" for outcome in outcomes]
+
+
+class AnswerWriter(Protocol):
+    """What answers are written with."""
+
+    def write(self, found: Answer, kept: Any = None) -> None:
+        """Append the answers for some rows, and columns kept of them (a pyarrow.RecordBatch)."""
+
+    def finish(self) -> None:
+        """Write what is left."""
+
+
+class TextAnswers:
+    """svm-predict's text, handed to the system block by block.
+
+    Parameters
+    ----------
+    out : Writer
+    head : Head
+    probability, decision_values, bound, certify : bool
+        The columns that were asked for.
+    first : bool
+        Whether the rows are the first ones, before which the line of names stands.
+    """
+
+    def __init__(
+        self,
+        out: Writer,
+        head: Head,
+        *,
+        probability: bool,
+        decision_values: bool,
+        bound: bool,
+        certify: bool,
+        first: bool = True,
+    ) -> None:
+        self._out, self._decision_values, self._certify = out, decision_values, certify
+        # The few values a label can have; regression has no such list.
+        self._labels: Sequence[float] | None = None
+        if not head.is_regression:
+            self._labels = (1.0, -1.0) if head.labels is None else head.labels.tolist()
+        if first:
+            out.write(
+                predictions.header(
+                    head,
+                    probability=probability,
+                    decision_values=decision_values,
+                    bound=bound,
+                    certify=certify,
+                )
+            )
+
+    def write(self, found: Answer, kept: Any = None) -> None:
+        """Append lines."""
+        self._out.write(
+            predictions.lines(
+                found.predicted,
+                labels=self._labels,
+                probabilities=found.probabilities,
+                decisions=found.decisions if self._decision_values else None,
+                inside=found.inside,
+                certified=found.certified if self._certify else None,
+                error_bounds=found.error_bounds if self._certify else None,
+            )
+        )
+        self._out.flush()
+
+    def finish(self) -> None:
+        """Do nothing: every line is written."""
+
+
+class TableAnswers:
+    """A table: ``label``, what was asked for beside it, and the columns that are kept.
+
+    Parameters
+    ----------
+    out : Writer
+    head : Head
+    form : {"parquet", "arrow", "csv", "tsv"}
+    probability, decision_values, bound, certify : bool
+    """
+
+    def __init__(
+        self,
+        out: Writer,
+        head: Head,
+        form: TableForm,
+        *,
+        probability: bool,
+        decision_values: bool,
+        bound: bool,
+        certify: bool,
+    ) -> None:
+        from svmfast.formats.table_output import TableOutput
+
+        self._head, self._certify = head, certify
+        self._values = predictions.pair_names(head) if decision_values else []
+        self._outcomes = _outcomes(head) if probability else []
+        self._table = TableOutput(out, form)
+
+    def write(self, found: Answer, kept: Any = None) -> None:
+        """Append rows."""
+        import numpy as np
+
+        predicted = found.predicted
+        columns: dict[str, Any] = {
+            "label": predicted if self._head.is_regression else predicted.astype(np.int64)
+        }
+        if self._values:
+            columns |= dict(zip(self._values, found.decisions.T, strict=True))
+        if found.probabilities is not None:
+            columns |= dict(zip(self._outcomes, found.probabilities.T, strict=True))
+        if found.inside is not None:
+            columns["inside"] = found.inside
+        if self._certify and found.error_bounds is not None:
+            columns |= {"certified": found.certified, "error_bound": found.error_bounds}
+        self._table.write(columns, len(predicted), kept)
+
+    def finish(self) -> None:
+        """Write what is left, and the table's end."""
+        self._table.finish()

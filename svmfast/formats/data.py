@@ -1,0 +1,150 @@
+"""Rows in any form that is known: LIBSVM data text, or a table (:mod:`svmfast.formats.tables`).
+
+What a file is follows from its content, but for CSV, which is known by its ending or by a line of column
+names. Of LIBSVM's text no more is looked at than its first byte, and nothing of the tables is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from svmfast.errors import OptionError
+from svmfast.formats.source import Source, SourceLike, open_source
+from svmfast.formats.svmlight import CHUNK_BYTES, Dataset, DataStream, stream_svmlight
+from svmfast.options import Reading
+
+if TYPE_CHECKING:
+    from svmfast.formats.tables import TableStream
+
+TableKind = Literal["parquet", "arrow", "arrow stream", "csv"]
+
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_TEXT_TABLES = (".csv", ".tsv")
+_MAGIC: tuple[tuple[bytes, TableKind], ...] = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow stream"),
+)
+#: What a line of column names, of a file that does not end in .csv, may begin with.
+_LETTERS = frozenset(b'"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz')
+#: Bytes in which the line of column names has to end.
+_MOST_HEADER = 1 << 20
+
+
+def stream_data(
+    source: SourceLike,
+    reading: Reading,
+    *,
+    threads: int = 1,
+    keep: Sequence[str] = (),
+    chunk_bytes: int = CHUNK_BYTES,
+) -> DataStream | TableStream:
+    """Read rows piece by piece, in bounded memory.
+
+    Parameters
+    ----------
+    source : path, ``-``, bytes, binary file object or opened Source
+    reading : Reading
+    threads : int
+    keep : sequence of str
+        Columns of a table to be kept beside the rows (``Dataset.kept``).
+    chunk_bytes : int
+        Text per dataset, about.
+
+    Returns
+    -------
+    DataStream or TableStream
+        A context manager that yields datasets.
+
+    Raises
+    ------
+    OptionError
+        LIBSVM data have no columns with names.
+    """
+    opened, kind = recognized(source, reading)
+    if kind is not None:
+        from svmfast.formats.tables import TableStream
+
+        return TableStream(opened, kind, reading, threads=threads, keep=keep)
+    named = next((name for name in ("label", "features") if getattr(reading, name) is not None), None)
+    if named is not None or keep:
+        raise OptionError(f"`{named or 'keep'}` names columns of a table, and the data are LIBSVM's text")
+    stream = stream_svmlight(opened, chunk_bytes=chunk_bytes, threads=threads, **reading.reader_kwargs())
+    stream.owns = stream.owns or opened is not source
+    return stream
+
+
+def read_data(
+    source: SourceLike,
+    reading: Reading,
+    *,
+    threads: int = 1,
+    precomputed: bool = False,
+) -> Dataset:
+    """Read rows as a whole; see :func:`stream_data`. `precomputed`: LIBSVM's text of a precomputed kernel."""
+    if precomputed:
+        from svmfast.formats.svmlight import read_svmlight
+
+        return read_svmlight(source, precomputed=True, threads=threads, **reading.reader_kwargs())
+    with stream_data(source, reading, threads=threads) as stream:
+        return stream.read_whole()
+
+
+def recognized(source: SourceLike, reading: Reading) -> tuple[Any, TableKind | None]:
+    """Return the source, opened where it had to be looked at, and which kind of table it is; None for text.
+
+    ``dense`` asks for LIBSVM's reader, whatever the file is called.
+    """
+    if reading.dense:
+        return source, None
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if path not in (None, "-"):
+        ending = os.path.splitext(_unpacked(str(path)))[1].lower()
+        if ending in _TEXT_TABLES:
+            return source, "csv"
+        if _is_regular(str(path)):
+            with open(str(path), "rb", buffering=0) as file:
+                start = file.read(8)
+            kind = next((kind for magic, kind in _MAGIC if start.startswith(magic)), None)
+            if kind is not None or not start or start[0] not in _LETTERS:
+                return source, kind
+    opened = open_source(source)
+    return opened, _kind_of_stream(opened)
+
+
+def _kind_of_stream(opened: Source) -> TableKind | None:
+    start = opened.peek(1)
+    for magic, kind in _MAGIC:
+        if start and magic.startswith(start[:1]):
+            start = opened.peek(len(magic))
+            if start.startswith(magic):
+                return kind
+    if not start or start[0] not in _LETTERS:
+        return None
+    line = start
+    while b"\n" not in line and len(line) < _MOST_HEADER:
+        longer = opened.peek(len(line) + 1)
+        if len(longer) == len(line):
+            break
+        line = longer
+    fields = line.split(b"\n")[0].replace(b"\t", b",").split(b",")
+    return "csv" if len(fields) > 1 and all(_names_a_column(field) for field in fields) else None
+
+
+def _names_a_column(field: bytes) -> bool:
+    word = field.strip().strip(b'"')
+    return bool(word) and b":" not in word and not word[:1].isdigit() and word[:1] not in b"+-."
+
+
+def _unpacked(path: str) -> str:
+    return next((path[: -len(end)] for end in _PACKED if path.lower().endswith(end)), path)
+
+
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False

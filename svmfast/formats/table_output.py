@@ -1,0 +1,109 @@
+"""Predictions as a table: Parquet, an Arrow file, CSV or TSV, by the ending of the output's name."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from svmfast.formats._columns import pyarrow
+from svmfast.formats.target import Writer
+
+#: Rows of a row group or record batch, whatever the blocks in which rows come: same rows, same bytes.
+GROUP_ROWS = 1 << 17
+
+
+class TableOutput:
+    """A table that is written block by block.
+
+    Parameters
+    ----------
+    file : Writer
+    form : {"parquet", "arrow", "csv", "tsv"}
+    """
+
+    def __init__(self, file: Writer, form: str) -> None:
+        self._pa, self._form = pyarrow(), form
+        self._sink = _Sink(file)
+        self._writer: Any = None
+        self._waiting: list[Any] = []
+        self._rows = 0
+
+    def write(self, columns: Mapping[str, Any], n: int, kept: Any = None) -> None:
+        """Append n rows.
+
+        Parameters
+        ----------
+        columns : mapping of name to (n,) array
+            None for a column without values.
+        n : int
+        kept : pyarrow.RecordBatch of n rows, optional
+            More columns.
+        """
+        pa = self._pa
+        arrays = {
+            name: pa.nulls(n, pa.bool_()) if one is None else pa.array(np.ascontiguousarray(one))
+            for name, one in columns.items()
+        }
+        if kept is not None:
+            arrays |= dict(zip(kept.schema.names, kept.columns, strict=True))
+        batch = pa.table(arrays)
+        if self._writer is None:
+            self._writer = self._open(batch.schema)
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+        while self._rows >= GROUP_ROWS:
+            self._write(GROUP_ROWS)
+
+    def finish(self) -> None:
+        """Write what is left, and the table's end."""
+        if self._rows:
+            self._write(self._rows)
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self, rows: int) -> None:
+        joined = self._pa.concat_tables(self._waiting).combine_chunks()
+        group = joined.slice(0, rows)
+        self._waiting, self._rows = [joined.slice(rows)], joined.num_rows - rows
+        if self._form == "parquet":
+            self._writer.write_table(group, row_group_size=rows)
+        else:
+            self._writer.write_table(group, rows)
+
+    def _open(self, schema: Any) -> Any:
+        if self._form == "parquet":
+            from pyarrow import parquet
+
+            return parquet.ParquetWriter(self._sink, schema)
+        if self._form == "arrow":
+            from pyarrow import ipc
+
+            return ipc.new_file(self._sink, schema)
+        from pyarrow import csv
+
+        separator = "\t" if self._form == "tsv" else ","
+        return csv.CSVWriter(
+            self._sink, schema, write_options=csv.WriteOptions(delimiter=separator, quoting_style="needed")
+        )
+
+
+class _Sink(io.RawIOBase):
+    """Python's kind of file in front of what only takes bytes."""
+
+    def __init__(self, file: Writer) -> None:
+        self._file, self._at = file, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self._file.write(data)
+        self._at += size
+        return size

@@ -1,0 +1,357 @@
+"""Tables: Parquet, Arrow's files and streams, CSV; read through pyarrow in bounded memory, columns by name.
+
+pyarrow is imported here and nowhere below, and only when a table is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+
+from svmfast.display import count
+from svmfast.errors import (
+    BadValueError,
+    DamagedTableError,
+    DataFormatError,
+    EmptyDataError,
+    MissingColumnError,
+    NotFiniteError,
+    RowWidthError,
+)
+from svmfast.formats._columns import Columns, pandas_index, pyarrow
+from svmfast.formats.source import Source, open_source
+from svmfast.formats.svmlight import Dataset, Notes
+from svmfast.options import Reading
+from svmfast.rows import Rows
+
+#: Numbers in a block of rows.
+_CELLS = 1 << 20
+_MOST_ROWS = 1 << 14
+_CSV_BLOCK = 1 << 20
+#: Characters of pyarrow's own message.
+_MOST_TEXT = 200
+_CSV_CELL = re.compile(
+    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double: invalid value '(.*)'"
+)
+_CSV_WIDTH = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
+
+
+class TableStream(Iterator[Dataset]):
+    """The datasets of a table, in order. A context manager.
+
+    Parameters
+    ----------
+    source : path, ``-``, bytes, binary file object or opened Source
+    kind : {"parquet", "arrow", "arrow stream", "csv"}
+    reading : Reading
+    threads : int
+        Threads to decode with; the results are the same for any number.
+    keep : sequence of str
+
+    Attributes
+    ----------
+    path : str
+    notes : Notes
+    rows_read : int
+    columns : Columns
+    bytes_total, bytes_read : int or None
+        Of the table as it is stored; of Parquet and Arrow files, about.
+
+    Raises
+    ------
+    MissingPackageError, MissingColumnError, ColumnTypeError, DamagedTableError
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        kind: str,
+        reading: Reading,
+        *,
+        threads: int = 1,
+        keep: Sequence[str] = (),
+        row_groups: Sequence[int] | None = None,
+    ) -> None:
+        self._pa = pyarrow()
+        self._source = open_source(source)
+        self.path, self.notes, self.rows_read = self._source.name, Notes(), 0
+        self._threads, self._reading, self._keep = threads, reading, keep
+        self._names = reading.names
+        self._scaling = _loaded(reading.scale)
+        self._given, self._groups = source, row_groups
+        self._done = self._total = 0
+        self._spool: IO[bytes] | None = None
+        try:
+            with self._reporting():
+                openers = {"parquet": self._parquet, "arrow": self._arrow, "csv": self._csv}
+                self._batches = openers.get(kind, self._arrow_stream)()
+        except BaseException:
+            self.close()
+            raise
+
+    columns: Columns
+
+    @property
+    def bytes_total(self) -> int | None:
+        """Stored bytes of the table, where known beforehand."""
+        return self._source.size
+
+    @property
+    def bytes_read(self) -> int:
+        """Stored bytes read so far."""
+        if self._total and self._source.size:
+            return self._source.size * self._done // self._total
+        return self._source.consumed
+
+    def _parquet(self) -> Iterator[Any]:
+        from pyarrow import parquet
+
+        # A buffer, so that no whole column of a row group is held.
+        file = parquet.ParquetFile(self._seekable(), pre_buffer=False, buffer_size=1 << 18)
+        self._find_columns(file.schema_arrow)
+        self._total = file.metadata.num_rows
+        groups = list(range(file.num_row_groups)) if self._groups is None else list(self._groups)
+        return iter(
+            file.iter_batches(
+                batch_size=self._block_rows(),
+                row_groups=groups,
+                columns=list(self.columns.read),
+                use_threads=self._threads > 1,
+            )
+        )
+
+    def _arrow(self) -> Iterator[Any]:
+        from pyarrow import ipc
+
+        file = ipc.open_file(self._seekable())
+        self._find_columns(file.schema)
+        return (file.get_batch(number) for number in range(file.num_record_batches))
+
+    def _arrow_stream(self) -> Iterator[Any]:
+        from pyarrow import ipc
+
+        stream = ipc.open_stream(self._sequential())
+        self._find_columns(stream.schema)
+        return iter(stream)
+
+    def _csv(self) -> Iterator[Any]:
+        from pyarrow import csv as text
+
+        names, separator, header = self._csv_columns()
+        pa = self._pa
+        schema = pa.schema([(name, pa.string() if name in self._keep else pa.float64()) for name in names])
+        self._find_columns(schema, 2 if header else 1)
+        return iter(
+            text.open_csv(
+                self._sequential(),
+                # One thread: only then does an error have its line.
+                text.ReadOptions(
+                    use_threads=False, block_size=_CSV_BLOCK, column_names=names, skip_rows=int(header)
+                ),
+                text.ParseOptions(delimiter=separator, ignore_empty_lines=self._reading.lenient),
+                text.ConvertOptions(
+                    column_types=dict(zip(schema.names, schema.types, strict=True)),
+                    include_columns=list(self.columns.read),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+        )
+
+    def _csv_columns(self) -> tuple[list[str], str, bool]:
+        """Return the columns' names, what separates them, and whether the first line has the names."""
+        line = b""
+        while b"\n" not in line and len(longer := self._source.peek(len(line) + 1)) > len(line):
+            line = longer
+        line = line.partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf").rstrip(b"\r")
+        first = line.decode("utf-8", "replace")
+        if not first.strip():
+            raise EmptyDataError(self.path, None, "there are no rows", None, "expected column names")
+        separator = max("\t,;", key=first.count)
+        fields = [field.strip() for field in next(csv.reader([first], delimiter=separator))]
+        if all(_is_number(field) or not field for field in fields):
+            return [str(number) for number in range(1, len(fields) + 1)], separator, False
+        return fields, separator, True
+
+    def _find_columns(self, schema: Any, first_line: int | None = None) -> None:
+        self._all = schema.names
+        if self._names is not None and first_line == 1:
+            self._names = None  # a table without names has its features in order
+        self.columns = Columns(
+            schema,
+            self.path,
+            self._reading,
+            self._names,
+            self._keep,
+            first_line=first_line,
+            left_out=pandas_index(schema),
+        )
+        found, wanted = len(self.columns.features), 0 if self._scaling is None else len(self._scaling)
+        if found < wanted:
+            what = f"{count(found, 'column')} of features"
+            raise MissingColumnError(self.path, None, what, None, f"expected {wanted}, as the scaling has")
+
+    def _block_rows(self) -> int:
+        return max(1, min(_MOST_ROWS, _CELLS // (1 + len(self.columns.read))))
+
+    def _seekable(self) -> Any:
+        """Return the stored bytes as a file that can be read from anywhere."""
+        given, stored = self._given, self._source
+        if isinstance(given, str | os.PathLike) and stored.size is not None and not stored.packing:
+            return self._pa.OSFile(os.fspath(given))
+        import shutil
+        from tempfile import TemporaryFile
+
+        self._spool = spool = TemporaryFile(prefix="svmfast-")  # noqa: SIM115 (closed by close())
+        shutil.copyfileobj(self._sequential(), spool, 1 << 20)
+        spool.seek(0)
+        return self._pa.PythonFile(spool, mode="r")
+
+    def _sequential(self) -> io.BufferedReader:
+        return io.BufferedReader(_Unpacked(self._source), 1 << 20)
+
+    def __next__(self) -> Dataset:
+        while True:
+            with self._reporting():
+                batch = next(self._batches, None)
+            if batch is None:
+                self.close()
+                if self.rows_read == 0:
+                    raise EmptyDataError(self.path, None, "there are no rows", None, "expected at least one")
+                raise StopIteration
+            if batch.num_rows:
+                break
+        dataset = self._scaled(self.columns.dataset(batch, self.rows_read))
+        self.rows_read += batch.num_rows
+        self._done += batch.num_rows
+        return dataset
+
+    def _scaled(self, dataset: Dataset) -> Dataset:
+        scaling = self._scaling
+        if scaling is None:
+            return dataset
+        try:
+            rows = scaling.apply(dataset.rows, first=self.rows_read + 1)
+            return replace(dataset, rows=rows, labels=scaling.apply_labels(dataset.labels))
+        except NotFiniteError as error:
+            expected = "expected values nearer to those that were scaled"
+            raise DataFormatError(self.path, None, str(error), None, expected) from error
+
+    def read_whole(self) -> Dataset:
+        """Return all remaining rows as one dataset."""
+        blocks = list(self)
+        rows = Rows.concatenate([block.rows for block in blocks])
+        labels = np.concatenate([block.labels for block in blocks])
+        first = blocks[0]
+        return Dataset(rows, labels, self.path, first.first_line, Notes(), columns=first.columns)
+
+    @contextlib.contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Turn what pyarrow says of a file into one line."""
+        try:
+            yield
+        except (self._pa.ArrowException, OSError, EOFError) as error:
+            text = " ".join(str(error).split())
+            if cell := _CSV_CELL.search(text):
+                line, name = int(cell[2]), self._all[int(cell[1])]
+                raise BadValueError(
+                    self.path, line, f"column '{name}': not a number", cell[3], "expected a finite number"
+                ) from error
+            if width := _CSV_WIDTH.search(text):
+                raise RowWidthError(
+                    self.path, int(width[1]), f"{width[3]} fields", None, f"expected {width[2]}, one a column"
+                ) from error
+            what = f"damaged, or of an unknown form: {text[:_MOST_TEXT]}"
+            expected = "expected a whole Parquet, Arrow or CSV file"
+            raise DamagedTableError(self.path, None, what, None, expected) from error
+
+    def close(self) -> None:
+        """Close the input."""
+        self._source.close()
+        if self._spool is not None:
+            self._spool.close()
+
+    def __enter__(self) -> TableStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Unpacked(io.RawIOBase):
+    """A source as Python's kind of file."""
+
+    def __init__(self, source: Source) -> None:
+        self._from = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, view: Any) -> int:
+        return self._from.readinto(memoryview(view).cast("B")) or 0
+
+
+def has_stream(data: Any) -> bool:
+    """Tell whether an object gives its columns by Arrow's C interface: pandas, polars, pyarrow, DuckDB."""
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+
+
+def from_object(data: Any, reading: Reading, names: Sequence[str] | None = None) -> Dataset:
+    """Return the rows of an object with Arrow's C interface; columns of numbers are not copied on the way.
+
+    Raises
+    ------
+    MissingPackageError, MissingColumnError, ColumnTypeError, NullCellError, NonFiniteError
+    """
+    pa = pyarrow()
+    if hasattr(data, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(data)
+        schema, batches = reader.schema, iter(reader)
+    else:
+        batch = pa.record_batch(data)
+        schema, batches = batch.schema, iter([batch])
+    name = "the data"
+    columns = Columns(schema, name, reading, names, left_out=pandas_index(schema))
+    rows, labels, read = [], [], 0
+    for batch in batches:
+        found = columns.dataset(batch, read)
+        read += len(found)
+        rows.append(found.rows)
+        labels.append(found.labels)
+    return Dataset(
+        Rows.concatenate(rows) if rows else Rows.empty(len(columns.features)),
+        np.concatenate(labels) if labels else np.zeros(0),
+        name,
+        0,
+        Notes(),
+        columns=columns.features,
+    )
+
+
+def _loaded(scale: Any) -> Any:
+    """Return a scaling, read from its file where it is a path."""
+    if not isinstance(scale, str | os.PathLike):
+        return scale
+    from svmfast.formats.ranges import read_scaling
+
+    return read_scaling(scale)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
