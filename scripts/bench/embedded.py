@@ -1,6 +1,6 @@
 """Exported C on emulated microcontrollers: labels, flash, stack, instructions a row.
 
-    scripts/embedded [--json OUT] [MODEL ROWS ...]
+    scripts/embedded [--json OUT] [--page docs/export.md] [MODEL ROWS ...]
 
 Every MODEL is exported in single precision with the first 200 of its ROWS, and compiled with -Os for each
 board. The labels are compared on the board with those of `svmfast predict`. Flash is what the program grows
@@ -302,15 +302,20 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", type=Path, help="write the figures here")
+    parser.add_argument("--page", type=Path, help="put the table between the page's marks <!-- embedded -->")
     parser.add_argument("pairs", nargs="*", type=Path, metavar="MODEL ROWS")
     given = parser.parse_args()
     if len(given.pairs) % 2:
         parser.error("give a MODEL and its ROWS")
     pairs = list(zip(given.pairs[::2], given.pairs[1::2], strict=True)) or DEFAULT
-    print(
-        "| model | board | rows | wrong | flash | of it tables | stack | instructions a row (AVR: cycles) |"
-    )
-    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    table: list[str] = []
+
+    def line(text: str) -> None:
+        table.append(text)
+        print(text, flush=True)
+
+    line("| model | board | rows | wrong | flash | of it tables | stack | instructions a row (AVR: cycles) |")
+    line("|---|---|---:|---:|---:|---:|---:|---:|")
     found = []
     for model, rows in pairs:
         for board in BOARDS:
@@ -318,14 +323,18 @@ def main() -> int:
                 with tempfile.TemporaryDirectory() as folder:
                     one = measure(model, rows, board, Path(folder))
             except TooLargeError:
-                print(f"| {model.name} | {board} | does not fit | | | | | |", flush=True)
+                line(f"| {model.name} | {board} | does not fit | | | | | |")
                 continue
             found.append(one)
-            print(
+            line(
                 f"| {one.model} | {one.board} | {one.rows} | {one.wrong} | {one.flash:,} | {one.tables:,} "
-                f"| {one.stack:,} | {one.instructions:,.0f} |",
-                flush=True,
+                f"| {one.stack:,} | {one.instructions:,.0f} |"
             )
+    if given.page is not None:
+        before, _, rest = given.page.read_text().partition("<!-- embedded -->\n")
+        _, _, after = rest.partition("<!-- /embedded -->\n")
+        block = "<!-- embedded -->\n" + "\n".join(table) + "\n<!-- /embedded -->\n"
+        given.page.write_text(before + block + after)
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(one) for one in found], indent=2) + "\n")
     wrong = sum(one.wrong for one in found)
