@@ -25,7 +25,7 @@ from svmfast.options import Reading
     help="; ".join(f"{one.name}: {one.summary}" for one in LANGUAGES.values()) + ".",
 )
 @click.option(
-    "-o", "--output", type=Output(role="export"), required=True, metavar="OUT", help="Where to write."
+    "-o", "--output", type=Output(role="model"), required=True, metavar="OUT", help="Where to write."
 )
 @click.option(
     "--test",
