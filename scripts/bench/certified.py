@@ -2,7 +2,7 @@
 
     python scripts/bench/certified.py                             # on fixtures/
     python scripts/bench/certified.py --data DIR --models DIR     # on the large public sets (plain or .xz)
-    python scripts/bench/certified.py ... --only usps --json raw.json --readme README.md
+    python scripts/bench/certified.py ... --only usps --json raw.json --readme docs/benchmarks.md
 
 For each model: what `svmfast approximate --order auto --cells auto` chose, or that it does not pay; how many
 test rows are certified; rows whose error exceeds their bound (must be 0); labels that differ from

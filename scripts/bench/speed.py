@@ -2,7 +2,7 @@
 
     python scripts/bench/speed.py                                    # on fixtures/
     python scripts/bench/speed.py --data DIR --models DIR            # on the large public sets (plain or .xz)
-    python scripts/bench/speed.py ... --json raw.json --readme README.md
+    python scripts/bench/speed.py ... --json raw.json --readme docs/benchmarks.md
     python scripts/bench/speed.py ... --against scripts/bench/results/bench.json [--tolerance 1.5]
 
 Both sides of every comparison run in turn within one call; the tables show medians and, beside every time,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -22,24 +21,31 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 
 
-def commands() -> list[str]:
-    lines = "\n".join(blocks("sh")).splitlines()
-    return [line.split("#")[0].strip() for line in lines if line.startswith("svmfast ")]
+#: Times, speeds and the number of cores differ from run to run.
+CLOCK = re.compile(r"[\d.]+(?=x( |$))|[\d.]+(?= s$)|\d+ threads?", re.MULTILINE)
 
 
-def test_the_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
-    # Under the names of the README, files that come with the repository.
-    shutil.copy(model("photos_c_rbf"), tmp_path / "a9a.model")
-    for name, place in (("photos.train", "a9a"), ("photos.test", "a9a.t"), ("photos.test", "monday")):
-        shutil.copy(data(name), tmp_path / place)
-    assert len(commands()) >= 4
-    for line in commands():
-        name, *args = shlex.split(line)
-        assert name == "svmfast"
-        if args[0] == "frontier":
-            args += ["--methods", "approximate,compress"]  # minutes otherwise
-        done = subprocess.run([PROGRAM, *args], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode in ((0, 1) if args[0] == "bound-check" else (0,)), (line, done.stderr)
+def sessions() -> list[tuple[str, str]]:
+    """Return each command line of the README's sessions, and what it prints."""
+    found = []
+    for block in blocks("console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, printed = part.partition("\n")
+            found.append((line, printed))
+    return found
+
+
+def test_the_session_of_the_readme_is_what_one_sees(tmp_path: Path) -> None:
+    shutil.copy(model("photos_c_rbf"), tmp_path / "photos.model")
+    for name in ("photos.train", "photos.test"):
+        shutil.copy(data(name), tmp_path)
+    environment = {**os.environ, "PATH": f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}"}
+    assert len(sessions()) >= 5
+    for line, printed in sessions():
+        words = ["bash", "-c", f"({line}) 2>&1"]
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, (line, done.stdout)
+        assert CLOCK.sub("#", done.stdout).split() == CLOCK.sub("#", printed).split(), line
 
 
 @pytest.mark.parametrize("text", blocks("python"))
