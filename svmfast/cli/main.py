@@ -105,8 +105,8 @@ def _progress_option() -> click.Option:
         expose_value=False,
         is_eager=True,
         callback=_set_progress,
-        show_default="auto",
-        help="auto: bars where stderr is a terminal. plain: lines of text, some seconds apart, for logs.",
+        help="auto (the default): bars where stderr is a terminal. plain: lines of text, some seconds apart, "
+        "for logs.",
     )
 
 
