@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from svmfast.api.export import Export as Export
     from svmfast.api.export import export as export
     from svmfast.api.frontier import frontier as frontier
+    from svmfast.api.given import rows_of as rows_of
     from svmfast.api.info import info as info
     from svmfast.api.many import predict_files as predict_files
     from svmfast.api.predict import predict as predict
@@ -77,6 +78,7 @@ _PUBLIC = {
     "predict_files": "svmfast.api.many",
     "read_ranges": "svmfast.formats.ranges",
     "read_svmlight": "svmfast.formats.svmlight",
+    "rows_of": "svmfast.api.given",
     "save_model": "svmfast.formats.detect",
     "scale": "svmfast.api.scale",
     "stream_svmlight": "svmfast.formats.svmlight",

@@ -251,6 +251,10 @@ class MissingPackageError(UnsupportedError):
         super().__init__(f"{what} by {package}, which is not installed", f"pip install 'svmfast[{extra}]'")
 
 
+class ClusterError(SvmfastError):
+    """A cluster cannot be reached, or went away; says what to do."""
+
+
 class OptionError(SvmfastError):
     """Options that do not fit together, or a value out of range."""
 

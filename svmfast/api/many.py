@@ -14,6 +14,7 @@ from svmfast.api.predictor import Predictor
 from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.formats.done import NAME, DoneList, stamp
+from svmfast.formats.parts import PART_BYTES
 from svmfast.options import Reading
 from svmfast.threads import thread_count
 
@@ -150,6 +151,8 @@ def predict_files(
     reading: Reading | None = None,
     keep: Sequence[str] = (),
     threads: int | None = None,
+    dask: str | None = None,
+    part_bytes: int = PART_BYTES,
     listener: Listener | None = None,
     on_failure: Callable[[FileResult], None] = lambda result: None,
     on_start: Callable[[Predictor], None] = lambda predictor: None,
@@ -177,6 +180,13 @@ def predict_files(
     keep : sequence of str
         Columns of tables that are copied to the outputs, tables as well.
     threads : int, optional
+        Of this process; a worker of a cluster uses one for each of its own.
+    dask : str, optional
+        A Dask scheduler's address, whose workers see the same folders under the same paths; or ``local:N``,
+        N workers on this machine. The outputs are the same.
+    part_bytes : int
+        A file twice as large is shared out in parts of about so many bytes: line ranges of LIBSVM's text, row
+        groups of Parquet.
     listener : Listener, optional
     on_failure : callable
         Takes the result of a file that failed, at once.
@@ -195,6 +205,8 @@ def predict_files(
         Two inputs would have one output, an output is an input, or another run writes into the folder.
     WriteError
         An output cannot be written; those before it are there.
+    ClusterError
+        The cluster cannot be reached, or went away.
     """
     heard, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     paths = [os.fspath(path) for path in data]
@@ -210,7 +222,10 @@ def predict_files(
     with DoneList(plan.folder, anew=overwrite) as done:
         done.remove_unfinished(name for _, name in plan.pairs)
         on_start(predictor)
-        for result in _results(predictor, plan, done, settings, reading, keep, cores):
+        made = _made_here(predictor, reading, keep, cores)
+        if dask is not None:
+            made = _made_by_cluster(dask, predictor, done, settings, reading, keep, part_bytes)
+        for result in _results(plan, done, settings, made):
             results.append(result)
             if result.counted is not None:
                 total.merge(result.counted)
@@ -219,7 +234,8 @@ def predict_files(
             heard.progress(len(results), len(plan.pairs), "files")
             if heard.on_status is not None:
                 heard.on_status("files", count(total.rows, "row"))
-    return FilesReport(results, total)
+    order = {path: number for number, (path, _) in enumerate(plan.pairs)}
+    return FilesReport(sorted(results, key=lambda one: order[one.data]), total)
 
 
 def listed(source: str | os.PathLike[str]) -> list[str]:
@@ -247,15 +263,31 @@ def made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> st
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@dataclass
+class Job:
+    """One input on its way to its output.
+
+    Attributes
+    ----------
+    path, place, name : str
+        The input, its output, and the output's name below the folder.
+    made_from : dict
+        As the list of what is finished has it.
+    """
+
+    path: str
+    place: str
+    name: str
+    made_from: dict[str, Any]
+    counted: dict[str, Any] | None = None
+    error: str | None = None
+
+
 def _results(
-    predictor: Predictor,
-    plan: Plan,
-    done: DoneList,
-    settings: str,
-    reading: Reading,
-    keep: Sequence[str],
-    threads: int,
+    plan: Plan, done: DoneList, settings: str, made: Callable[[list[Job]], Iterator[Job]]
 ) -> Iterator[FileResult]:
+    """Yield what is finished already, then what `made` makes of the rest."""
+    jobs = []
     for path, name in plan.pairs:
         place = os.path.join(plan.folder, name)
         # Looked at before it is read: an input that changes meanwhile is not finished.
@@ -264,21 +296,62 @@ def _results(
         if known is not None:
             yield FileResult(path, place, "skipped", known)
             continue
-        try:
-            _make_folder(place)
-            report = predictor.predict_file(path, place, reading=reading, threads=threads, keep=keep)
-        except WriteError:
-            raise  # of a full disk the next file would have no more
-        except SvmfastError as error:
-            yield FileResult(path, place, "failed", error=str(error))
+        _make_folder(place)
+        jobs.append(Job(path, place, name, made_from))
+    for job in made(jobs):
+        if job.counted is None:
+            yield FileResult(job.path, job.place, "failed", error=job.error)
             continue
-        except OSError as error:
-            failure = FileAccessError(path, None, error.strerror or str(error))
-            yield FileResult(path, place, "failed", error=str(failure))
-            continue
-        counted = report.state()
-        done.add(name, made_from, counted)
-        yield FileResult(path, place, "predicted", counted)
+        done.add(job.name, job.made_from, job.counted)
+        yield FileResult(job.path, job.place, "predicted", job.counted)
+
+
+def _made_here(
+    predictor: Predictor, reading: Reading, keep: Sequence[str], threads: int
+) -> Callable[[list[Job]], Iterator[Job]]:
+    def made(jobs: list[Job]) -> Iterator[Job]:
+        for job in jobs:
+            try:
+                report = predictor.predict_file(
+                    job.path, job.place, reading=reading, threads=threads, keep=keep
+                )
+                job.counted = report.state()
+            except WriteError:
+                raise  # of a full disk the next file would have no more
+            except SvmfastError as error:
+                job.error = str(error)
+            except OSError as error:
+                job.error = str(FileAccessError(job.path, None, error.strerror or str(error)))
+            yield job
+
+    return made
+
+
+def _made_by_cluster(
+    address: str,
+    predictor: Predictor,
+    done: DoneList,
+    settings: str,
+    reading: Reading,
+    keep: Sequence[str],
+    part_bytes: int,
+) -> Callable[[list[Job]], Iterator[Job]]:
+    from svmfast.api.cluster import Shared, run_jobs
+
+    def made(jobs: list[Job]) -> Iterator[Job]:
+        if not jobs:
+            return
+        shared = [Shared(**{**vars(job), "place": os.path.abspath(job.place)}) for job in jobs]
+        whose = {id(one): job for one, job in zip(shared, jobs, strict=True)}
+        running = run_jobs(address, shared, predictor, done, settings, reading, keep, part_bytes=part_bytes)
+        for one in running:
+            job = whose[id(one)]
+            job.counted, job.error = one.counted, one.error
+            for text in one.warnings:
+                predictor.listener.warn(text)
+            yield job
+
+    return made
 
 
 def _make_folder(place: str) -> None:

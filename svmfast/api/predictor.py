@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.api.given import MODEL, check_width, is_path, open_model, with_scaling_of
 from svmfast.api.listener import Listener
-from svmfast.errors import OptionError, WrongTypeError
+from svmfast.errors import EmptyDataError, OptionError, WrongTypeError
 from svmfast.models.answer import Answer, answer, require
 from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
 from svmfast.models.memory import MEMORY, require_memory
@@ -21,7 +21,8 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
     from svmfast.formats.answers import AnswerWriter
-    from svmfast.formats.svmlight import Dataset
+    from svmfast.formats.svmlight import Dataset, DataStream
+    from svmfast.formats.tables import TableStream
     from svmfast.formats.target import Writer
     from svmfast.models.base import Model
     from svmfast.models.expansion import KernelExpansion
@@ -112,7 +113,7 @@ class Predictor:
         scale: Any = None,
     ) -> None:
         self._carriers: list[tuple[str, Model]] = []
-        self._listener = listener or Listener()
+        self.listener = listener or Listener()
         self._identify, self._identities = identify, list[str]()
         self._probability, self._decision_values = probability, decision_values
         self._bound, self._certify, self._tolerance = bound, certify, tolerance
@@ -147,7 +148,7 @@ class Predictor:
         Of a model with a scaling the one that takes scaled rows.
         """
         if is_path(given):
-            listener = self._listener
+            listener = self.listener
             opened = open_model(given, listener.note, listener.warn, memory=memory, allow_edited=allow_edited)
             if self._identify:
                 self._identities.append(f"sha256:{opened.sha256}")
@@ -310,51 +311,101 @@ class Predictor:
         DataFormatError
             The file cannot be read; the output is as it was.
         """
-        from svmfast.evaluation.scale import ScaleCheck
         from svmfast.formats.data import stream_data
-        from svmfast.formats.target import write_atomic
-        from svmfast.prefetch import prefetch
 
-        reading, cores, path = reading or Reading(), thread_count(threads), os.fspath(data)
+        reading, cores = reading or Reading(), thread_count(threads)
         if reading.scale is not None:
             raise OptionError("`scale` is a property of the Predictor; give it when that is made")
         reading = replace(reading, scale=self.scaling)
+        self._check_output(os.fspath(output), keep)
+        with stream_data(data, reading, threads=cores, keep=keep) as stream:
+            return self.predict_stream(
+                stream, output, reading=reading, threads=cores, keep=keep, on_start=on_start
+            )
+
+    def predict_stream(
+        self,
+        stream: DataStream | TableStream,
+        output: str | os.PathLike[str],
+        *,
+        reading: Reading,
+        threads: int,
+        keep: Sequence[str] = (),
+        first: bool = True,
+        on_start: Callable[[], None] = lambda: None,
+    ) -> PredictionReport:
+        """Predict rows that are read with the predictor's scaling; see :meth:`predict_file`.
+
+        Parameters
+        ----------
+        stream : DataStream or TableStream
+        output : path
+        reading : Reading
+        threads : int
+        keep : sequence of str
+        first : bool
+            Whether the rows are the first ones of their file. Of others the scale is not judged, there may be
+            none, and the output has no line of names.
+        on_start : callable
+        """
+        from svmfast.evaluation.scale import ScaleCheck
+        from svmfast.formats.target import write_atomic
+        from svmfast.prefetch import prefetch
+
         report = self.report(labelled=not reading.unlabelled)
         scale = ScaleCheck(self.model)
-        begin = self._writing(os.fspath(output), keep)
-        with stream_data(data, reading, threads=cores, keep=keep) as stream:
 
-            def checked() -> Iterator[Dataset]:
+        def checked() -> Iterator[Dataset]:
+            try:
                 for block in prefetch(stream):
                     if not report.rows:
-                        check_width(reading, path, self.model, block.rows, self._listener.warn, block.columns)
+                        check_width(
+                            reading, stream.path, self.model, block.rows, self.listener.warn, block.columns
+                        )
                     scale.add(block.rows)
                     yield block
+            except EmptyDataError:
+                if first:
+                    raise
 
-            answers = self._answers(checked(), report, cores)
-            # The first block is read and answered before the output is touched.
-            first = next(answers, None)
-            on_start()
-            with write_atomic(os.fspath(output)) as out:
-                writer = begin(out)
-                for found, kept in chain([] if first is None else [first], answers):
-                    writer.write(found, kept)
-                    self._listener.progress(stream.bytes_read, stream.bytes_total, "predict")
-                writer.finish()
+        answers = self._answers(checked(), report, threads)
+        # The first block is read and answered before the output is touched.
+        begun = next(answers, None)
+        on_start()
+        with write_atomic(os.fspath(output)) as out:
+            writer = self._writer(out, os.fspath(output), first)
+            for found, kept in chain([] if begun is None else [begun], answers):
+                writer.write(found, kept)
+                self.listener.progress(stream.bytes_read, stream.bytes_total, "predict")
+            writer.finish()
         report.notes += [f"{stream.path}: {note}" for note in stream.notes.messages()]
-        verdict = scale.verdict()
+        verdict = scale.verdict() if first else None
         if verdict is not None:
-            self._listener.warn(f"{path}: {verdict}")
+            self.listener.warn(f"{stream.path}: {verdict}")
         return report
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Who listens here does not hear another process.
+        return {name: value for name, value in self.__dict__.items() if name != "listener"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, listener=Listener())
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """The names of the model's features, by which columns of tables are found, if it has any."""
         return None if self.scaling is None else self.scaling.feature_names
 
-    def _writing(self, output: str, keep: Sequence[str]) -> Callable[[Writer], AnswerWriter]:
-        """Return what makes the writer of an output; its name says which."""
-        from svmfast.formats.answers import TableAnswers, TextAnswers, check_kept, table_form
+    def _check_output(self, output: str, keep: Sequence[str]) -> None:
+        """Raise OptionError where columns cannot be kept in an output; its name says which kind it is."""
+        from svmfast.formats.answers import check_kept, table_form
+
+        if keep and table_form(output) is None:
+            raise OptionError("`keep` goes with an output that is a table: .parquet, .arrow, .csv or .tsv")
+        check_kept(self.model.head, keep)
+
+    def _writer(self, out: Writer, output: str, first: bool) -> AnswerWriter:
+        from svmfast.formats.answers import TableAnswers, TextAnswers, table_form
 
         columns = {
             "probability": self._probability,
@@ -364,13 +415,8 @@ class Predictor:
         }
         form = table_form(output)
         if form is None:
-            if keep:
-                raise OptionError(
-                    "`keep` goes with an output that is a table: .parquet, .arrow, .csv or .tsv"
-                )
-            return lambda out: TextAnswers(out, self.model.head, **columns)
-        check_kept(self.model.head, keep)
-        return lambda out: TableAnswers(out, self.model.head, form, **columns)
+            return TextAnswers(out, self.model.head, first=first, **columns)
+        return TableAnswers(out, self.model.head, form, **columns)
 
     def _answers(
         self, blocks: Iterable[Dataset], report: PredictionReport, threads: int

@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Remarks of single files that are printed; all are in the JSON report.
 MOST_NOTES = 10
 #: Options of a prediction of many files.
-OF_MANY = ("files_from", "suffix", "relative_to", "overwrite")
+OF_MANY = ("files_from", "suffix", "relative_to", "dask", "overwrite")
 
 _SHARED = (
     click.option(
@@ -108,6 +108,11 @@ _SHARED = (
         "--relative-to",
         metavar="FOLDER",
         help="With --out-dir: a folder that holds all DATA; outputs keep their places below it.",
+    ),
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        help="With --out-dir: let the workers of this Dask scheduler predict, or N workers here (local:N).",
     ),
     click.option(
         "--overwrite",
@@ -231,6 +236,7 @@ def _many(
     files_from: str | None,
     suffix: str | None,
     relative_to: str | None,
+    dask: str | None,
     overwrite: bool,
     quiet: bool,
     as_json: bool,
@@ -254,6 +260,7 @@ def _many(
             suffix=SUFFIX if suffix is None else suffix,
             relative_to=relative_to,
             overwrite=overwrite,
+            dask=dask,
             reading=reading,
             keep=keep or (),
             threads=jobs,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,19 @@ from svmfast.formats.target import Writer
 
 #: Rows of a row group or record batch, whatever the blocks in which rows come: same rows, same bytes.
 GROUP_ROWS = 1 << 17
+
+
+def join_tables(places: Sequence[str], file: Writer, form: str) -> None:
+    """Write the rows of Arrow files as the table that they would be if written at once."""
+    from pyarrow import ipc
+
+    table = TableOutput(file, form)
+    for place in places:
+        with pyarrow().OSFile(place) as source:
+            reader = ipc.open_file(source)
+            for number in range(reader.num_record_batches):
+                table.append(pyarrow().Table.from_batches([reader.get_batch(number)]))
+    table.finish()
 
 
 class TableOutput:
@@ -49,7 +62,10 @@ class TableOutput:
         }
         if kept is not None:
             arrays |= dict(zip(kept.schema.names, kept.columns, strict=True))
-        batch = pa.table(arrays)
+        self.append(pa.table(arrays))
+
+    def append(self, batch: Any) -> None:
+        """Append the rows of a pyarrow.Table."""
         if self._writer is None:
             self._writer = self._open(batch.schema)
         self._waiting.append(batch)

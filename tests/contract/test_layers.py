@@ -39,6 +39,7 @@ for upper in ("formats", "methods", "evaluation", "exports"):
 BELOW["importers"] = {*BELOW["models"], "models"}
 BELOW["frontiers"] = {*BELOW}
 BELOW["api"] = {*BELOW}
+BELOW["dask"] = {*BELOW}
 BELOW["cli"] = {*BELOW}
 BELOW["sklearn"] = {*BELOW} - {"cli"}
 BELOW["__init__"] = {*BELOW} - {"cli", "sklearn"}

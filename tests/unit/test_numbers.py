@@ -15,6 +15,7 @@ from svmfast.cli.units import Typed
 WORDS = {
     "--calibrate",
     "--checkpoint",
+    "--dask",
     "--data",
     "--exact",
     "--from",

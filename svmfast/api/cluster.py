@@ -1,0 +1,277 @@
+"""Prediction of many files by the workers of a Dask cluster: files, or parts of large ones.
+
+Workers read inputs and write outputs themselves, so they need the same folders under the same paths. What a
+worker writes appears whole or not at all, and what is finished is noted here, when the worker has said so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import pickle
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from svmfast.api.listener import Listener
+from svmfast.api.predictor import Predictor
+from svmfast.errors import (
+    ClusterError,
+    EmptyDataError,
+    InputError,
+    MissingPackageError,
+    OptionError,
+    SvmfastError,
+    WriteError,
+)
+from svmfast.formats.answers import table_form
+from svmfast.formats.parts import Part, parts_of, stream_part
+from svmfast.formats.target import write_atomic
+from svmfast.options import Reading
+
+if TYPE_CHECKING:
+    from svmfast.formats.done import DoneList
+
+#: How often a part is tried again where its worker failed, and seconds to wait for a scheduler and workers.
+RETRIES, PATIENCE = 2, 30
+_LOCAL = "local:"
+#: In a worker: predictors by the hash of what they answer with.
+_PREDICTORS: dict[str, Predictor] = {}
+
+
+def distributed() -> Any:
+    """Return the package; MissingPackageError where it is not installed."""
+    try:
+        import distributed as package
+    except ImportError:
+        raise MissingPackageError("a cluster is run", "distributed", "dask") from None
+    return package
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Yield a client of a scheduler, ``HOST:PORT``, or of workers started here, ``local:N``.
+
+    Raises
+    ------
+    OptionError
+        The address is neither.
+    ClusterError
+        There is no scheduler, or it has no workers.
+    """
+    package = distributed()
+    with contextlib.ExitStack() as stack:
+        if address.startswith(_LOCAL):
+            number = address.removeprefix(_LOCAL)
+            if not (number.isascii() and number.isdigit() and int(number) > 0):
+                raise OptionError(f"`dask` is '{address}'; expected a scheduler's address, or local:N")
+            # One thread a worker: they share the cores without getting into each other's way.
+            cluster = stack.enter_context(
+                package.LocalCluster(
+                    n_workers=int(number), threads_per_worker=1, dashboard_address=None, silence_logs=50
+                )
+            )
+            client = stack.enter_context(package.Client(cluster))
+        else:
+            try:
+                client = stack.enter_context(package.Client(address, timeout=PATIENCE))
+                client.wait_for_workers(1, timeout=PATIENCE)
+            except (OSError, ValueError) as error:
+                raise ClusterError(f"no scheduler with workers at '{address}': {error}") from error
+        yield client
+
+
+@dataclass
+class Shared:
+    """A job (:class:`svmfast.api.many.Job`) that is shared out in parts; `place` is absolute."""
+
+    path: str
+    place: str
+    name: str
+    made_from: dict[str, Any]
+    counted: dict[str, Any] | None = None
+    error: str | None = None
+    parts: list[Part] = field(default_factory=list)
+    ended: dict[int, dict[str, Any]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def part_name(self, number: int) -> str:
+        """Return the name of a part's output, hidden beside the whole one, below the folder."""
+        folder, name = os.path.split(self.name)
+        end = ".arrow" if table_form(self.name) else ""
+        return os.path.join(folder, f".{name}.part-{number:05}{end}")
+
+    def part_made_from(self, part: Part) -> dict[str, Any]:
+        """Return what a part is made from."""
+        return {**self.made_from, "part": [part.begin, part.end, list(part.groups), part.of]}
+
+
+class Loading:
+    """The Dask plugin that brings a predictor to every worker, once, and to those that join later."""
+
+    def __init__(self, key: str, version: str, pickled: bytes) -> None:
+        self.name = f"svmfast-{key}"
+        self.key, self.version, self.pickled = key, version, pickled
+
+    def setup(self, worker: Any) -> None:
+        """Keep the predictor in the worker's process."""
+        from svmfast import __version__
+
+        if __version__ != self.version:
+            raise RuntimeError(f"the worker has svmfast {__version__}; expected {self.version}")
+        _PREDICTORS[self.key] = pickle.loads(self.pickled)
+
+    def teardown(self, worker: Any) -> None:
+        """Forget it."""
+        _PREDICTORS.pop(self.key, None)
+
+
+def run_jobs(
+    address: str,
+    jobs: Sequence[Shared],
+    predictor: Predictor,
+    done: DoneList,
+    key: str,
+    reading: Reading,
+    keep: Sequence[str],
+    *,
+    part_bytes: int,
+) -> Iterator[Shared]:
+    """Yield the jobs as they end: with what was counted, or with an error.
+
+    Raises
+    ------
+    ClusterError
+        The scheduler went away; what was finished is whole, and noted.
+    WriteError
+    """
+    package = distributed()
+    from svmfast import __version__
+
+    with connected(address) as client:
+        loading = _plugin(package, Loading(key, __version__, pickle.dumps(predictor)))
+        client.register_plugin(loading)
+        futures: dict[Any, tuple[Shared, Part]] = {}
+        for job in jobs:
+            job.parts = parts_of(os.path.abspath(job.path), reading, part_bytes)
+            for part in job.parts:
+                output = job.place
+                if part.of > 1:
+                    name = job.part_name(part.number)
+                    known = done.find(name, job.part_made_from(part))
+                    if known is not None:
+                        job.ended[part.number] = known
+                        continue
+                    output = os.path.join(os.path.abspath(done.folder), name)
+                future = client.submit(
+                    work, part, output, key, reading, tuple(keep), retries=RETRIES, pure=False
+                )
+                futures[future] = job, part
+            if len(job.ended) == len(job.parts):
+                yield _joined(job, done, predictor)
+        for future in package.as_completed(list(futures)):
+            job, part = futures.pop(future)
+            found = _result(future, client, package, address)
+            future.release()
+            if isinstance(found, str):
+                job.error = job.error or found
+                job.ended[part.number] = {}
+            else:
+                job.ended[part.number] = found["counted"]
+                job.warnings += found["warnings"]
+                if part.of > 1:
+                    done.add(job.part_name(part.number), job.part_made_from(part), found["counted"])
+            if len(job.ended) == len(job.parts):
+                if job.error is None and part.of == 1:
+                    job.counted = job.ended[0]
+                yield job if job.error or job.counted else _joined(job, done, predictor)
+        client.unregister_worker_plugin(loading.name)
+
+
+def _plugin(package: Any, loading: Loading) -> Any:
+    """Return the plugin as one of Dask's own class, which is there only when Dask is imported."""
+
+    def setup(self: Any, worker: Any) -> None:
+        loading.setup(worker)
+
+    def teardown(self: Any, worker: Any) -> None:
+        loading.teardown(worker)
+
+    made = type("LoadingPlugin", (package.WorkerPlugin,), {"setup": setup, "teardown": teardown})()
+    made.name = loading.name
+    return made
+
+
+def work(part: Part, output: str, key: str, reading: Reading, keep: tuple[str, ...]) -> dict[str, Any] | str:
+    """In a worker: predict a file or a part of one; return what was counted, or why it failed."""
+    heard = Listener()
+    predictor = copy.copy(_PREDICTORS[key])
+    predictor.listener = heard
+    try:
+        if part.of == 1:
+            report = predictor.predict_file(part.path, output, reading=reading, threads=1, keep=keep)
+        else:
+            how = replace(reading, scale=predictor.scaling)
+            with stream_part(part, how, keep=keep) as stream:
+                report = predictor.predict_stream(
+                    stream, output, reading=how, threads=1, keep=keep, first=part.first
+                )
+    except WriteError:
+        raise
+    except InputError as error:
+        return str(part.located(error))
+    except SvmfastError as error:
+        return str(error)
+    return {"counted": report.state(), "warnings": heard.warnings}
+
+
+def _result(future: Any, client: Any, package: Any, address: str) -> dict[str, Any] | str:
+    """Return what a future has, or why its file failed."""
+    if future.status == "error":
+        error = future.exception()
+        if isinstance(error, WriteError):
+            raise error
+        return f"failed on its worker: {type(error).__name__}: {' '.join(str(error).split())}"
+    if future.status != "finished":
+        raise _gone(address)
+    try:
+        found: dict[str, Any] | str = future.result()
+    except WriteError:
+        raise
+    except Exception as error:
+        raise _gone(address) from error
+    return found
+
+
+def _gone(address: str) -> ClusterError:
+    return ClusterError(f"the scheduler '{address}' went away; run again to go on where this run stopped")
+
+
+def _joined(job: Shared, done: DoneList, predictor: Predictor) -> Shared:
+    """Make the output of its parts, which then go."""
+    places = [os.path.join(done.folder, job.part_name(part.number)) for part in job.parts]
+    rows = sum(counted["rows"] for counted in job.ended.values())
+    if not rows:
+        job.error = str(EmptyDataError(job.path, None, "there are no rows", None, "expected at least one"))
+        return job
+    form = table_form(job.place)
+    with write_atomic(job.place) as out:
+        if form is None:
+            for place in places:
+                with open(place, "rb") as file:
+                    shutil.copyfileobj(file, out, 1 << 20)
+        else:
+            from svmfast.formats.table_output import join_tables
+
+            join_tables(places, out, form)
+    for place in places:
+        with contextlib.suppress(OSError):
+            os.unlink(place)
+    total = predictor.report(labelled=True)
+    for part in job.parts:
+        total.merge(job.ended[part.number])
+        total.notes += job.ended[part.number]["notes"]
+    job.counted = total.state()
+    return job

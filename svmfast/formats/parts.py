@@ -1,0 +1,166 @@
+"""Large files in parts that can be read apart: line ranges of LIBSVM's text, row groups of Parquet."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from svmfast.errors import InputError
+from svmfast.formats.data import recognized
+from svmfast.formats.source import open_source
+from svmfast.formats.svmlight import DataStream, stream_svmlight
+from svmfast.options import Reading
+
+if TYPE_CHECKING:
+    from svmfast.formats.tables import TableStream
+
+#: Stored bytes of a part, about: seconds of work, and few enough parts in all.
+PART_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file, or a part of one.
+
+    Attributes
+    ----------
+    path : str
+    number, of : int
+        Which part, from 0, of how many.
+    begin, end : int
+        Bytes of text, from the start of a line to the end of one.
+    groups : tuple of int
+        Row groups of Parquet.
+    first_row : int
+        Rows before these.
+    """
+
+    path: str
+    number: int = 0
+    of: int = 1
+    begin: int = 0
+    end: int = 0
+    groups: tuple[int, ...] = ()
+    first_row: int = 0
+
+    @property
+    def first(self) -> bool:
+        """Whether the part begins with the file's first row."""
+        return self.number == 0
+
+    def located(self, error: InputError) -> InputError:
+        """Return an error of this part with the line of the whole file."""
+        if self.first or self.groups or error.line is None:
+            return error
+        before, left = 0, self.begin
+        with open(self.path, "rb") as file:
+            while left:
+                piece = file.read(min(left, 1 << 20))
+                before, left = before + piece.count(b"\n"), left - len(piece)
+        return type(error)(error.path, error.line + before, error.what, error.token, error.expected)
+
+
+def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[Part]:
+    """Return the parts of a file: several only of large plain text, and of Parquet of several row groups."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return [Part(path)]
+    if not stat.S_ISREG(status.st_mode) or status.st_size < 2 * part_bytes:
+        return [Part(path)]
+    opened, kind = recognized(path, reading)
+    if opened is not path:
+        opened.close()
+    if kind == "parquet":
+        return _row_groups(path, part_bytes)
+    # Tables as text have to be of one width from the first to the last row.
+    if kind is not None or reading.dense:
+        return [Part(path)]
+    with open_source(path) as source:
+        if source.packing is not None:
+            return [Part(path)]
+    cuts = [0]
+    with open(path, "rb") as file:
+        while cuts[-1] + 2 * part_bytes <= status.st_size:
+            file.seek(cuts[-1] + part_bytes)
+            file.readline()
+            cuts.append(file.tell())
+    cuts.append(status.st_size)
+    ranges = [(begin, end) for begin, end in pairwise(cuts) if begin < end]
+    return [Part(path, number, len(ranges), begin, end) for number, (begin, end) in enumerate(ranges)]
+
+
+def _row_groups(path: str, part_bytes: int) -> list[Part]:
+    from svmfast.formats._columns import pyarrow
+
+    pyarrow()
+    from pyarrow import parquet
+
+    try:
+        metadata = parquet.read_metadata(path)
+    except Exception:  # whoever reads the whole file says what is wrong
+        return [Part(path)]
+    ranges: list[tuple[list[int], int]] = []
+    size, row = part_bytes, 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if size >= part_bytes:
+            ranges.append(([], row))
+            size = 0
+        ranges[-1][0].append(number)
+        size += sum(group.column(column).total_compressed_size for column in range(group.num_columns))
+        row += group.num_rows
+    if len(ranges) < 2:
+        return [Part(path)]
+    return [
+        Part(path, number, len(ranges), groups=tuple(groups), first_row=first)
+        for number, (groups, first) in enumerate(ranges)
+    ]
+
+
+def stream_part(
+    part: Part,
+    reading: Reading,
+    *,
+    threads: int = 1,
+    keep: Sequence[str] = (),
+) -> DataStream | TableStream:
+    """Read one of several parts; see :func:`svmfast.formats.data.stream_data`."""
+    if part.groups:
+        from svmfast.formats.tables import TableStream
+
+        stream = TableStream(
+            part.path, "parquet", reading, threads=threads, keep=keep, row_groups=part.groups
+        )
+        stream.rows_read = part.first_row
+        return stream
+    text = stream_svmlight(open_source(_Range(part)), threads=threads, **reading.reader_kwargs())
+    text.owns = True
+    return text
+
+
+class _Range(io.RawIOBase):
+    """Some bytes of a file."""
+
+    def __init__(self, part: Part) -> None:
+        self._file: Any = open(part.path, "rb", buffering=0)  # noqa: SIM115 (closed by close())
+        self._file.seek(part.begin)
+        self._left = part.end - part.begin
+        self.name = part.path
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, view: Any) -> int:
+        size = self._file.readinto(memoryview(view)[: self._left])
+        self._left -= size
+        return int(size)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

@@ -1,0 +1,201 @@
+"""Workers of a Dask cluster: the bytes of one process, whatever fails on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from program import PROGRAM, data, model, svmfast
+from pyarrow import parquet
+
+import svmfast as package
+from svmfast.dask import predict as predict_collection
+from svmfast.errors import ClusterError, MissingPackageError, OptionError, WrongTypeError
+from svmfast.formats.parts import parts_of, stream_part
+from svmfast.options import Reading
+
+pytest.importorskip("distributed")
+EXACT = model("photos_c_rbf")
+# Of Dask's own threads and sockets, at their end.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".svmfast-done.jsonl")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Text of several parts, Parquet of several row groups, packed text, and a small file."""
+    folder = tmp_path_factory.mktemp("inputs")
+    rows = package.read_svmlight(data("photos.test"))
+    text = data("photos.test").read_bytes()
+    (folder / "large").write_bytes(text)
+    import gzip
+
+    (folder / "packed.gz").write_bytes(gzip.compress(text[: text.rindex(b"\n", 0, 90_000) + 1]))
+    (folder / "small").write_bytes(text[: text.rindex(b"\n", 0, 9_000) + 1])
+    names = {f"x{j + 1}": values for j, values in enumerate(rows.rows.to_dense().T)}
+    parquet.write_table(
+        pa.table({"label": rows.labels, **names}), folder / "table.parquet", row_group_size=300
+    )
+    return sorted(folder.iterdir())
+
+
+def test_parts_are_the_whole(inputs: list[Path]) -> None:
+    for path in inputs:
+        parts = parts_of(str(path), Reading(), 20_000)
+        assert (len(parts) > 1) == (path.name in ("large", "table.parquet"))
+        if len(parts) > 1:
+            blocks = [block for part in parts for block in stream_part(part, Reading())]
+            whole = package.read_svmlight(data("photos.test"))
+            assert np.array_equal(np.concatenate([block.labels for block in blocks]), whole.labels)
+            joined = package.Rows.concatenate([block.rows for block in blocks])
+            assert np.array_equal(joined.values, whole.rows.values)
+
+
+@pytest.mark.parametrize("suffix", [".out", ".out.gz", ".parquet", ".csv"])
+def test_the_bytes_of_one_process(inputs: list[Path], tmp_path: Path, suffix: str) -> None:
+    options: dict[str, Any] = {"suffix": suffix, "decision_values": True}
+    alone = package.predict_files(EXACT, inputs, tmp_path / "alone", **options)
+    shared = package.predict_files(
+        EXACT, inputs, tmp_path / "shared", dask="local:2", part_bytes=20_000, **options
+    )
+    assert shared.number("predicted") == len(inputs)
+    assert outputs(tmp_path / "shared") == outputs(tmp_path / "alone")
+    assert shared.to_dict() == {
+        **alone.to_dict(),
+        "files": [
+            {**one, "output": one["output"].replace("/alone/", "/shared/")}
+            for one in alone.to_dict()["files"]
+        ],
+    }
+    again = package.predict_files(EXACT, inputs, tmp_path / "shared", dask="nobody:1", **options)
+    assert again.number("skipped") == len(inputs)
+
+
+def test_a_fault_in_a_part_has_its_line(tmp_path: Path) -> None:
+    lines = data("photos.test").read_bytes().splitlines(keepends=True)
+    lines[3000] = b"1 1:x\n"
+    (tmp_path / "bad").write_bytes(b"".join(lines))
+    (tmp_path / "good").write_bytes(b"".join(lines[:100]))
+    files = [tmp_path / "bad", tmp_path / "good"]
+    report = package.predict_files(EXACT, files, tmp_path / "out", dask="local:1", part_bytes=20_000)
+    assert [one.status for one in report.files] == ["failed", "predicted"]
+    assert str(report.files[0].error).startswith(f"{files[0]}:3001: the value is not a number ('1:x')")
+    assert "bad.out" not in outputs(tmp_path / "out")
+
+
+def test_addresses(inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OptionError, match="`dask` is 'local:x'; expected a scheduler's address, or local:N"):
+        package.predict_files(EXACT, inputs, tmp_path / "out", dask="local:x")
+    monkeypatch.setattr("svmfast.api.cluster.PATIENCE", 1)
+    with pytest.raises(ClusterError, match="no scheduler with workers at '127"):
+        package.predict_files(EXACT, inputs, tmp_path / "out", dask="127.0.0.1:9")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'svmfast\[dask\]'"):
+        package.predict_files(EXACT, inputs, tmp_path / "out", dask="local:1")
+
+
+# --- a scheduler and two workers, processes of their own
+
+
+@contextmanager
+def process(*words: str) -> Iterator[subprocess.Popen[bytes]]:
+    started = subprocess.Popen(
+        [sys.executable, "-m", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()
+        assert started.stderr is not None
+        started.stderr.close()
+
+
+def address_of(scheduler: subprocess.Popen[bytes]) -> str:
+    assert scheduler.stderr is not None
+    for line in scheduler.stderr:
+        found = re.search(rb"Scheduler at:\s+(tcp://\S+)", line)
+        if found:
+            return found[1].decode()
+    raise AssertionError("no scheduler")
+
+
+SCHEDULER = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+WORKER = ("distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+
+
+@pytest.mark.parametrize("killed", ["a worker", "the scheduler"])
+def test_killed_half_way_and_run_again(killed: str, tmp_path: Path) -> None:
+    lines = data("photos.test").read_bytes().splitlines(keepends=True)
+    files = [tmp_path / f"rows-{number:03}" for number in range(40)]
+    for number, file in enumerate(files):
+        file.write_bytes(b"".join(lines[number * 20 : number * 20 + 2000]))
+    words = [os.fspath(PROGRAM), "predict", "-q", "--precision", "double", "--out-dir"]
+    assert subprocess.run([*words, tmp_path / "whole", EXACT, *files]).returncode == 0
+    whole, out = outputs(tmp_path / "whole"), tmp_path / "out"
+    with process(*SCHEDULER) as scheduler:
+        address = address_of(scheduler)
+        with process(*WORKER, address) as first, process(*WORKER, address):
+            run = subprocess.Popen([*words, out, "--dask", address, EXACT, *files], stderr=subprocess.PIPE)
+            until = time.monotonic() + 60
+            while len(outputs(out)) < 8 and time.monotonic() < until and run.poll() is None:
+                time.sleep(0.01)
+            (first if killed == "a worker" else scheduler).send_signal(signal.SIGKILL)
+            message = run.communicate(timeout=120)[1].decode()
+    found = {name: text for name, text in outputs(out).items() if not name.startswith(".")}
+    assert found.items() <= whole.items()
+    if killed == "a worker":
+        assert (run.returncode, found) == (0, whole), message
+    else:
+        assert run.returncode == 2
+        assert f"svmfast: the scheduler '{address}' went away; run again" in message
+        assert len(found) < len(whole)
+        done = svmfast("predict", "--json", *words[3:], out, EXACT, *files)
+        assert json.loads(done.stdout)["files_skipped"] > 0
+        assert outputs(out) == whole
+
+
+# --- collections
+
+
+def test_collections_of_dask(inputs: list[Path]) -> None:
+    import dask
+    import dask.array
+    import dask.bag
+    import dask.dataframe
+    import pandas
+
+    rows = package.read_svmlight(data("photos.test"))
+    dense = rows.rows.to_dense()
+    expected = package.predict(EXACT, dense).predicted
+    with dask.config.set(scheduler="processes", num_workers=2):
+        array = predict_collection(EXACT, dask.array.from_array(dense, chunks=(1500, 2)))
+        assert array.chunks == ((1500, 1500, 1000),)
+        assert np.array_equal(array.compute(), expected)
+        frame = pandas.DataFrame(dense, columns=[f"x{j}" for j in range(dense.shape[1])])
+        frame.index += 7
+        labels = predict_collection(EXACT, dask.dataframe.from_pandas(frame, npartitions=3)).compute()
+        assert labels.index.equals(frame.index)
+        assert np.array_equal(labels, expected)
+        bag = predict_collection(EXACT, dask.bag.from_sequence([os.fspath(data("photos.test"))] * 2))
+        assert [np.array_equal(one, expected) for one in bag.compute()] == [True, True]
+    with pytest.raises(WrongTypeError):
+        predict_collection(EXACT, dense)
+    with pytest.raises(OptionError, match="2-dimensional"):
+        predict_collection(EXACT, dask.array.zeros(3))
