@@ -45,6 +45,8 @@ def test_files_are_written_where_nobody_reads_what_is_printed(name: str, tmp_pat
         assert (out / "report.json").stat().st_size
     elif name == "predict":
         assert out.read_bytes().count(b"\n") == data("iris.test").read_bytes().count(b"\n")
+    elif name.startswith("export"):
+        assert out.read_bytes().endswith(b"#endif\n")
     else:
         load_model(out)
     assert checkpoint.exists() == ("CHECKPOINT" in arguments or "--checkpoint" in arguments)

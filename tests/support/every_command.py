@@ -16,6 +16,7 @@ from program import FIXTURES, data, model
 INPUTS: dict[str, Path] = {
     "TRAIN": data("iris.train"),
     "TEST": data("iris.test"),
+    "NAMES": Path(__file__).with_name("four_names.txt"),
     "EXACT": model("iris_c_rbf_prob"),
     "ESTIMATOR": FIXTURES / "estimators/iris_svc.skops",
     "RANGES": data("iris.ranges"),
@@ -62,8 +63,10 @@ RUNS: dict[str, list[str]] = {
     "info of data": ["info", "TRAIN"],
     "scale": ["scale", "TRAIN", "-o", "OUT", "--save", "CHECKPOINT"],
     "scale, restored": ["scale", "TEST", "-o", "OUT", "--restore", "RANGES"],
-    "export within a limit": ["export", "EXACT", "--max-flash", "9k", "--data", "TRAIN", "-o", "OUT"],
-    "export": ["export", "EXACT", "--to", "c", "--test", "TEST", "-o", "OUT"],
+    "export within a limit": [
+        *("export", "EXACT", "--max-flash", "9k", "--data", "TRAIN", "--scale", "RANGES", "-o", "OUT"),
+    ],
+    "export": ["export", "EXACT", "--test", "TEST", "--feature-names", "NAMES", "-o", "OUT"],
     "train": ["train", "TRAIN", "OUT"],
     "train, named": ["train", "TRAIN", "-o", "OUT"],
 }

@@ -26,7 +26,7 @@ NAMES: dict[str, Callable[[Path], Path]] = {
 }
 
 #: Options whose values are words, and no files.
-WORDS = {"methods", "time_limit"}
+WORDS = {"prefix", "methods", "time_limit"}
 
 
 def _link(make: Callable[[Path, Path], None], path: Path) -> Path:
