@@ -1,4 +1,4 @@
-# Sourced by scripts/demo and scripts/test: makes .venv and installs svmfast into it, once.
+# Sourced by scripts/demo, scripts/docs and scripts/test: makes .venv and installs svmfast into it, once.
 # Expects `root`, the repository. Sets `bin`, the folder of the environment's programs.
 
 bin="$root/.venv/bin"
@@ -32,20 +32,22 @@ make_venv() {
     "$python" -m venv --clear "$root/.venv"
 }
 
-# install EXTRA: '' or 'test'.
+# install EXTRA: '', 'test' or 'docs'.
 install() {
     make_venv
-    local stamp="$root/.venv/.svmfast-installed" now
+    local stamp="$root/.venv/.svmfast-installed" now one
     now=$(sources_hash)
-    # An environment with the test extra serves the demo as well.
-    if [ "$(cat "$stamp-test" 2>/dev/null)" = "$now" ] ||
-        { [ -z "$1" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$now" ]; }; then
-        return
-    fi
+    for one in "" -test -docs; do
+        if [ "$(cat "$stamp$one" 2>/dev/null)" != "$now" ]; then
+            rm -f "$stamp$one"
+        elif [ -z "$1" ] || [ "$one" = "-$1" ]; then
+            # An environment with an extra serves the demo as well.
+            return
+        fi
+    done
     command -v "${CXX:-c++}" >/dev/null ||
         fail "no C++ compiler (${CXX:-c++}); install one (Debian, Ubuntu: apt install g++) or set CXX"
     printf 'installing svmfast%s (a few minutes the first time)\n' "${1:+ with the $1 extra}" >&2
-    rm -f "$stamp" "$stamp-test"
     "$bin/python" -m pip install --quiet --disable-pip-version-check --editable "$root${1:+[$1]}"
     # An editable install leaves compiling to the first run, and where PYTHONDONTWRITEBYTECODE is set to every
     # run: half of the start-up time.

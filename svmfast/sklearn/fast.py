@@ -88,7 +88,7 @@ class FastSVC(_Fast, ModelClassifier):
     report_ : ConversionReport
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Where X has names of features that are strings.
 
     Examples
@@ -173,7 +173,7 @@ class FastSVR(_Fast, ModelRegressor):
     model_ : Model
     report_ : ConversionReport
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     Examples
     --------

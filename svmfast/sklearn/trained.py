@@ -55,7 +55,7 @@ class BudgetSVC(_Trained, ModelClassifier):
         Figures of the training.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class MekaSVC(_Meka, ModelClassifier):
         Figures of the training.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class MekaRidge(_Meka, ModelRegressor):
     report_ : object
         Figures of the training.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class DCPredSVC(_DCPred, ModelClassifier):
         Figures of the training.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
     def __init__(
@@ -296,7 +296,7 @@ class DCPredRidge(_DCPred, ModelRegressor):
     report_ : object
         Figures of the training.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
     def __init__(

@@ -72,7 +72,7 @@ def test_paths_named_in_the_documents_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["demo", "test", "_venv.sh", "cross", "matrix", "sanitize", "stubs", "warnings"]
+    "script", ["demo", "docs", "test", "_venv.sh", "cross", "matrix", "sanitize", "stubs", "warnings"]
 )
 def test_scripts_are_sound(script: str) -> None:
     path = ROOT / "scripts" / script

@@ -1,0 +1,78 @@
+"""docs/ builds as a site without a warning, and the tutorial's commands print what the page shows."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import PROGRAM, ROOT
+
+from svmfast.cli import main
+
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
+PACKAGES = ("sphinx", "myst_parser", "furo")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"the docs extra is not installed: {', '.join(missing)}")
+    folder = tmp_path_factory.mktemp("site")
+    script = ROOT / "scripts" / "site" / "build.py"
+    done = subprocess.run([sys.executable, script, folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+def test_the_site_has_every_page_command_and_function(site: Path) -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        assert (site / f"{page.stem}.html").exists(), page
+    for name in main.commands():
+        assert f"svmfast {name}" in (site / "reference" / "commands" / f"{name}.html").read_text()
+    functions = (site / "reference" / "python" / "functions.html").read_text()
+    assert 'id="svmfast.predict"' in functions
+    assert 'id="svmfast.nystrom"' in (site / "reference" / "python" / "methods.html").read_text()
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        loaded = re.findall(r"<(?:script|img|link|iframe)\b[^>]*(?:src|href)=\"([^\"]*)\"", text)
+        assert not [place for place in loaded if place.startswith(("http:", "https:", "//"))], page
+
+
+def steps() -> list[tuple[str, str]]:
+    """Return the commands of the tutorial, each with what the page says it prints."""
+    blocks = re.findall(r"^```console\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", "".join(blocks), re.MULTILINE)
+    assert len(found) >= 8
+    return found
+
+
+def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    environment = {**os.environ, "PATH": os.pathsep.join([str(PROGRAM.parent), os.environ["PATH"]])}
+    same = doctest.OutputChecker().check_output
+    for command, shown in steps():
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, (command, done.stderr)
+        # Reports are on stderr, beside warnings and remarks.
+        remarks = [line for line in done.stderr.splitlines(keepends=True) if not line.startswith("svmfast: ")]
+        printed = done.stdout + "".join(remarks)
+        options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        assert same(shown, printed, options), f"$ {command}\n{printed}"
+    (code,) = re.findall(r"^```python\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "speed-up" in done.stdout
