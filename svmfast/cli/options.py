@@ -108,17 +108,25 @@ def option_of(one: Option) -> click.Option:
 
 def rows_format(function: F) -> F:
     """Add the options of :class:`svmfast.options.Reading`; the command receives `reading`."""
-    declared = [option_of(one) for one in options_of(Reading)]
+    return rows_format_without()(function)
 
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        reading = Reading(**{str(one.name): kwargs.pop(str(one.name)) for one in declared})
-        return function(*args, reading=reading, **kwargs)
 
-    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
-    for one in declared:
-        if one.help:
-            one.help = with_flags(one.help, declared)
-    # Options of decorators applied earlier must not be lost with the function we replace.
-    earlier = getattr(function, "__click_params__", [])
-    wrapped.__click_params__ = earlier + declared[::-1]  # type: ignore[attr-defined]
-    return wrapped  # type: ignore[return-value]
+def rows_format_without(*names: str) -> Callable[[F], F]:
+    """Return :func:`rows_format` without some of the options, which keep their defaults."""
+    declared = [option_of(one) for one in options_of(Reading) if one.name not in names]
+
+    def added(function: F) -> F:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            reading = Reading(**{str(one.name): kwargs.pop(str(one.name)) for one in declared})
+            return function(*args, reading=reading, **kwargs)
+
+        wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
+        for one in declared:
+            if one.help:
+                one.help = with_flags(one.help, declared)
+        # Options of decorators applied earlier must not be lost with the function we replace.
+        earlier = getattr(function, "__click_params__", [])
+        wrapped.__click_params__ = earlier + declared[::-1]  # type: ignore[attr-defined]
+        return wrapped  # type: ignore[return-value]
+
+    return added

@@ -54,7 +54,7 @@ from svmfast.options import Reading
 @options.quiet_but_report
 @options.model_memory
 @options.as_json
-@options.rows_format
+@options.rows_format_without("scale")
 @options.jobs
 def command(
     data: str,

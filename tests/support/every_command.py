@@ -31,10 +31,19 @@ RUNS: dict[str, list[str]] = {
     "approximate": [
         *("approximate", "EXACT", "--data", "TRAIN", "--data", "TEST", "--cells", "2", "-o", "OUT"),
     ],
-    "approximate, calibrated": ["approximate", "EXACT", "--calibrate", "TRAIN", "-o", "OUT"],
+    "approximate, calibrated": [
+        "approximate",
+        "EXACT",
+        "--calibrate",
+        "TRAIN",
+        "-o",
+        "OUT",
+        "--scale",
+        "RANGES",
+    ],
     "compress": [
         *("compress", "EXACT", "--sv", "5", "--data", "TRAIN", "--data", "TEST", "--iterations", "2"),
-        *("-o", "OUT"),
+        *("-o", "OUT", "--scale", "RANGES"),
     ],
     "budget-train": [
         *("budget-train", "TRAIN", "OUT", "-g", "0.5", "-B", "5", "--passes", "1", "--validate", "TEST"),
@@ -42,25 +51,44 @@ RUNS: dict[str, list[str]] = {
     ],
     "budget-train, named": [
         *("budget-train", "TRAIN", "-o", "OUT", "-B", "5", "--passes", "1", "--checkpoint", "CHECKPOINT"),
+        *("--scale", "RANGES"),
     ],
-    "bound-check": ["bound-check", "TRAIN", "--model", "EXACT"],
+    "bound-check": ["bound-check", "TRAIN", "--model", "EXACT", "--scale", "RANGES"],
     "meka": ["meka", "TRAIN", "-o", "OUT", "--task", "ridge", *_SMALL, "--rank", "2"],
     "meka from a model": ["meka", "TRAIN", "-o", "OUT", "--from", "EXACT", *_SMALL, "--rank", "2"],
-    "meka's error": ["meka", "TRAIN", "--task", "error", *_SMALL, "--rank", "2"],
-    "dcpred": ["dcpred", "TRAIN", "-o", "OUT", "--task", "svc", *_SMALL, "--iterations", "2"],
+    "meka's error": ["meka", "TRAIN", "--task", "error", *_SMALL, "--rank", "2", "--scale", "RANGES"],
+    "dcpred": [
+        *("dcpred", "TRAIN", "-o", "OUT", "--task", "svc", *_SMALL, "--iterations", "2", "--scale", "RANGES"),
+    ],
     "dcpred from a model": ["dcpred", "TRAIN", "-o", "OUT", "--from", "EXACT", *_SMALL, "--iterations", "2"],
-    "cascade": ["cascade", "FAST", "EXACT", "--data", "TRAIN", "--max-diff", "10%", "-o", "OUT"],
-    "linear": ["linear", "TRAIN", "-o", "OUT"],
-    "nystrom": ["nystrom", "TRAIN", "--task", "svc", "--landmarks", "8", "-o", "OUT"],
+    "cascade": [
+        *(
+            "cascade",
+            "FAST",
+            "EXACT",
+            "--data",
+            "TRAIN",
+            "--max-diff",
+            "10%",
+            "-o",
+            "OUT",
+            "--scale",
+            "RANGES",
+        ),
+    ],
+    "linear": ["linear", "TRAIN", "-o", "OUT", "--scale", "RANGES"],
+    "nystrom": ["nystrom", "TRAIN", "--task", "svc", "--landmarks", "8", "-o", "OUT", "--scale", "RANGES"],
     "nystrom from a model": ["nystrom", "TRAIN", "--from", "EXACT", "--landmarks", "8", "-o", "OUT"],
     "frontier": [
         *("frontier", "EXACT", "--data", "TRAIN", "--test", "TEST", "-o", "OUT", "--methods", "linear"),
+        *("--scale", "RANGES"),
     ],
     "import": ["import", "ESTIMATOR", "-o", "OUT"],
     "predict": ["predict", "TEST", "FAST", "OUT", "--exact", "EXACT", "--assume-error", "0.1"],
-    "compare": ["compare", "EXACT", "FAST", "--data", "TEST", "--repeats", "1"],
+    "predict, scaled": ["predict", "TEST", "FAST", "OUT", "--scale", "RANGES"],
+    "compare": ["compare", "EXACT", "FAST", "--data", "TEST", "--repeats", "1", "--scale", "RANGES"],
     "info": ["info", "EXACT"],
-    "info of data": ["info", "TRAIN"],
+    "info of data": ["info", "TRAIN", "--scale", "RANGES"],
     "scale": ["scale", "TRAIN", "-o", "OUT", "--save", "CHECKPOINT"],
     "scale, restored": ["scale", "TEST", "-o", "OUT", "--restore", "RANGES"],
     "export within a limit": [
@@ -68,7 +96,7 @@ RUNS: dict[str, list[str]] = {
     ],
     "export": ["export", "EXACT", "--test", "TEST", "--feature-names", "NAMES", "-o", "OUT"],
     "train": ["train", "TRAIN", "OUT"],
-    "train, named": ["train", "TRAIN", "-o", "OUT"],
+    "train, named": ["train", "TRAIN", "-o", "OUT", "--scale", "RANGES"],
 }
 #: Of every run the command.
 COMMAND_OF = {name: run[0] for name, run in RUNS.items()}
