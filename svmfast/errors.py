@@ -242,13 +242,16 @@ class MissingPackageError(UnsupportedError):
     what : str
         What needs it: a clause.
     package : str
-    extra : str
+    extra : str, optional
         The extra of svmfast that brings it.
+    instead : str, optional
+        What to do where it is no extra.
     """
 
-    def __init__(self, what: str, package: str, extra: str) -> None:
+    def __init__(self, what: str, package: str, extra: str = "", instead: str = "") -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"{what} by {package}, which is not installed", f"pip install 'svmfast[{extra}]'")
+        instead = instead or f"pip install 'svmfast[{extra}]'"
+        super().__init__(f"{what} by {package}, which is not installed", instead)
 
 
 class ClusterError(SvmfastError):

@@ -59,35 +59,32 @@ nb::object table_rows(const std::vector<Column> &columns, std::size_t n) {
         starts.reserve_more(n + 1);
         std::int64_t *start = starts.end();
         *start++ = 0;
+        // Pages that stay empty are never touched.
+        indices.reserve_more(n * d);
+        values.reserve_more(n * d);
+        std::int32_t *const indices_begin = indices.end();
+        double *const values_begin = values.end();
+        std::size_t stored = 0;
         for (std::size_t first = 0; first < n && bad_row == n; first += tile_rows) {
             const std::size_t rows = n - first < tile_rows ? n - first : tile_rows;
             for (std::size_t j = 0; j < d; ++j) gathers[j](columns[j].data(), first, rows, tile.data() + j, d);
-            indices.reserve_more(rows * d);
-            values.reserve_more(rows * d);
-            std::int32_t *index = indices.end();
-            double *value = values.end();
-            double sum = 0;
-            const std::size_t before = values.size();
-            const double *begin = value;
+            bool finite = true;
+            for (std::size_t at = 0; at < rows * d; ++at) finite &= tile[at] - tile[at] == 0;
+            for (std::size_t at = 0; !finite && at < rows * d && bad_row == n; ++at)
+                if (!std::isfinite(tile[at])) bad_row = first + at / d, bad_column = at % d;
             for (std::size_t i = 0; i < rows; ++i) {
                 const double *row = tile.data() + i * d;
                 for (std::size_t j = 0; j < d; ++j) {
                     // Written always, kept where it is not 0: no branch to mispredict.
-                    *index = static_cast<std::int32_t>(j);
-                    *value = row[j];
-                    const bool kept = row[j] != 0;
-                    index += kept;
-                    value += kept;
-                    sum += row[j] * 0;  // nan if anything is not finite
+                    indices_begin[stored] = static_cast<std::int32_t>(j);
+                    values_begin[stored] = row[j];
+                    stored += row[j] != 0;
                 }
-                *start++ = static_cast<std::int64_t>(before + static_cast<std::size_t>(value - begin));
+                *start++ = static_cast<std::int64_t>(stored);
             }
-            if (sum != 0)
-                for (std::size_t at = 0; at < rows * d && bad_row == n; ++at)
-                    if (!std::isfinite(tile[at])) bad_row = first + at / d, bad_column = at % d;
-            indices.set_end(index);
-            values.set_end(value);
         }
+        indices.set_end(indices_begin + stored);
+        values.set_end(values_begin + stored);
         starts.set_end(start);
     }
     if (bad_row < n) return nb::make_tuple(bad_row, bad_column);

@@ -66,6 +66,8 @@ EXIT_INTERNAL = 3
 EXIT_INTERRUPTED = 130
 
 _OUT_OF_RANGE = "(overflow|invalid value) encountered"
+#: Distributions that only some commands need, by the module that is imported.
+_DISTRIBUTIONS = {"sklearn": "scikit-learn", "scipy": "scipy", "matplotlib": "matplotlib"}
 _TRY_DEBUG = "; run again with --debug for the trace"
 
 
@@ -75,6 +77,7 @@ class Settings:
 
     debug: bool = False
     progress: str = "auto"
+    verbose: bool = False
 
 
 def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -108,6 +111,22 @@ def _progress_option() -> click.Option:
         help="auto (the default): bars where stderr is a terminal. plain: lines of text, some seconds apart, "
         "for logs.",
     )
+
+
+def _set_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.ensure_object(Settings).verbose = value
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if not value:
+        return
+    if ctx.ensure_object(Settings).verbose:
+        from svmfast.cli.version import versions
+
+        messages.lines(versions())
+    else:
+        messages.line(f"svmfast {__version__}")
+    ctx.exit()
 
 
 def _command(name: str) -> click.Command | None:
@@ -182,7 +201,18 @@ class LazyGroup(click.Group):
     "130 interrupted.",
     invoke_without_command=True,
 )
-@click.version_option(__version__, prog_name="svmfast", message="%(prog)s %(version)s")
+@click.option(
+    "--version", is_flag=True, expose_value=False, callback=_print_version, help="Show the version and exit."
+)
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_set_verbose,
+    help="With --version: also the core's instruction set, and the versions of what svmfast stands on.",
+)
 @click.pass_context
 def program(ctx: click.Context) -> None:
     """Make slow LIBSVM models fast and small, and prove how much was lost.
@@ -190,6 +220,8 @@ def program(ctx: click.Context) -> None:
     Wherever a FILE is read, '-' is standard input; gzip, bzip2, xz and zstd files are recognised by content.
     An output whose name ends in .gz, .bz2, .xz or .zst is packed so.
     """
+    if ctx.ensure_object(Settings).verbose:
+        raise click.UsageError("-v goes with --version", ctx)
     if ctx.invoked_subcommand is None:
         messages.raw(ctx.get_help() + "\n", err=True)
         ctx.exit(EXIT_BAD_INPUT)
@@ -330,6 +362,9 @@ def _describe(error: Exception) -> tuple[str, int]:
         return f"{path}: {message_of(error)}; see '{path} --help'", EXIT_BAD_INPUT
     if isinstance(error, click.ClickException):
         return f"svmfast: {error.format_message()}", EXIT_BAD_INPUT
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in _DISTRIBUTIONS:
+        name = _DISTRIBUTIONS[str(error.name).partition(".")[0]]
+        return f"svmfast: this needs {name}, which is not installed; pip install {name}", EXIT_BAD_INPUT
     if isinstance(error, OSError) and error.strerror:
         where = error.filename if error.filename is not None else "svmfast"
         return (

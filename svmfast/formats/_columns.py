@@ -159,8 +159,9 @@ class Columns:
             return halves
         elif pa.types.is_decimal(kind):
             array = array.cast(pa.float64())
-        numbers: NDArray[Any] = array.to_numpy(zero_copy_only=True)
-        return numbers
+        # Not by to_numpy, which imports pandas where it is installed.
+        size = np.dtype(array.type.to_pandas_dtype())
+        return np.frombuffer(array.buffers()[1], size, len(array), array.offset * size.itemsize)
 
     def _kept(self, batch: Any) -> Any:
         pa = pyarrow()

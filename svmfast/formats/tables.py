@@ -33,9 +33,9 @@ from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
-#: Numbers in a block of rows.
+#: Numbers that are decoded at a time, and rows that become a block: few enough to stay in the cache.
 _CELLS = 1 << 20
-_MOST_ROWS = 1 << 14
+_MOST_ROWS, _BLOCK_ROWS = 1 << 16, 1 << 14
 _CSV_BLOCK = 1 << 20
 #: Characters of pyarrow's own message.
 _MOST_TEXT = 200
@@ -89,6 +89,7 @@ class TableStream(Iterator[Dataset]):
         self._scaling = _loaded(reading.scale)
         self._given, self._groups = source, row_groups
         self._done = self._total = 0
+        self._batch: Any = None
         self._spool: IO[bytes] | None = None
         try:
             with self._reporting():
@@ -221,16 +222,15 @@ class TableStream(Iterator[Dataset]):
         return io.BufferedReader(_Unpacked(self._source), 1 << 20)
 
     def __next__(self) -> Dataset:
-        while True:
+        while self._batch is None or self._batch.num_rows == 0:
             with self._reporting():
-                batch = next(self._batches, None)
-            if batch is None:
+                self._batch = next(self._batches, None)
+            if self._batch is None:
                 self.close()
                 if self.rows_read == 0:
                     raise EmptyDataError(self.path, None, "there are no rows", None, "expected at least one")
                 raise StopIteration
-            if batch.num_rows:
-                break
+        batch, self._batch = self._batch.slice(0, _BLOCK_ROWS), self._batch.slice(_BLOCK_ROWS)
         dataset = self._scaled(self.columns.dataset(batch, self.rows_read))
         self.rows_read += batch.num_rows
         self._done += batch.num_rows

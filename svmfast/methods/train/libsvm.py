@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError
+from svmfast.errors import MissingPackageError, OptionError
 from svmfast.rows import FloatArray, Rows
 from svmfast.threads import available_threads, start_thread
 
@@ -84,7 +84,7 @@ class Problem:
         weights: tuple[tuple[int, float], ...] = (),
         first_index: int = 1,
     ) -> None:
-        from libsvm import svm as api  # imports scipy.sparse, so not before it is needed
+        api = _libsvm()
 
         self._api = api
         self._labels = labels
@@ -250,3 +250,16 @@ def _copied(model: Any) -> Solution:
         prob_b=copied(model.probB, pairs, np.float64),
         density_marks=copied(model.prob_density_marks, DENSITY_MARKS, np.float64),
     )
+
+
+def _libsvm() -> Any:
+    """Return LIBSVM's module; MissingPackageError where it is not installed."""
+    try:
+        from libsvm import svm  # imports scipy.sparse, so not before it is needed
+    except ImportError as error:
+        if error.name not in ("libsvm", "libsvm.svm"):
+            raise
+        what = "models are trained, and pairs of classes fitted,"
+        instead = "pip install libsvm-official (it is compiled, so it needs a C++ compiler)"
+        raise MissingPackageError(what, "libsvm-official", instead=instead) from None
+    return svm

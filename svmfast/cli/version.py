@@ -1,0 +1,27 @@
+"""``svmfast --version -v``: what runs here, for reports of faults."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from importlib import metadata
+
+from svmfast import __version__
+from svmfast.api.platforms import instruction_set
+
+#: Distributions that svmfast stands on, then those of its extras.
+_USED = ("click", "numpy", "scipy", "libsvm-official", "rich", "scikit-learn", "threadpoolctl")
+_EXTRAS = ("pyarrow", "dask", "distributed", "zstandard", "matplotlib", "onnx", "onnxruntime", "skops")
+
+
+def versions() -> Iterator[str]:
+    """Yield the lines."""
+    yield f"svmfast {__version__}"
+    yield f"core {instruction_set()}"
+    yield f"{platform.python_implementation()} {platform.python_version()}"
+    yield f"{platform.system()} {platform.release()} {platform.machine()}"
+    for name in (*_USED, *_EXTRAS):
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            yield f"{name} not installed"

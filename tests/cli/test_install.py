@@ -1,0 +1,86 @@
+"""What an installation offers beside the commands: versions, manual pages, completion."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import PROGRAM, ROOT, data, model, svmfast
+
+from svmfast.cli.main import commands
+from svmfast.cli.manual import pages
+
+TRAIN = str(data("iris.train"))
+
+
+def test_version_in_full() -> None:
+    done = svmfast("--version", "-v")
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 0
+    assert lines[0] == svmfast("--version").stdout.decode().strip()
+    assert lines[1] in ("core baseline", "core avx2", "core avx512")
+    assert any(line.startswith("numpy ") and line != "numpy not installed" for line in lines)
+    assert svmfast("-v", "--version").stdout == done.stdout
+    alone = svmfast("-v", "info", model("iris_c_linear"))
+    assert (alone.returncode, alone.stderr) == (2, b"svmfast: -v goes with --version; see 'svmfast --help'\n")
+
+
+def test_every_command_has_a_manual_page() -> None:
+    found = pages()
+    assert set(found) == {"svmfast.1", *(f"svmfast-{name}.1" for name in commands())}
+    for name, text in found.items():
+        assert all(f".SH {part}" in text for part in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"))
+        if shutil.which("groff"):
+            done = subprocess.run(
+                ["groff", "-man", "-Tutf8", "-ww"], input=text, capture_output=True, text=True
+            )
+            assert (done.returncode, done.stderr) == (0, ""), name
+    assert "\\-\\-out\\-dir" in found["svmfast-predict.1"]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    ("words", "expected"), [(["svmfast", "pred"], "predict"), (["svmfast", "predict", "--out"], "--out-dir")]
+)
+def test_completion_in_bash(words: list[str], expected: str) -> None:
+    """As docs/command-line.md has it: the function that bash calls fills COMPREPLY."""
+    quoted = " ".join(words)
+    script = (
+        'complete() { :; }; compopt() { :; }; eval "$(_SVMFAST_COMPLETE=bash_source svmfast)";'
+        f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _svmfast_completion svmfast;"
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    environment = {"PATH": f"{PROGRAM.parent}:/usr/bin:/bin"}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment)
+    assert expected in done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "line"),
+    [
+        (
+            "libsvm",
+            ["train", TRAIN, "OUT"],
+            "pip install libsvm-official (it is compiled, so",
+        ),
+        ("sklearn", ["nystrom", "--task", "svc", TRAIN, "-o", "OUT"], "pip install scikit-learn"),
+    ],
+)
+def test_what_is_missing_is_one_line(module: str, words: list[str], line: str, tmp_path: Path) -> None:
+    words = [str(tmp_path / "out") if word == "OUT" else word for word in words]
+    blocked = f"import sys; sys.modules[{module!r}] = None;"
+    script = f"{blocked} from svmfast.cli.main import run; sys.exit(run({words!r}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert line in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_scripts_that_install() -> None:
+    for name in ("wheel", "man"):
+        path = ROOT / "scripts" / name
+        assert subprocess.run(["bash", "-n", path]).returncode == 0
+        assert path.stat().st_mode & 0o111
