@@ -49,7 +49,7 @@ def test_files_are_written_where_nobody_reads_what_is_printed(name: str, tmp_pat
         assert out.read_bytes().endswith(b"#endif\n")
     else:
         load_model(out)
-    assert checkpoint.exists() == ("CHECKPOINT" in arguments or "--checkpoint" in arguments)
+    assert checkpoint.exists() == ("CHECKPOINT" in outputs(name))
 
 
 @pytest.mark.parametrize("more", [[], ["-b", "1"]])
