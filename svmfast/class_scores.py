@@ -8,13 +8,21 @@ accuracy is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+
+#: More different labels are not counted: memory stays bounded whatever the labels of a file are.
+MOST_CLASSES = 1000
+#: Classes up to which there is a confusion table.
+MOST_CONFUSED = 10
+#: Rows from which on a class's recall is compared with the accuracy, and most lines about such classes.
+LEAST_ROWS, MOST_LINES = 5, 5
 
 
 @dataclass(frozen=True)
@@ -69,8 +77,31 @@ def shown_label(label: float) -> float | int:
     return int(label) if float(label).is_integer() else label
 
 
+@dataclass(frozen=True)
+class Confusion:
+    """Which labels the rows of each class are given.
+
+    Attributes
+    ----------
+    labels : tuple of float
+        Ascending.
+    counts : tuple of tuple of int
+        ``counts[i][j]``: rows with the target ``labels[i]`` that are given ``labels[j]``.
+    """
+
+    labels: tuple[float, ...]
+    counts: tuple[tuple[int, ...], ...]
+
+    def as_dict(self) -> dict[str, list[Any]]:
+        """Return labels and counts, as reports have them."""
+        return {"labels": [shown_label(v) for v in self.labels], "counts": [list(row) for row in self.counts]}
+
+
 class ClassCounts:
-    """The counts of every class, over any number of blocks of rows.
+    """The counts of every class, over any number of blocks of rows, in bounded memory.
+
+    With more than :data:`MOST_CLASSES` different labels nothing is counted any more. A target that is nan is
+    of no class.
 
     Parameters
     ----------
@@ -79,17 +110,119 @@ class ClassCounts:
     """
 
     def __init__(self, labels: Iterable[float] = ()) -> None:
-        self._counts: dict[float, list[int]] = {float(label): [0, 0, 0] for label in labels}
+        self._labels: FloatArray | None = _distinct(np.array([float(label) for label in labels]))
+        # rows, predicted, correct
+        self._counts = np.zeros((3, len(self._labels)), dtype=np.int64)
+        self._pairs: NDArray[np.int64] | None = np.zeros((len(self._labels),) * 2, dtype=np.int64)
+        self._know(np.empty(0))
 
     def add(self, predicted: FloatArray, target: FloatArray) -> None:
         """Count n predictions and targets, both ``(n,)`` float64."""
-        for place, values in enumerate((target, predicted, target[predicted == target])):
-            for label, count in zip(*np.unique(values, return_counts=True), strict=True):
-                self._counts.setdefault(float(label), [0, 0, 0])[place] += int(count)
+        for values in (target, predicted):
+            self._know(values)
+        if self._labels is None:
+            return
+        k = len(self._labels)
+        # Nan sorts last: its place is k.
+        true, given = (np.searchsorted(self._labels, values) for values in (target, predicted))
+        for place, found in enumerate((true, given, true[true == given])):
+            self._counts[place] += np.bincount(found, minlength=k + 1)[:k]
+        if self._pairs is not None:
+            both = np.bincount(true * (k + 1) + given, minlength=(k + 1) ** 2)
+            self._pairs += both.reshape(k + 1, k + 1)[:k, :k]
+
+    def _know(self, values: FloatArray) -> None:
+        """Make room for the labels among `values`, or give up counting."""
+        if self._labels is None:
+            return
+        known = self._labels
+        if len(known):
+            at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+            values = values[known[at] != values]
+        labels = _distinct(np.concatenate([known, values[~np.isnan(values)]]))
+        if len(labels) > MOST_CLASSES:
+            self._labels = self._pairs = None
+            return
+        place = np.searchsorted(labels, known)
+        counts = np.zeros((3, len(labels)), dtype=np.int64)
+        counts[:, place] = self._counts
+        if len(labels) > MOST_CONFUSED:
+            self._pairs = None
+        elif self._pairs is not None:
+            pairs = np.zeros((len(labels),) * 2, dtype=np.int64)
+            pairs[np.ix_(place, place)] = self._pairs
+            self._pairs = pairs
+        self._labels, self._counts = labels, counts
+
+    def state(self) -> dict[str, Any]:
+        """Return what was counted, as plain values for :meth:`merge`."""
+        return {
+            "labels": None if self._labels is None else self._labels.tolist(),
+            "counts": self._counts.tolist(),
+            "pairs": None if self._pairs is None else self._pairs.tolist(),
+        }
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Count what others have counted."""
+        if state["labels"] is None:
+            self._labels = self._pairs = None
+        labels = np.array(state["labels"] or (), dtype=np.float64)
+        self._know(labels)
+        if self._labels is None:
+            return
+        place = np.searchsorted(self._labels, labels)
+        self._counts[:, place] += np.array(state["counts"], dtype=np.int64).reshape(3, -1)
+        if state["pairs"] is None:
+            self._pairs = None
+        elif self._pairs is not None:
+            k = len(labels)
+            self._pairs[np.ix_(place, place)] += np.array(state["pairs"], dtype=np.int64).reshape(k, k)
 
     def scores(self) -> tuple[ClassScore, ...]:
-        """Return all classes that occur as a target or a prediction, by ascending label."""
-        return tuple(ClassScore(label, *self._counts[label]) for label in sorted(self._counts))
+        """Return all classes that occur as a target or a prediction, by ascending label; none of too many."""
+        if self._labels is None:
+            return ()
+        columns = zip(self._labels.tolist(), *self._counts.tolist(), strict=True)
+        return tuple(ClassScore(label, *counts) for label, *counts in columns)
+
+    @property
+    def confusion(self) -> Confusion | None:
+        """The table of the same classes; None of more than :data:`MOST_CONFUSED`."""
+        if self._labels is None or self._pairs is None or not len(self._labels):
+            return None
+        return Confusion(tuple(self._labels.tolist()), tuple(map(tuple, self._pairs.tolist())))
+
+
+def _distinct(values: FloatArray) -> FloatArray:
+    """Return the values in ascending order, each once; np.unique would load np.ma, which takes a while."""
+    ordered = np.sort(values)
+    differs = np.concatenate([ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]])
+    distinct: FloatArray = ordered[differs]
+    return distinct
+
+
+def neglected(scores: Sequence[ClassScore], accuracy: float) -> tuple[ClassScore, ...]:
+    """Return the classes of :data:`LEAST_ROWS` rows or more whose recall is below half of the accuracy."""
+    return tuple(
+        score
+        for score in scores
+        if score.rows >= LEAST_ROWS and score.recall is not None and score.recall < accuracy / 2
+    )
+
+
+def neglected_lines(scores: Sequence[ClassScore], accuracy: float) -> list[str]:
+    """Return a line for each class that the accuracy hides, of the lowest recalls first."""
+    found = sorted(neglected(scores, accuracy), key=lambda score: (score.recall, score.label))
+    lines = []
+    for score in found[:MOST_LINES]:
+        tail = "" if score.predicted else "; it is never predicted"
+        lines.append(
+            f"class {shown_label(score.label)} is recognized far below the accuracy of {accuracy:.4g}%: "
+            f"recall {score.recall:.4g}% ({score.correct:,} of {score.rows:,}){tail}"
+        )
+    if len(found) > MOST_LINES:
+        lines.append(f"so are {len(found) - MOST_LINES:,} more classes")
+    return lines
 
 
 def class_scores(

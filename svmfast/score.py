@@ -1,20 +1,97 @@
-"""Predictions against targets: svm-predict's figures to its digits."""
+"""Predictions against targets: svm-predict's figures to its digits, and those that accuracy hides.
+
+Every report takes its figures from here. A new one is one field of :class:`Quality`, filled in
+:attr:`Score.quality`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from svmfast.class_scores import ClassCounts, ClassScore, balanced_accuracy
+from svmfast.class_scores import ClassCounts, ClassScore, Confusion, balanced_accuracy, neglected_lines
+from svmfast.roc_auc import RocAuc
 from svmfast.rows import FloatArray
 
 
 def percent(count: int, total: int) -> float:
     """Return ``100 count / total``, rounded once: 7 of 100 are 7 percent and no more than a limit of 7%."""
     return 100 * count / total
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """What predictions are worth against targets; None where a figure has no meaning for the question.
+
+    Attributes
+    ----------
+    accuracy : float or None
+        Percent of right labels; None for regression.
+    balanced_accuracy : float or None
+        Mean recall of the classes that have rows, in percent; None for regression.
+    auc : float or None
+        Area under the ROC curve, from 0 to 1; None unless there is one decision value, and rows of both
+        classes.
+    auc_error : float or None
+        How far `auc` may be from the exact area: 0 up to a million rows.
+    classes : tuple of ClassScore
+        Precision, recall and F1 of every class, by ascending label; empty for regression.
+    confusion : Confusion or None
+        Which labels the rows of each class are given; None for more than ten classes, and for regression.
+    mse, scc : float or None
+        Mean squared error and squared correlation; None unless regression.
+    rmse, mae, r2 : float or None
+        Root mean square error, mean absolute error, coefficient of determination; None unless regression.
+    """
+
+    accuracy: float | None = None
+    balanced_accuracy: float | None = None
+    auc: float | None = None
+    auc_error: float | None = None
+    classes: tuple[ClassScore, ...] = ()
+    confusion: Confusion | None = None
+    mse: float | None = None
+    scc: float | None = None
+    rmse: float | None = None
+    mae: float | None = None
+    r2: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md: those of classes, or those of regression."""
+        names = OF_CLASSES if self.mse is None else OF_VALUES
+        found = {name: getattr(self, name) for name in names}
+        if "classes" in found:
+            found["classes"] = [score.as_dict() for score in self.classes]
+            found["confusion"] = None if self.confusion is None else self.confusion.as_dict()
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in found.items()
+        }
+
+    def line(self) -> str:
+        """Return the figures that svm-predict does not print, short; empty without any."""
+        if self.mse is not None:
+            parts = [f"RMSE {self.rmse:.6g}", f"mean absolute error {self.mae:.6g}"]
+            return ", ".join(
+                parts + ([] if self.r2 is None or math.isnan(self.r2) else [f"R^2 {self.r2:.6g}"])
+            )
+        if self.balanced_accuracy is None or math.isnan(self.balanced_accuracy):
+            return ""
+        area = "" if self.auc is None or math.isnan(self.auc) else f", ROC AUC {self.auc:.4f}"
+        return f"balanced accuracy {self.balanced_accuracy:.4g}%{area}"
+
+    def neglected_lines(self) -> list[str]:
+        """Return a line for each class whose recall is far below the accuracy."""
+        return neglected_lines(self.classes, self.accuracy or 0.0)
+
+
+#: The figures of classification and of regression, as reports name them.
+OF_CLASSES = ("accuracy", "balanced_accuracy", "auc", "auc_error", "classes", "confusion")
+OF_VALUES = ("mse", "scc", "rmse", "mae", "r2")
 
 
 class Score:
@@ -31,26 +108,45 @@ class Score:
     Parameters
     ----------
     by_class : bool
-        Count every class too, for :attr:`classes` and :attr:`balanced_accuracy`.
+        Count every class too, for :attr:`classes`, :attr:`balanced_accuracy` and :attr:`confusion`.
+    sides : (float, float), optional
+        The labels that a positive and a negative decision value vote for: :attr:`auc` is measured where
+        decision values are added too.
     """
 
-    def __init__(self, *, by_class: bool = False) -> None:
+    def __init__(self, *, by_class: bool = False, sides: tuple[float, float] | None = None) -> None:
         self.total = 0
         self.correct = 0
         self._classes = ClassCounts() if by_class else None
         # squared error, p, t, p^2, t^2, p t
         self._sums = np.zeros(6)
+        # |error|, t - shift, (t - shift)^2: the shift, the first target, keeps digits of targets far from 0.
+        self._more = np.zeros(3)
+        self._shift: float | None = None
+        self._auc = None if sides is None else RocAuc(*sides)
 
-    def add(self, predicted: FloatArray, target: FloatArray, *, regression: bool) -> None:
-        """Count one block of n predictions and targets, both ``(n,)`` float64."""
+    def add(
+        self,
+        predicted: FloatArray,
+        target: FloatArray,
+        *,
+        regression: bool,
+        decisions: FloatArray | None = None,
+    ) -> None:
+        """Count one block of n predictions, targets and decision values, each ``(n,)`` float64."""
         self.total += len(predicted)
+        if decisions is not None and self._auc is not None:
+            self._auc.add(decisions, target)
         self.correct += int(np.count_nonzero(predicted == target))
         if self._classes is not None and not regression:
             self._classes.add(predicted, target)
         if not regression or not len(predicted):
             return
+        if self._shift is None:
+            self._shift = float(target[0])
         # Infinite and nan as in svm-predict's own sums.
         with np.errstate(over="ignore", invalid="ignore"):
+            moved = target - self._shift
             terms = (
                 (predicted - target) ** 2,
                 predicted,
@@ -59,19 +155,36 @@ class Score:
                 target * target,
                 predicted * target,
             )
-            for i, term in enumerate(terms):
-                # cumsum adds strictly from left to right; sum() would not.
-                self._sums[i] = np.cumsum(np.concatenate((self._sums[i : i + 1], term)))[-1]
+            _accumulate(self._sums, terms)
+            _accumulate(self._more, (np.abs(predicted - target), moved, moved * moved))
 
     def state(self) -> dict[str, Any]:
-        """Return what was counted, classes aside, as plain values for :meth:`merge`."""
-        return {"total": self.total, "correct": self.correct, "sums": self._sums.tolist()}
+        """Return what was counted, decision values aside, as plain values for :meth:`merge`."""
+        return {
+            "total": self.total,
+            "correct": self.correct,
+            "sums": self._sums.tolist(),
+            "more": self._more.tolist(),
+            "shift": self._shift,
+            "classes": None if self._classes is None else self._classes.state(),
+        }
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """Count what another score has counted."""
+        """Count what another score has counted; there is no :attr:`auc` of both."""
         self.total += state["total"]
         self.correct += state["correct"]
         self._sums = self._sums + np.asarray(state["sums"], dtype=np.float64)
+        self._auc = None
+        if self._classes is not None:
+            self._classes.merge(state["classes"])
+        if state["shift"] is None:
+            return
+        if self._shift is None:
+            self._shift = state["shift"]
+        absolute, moved, squares = state["more"]
+        by = state["shift"] - self._shift
+        n = state["total"]
+        self._more += (absolute, moved + n * by, squares + 2 * by * moved + n * by * by)
 
     @property
     def accuracy(self) -> float:
@@ -89,6 +202,31 @@ class Score:
         return balanced_accuracy(self.classes)
 
     @property
+    def confusion(self) -> Confusion | None:
+        """The confusion table; None of many classes, or unless classes are counted."""
+        return None if self._classes is None else self._classes.confusion
+
+    @property
+    def auc(self) -> RocAuc | None:
+        """The area under the ROC curve; None unless decision values are counted."""
+        return self._auc
+
+    @property
+    def mean_absolute_error(self) -> float:
+        """Mean absolute error (nan without rows)."""
+        return float(self._more[0]) / self.total if self.total else math.nan
+
+    @property
+    def r2(self) -> float:
+        """Coefficient of determination, 1 - squared error / spread (nan where the targets are constant)."""
+        if not self.total:
+            return math.nan
+        _, moved, squares = self._more
+        with np.errstate(all="ignore"):
+            spread = squares - moved * moved / self.total
+            return float(1 - self._sums[0] / spread) if spread > 0 else math.nan
+
+    @property
     def mean_squared_error(self) -> float:
         """Mean of (prediction - target)^2 (nan without rows)."""
         return float(self._sums[0]) / self.total if self.total else math.nan
@@ -101,3 +239,61 @@ class Score:
         with np.errstate(all="ignore"):
             above = (n * pt - p * t) * (n * pt - p * t)
             return float(above / ((n * pp - p * p) * (n * tt - t * t)))
+
+    def quality(self, *, regression: bool) -> Quality:
+        """Return all figures."""
+        if regression:
+            mse = self.mean_squared_error
+            return Quality(
+                mse=mse,
+                scc=self.squared_correlation,
+                rmse=math.sqrt(mse),
+                mae=self.mean_absolute_error,
+                r2=self.r2,
+            )
+        return Quality(
+            accuracy=self.accuracy,
+            balanced_accuracy=self.balanced_accuracy,
+            auc=None if self._auc is None else _known(self._auc.value),
+            auc_error=None if self._auc is None else _known(self._auc.error),
+            classes=self.classes,
+            confusion=self.confusion,
+        )
+
+
+def _accumulate(sums: FloatArray, terms: Sequence[FloatArray]) -> None:
+    """Add terms to their sums strictly from left to right, as cumsum does and sum() would not."""
+    for i, term in enumerate(terms):
+        sums[i] = np.cumsum(np.concatenate((sums[i : i + 1], term)))[-1]
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def quality(
+    predicted: FloatArray,
+    target: FloatArray,
+    *,
+    regression: bool,
+    decisions: FloatArray | None = None,
+    sides: tuple[float, float] | None = None,
+) -> Quality:
+    """Return the figures of predictions.
+
+    Parameters
+    ----------
+    predicted, target : (n,) float64
+        Labels, or values for regression; n > 0. Targets that are all nan are none: no figure has a meaning.
+    regression : bool
+    decisions : (n,) or (n, 1) float64, optional
+        Decision values, for the ROC AUC.
+    sides : (float, float), optional
+        The labels that a positive and a negative one vote for; None where there is not one value a row.
+    """
+    if np.isnan(target).all():
+        return Quality()
+    score = Score(by_class=True, sides=None if decisions is None else sides)
+    values = None if decisions is None or sides is None else decisions.ravel()
+    score.add(predicted, target, regression=regression, decisions=values)
+    return score.quality(regression=regression)

@@ -253,12 +253,14 @@ class Predictor:
             "scaling": None if self.scaling is None else self.scaling.digest(),
         }
 
-    def report(self, *, labelled: bool) -> PredictionReport:
-        """Return the report of a prediction that has not begun."""
+    def report(self, *, labelled: bool, auc: bool = False) -> PredictionReport:
+        """Return the report of a prediction that has not begun; `auc` as in :meth:`predict_file`."""
         from svmfast.evaluation.prediction_report import PredictionReport
 
         falls_back = self.exact is not None
-        return PredictionReport(self.model, labelled=labelled, bound=self._bound, falls_back=falls_back)
+        return PredictionReport(
+            self.model, labelled=labelled, bound=self._bound, falls_back=falls_back, auc=auc
+        )
 
     def preamble(self) -> list[str]:
         """Return what svm-predict prints before it predicts."""
@@ -281,6 +283,7 @@ class Predictor:
         reading: Reading | None = None,
         threads: int | None = None,
         keep: Sequence[str] = (),
+        auc: bool = False,
         on_start: Callable[[], None] = lambda: None,
     ) -> PredictionReport:
         """Predict the rows of a file into another, in bounded memory.
@@ -299,6 +302,9 @@ class Predictor:
             every number.
         keep : sequence of str
             Columns of a table that are copied to the output, a table as well.
+        auc : bool
+            Measure the area under the ROC curve where there is one decision value. It takes the values of all
+            rows, which the labels of a LIBSVM model do not need.
         on_start : callable
             Called when the first rows are answered, before the output is touched.
 
@@ -320,7 +326,7 @@ class Predictor:
         self._check_output(os.fspath(output), keep)
         with stream_data(data, reading, threads=cores, keep=keep) as stream:
             return self.predict_stream(
-                stream, output, reading=reading, threads=cores, keep=keep, on_start=on_start
+                stream, output, reading=reading, threads=cores, keep=keep, auc=auc, on_start=on_start
             )
 
     def predict_stream(
@@ -331,6 +337,7 @@ class Predictor:
         reading: Reading,
         threads: int,
         keep: Sequence[str] = (),
+        auc: bool = False,
         first: bool = True,
         on_start: Callable[[], None] = lambda: None,
     ) -> PredictionReport:
@@ -343,6 +350,7 @@ class Predictor:
         reading : Reading
         threads : int
         keep : sequence of str
+        auc : bool
         first : bool
             Whether the rows are the first ones of their file. Of others the scale is not judged, there may be
             none, and the output has no line of names.
@@ -352,7 +360,7 @@ class Predictor:
         from svmfast.formats.target import write_atomic
         from svmfast.prefetch import prefetch
 
-        report = self.report(labelled=not reading.unlabelled)
+        report = self.report(labelled=not reading.unlabelled, auc=auc)
         scale = ScaleCheck(self.model)
 
         def checked() -> Iterator[Dataset]:

@@ -214,7 +214,7 @@ def command(
                 lines(predictor.preamble(), err=as_json or to_stdout)
 
         report = predictor.predict_file(
-            data, output, reading=reading, threads=jobs, keep=keep or (), on_start=preamble
+            data, output, reading=reading, threads=jobs, keep=keep or (), auc=as_json, on_start=preamble
         )
     if as_json:
         show(report.to_dict())

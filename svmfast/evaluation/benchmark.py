@@ -10,7 +10,6 @@ import numpy as np
 
 from svmfast.errors import UnsupportedError
 from svmfast.evaluation.linear import linear_multiply_adds, linear_seconds
-from svmfast.evaluation.score import Quality, quality
 from svmfast.evaluation.timing import Timing, measure
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import CountedModel, Model, bounded
@@ -18,7 +17,7 @@ from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import bounds_its_error, certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
-from svmfast.score import percent
+from svmfast.score import Quality, percent, quality
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,15 @@ class Benchmark:
         return ModelResult(
             path=entrant.path,
             kind=model.kind,
-            **vars(quality(main.said.predicted, self._targets, regression=regression)),
+            **vars(
+                quality(
+                    main.said.predicted,
+                    self._targets,
+                    regression=regression,
+                    decisions=main.said.decisions,
+                    sides=head.sides,
+                )
+            ),
             labels_differing=differing,
             labels_differing_percent=None if differing is None else percent(differing, len(self._rows)),
             values_differing_percent=_spread_percent(main.said, self._reference) if regression else None,

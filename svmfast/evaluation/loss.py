@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from svmfast.evaluation.score import Quality, quality
 from svmfast.rows import FloatArray
-from svmfast.score import percent
+from svmfast.score import Quality, percent, quality
 from svmfast.solvers.binomial import clopper_pearson, sum_interval
 
 #: Standard deviations that a 95 % interval of a normal distribution reaches to either side.

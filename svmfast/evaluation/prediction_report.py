@@ -28,6 +28,8 @@ class PredictionReport:
         Whether rows outside the validity bound are counted.
     falls_back : bool
         Whether an exact model answers the rows that are not certified.
+    auc : bool
+        Whether the ROC AUC is measured where there is one decision value; it takes the values of all rows.
 
     Attributes
     ----------
@@ -45,10 +47,17 @@ class PredictionReport:
     """
 
     def __init__(
-        self, model: Model, *, labelled: bool = True, bound: bool = False, falls_back: bool = False
+        self,
+        model: Model,
+        *,
+        labelled: bool = True,
+        bound: bool = False,
+        falls_back: bool = False,
+        auc: bool = False,
     ) -> None:
         self.model, self.labelled, self.falls_back = model, labelled, falls_back
-        self.score = Score()
+        self._ranked = auc and labelled and model.head.sides is not None
+        self.score = Score(by_class=True, sides=model.head.sides if self._ranked else None)
         self.rows = 0
         self.differing_from_vote = 0
         self.outside: int | None = 0 if bound else None
@@ -61,7 +70,9 @@ class PredictionReport:
         """Count a block of rows and what was answered."""
         self.rows += len(rows)
         if self.labelled:
-            self.score.add(answer.predicted, labels, regression=self.model.head.is_regression)
+            values = answer.decisions[:, 0] if self._ranked else None
+            regression = self.model.head.is_regression
+            self.score.add(answer.predicted, labels, regression=regression, decisions=values)
         self.differing_from_vote += answer.differing_from_vote
         if answer.inside is not None and self.outside is not None:
             self.outside += len(answer) - int(answer.inside.sum())
@@ -127,9 +138,9 @@ class PredictionReport:
         if not self.labelled:
             pass  # no labels to compare with
         elif model.head.is_regression:
-            found |= {"mse": score.mean_squared_error, "scc": score.squared_correlation}
+            found |= score.quality(regression=True).as_dict()
         else:
-            found |= {"correct": score.correct, "accuracy": score.accuracy}
+            found |= {"correct": score.correct, **score.quality(regression=False).as_dict()}
         certified = self.certified
         share = None if certified is None or not self.rows else percent(certified, self.rows)
         return {
@@ -147,6 +158,8 @@ class PredictionReport:
         yield from self.notes
         if not self.labelled:
             yield f"{rows} predicted; without labels there is no score"
+        elif not self.model.head.is_regression:
+            yield from self.score.quality(regression=False).neglected_lines()
         if self.rows_with_unknown:
             yield (
                 f"{self.rows_with_unknown:,} of {rows} have features the model does not know "

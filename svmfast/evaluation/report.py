@@ -13,6 +13,7 @@ from svmfast.class_scores import shown_label
 from svmfast.display import shown
 from svmfast.evaluation.compare import ComparisonData, ModelResult
 from svmfast.evaluation.json_values import finite
+from svmfast.score import OF_CLASSES, OF_VALUES
 
 #: What Markdown acts on inside a line; an underscore within a word is no emphasis.
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
@@ -23,8 +24,13 @@ _MODEL_KEYS: dict[str, Callable[[ModelResult], Any]] = {
     "kind": lambda row: row.kind,
     "accuracy": lambda row: row.accuracy,
     "balanced_accuracy": lambda row: row.balanced_accuracy,
+    "auc": lambda row: row.auc,
+    "auc_error": lambda row: row.auc_error,
     "mse": lambda row: row.mse,
     "scc": lambda row: row.scc,
+    "rmse": lambda row: row.rmse,
+    "mae": lambda row: row.mae,
+    "r2": lambda row: row.r2,
     "labels_differing": lambda row: row.labels_differing,
     "labels_differing_percent": lambda row: row.labels_differing_percent,
     "mean_abs_error": lambda row: row.mean_abs_error,
@@ -56,18 +62,20 @@ _MODEL_KEYS: dict[str, Callable[[ModelResult], Any]] = {
     "mean_abs_error_without_fallback": lambda row: row.mean_abs_error_without_fallback,
     "max_abs_error_without_fallback": lambda row: row.max_abs_error_without_fallback,
     "classes": lambda row: [score.as_dict() for score in row.classes],
+    "confusion": lambda row: None if row.confusion is None else row.confusion.as_dict(),
 }
-#: Keys that only the other question has.
-_OF_CLASSES, _OF_VALUES = {"accuracy", "balanced_accuracy", "classes"}, {"mse", "scc"}
-
 #: Figures of the table: head, cell, and whether only --wide has it. Tables show those that say something of
 #: one of the models.
 _COLUMNS: tuple[tuple[str, Callable[[ModelResult], str], bool], ...] = (
     ("accuracy", lambda row: percent(row.accuracy, 2), False),
     ("balanced", lambda row: percent(row.balanced_accuracy, 2), False),
+    ("ROC AUC", lambda row: _ABSENT if row.auc is None else f"{row.auc:.4f}", True),
     ("labels differ", lambda row: differing(row.labels_differing, row.labels_differing_percent), False),
     ("MSE", lambda row: number(row.mse), False),
     ("SCC", lambda row: number(row.scc), False),
+    ("RMSE", lambda row: number(row.rmse), True),
+    ("MAE", lambda row: number(row.mae), True),
+    ("R^2", lambda row: number(row.r2), True),
     ("spread lost", lambda row: percent(row.values_differing_percent, 3), False),
     ("speed-up", lambda row: times(row.speedup), False),
     ("bytes", lambda row: whole(row.n_bytes), False),
@@ -99,10 +107,11 @@ def as_dict(comparison: ComparisonData) -> dict[str, Any]:
     """Return the comparison as JSON's plain types.
 
     ``{"data": {"path", "rows", "features"}, "threads", "linear_seconds", "models": [{...}]}``; classification
-    has ``accuracy``, ``balanced_accuracy`` and ``classes``, regression ``mse`` and ``scc`` instead; a figure
+    has ``accuracy``, ``classes`` and the like, regression ``mse`` and others instead; a figure
     without meaning is None (JSON null). All keys: docs/compare.md.
     """
-    absent = _OF_CLASSES if _is_regression(comparison) else _OF_VALUES
+    # Keys that only the other question has.
+    absent = OF_CLASSES if _is_regression(comparison) else OF_VALUES
     return {
         "data": {
             "path": comparison.data_path,
@@ -126,10 +135,12 @@ def as_json(comparison: ComparisonData) -> str:
 def as_csv(comparison: ComparisonData) -> str:
     """Return one line a model under a header, with all digits and the keys of the JSON form.
 
-    In the place of ``classes`` there is a column ``recall_LABEL`` for every class that has rows.
+    In the place of ``classes`` there is a column ``recall_LABEL`` for every class that has rows; there is no
+    confusion table.
     """
     models = as_dict(comparison)["models"]
     for line in models:
+        line.pop("confusion", None)
         for found in line.pop("classes", ()):
             if found["rows"]:
                 line[f"recall_{found['label']}"] = found["recall"]
@@ -179,7 +190,7 @@ def cells(
         if set(column) != {_ABSENT} and (wide or not detail):
             columns.append([head, *column])
     if wide:
-        return ["", *names], columns + _recalls(comparison)
+        return ["", *names], columns + _recalls(comparison) + _confusions(comparison)
     heads, *lines = zip(["model", *names], *columns, strict=True)
     return list(heads), [list(line) for line in lines]
 
@@ -193,6 +204,25 @@ def _recalls(comparison: ComparisonData) -> list[list[str]]:
         ]
         for score in comparison.models[0].classes
         if score.rows
+    ]
+
+
+def _confusions(comparison: ComparisonData) -> list[list[str]]:
+    """Return a line for each pair of different labels that some row has as target and prediction."""
+    counts: list[dict[tuple[float, float], int]] = []
+    for row in comparison.models:
+        found: dict[tuple[float, float], int] = {}
+        if row.confusion is not None:
+            for true, line in zip(row.confusion.labels, row.confusion.counts, strict=True):
+                pairs = zip(row.confusion.labels, line, strict=True)
+                found |= {(true, given): n for given, n in pairs if n and given != true}
+        counts.append(found)
+    return [
+        [
+            f"{shown_label(pair[0])} taken for {shown_label(pair[1])}",
+            *(whole(one.get(pair, 0)) for one in counts),
+        ]
+        for pair in sorted(set().union(*counts))
     ]
 
 

@@ -98,6 +98,15 @@ class Head:
         return self.n_classes * (self.n_classes - 1) // 2
 
     @property
+    def sides(self) -> tuple[float, float] | None:
+        """The labels that a positive and a negative decision value vote for; None without one value a row."""
+        if self.svm_type == "one_class":
+            return 1.0, -1.0
+        if not self.is_classifier or self.n_functions != 1 or self.labels is None:
+            return None
+        return float(self.labels[0]), float(self.labels[1])
+
+    @property
     def has_probability(self) -> bool:
         """Whether ``-b 1`` has something to work with (svm_check_probability_model)."""
         if self.is_classifier:

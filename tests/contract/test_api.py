@@ -236,8 +236,8 @@ def test_train_scores_and_weighs() -> None:
     rows = package.read_svmlight(data("iris.train"))
     scored = package.train(rows, folds=4, gamma=0.5)
     assert scored.model is None
-    assert 90 < scored.report.accuracy <= 100
-    assert scored.report.lines() == [f"Cross Validation Accuracy = {scored.report.accuracy:g}%"]
+    assert 90 < scored.report.quality.accuracy <= 100
+    assert scored.report.lines() == [f"Cross Validation Accuracy = {scored.report.quality.accuracy:g}%"]
     plain = model_bytes(package.train(rows).model)
     weighed = package.train(rows, weights={1: 5.0, 77: 2})
     assert model_bytes(weighed.model) != plain

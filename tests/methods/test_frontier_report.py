@@ -10,7 +10,6 @@ import pytest
 from test_pareto import loss
 
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
-from svmfast.evaluation.score import Quality
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.figure import draw
@@ -24,6 +23,7 @@ from svmfast.frontiers.report import (
     as_text,
     verdict,
 )
+from svmfast.score import Quality
 
 EVEN, UNEVEN, UNKNOWN = Speed(8.0, 7.8, 8.2, 9), Speed(8.0, 2.0, 20.0, 40), Speed(8.0, 0.0, math.inf, 2)
 EXACT = Point(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
-from svmfast.evaluation.score import Quality
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.pareto import Limits, Point, fastest, nearest, pareto, recommend
+from svmfast.score import Quality
 
 
 def loss(differing: float, lost: float = 0.0, balanced: float = 0.0) -> Loss:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score, precision_recall_fscore_support
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    confusion_matrix,
+    mean_absolute_error,
+    precision_recall_fscore_support,
+    r2_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
 
-from svmfast.evaluation.score import quality
-from svmfast.score import Score
+from svmfast.class_scores import MOST_CLASSES, ClassCounts, class_scores, neglected_lines
+from svmfast.roc_auc import RocAuc
+from svmfast.score import Score, quality
 
 
 def in_blocks(predicted: np.ndarray, target: np.ndarray, size: int, regression: bool) -> Score:
@@ -95,3 +105,97 @@ def test_a_model_that_knows_one_class_only_is_worth_half() -> None:
         {"label": -1, "rows": 1, "recall": 0, "precision": None, "f1": 0},
         {"label": 1, "rows": 99, "recall": 100, "precision": 99, "f1": pytest.approx(100 * 198 / 199)},
     ]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_regression_figures_are_those_of_scikit_learn_far_from_zero_too(size: int) -> None:
+    rng = np.random.default_rng(3)
+    target = rng.normal(1e8, 1, 500)
+    predicted = target + rng.normal(0, 0.5, 500)
+    found = in_blocks(predicted, target, size, True).quality(regression=True)
+    assert found.rmse == pytest.approx(root_mean_squared_error(target, predicted), rel=1e-12)
+    assert found.mae == pytest.approx(mean_absolute_error(target, predicted), rel=1e-12)
+    assert found.r2 == pytest.approx(r2_score(target, predicted), rel=1e-9)
+
+
+def test_scores_of_parts_add_up() -> None:
+    rng = np.random.default_rng(4)
+    target = np.r_[rng.integers(0, 3, 60), rng.integers(2, 6, 60)].astype(np.float64)
+    predicted = np.roll(target, 5)
+    for regression in (False, True):
+        whole, first, second = (Score(by_class=True) for _ in range(3))
+        whole.add(predicted, target, regression=regression)
+        first.add(predicted[:60], target[:60], regression=regression)
+        second.add(predicted[60:], target[60:], regression=regression)
+        total = Score(by_class=True)
+        for part in (second, first):
+            total.merge(json.loads(json.dumps(part.state())))
+        found, expected = (one.quality(regression=regression).as_dict() for one in (total, whole))
+        for name, value in expected.items():
+            assert found[name] == (pytest.approx(value, rel=1e-12) if regression else value)
+
+
+@pytest.mark.parametrize("size", [1, 9, 1000])
+def test_the_confusion_table_is_that_of_scikit_learn(size: int) -> None:
+    rng = np.random.default_rng(5)
+    target = rng.integers(-2, 7, 300).astype(np.float64)
+    predicted = np.where(rng.random(300) < 0.5, target, rng.integers(-1, 8, 300))
+    score = Score(by_class=True)
+    for start in range(0, 300, size):
+        score.add(predicted[start : start + size], target[start : start + size], regression=False)
+    labels = np.union1d(target, predicted)
+    found = score.confusion
+    assert found is not None
+    assert found.labels == tuple(labels)
+    assert np.array_equal(found.counts, confusion_matrix(target, predicted, labels=labels))
+
+
+def test_labels_without_end_are_not_counted() -> None:
+    counts = ClassCounts()
+    counts.add(np.zeros(10), np.arange(10.0))
+    assert counts.confusion is not None
+    counts.add(np.zeros(2), np.array([10.0, np.nan]))  # an eleventh class, and none
+    assert counts.confusion is None
+    assert [(one.label, one.rows) for one in counts.scores()] == [(float(i), 1) for i in range(11)]
+    counts.add(np.zeros(MOST_CLASSES), np.arange(float(MOST_CLASSES)) + 0.5)
+    assert counts.scores() == ()
+
+
+def ranked(decisions: np.ndarray, target: np.ndarray, size: int, most: int) -> RocAuc:
+    found = RocAuc(1.0, -1.0, most=most)
+    for start in range(0, len(target), size):
+        found.add(decisions[start : start + size], target[start : start + size])
+    return found
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("size", [1, 100, 5000])
+def test_the_area_is_that_of_scikit_learn_within_its_error(scale: float, size: int) -> None:
+    rng = np.random.default_rng(6)
+    target = np.where(rng.random(2000) < 0.1, 1.0, -1.0)
+    decisions = scale * np.round(rng.normal(0.7 * target), 2)  # ties too
+    expected = roc_auc_score(target == 1, decisions)
+    exact = ranked(decisions, target, size, 2000)
+    assert (exact.value, exact.error) == (pytest.approx(expected, rel=1e-14), 0)
+    binned = ranked(decisions, target, size, 500)
+    assert abs(binned.value - expected) <= binned.error + 1e-12
+    assert binned.error < 2e-3
+    # Where the blocks end has no part in it.
+    assert (binned.value, binned.error) == (ranked(decisions, target, 17, 500).value, binned.error)
+
+
+def test_the_area_of_one_class_or_of_nan_is_unknown() -> None:
+    assert math.isnan(ranked(np.array([1.0, 2.0]), np.array([1.0, 1.0]), 2, 5).value)
+    assert math.isnan(ranked(np.array([1.0, np.nan]), np.array([1.0, -1.0]), 2, 5).value)
+    for most in (0, 5):  # infinite values, and a row of another class
+        found = ranked(np.array([np.inf, -np.inf, 7.0]), np.array([1.0, -1.0, 3.0]), 3, most)
+        assert found.value == 1
+
+
+def test_a_class_that_the_accuracy_hides_has_its_line() -> None:
+    target = np.r_[np.ones(10), np.zeros(990)]
+    scores = class_scores(np.zeros(1000), target)
+    assert neglected_lines(scores, 99.0) == [
+        "class 1 is recognized far below the accuracy of 99%: recall 0% (0 of 10); it is never predicted"
+    ]
+    assert neglected_lines(class_scores(target, target), 100.0) == []

@@ -26,7 +26,9 @@ def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcom
     data = inputs.stream("data")
     warn_of_absent(options.weights, data.source.labels.values, data.name, setting)
     if options.folds is not None:
-        return Outcome(None, _cross_validated(data, options.folds, options, setting))
+        score = _cross_validated(data, options.folds, options, setting)
+        score.remark(setting)
+        return Outcome(None, score)
     held = inputs["validate"]
     show = setting.status
 

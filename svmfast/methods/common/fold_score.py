@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from svmfast.methods.method import Setting
 from svmfast.rows import FloatArray
-from svmfast.score import Score
+from svmfast.score import Quality, quality
 
 
 @dataclass(frozen=True)
@@ -16,37 +17,33 @@ class FoldScore:
     Attributes
     ----------
     rows, folds : int
-    accuracy : float or None
-        Percent of right labels; None for regression.
-    mse, scc : float or None
-        Mean squared error and squared correlation coefficient; None for classes.
+    quality : Quality
     """
 
     rows: int
     folds: int
-    accuracy: float | None = None
-    mse: float | None = None
-    scc: float | None = None
+    quality: Quality
 
     @classmethod
     def of(cls, predicted: FloatArray, labels: FloatArray, folds: int, *, regression: bool) -> FoldScore:
         """Return the score of predictions, ``(n,)``, against `labels`."""
-        score = Score()
-        score.add(predicted, labels, regression=regression)
-        if regression:
-            return cls(score.total, folds, mse=score.mean_squared_error, scc=score.squared_correlation)
-        return cls(score.total, folds, accuracy=score.accuracy)
+        return cls(len(labels), folds, quality(predicted, labels, regression=regression))
 
     def lines(self) -> list[str]:
         """Return svm-train's last lines."""
-        if self.accuracy is not None:
-            return [f"Cross Validation Accuracy = {self.accuracy:g}%"]
+        found = self.quality
+        if found.accuracy is not None:
+            return [f"Cross Validation Accuracy = {found.accuracy:g}%"]
         return [
-            f"Cross Validation Mean squared error = {self.mse:g}",
-            f"Cross Validation Squared correlation coefficient = {self.scc:g}",
+            f"Cross Validation Mean squared error = {found.mse:g}",
+            f"Cross Validation Squared correlation coefficient = {found.scc:g}",
         ]
+
+    def remark(self, setting: Setting) -> None:
+        """Remark on the classes that the accuracy hides; svm-train's lines stay as they are."""
+        for line in self.quality.neglected_lines():
+            setting.note(line)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
-        figures = {"mse": self.mse, "scc": self.scc} if self.accuracy is None else {"accuracy": self.accuracy}
-        return {"rows": self.rows, "folds": self.folds, **figures}
+        return {"rows": self.rows, "folds": self.folds, **self.quality.as_dict()}

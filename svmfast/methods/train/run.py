@@ -69,7 +69,9 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     warn_of_absent(options.weights, labels, data.name, setting)
     if options.folds is not None:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
-        return Outcome(None, FoldScore.of(predicted, labels, options.folds, regression=options.is_regression))
+        score = FoldScore.of(predicted, labels, options.folds, regression=options.is_regression)
+        score.remark(setting)
+        return Outcome(None, score)
     model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)
     # svm-train's file has no more digits, and the model in memory is to be the one in the file.
     model = replace(model, sv=rows_of_eight_digits(model.sv))
