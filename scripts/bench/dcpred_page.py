@@ -14,21 +14,21 @@ OPTIONS: dict[str, str] = {}
 INTRODUCTION = """# dcpred, measured
 
 `svmfast dcpred` is DC-Pred++ (Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS
-2014): a k-means tree, and in each leaf a few landmarks. Ours beyond the paper: landmarks, coefficients and
-each leaf's width are then moved by gradient ("tuned"); rows of neighbouring leaves take part at half weight;
-a leaf knows only its own classes. Costs are the paper's unit, multiples of a linear model's prediction of the
+2014): a k-means tree with a few landmarks in each leaf. Three things differ from the paper: landmarks, coefficients
+and each leaf's width are then optimized by gradient ("tuned"); rows of neighbouring leaves take part at half
+weight; a leaf has only its own classes. Costs are in the paper's unit, multiples of a linear model's prediction of the
 same rows: *counted* multiply-adds, and *wall* time on all threads, both sides in turn in one run (the linear
-prediction has its rows dense and ready, ours reads them sparse). A line's options are all that
-`svmfast dcpred DATA --task svc` was given; the rest are its defaults.
+prediction gets dense rows in memory, ours reads sparse ones). The options in a line are all that
+`svmfast dcpred DATA --task svc` was given; the others have their defaults.
 
 Prediction times are the fastest of 25 calls on both sides, taken in turn. Training times are wall time; the
-load average below tells what else was running then, and stretched them; where it is far above the threads
-wall costs say little either, and counted costs are what to go by. Leaves, landmarks, gamma and C of the first
-table were chosen by hand in a few trials that looked at test accuracy, so differences of a few rows mean
-nothing.
+load average below shows what else was running, which makes them longer. Where it is far above the number of
+threads, wall costs are unreliable too; compare counted costs. Leaves, landmarks, gamma and C of the first
+table were chosen by hand in a few trials that looked at test accuracy, so differences of a few rows are not
+significant.
 
 usps is the one case of `--fit pairs` (one cluster in LIBSVM's arrangement, the values of all pairs of classes
-fitted, so that it costs a training of the exact model too); the line below it is what fitting labels gives.
+fitted, so the exact model has to be trained too); the line below it shows the result of fitting labels.
 """
 
 
@@ -91,7 +91,7 @@ def chosen(results: dict[str, Any]) -> list[str]:
 def curves(results: dict[str, Any]) -> list[str]:
     """What each ingredient brings, at each size."""
     out = [
-        "## What brings what (the paper's figure 2)",
+        "## What each part contributes (the paper's figure 2)",
         "",
         "![Accuracy against cost](figures/dcpred_curves.svg)",
         "",

@@ -216,7 +216,7 @@ def _exact(found: list[Record]) -> list[str]:
         *_text(
             f"ijcnn1_c32_g2 ({first['exact_cost']:.0f} support vectors, {first['exact_accuracy']:.3f} %",
             "right),",
-            "fitted on its training rows, told on the 91,701 test rows. Cost in multiply-adds over a",
+            "fitted on its training rows, measured on the 91,701 test rows. Cost in multiply-adds over a",
             "linear model's.",
         ),
         "",
@@ -254,7 +254,7 @@ def _speed(found: list[Record]) -> list[str]:
         *_text(
             "`svmfast meka DATA --task error --sample 2000`, each in a process of its own. ijcnn1:",
             "rank 128, 10",
-            "clusters; covtype: 256, 15; skin: 64, 10. `said before`: the memory announced before the work.",
+            "clusters; covtype: 256, 15; skin: 64, 10. `estimated`: the memory estimated before the work.",
         ),
         "",
         *_table(*rows),

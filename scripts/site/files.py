@@ -29,7 +29,9 @@ def _kinds() -> str:
     ]
     for kind in KINDS:
         schema = model_class(kind).schema
-        rows = [(code(one.name), one.type, _presence(one)) for one in schema.scalars]
+        rows: list[tuple[str, str, str]] = [
+            (code(one.name), one.type, _presence(one)) for one in schema.scalars
+        ]
         rows += [
             (code(one.name), f"{one.dtype}, {one.ndim} dimension{'s' * (one.ndim > 1)}", _presence(one))
             for one in schema.arrays
