@@ -13,13 +13,13 @@ OPTIONS: dict[str, str] = {}
 
 INTRODUCTION = """# dcpred, measured
 
-`svmfast dcpred` is DC-Pred++ (Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS
-2014): a k-means tree with a few landmarks in each leaf. Three things differ from the paper: landmarks, coefficients
-and each leaf's width are then optimized by gradient ("tuned"); rows of neighbouring leaves take part at half
-weight; a leaf has only its own classes. Costs are in the paper's unit, multiples of a linear model's prediction of the
-same rows: *counted* multiply-adds, and *wall* time on all threads, both sides in turn in one run (the linear
-prediction gets dense rows in memory, ours reads sparse ones). The options in a line are all that
-`svmfast dcpred DATA --task svc` was given; the others have their defaults.
+`svmfast dcpred` is DC-Pred++ (Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines",
+NIPS 2014): a k-means tree with a few landmarks in each leaf. Three things differ from the paper: landmarks,
+coefficients and each leaf's width are then optimized by gradient ("tuned"); rows of neighbouring leaves
+take part at half weight; a leaf has only its own classes. Costs are in the paper's unit, multiples of a
+linear model's prediction of the same rows: *counted* multiply-adds, and *wall* time on all threads, both
+sides in turn in one run (the linear prediction gets dense rows in memory, ours reads sparse ones). The
+options in a line are all that `svmfast dcpred DATA --task svc` was given; the others have their defaults.
 
 Prediction times are the fastest of 25 calls on both sides, taken in turn. Training times are wall time; the
 load average below shows what else was running, which makes them longer. Where it is far above the number of
@@ -27,8 +27,9 @@ threads, wall costs are unreliable too; compare counted costs. Leaves, landmarks
 table were chosen by hand in a few trials that looked at test accuracy, so differences of a few rows are not
 significant.
 
-usps is the one case of `--fit pairs` (one cluster in LIBSVM's arrangement, the values of all pairs of classes
-fitted, so the exact model has to be trained too); the line below it shows the result of fitting labels.
+usps is the one case of `--fit pairs` (one cluster in LIBSVM's arrangement, the values of all pairs of
+classes fitted, so the exact model has to be trained too); the line below it shows the result of fitting
+labels.
 """
 
 

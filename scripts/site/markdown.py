@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 
 def escaped(text: str) -> str:
-    """Return `text` such that Markdown shows it as it is; `words` in backquotes become code."""
-    parts = re.split(r"(`[^`\n]+`)", text)
+    """Return `text` such that Markdown shows it as it is; `words` in backquotes and flags become code."""
+    parts = re.split(r"(`[^`\n]+`|(?<![\w-])--?[A-Za-z][\w-]*)", text)
     return "".join(
-        code(part[1:-1]) if index % 2 else re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", part)
+        code(part.strip("`")) if index % 2 else re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", part)
         for index, part in enumerate(parts)
     )
 
