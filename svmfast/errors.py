@@ -473,19 +473,23 @@ class RowWidthError(DataFormatError):
     """Rows that must have the same number of values do not."""
 
 
-class MissingColumnError(DataFormatError):
+class TableError(InputError):
+    """A table is not what it should be."""
+
+
+class MissingColumnError(TableError):
     """A table has no such column, or several of one name."""
 
 
-class ColumnTypeError(DataFormatError):
+class ColumnTypeError(TableError):
     """A column of a table that must be numbers holds something else."""
 
 
-class NullCellError(DataFormatError):
+class NullCellError(TableError):
     """A cell of a table has no value where a number must stand."""
 
 
-class DamagedTableError(DataFormatError):
+class DamagedTableError(TableError):
     """A Parquet, Arrow or CSV file cannot be read."""
 
 

@@ -20,8 +20,8 @@ from svmfast.errors import (
     BadValueError,
     ColumnTypeError,
     DamagedTableError,
-    DataFormatError,
     EmptyDataError,
+    InputError,
     MissingColumnError,
     MissingPackageError,
     NonFiniteError,
@@ -133,9 +133,9 @@ def test_numbers_of_any_type_are_features(tmp_path: Path, name: str) -> None:
     assert same(found.rows, Rows.from_dense(expected))
 
 
-def failing(folder: Path, form: str, reading: Reading = Reading(), **more: Any) -> DataFormatError:  # noqa: B008
+def failing(folder: Path, form: str, reading: Reading = Reading(), **more: Any) -> InputError:  # noqa: B008
     path = written(folder, form, table(**more))
-    with pytest.raises(DataFormatError) as caught:
+    with pytest.raises(InputError) as caught:
         read_data(path, reading)
     assert str(caught.value).startswith(str(path))
     return caught.value
