@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -280,6 +279,8 @@ class Scaling(Cacheless):
             }
         for name in ("feature_names", "class_names"):
             if getattr(self, name) is not None:
+                import json  # predict does without where nothing has a name
+
                 scalars[name] = json.dumps(list(getattr(self, name)))
         return scalars, arrays
 
@@ -377,6 +378,8 @@ def _names(name: str, text: Scalar | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     try:
+        import json
+
         names = json.loads(str(text))
     except ValueError:
         names = None
