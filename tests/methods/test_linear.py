@@ -101,3 +101,49 @@ def test_command(tmp_path: Path) -> None:
 def test_command_refuses(arguments: list[str], line: str) -> None:
     done = svmfast("linear", *arguments)
     assert (done.returncode, done.stderr.decode()) == (2, line)
+
+
+@pytest.mark.parametrize(("name", "weights"), [("breast", {-1: 5.0, 1: 0.5}), ("iris", {1: 3.0, 2: 0.25})])
+def test_class_weights_are_weights_of_rows(name: str, weights: dict[int, float], tmp_path: Path) -> None:
+    """As LinearSVC's weights of rows; its `class_weight` acts in a class's own problem alone."""
+    from sklearn.svm import LinearSVC
+
+    train = read_svmlight(data(f"{name}.train"))
+    out = tmp_path / "out"
+    words = [word for label, weight in weights.items() for word in (f"-w{label}", str(weight))]
+    done = svmfast("linear", data(f"{name}.train"), *words, "-w99", "2", "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert b"no row has label 99, which has a weight" in done.stderr
+    each = np.array([weights.get(int(label), 1.0) for label in train.labels])
+    assert (each != 1).any()
+    dense = train.rows.to_dense(train.rows.n_columns)
+    theirs = LinearSVC(dual=False, tol=1e-8, max_iter=100000)
+    expected = theirs.fit(dense, train.labels, sample_weight=each).decision_function(dense)
+    model = load_model(out)
+    ours = model.decision_values(train.rows)
+    # The solver stops at a gradient of 1e-5 of the first one.
+    near = 1e-3 * np.abs(expected).max()
+    if ours.shape[1] == 1:
+        assert model.head.labels is not None
+        sign = 1 if model.head.labels[0] == theirs.classes_[1] else -1
+        assert np.allclose(sign * ours[:, 0], expected, rtol=0, atol=near)
+    else:
+        order = [theirs.classes_.tolist().index(label) for label in model.head.labels]
+        assert np.allclose(ours, expected[:, order], rtol=0, atol=near)
+
+
+def test_rows_given_twice_are_a_weight_of_two() -> None:
+    train = read_svmlight(data("iris.train"))
+    twice = np.concatenate([np.arange(len(train.labels)), np.flatnonzero(train.labels == 2)])
+    weighed, _ = linear(train.rows, train.labels, weights=((2, 2.0),))
+    doubled, _ = linear(train.rows.take(twice), train.labels[twice])
+    ours, theirs = weighed.decision_values(train.rows), doubled.decision_values(train.rows)
+    assert np.allclose(ours, theirs, rtol=0, atol=1e-3)
+    plain, _ = linear(train.rows, train.labels)
+    assert not np.allclose(plain.decision_values(train.rows), theirs, rtol=0, atol=1e-2)
+
+
+def test_weights_need_classes(tmp_path: Path) -> None:
+    done = svmfast("linear", data("diabetes.train"), "--task", "ridge", "-w1", "2", "-o", tmp_path / "out")
+    assert done.returncode == 2
+    assert b"have no effect on regression" in done.stderr

@@ -85,3 +85,38 @@ def test_refusals() -> None:
         2,
         b"svmfast: --lambda is for ridge and decision values; svc has -c\n",
     )
+
+
+@pytest.mark.parametrize("name", ["breast", "iris"])
+def test_class_weights_are_weights_of_rows_in_a_linear_model_of_the_features(name: str) -> None:
+    from sklearn.svm import LinearSVC
+
+    train = package.read_svmlight(data(f"{name}.train"))
+    gamma, m, weights = 0.05, 15, {1: 4.0, 3: 0.5, 99: 2.0}
+    made, report = result = package.nystrom(train, task="svc", gamma=gamma, landmarks=m, weights=weights)
+    assert any("no row has label 99, which has a weight" in warning for warning in result.warnings)
+    kept = np.sort(np.random.default_rng([0, 1]).permutation(len(train))[report.rows_held_out :])
+    x, y = train.rows.to_dense()[kept], train.labels[kept]
+    z = kmeans_centers(train.rows.take(kept), m, seed=0)
+
+    def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.exp(-gamma * ((a[:, None] - b[None]) ** 2).sum(axis=2))
+
+    values, vectors = np.linalg.eigh(kernel(z, z))
+    features = kernel(x, z) @ (vectors[:, values > 1e-12] / np.sqrt(values[values > 1e-12]))
+    theirs = LinearSVC(dual=False, tol=1e-8, max_iter=100000)
+    each = np.array([weights.get(int(label), 1.0) for label in y])
+    expected = theirs.fit(features, y, sample_weight=each).decision_function(features)
+    ours = made.decision_values(train.rows.take(kept))
+    labels, classes = made.head.labels.tolist(), theirs.classes_.tolist()
+    if expected.ndim == 1:
+        expected = expected[:, None] * (1 if labels[0] == classes[1] else -1)
+    else:
+        expected = expected[:, [classes.index(label) for label in labels]]
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=2e-3)
+
+
+def test_weights_are_of_classes() -> None:
+    train = package.read_svmlight(data("diabetes.train"))
+    with pytest.raises(OptionError, match="`weights` are of classes"):
+        package.nystrom(train, task="ridge", weights={1: 2.0})

@@ -1,4 +1,4 @@
-"""Weights of classes that have no rows."""
+"""Weights of classes as weights of rows, and those of classes that have no rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.methods.method import Setting
+from svmfast.rows import FloatArray
+
+
+def row_weights(weights: Sequence[tuple[int, float]], labels: FloatArray) -> FloatArray | None:
+    """Return the weight of every row, ``(n,)``, or None without any; weights of one label multiply."""
+    if not weights:
+        return None
+    found = np.ones(len(labels))
+    for label, weight in weights:
+        found[np.trunc(labels) == label] *= weight
+    return found
 
 
 def absent_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike) -> list[int]:

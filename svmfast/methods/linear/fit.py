@@ -7,7 +7,7 @@ is as accurate as the kernel model, no conversion is needed.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from svmfast.display import count
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.common.class_weights import row_weights, warn_of_absent
 from svmfast.methods.linear.options import LinearOptions
 from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
 from svmfast.models.head import Head
@@ -69,7 +70,10 @@ def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
     data = inputs.rows("data")
     assert data.labels is not None, "the declaration says that they are needed"
     setting.progress(0, None, "train")
-    model, report = linear(data.rows, data.labels, cost=options.C, regression=options.task == "ridge")
+    warn_of_absent(options.weights, data.labels, data.name, setting)
+    model, report = linear(
+        data.rows, data.labels, cost=options.C, regression=options.task == "ridge", weights=options.weights
+    )
     return Outcome(model, report)
 
 
@@ -87,6 +91,7 @@ def linear(
     *,
     cost: float = 1.0,
     regression: bool = False,
+    weights: Sequence[tuple[int, float]] = (),
     provenance: Mapping[str, str] | None = None,
 ) -> tuple[PolynomialModel, LinearReport]:
     """Train a linear model: min 1/2 ||w||^2 + C sum loss(x_i.w + b), the bias in the norm as in LIBLINEAR.
@@ -99,6 +104,9 @@ def linear(
     cost : float
         C of the squared hinge, one class against the rest; of half the squared error for regression.
     regression : bool
+    weights : sequence of (int, float)
+        Of classes: C of a row is `cost` times the weight of its label, in the problem of every class. (With
+        three or more classes LIBLINEAR weighs a class in its own problem alone.)
     provenance : mapping, optional
 
     Returns
@@ -121,13 +129,13 @@ def linear(
     columns = np.unique(rows.indices)  # an index of 2^31 - 1 must not make 2^31 - 1 weights
     rows = compact(rows, columns)
     if regression:
-        head, weights = Head("epsilon_svr"), _least_squares(rows, labels, cost)
+        head, found = Head("epsilon_svr"), _least_squares(rows, labels, cost)
     else:
         head, targets = svc_targets(labels, pairs=False)
         if head.n_classes < 2:
             raise SingleClassError(labels[0])
-        weights = _squared_hinge(rows, targets, cost)
-    functions = weights.shape[1]
+        found = _squared_hinge(rows, targets, cost, row_weights(weights, labels))
+    functions = found.shape[1]
     squares = rows.squared_norms()
     model = PolynomialModel(
         head=head,
@@ -138,17 +146,21 @@ def linear(
         centres=np.zeros((1, len(columns))),
         orders=np.ones((1, functions), dtype=np.int32),
         # Function by function: the constant, which is in rho, then the weights.
-        coefficients=np.vstack([np.zeros(functions), weights[:-1]]).T.ravel().copy(),
-        rho=-weights[-1].copy(),
+        coefficients=np.vstack([np.zeros(functions), found[:-1]]).T.ravel().copy(),
+        rho=-found[-1].copy(),
         sv_squared_norm=float(squares.max(initial=0.0)),
         sv_squared_norms=np.array([squares.max(initial=0.0)]),
-        provenance={**(provenance or {}), "method": "linear", "parameters": f"C {cost!r}"},
+        provenance={
+            **(provenance or {}),
+            "method": "linear",
+            "parameters": " ".join([f"C {cost!r}", *(f"w{label} {weight!r}" for label, weight in weights)]),
+        },
     )
     report = LinearReport(len(rows), width, functions, cost, time.perf_counter() - begin)
     return model, report
 
 
-def _squared_hinge(rows: Rows, targets: FloatArray, cost: float) -> FloatArray:
+def _squared_hinge(rows: Rows, targets: FloatArray, cost: float, weights: FloatArray | None) -> FloatArray:
     """Weights of every column of +1/-1 `targets`, the bias last; ``(d + 1, functions)``."""
     matrix = rows.to_scipy()
     turned = matrix.T.tocsr()
@@ -160,9 +172,12 @@ def _squared_hinge(rows: Rows, targets: FloatArray, cost: float) -> FloatArray:
     def backward(v: FloatArray) -> FloatArray:
         return np.vstack([turned @ v, v.sum(axis=0)])
 
-    squares = np.asarray(matrix.multiply(matrix).sum(axis=0), dtype=np.float64).ravel()
-    curvature = np.append(squares, len(rows))
-    return solve_squared_hinge(forward, backward, targets, cost, curvature, tolerance=TOLERANCE).weights
+    each = np.ones(len(rows)) if weights is None else weights
+    squares = np.asarray(matrix.multiply(matrix).T @ each, dtype=np.float64).ravel()
+    curvature = np.append(squares, each.sum())
+    return solve_squared_hinge(
+        forward, backward, targets, cost, curvature, tolerance=TOLERANCE, weights=weights
+    ).weights
 
 
 def _least_squares(rows: Rows, values: FloatArray, cost: float) -> FloatArray:

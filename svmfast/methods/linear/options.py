@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from svmfast.errors import OptionError
 from svmfast.options import option
-from svmfast.values import Choice, Real
+from svmfast.values import Choice, Real, Weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,3 +16,15 @@ class LinearOptions:
 
     C: float = option(1.0, Real(0, above=True), "Cost C of the loss.", "-c")
     task: str = option("svc", Choice("svc", "ridge"), "svc: classification; ridge: regression.")
+    weights: tuple[tuple[int, float], ...] = option(
+        (),
+        Weights(),
+        "Multiply C by NUMBER for the rows of the class labelled I, against every other class, as in "
+        "-w1 5 -w-1 2 (svc).",
+        "-w",
+    )
+
+    def check(self, given: Collection[str]) -> None:
+        """Refuse options that do not fit together."""
+        if self.weights and self.task != "svc":
+            raise OptionError("`weights` have no effect on regression")

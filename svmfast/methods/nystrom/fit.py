@@ -17,6 +17,7 @@ from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, UnsupportedError
 from svmfast.kernels import Kernel
 from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.common.class_weights import row_weights, warn_of_absent
 from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
 from svmfast.methods.nystrom.options import NystromOptions
 from svmfast.models.base import Model
@@ -110,6 +111,7 @@ def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
     """Train on `data`, or fit `exact` on its rows."""
     data, source = inputs.rows("data"), inputs["exact"]
     rows = data.rows
+    each: FloatArray | None = None
     gamma = options.gamma or 1.0 / max(1, rows.n_columns)
     provenance = {"method": "nystrom", "seed": str(options.seed), "arithmetic": arithmetic()}
     if source is not None:
@@ -128,6 +130,8 @@ def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
         if data.labels is None:
             raise OptionError(f"`task` {options.task} needs labels")
         head, targets = _labelled(data.labels, str(options.task))
+        warn_of_absent(options.weights, data.labels, data.name, setting)
+        each = row_weights(options.weights, data.labels)
     provenance["parameters"] = _parameters(options, gamma, source is not None)
     model, report = fit(
         rows,
@@ -136,6 +140,7 @@ def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
         options,
         gamma,
         values=options.task != "svc",
+        weights=each,
         provenance=provenance,
         setting=setting,
     )
@@ -154,7 +159,8 @@ def _labelled(labels: FloatArray, task: str) -> tuple[Head, FloatArray]:
 def _parameters(options: NystromOptions, gamma: float, converted: bool) -> str:
     task = "exact" if converted else options.task
     strength = f"C {options.C!r}" if task == "svc" else f"lambda {_lambda(options, converted)!r}"
-    return f"task {task} gamma {gamma!r} {strength} landmarks {options.landmarks}"
+    weights = "".join(f" w{label} {weight!r}" for label, weight in options.weights)
+    return f"task {task} gamma {gamma!r} {strength}{weights} landmarks {options.landmarks}"
 
 
 def _lambda(options: NystromOptions, converted: bool) -> float:
@@ -169,6 +175,7 @@ def fit(
     gamma: float,
     *,
     values: bool,
+    weights: FloatArray | None = None,
     provenance: dict[str, str],
     setting: Setting,
 ) -> tuple[RoutedModel, NystromReport]:
@@ -185,6 +192,8 @@ def fit(
     gamma : float
     values : bool
         Fit values by ridge regression, else classes by the squared hinge loss.
+    weights : (n,) float64, optional
+        Of the rows, for classes: C is multiplied by them.
     provenance : dict
     setting : Setting
 
@@ -209,10 +218,11 @@ def fit(
         features = kernel_features(kernel, fitted, landmarks, projection)
         setting.progress(0, None, "train")
         if values:
-            weights, rho = _ridge(features, wanted, _lambda(options, "source" in provenance))
+            found, rho = _ridge(features, wanted, _lambda(options, "source" in provenance))
         else:
-            weights, rho = _hinge(features, wanted, options.C)
-        coefficients = projection @ weights
+            each = None if weights is None else weights[train]
+            found, rho = _hinge(features, wanted, options.C, each)
+        coefficients = projection @ found
     model = RoutedModel(
         head=head,
         kernel="rbf",
@@ -264,7 +274,9 @@ def _ridge(features: FloatArray, values: FloatArray, strength: float) -> tuple[F
     return weights, mean @ weights - level
 
 
-def _hinge(features: FloatArray, targets: FloatArray, cost: float) -> tuple[FloatArray, FloatArray]:
+def _hinge(
+    features: FloatArray, targets: FloatArray, cost: float, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
     """Squared hinge with the bias in the norm, as LIBLINEAR; return weights ``(r, p)`` and rho ``(p,)``."""
     with_bias = np.hstack([features, np.ones((len(features), 1))])
     found = solve_squared_hinge(
@@ -272,8 +284,9 @@ def _hinge(features: FloatArray, targets: FloatArray, cost: float) -> tuple[Floa
         lambda v: with_bias.T @ v,
         targets,
         cost,
-        np.einsum("ij,ij->j", with_bias, with_bias),
+        np.einsum("ij,ij,i->j", with_bias, with_bias, np.ones(len(features)) if weights is None else weights),
         tolerance=TOLERANCE,
+        weights=weights,
     )
     return found.weights[:-1], -found.weights[-1]
 

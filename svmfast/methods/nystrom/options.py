@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from svmfast.errors import OptionError
 from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Choice, Real, Whole
+from svmfast.values import Choice, Real, Weights, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,13 @@ class NystromOptions(Seeded, Bounded):
         "Regularization of ridge, and of fitting decision values.",
         shown="0.1, or 1e-6 for decision values",
     )
+    weights: tuple[tuple[int, float], ...] = option(
+        (),
+        Weights(),
+        "Multiply C by NUMBER for the rows of the class labelled I, against every other class, as in "
+        "-w1 5 -w-1 2 (svc).",
+        "-w",
+    )
     landmarks: int = option(256, Whole(1), "Landmarks.")
 
     def check(self, given: Collection[str]) -> None:
@@ -42,3 +49,5 @@ class NystromOptions(Seeded, Bounded):
             raise OptionError("give either `task` or `exact`")
         if self.task == "svc" and self.lambda_ is not None:
             raise OptionError("`lambda_` is for ridge and decision values; svc has `C`")
+        if self.weights and self.task != "svc":
+            raise OptionError("`weights` are of classes; they go with `task` svc")
