@@ -231,7 +231,7 @@ def _exact(found: list[Record]) -> list[str]:
 
 
 def _speed(found: list[Record]) -> list[str]:
-    rows = [["", "rows", "build", "k-means", "blocks", "links", "process", "peak", "said before", "error"]]
+    rows = [["", "rows", "build", "k-means", "blocks", "links", "process", "peak", "estimated", "error"]]
     for s in found:
         stages = s["stages"]
         rows.append(
