@@ -26,6 +26,7 @@ from svmfast.values import (
     Duration,
     Grid,
     Multiple,
+    Names,
     Numbered,
     OnOff,
     Real,
@@ -301,6 +302,8 @@ class _Set:
                 "1e150,1e-150",
                 "1,1,1,1",
             ]
+        if isinstance(kind, Names):
+            return ["a", "a,b", "label"], ["", ",", "a,a", "a,", "\u0663"]
         raise TypeError(f"no values for the kind {type(kind).__name__} of {parameter.opts}; add them here")
 
     def input(self, kind: Input) -> str:

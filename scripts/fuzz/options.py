@@ -168,7 +168,7 @@ def _unreadable(made: OptionSet, path: Path) -> list[str]:
     """Say what is wrong with an output that is there."""
     from svmfast.formats.detect import open_model
 
-    if made.words[0] in ("predict", "frontier") or "checkpoint" in _role(made, path.name):
+    if made.words[0] in ("predict", "frontier", "scale", "export") or "checkpoint" in _role(made, path.name):
         return [] if path.stat().st_size or made.words[0] == "predict" else [f"{path.name} is empty"]
     try:
         open_model(os.fspath(path))

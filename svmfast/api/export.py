@@ -370,7 +370,7 @@ def _check_range(computation: Computation, dtype: np.dtype[Any]) -> None:
     else:
         parts += [values.centres, values.coefficients, np.array([values.gamma])]
     largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
-    if largest > np.finfo(dtype).max:
+    if largest > float(np.finfo(dtype).max):
         raise OptionError(
             f"a number of the model, {largest:.3g}, has no place in single precision; ask for double"
         )

@@ -19,7 +19,8 @@ def versions() -> Iterator[str]:
     yield f"svmfast {__version__}"
     yield f"core {instruction_set()}"
     yield f"{platform.python_implementation()} {platform.python_version()}"
-    yield f"{platform.system()} {platform.release()} {platform.machine()}"
+    here = platform.uname()
+    yield f"{here.system} {here.release} {here.machine}"
     for name in (*_USED, *_EXTRAS):
         try:
             yield f"{name} {metadata.version(name)}"

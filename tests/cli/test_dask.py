@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".svmfast-done.jsonl")
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 

@@ -20,6 +20,7 @@ from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.error import equal_memory_blocks, exact_blocks_bytes, kernel_error
 from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
 from svmfast.methods.meka.options import MekaOptions
+from svmfast.methods.meka.plan import PROGRAM_BYTES
 from svmfast.methods.meka.solve import meka_svc
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
@@ -258,7 +259,7 @@ def test_refusals() -> None:
         fit_ridge(rows, y, settings(memory=1_000_000))
     # Of equal size three clusters would fit; these are not.
     lopsided = np.r_[np.random.default_rng(0).normal(size=(900, 2)), [[90, 0], [0, 90]]]
-    tight = settings(block_only=True, memory=150 * 2**20 + 4_000_000)
+    tight = settings(block_only=True, memory=PROGRAM_BYTES + 4_000_000)
     with pytest.raises(MemoryLimitError, match=r"the exact block of [\d,]+ rows needs"):
         fit_ridge(Rows.from_dense(lopsided), np.zeros(902), tight)
     with pytest.raises(OptionError, match="`folds` is 999; there are 380 rows"):

@@ -220,4 +220,5 @@ def test_tied_votes_go_where_libsvm_sends_them() -> None:
 
 
 def test_every_estimator_of_the_module_is_tested() -> None:
-    assert sorted(type(one).__name__ for one in ESTIMATORS) == svmfast.sklearn.__all__
+    estimators = [name for name in svmfast.sklearn.__all__ if name[0].isupper()]
+    assert sorted(type(one).__name__ for one in ESTIMATORS) == estimators

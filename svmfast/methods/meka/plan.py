@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +20,8 @@ from svmfast.solvers.nystrom import CHUNK_ROWS
 
 #: LIBSVM's kernel cache for a local model.
 BLOCK_CACHE_MEGABYTES = 100
-#: Interpreter and libraries.
-PROGRAM_BYTES = 150 * 2**20
+#: Interpreter and libraries; scikit-learn imports pandas where that is installed, and pandas pyarrow.
+PROGRAM_BYTES = (150 if find_spec("pandas") is None else 205) * 2**20
 
 
 def resolved(options: MekaOptions, columns: int, exact: Model | None = None) -> MekaOptions:
