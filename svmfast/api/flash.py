@@ -157,4 +157,4 @@ def _difference(model: Model, rows: Rows, wanted: FloatArray, dtype: np.dtype[An
 def _words(model: Model, apart: float) -> str:
     if model.head.is_regression:
         return f"values differ by {apart:.3g} (root mean square)"
-    return f"{100 * apart:.2f}% of the labels differ on rows that neither method saw"
+    return f"{100 * apart:.2f}% of the labels differ on the rows that choose between the methods"

@@ -65,9 +65,10 @@ class FastSVC(_Fast, ModelClassifier):
         of approximate, compress and dcpred that keeps to the limits and costs less than half of the exact
         machine, or else the exact machine in svmfast's engine.
     max_diff : float, default=0.005
-        The share of training rows that may get another label than from the exact machine. Where `method`
-        leaves more there is a ConvergenceWarning. cascade guarantees it for new rows, but needs rows that the
-        machine was not trained on for that: give it a FrozenEstimator.
+        The share of rows that may get another label than from the exact machine. auto decides by a fifth of
+        the rows that the conversion does not see; another fifth measures what was taken (`report_`), and
+        where more of that differs there is a ConvergenceWarning. cascade guarantees the share for new rows,
+        but needs rows that the machine was not trained on for that: give it a FrozenEstimator.
     max_bytes : int, default=None
         Largest size of the model's file.
     method_options : dict, default=None

@@ -31,6 +31,7 @@ import svmfast.sklearn
 from svmfast.errors import NegativeAnswerError
 from svmfast.formats.detect import model_bytes
 from svmfast.models.base import Model
+from svmfast.rows import Rows
 from svmfast.sklearn import (
     BudgetSVC,
     DCPredRidge,
@@ -40,6 +41,7 @@ from svmfast.sklearn import (
     MekaRidge,
     MekaSVC,
 )
+from svmfast.sklearn.conversion import _parts
 
 ESTIMATORS = [
     FastSVC(),
@@ -98,6 +100,19 @@ def test_fast_svc_is_svc_where_nothing_is_converted() -> None:
     )
 
 
+def parts_of(made: Any, n: int) -> list[np.ndarray]:
+    """Return the numbers of the rows that convert, choose and measure."""
+    numbers = Rows.from_dense(np.arange(n, dtype=np.float64)[:, None])
+    return [part.to_dense(1)[:, 0].astype(int) for part in _parts(numbers, made._seed())]
+
+
+def test_three_sets_of_rows_share_none() -> None:
+    for n, share in ((99, 0), (100, 20), (2001, 400), (300_000, 20_000)):
+        converting, choosing, measuring = parts_of(FastSVC(), n)
+        assert len(choosing) == len(measuring) == share
+        assert sorted([*converting, *choosing, *measuring]) == list(range(n))
+
+
 @pytest.mark.parametrize("method", ["auto", "approximate", "compress", "dcpred", "meka"])
 def test_every_method_makes_a_fast_machine(method: str) -> None:
     X, y = make_classification(2000, 10, n_informative=6, flip_y=0.2, random_state=1)
@@ -105,7 +120,8 @@ def test_every_method_makes_a_fast_machine(method: str) -> None:
     made = FastSVC(gamma=0.005, C=1, method=method, method_options=options or None, max_diff=0.1).fit(X, y)
     exact = SVC(gamma=0.005, C=1).fit(X, y)
     report = made.report_
-    assert np.mean(made.predict(X) != exact.predict(X)) == pytest.approx(report.difference)
+    measured = X[parts_of(made, len(X))[2]]
+    assert np.mean(made.predict(measured) != exact.predict(measured)) == pytest.approx(report.difference)
     assert report.difference <= 0.1
     assert report.method == method or method == "auto" != report.method
     assert report.bytes == len(model_bytes(made.model_))
@@ -121,7 +137,8 @@ def test_a_regression_is_converted_too() -> None:
     made = FastSVR(gamma=0.1, C=10, max_diff=0.05).fit(X, y)
     exact = SVR(gamma=0.1, C=10).fit(X, y).predict(X)
     assert made.report_.method != "exact" or made.report_.multiply_adds_exact < 5000
-    error = np.sqrt(np.mean((made.predict(X) - exact) ** 2)) / exact.std()
+    measured = parts_of(made, len(X))[2]
+    error = np.sqrt(np.mean((made.predict(X) - exact)[measured] ** 2)) / exact[measured].std()
     assert error == pytest.approx(made.report_.difference, rel=1e-6, abs=1e-12)
     assert error <= 0.05
 
@@ -137,7 +154,8 @@ def test_a_cascade_of_a_machine_that_is_frozen() -> None:
 def test_a_pipeline_is_fitted_in_the_place_of_the_machine() -> None:
     table = load_wine(as_frame=True)
     names = table.target_names[table.target]
-    made = FastSVC(estimator=make_pipeline(StandardScaler(), SVC()), method="approximate", max_diff=0.05)
+    machine = make_pipeline(StandardScaler(), SVC())
+    made = FastSVC(estimator=machine, method="approximate", max_diff=0.05, method_options={"order": 3})
     made.fit(table.data, names)
     exact = make_pipeline(StandardScaler(), SVC()).fit(table.data, names)
     assert np.mean(made.predict(table.data) == exact.predict(table.data)) >= 0.95
