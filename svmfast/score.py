@@ -72,17 +72,24 @@ class Quality:
             for name, value in found.items()
         }
 
+    @property
+    def main(self) -> float:
+        """The accuracy or, for regression, the root mean square error: what parameters are chosen by."""
+        found = self.accuracy if self.mse is None else self.rmse
+        return math.nan if found is None else found
+
     def line(self) -> str:
-        """Return the figures that svm-predict does not print, short; empty without any."""
+        """Return the figures of all rows together, short."""
         if self.mse is not None:
             parts = [f"RMSE {self.rmse:.6g}", f"mean absolute error {self.mae:.6g}"]
-            return ", ".join(
-                parts + ([] if self.r2 is None or math.isnan(self.r2) else [f"R^2 {self.r2:.6g}"])
-            )
-        if self.balanced_accuracy is None or math.isnan(self.balanced_accuracy):
-            return ""
-        area = "" if self.auc is None or math.isnan(self.auc) else f", ROC AUC {self.auc:.4f}"
-        return f"balanced accuracy {self.balanced_accuracy:.4g}%{area}"
+            known = [("R^2 {:.6g}", self.r2)]
+        else:
+            parts = [f"accuracy {self.main:.6g}%"]
+            known = [("balanced accuracy {:.6g}%", self.balanced_accuracy), ("ROC AUC {:.4f}", self.auc)]
+        parts += [
+            words.format(value) for words, value in known if value is not None and not math.isnan(value)
+        ]
+        return ", ".join(parts)
 
     def neglected_lines(self) -> list[str]:
         """Return a line for each class whose recall is far below the accuracy."""

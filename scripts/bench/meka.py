@@ -203,8 +203,8 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
                 "counted_cost": report.multiply_adds / report.linear_multiply_adds,
                 "accuracy": accuracy,
                 "exact_svm": exact,
-                "train": report.train_score,
-                "scores": [asdict(s) for s in scores],
+                "train": report.training.main,
+                "scores": [s.to_dict() for s in scores],
             }
         )
         print(out[-1], file=sys.stderr, flush=True)

@@ -138,3 +138,81 @@ def test_cross_validation_names_the_class_too(command: str, rare: tuple[Path, Pa
     found = report(command, "-v", "3", "-g", "1e-6", rare[0])
     assert found["balanced_accuracy"] == 50
     assert found["notes"] == [LINE]
+
+
+#: Trainers, the key of what they measure, and whether rows that take no part are measured on.
+TRAINERS = {
+    "linear": (["linear"], "training"),
+    "nystrom": (["nystrom", "--task", "svc", "--landmarks", "2", "-g", "1e-6"], "held_out"),
+    "meka": (["meka", "--task", "svc", "--clusters", "2", "--rank", "2", "-g", "1e-6"], "training"),
+    "dcpred": (
+        ["dcpred", "--task", "svc", "--clusters", "1", "--landmarks", "2", "--iterations", "2", "-g", "1e-6"],
+        "training",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+def test_trainers_name_a_class_that_is_never_predicted(
+    name: str, rare: tuple[Path, Path], tmp_path: Path
+) -> None:
+    words, key = TRAINERS[name]
+    if key == "held_out":  # a tenth of the rows, and so of the class
+        rare[0].write_text(rare[0].read_text() * 10)
+    found = report(*words, rare[0], "-o", tmp_path / "m")
+    own = found[key]
+    assert own["accuracy"] > 98
+    assert own["balanced_accuracy"] == 50
+    assert 0 <= own["auc"] <= 1
+    line = f"class 1 is recognized far below the accuracy of {own['accuracy']:.4g}%: recall 0% "
+    assert [note[: len(line)] for note in found["notes"] if note.startswith("class")] == [line]
+    text = svmfast(*words, rare[0], "-o", tmp_path / "m").stderr.decode()
+    assert f"accuracy {own['accuracy']:.6g}%, balanced accuracy 50%, ROC AUC {own['auc']:.4f}" in text
+
+
+@pytest.mark.parametrize("name", ["linear", "meka", "dcpred"])
+@pytest.mark.parametrize("rows", ["iris.train", "breast.train"])
+def test_figures_of_training_are_those_of_predict(name: str, rows: str, tmp_path: Path) -> None:
+    """The trainer counts labels, of one class against the rest or of two, as predict counts them."""
+    words = [word for word in TRAINERS[name][0] if word not in ("-g", "1e-6")]
+    found = report(*words, data(rows), "-o", tmp_path / "m")
+    again = report("predict", data(rows), tmp_path / "m", tmp_path / "out")
+    assert found["training"] == {key: again[key] for key in found["training"]}
+    assert (found["training"]["auc"] is None) == (rows == "iris.train")
+
+
+def test_figures_of_values_are_those_of_predict(tmp_path: Path) -> None:
+    rows = data("diabetes.train")
+    for name in ("linear", "meka", "dcpred"):
+        words = [{"svc": "ridge"}.get(word, word) for word in TRAINERS[name][0]]
+        if name == "linear":
+            words += ["--task", "ridge"]
+        found = report(*words, rows, "-o", tmp_path / "m")
+        again = report("predict", rows, tmp_path / "m", tmp_path / "out")
+        assert set(found["training"]) == {"mse", "scc", "rmse", "mae", "r2"}
+        for key, value in found["training"].items():
+            assert again[key] == pytest.approx(value, rel=1e-9), (name, key)
+
+
+def test_nystrom_measures_on_rows_held_out(tmp_path: Path) -> None:
+    found = report("nystrom", "--task", "ridge", data("diabetes.train"), "-o", tmp_path / "m")
+    assert found["held_out"]["rows"] == found["rows_held_out"]
+    assert found["held_out"]["r2"] == pytest.approx(1 - found["relative_rms"] ** 2, rel=1e-9)
+    exact = model("iris_c_rbf_prob")
+    assert report("nystrom", data("iris.train"), "--from", exact, "-o", tmp_path / "m")["held_out"] is None
+
+
+@pytest.mark.parametrize("name", ["meka", "dcpred"])
+def test_scores_of_a_grid_have_all_figures(name: str, rare: tuple[Path, Path]) -> None:
+    words = [*TRAINERS[name][0], "-v", "3", "-c", "1,2"]
+    found = report(*words, rare[0])
+    for one in found["cross_validation"]:
+        assert (one["score"], one["accuracy"], one["balanced_accuracy"]) == (99, 99, 50)
+    assert found["best"] in found["cross_validation"]
+    assert found["notes"][-1] == LINE
+    done = svmfast(*words, rare[0])
+    assert done.stdout.endswith(b"Cross Validation Accuracy = 99%\n")
+    assert b": accuracy 99%, balanced accuracy 50%, ROC AUC 0." in done.stdout
+    values = report(name, "--task", "ridge", "-v", "3", *TRAINERS[name][0][3:7], data("diabetes.train"))
+    (one,) = values["cross_validation"]
+    assert one["score"] == one["rmse"] == pytest.approx(np.sqrt(one["mse"]))

@@ -89,8 +89,8 @@ def test_one_leaf_of_many_landmarks_is_nearly_kernel_ridge_regression() -> None:
 
 def test_tuning_lowers_the_error() -> None:
     rows, y = data("diabetes.train")
-    plain = fit_ridge(rows, y, settings(lambda_=(0.1,), iterations=0))[1].train_score
-    tuned = fit_ridge(rows, y, settings(lambda_=(0.1,), iterations=100))[1].train_score
+    plain = fit_ridge(rows, y, settings(lambda_=(0.1,), iterations=0))[1].training.main
+    tuned = fit_ridge(rows, y, settings(lambda_=(0.1,), iterations=100))[1].training.main
     assert tuned < 0.97 * plain < y.std()
 
 

@@ -34,3 +34,11 @@ def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
     targets = np.full((len(labels), k), -1.0)
     targets[np.arange(len(labels)), position[which]] = 1
     return head, targets[:, :1] if k == 2 else targets
+
+
+def labels_of(head: Head, targets: FloatArray) -> FloatArray:
+    """Return the labels that targets of +1 and -1 stand for, ``(n,)``."""
+    assert head.labels is not None
+    which = (targets[:, 0] <= 0).astype(np.int64) if targets.shape[1] == 1 else np.argmax(targets, axis=1)
+    labels: FloatArray = head.labels[which].astype(np.float64)
+    return labels

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
+from svmfast.score import Quality
 
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """The score of one pair of parameters: RMSE, or percent of right labels.
+    """How well rows are predicted with one pair of parameters, by models trained without their folds.
 
     Attributes
     ----------
@@ -22,12 +23,22 @@ class CrossValidation:
         Width of the kernel.
     strength : float
         C, or lambda of ridge regression.
-    score : float
+    quality : Quality
     """
 
     gamma: float
     strength: float
-    score: float
+    quality: Quality
+
+    @property
+    def score(self) -> float:
+        """Percent of right labels, or RMSE: what a pair is chosen by."""
+        return self.quality.main
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures of docs/json.md."""
+        own = {"gamma": self.gamma, "strength": self.strength, "score": self.score}
+        return {**own, **self.quality.as_dict()}
 
 
 def check_folds(folds: int | None, grid: int, rows: int) -> None:
@@ -62,9 +73,9 @@ def best_of(scores: Sequence[CrossValidation], *, classes: bool) -> CrossValidat
 
 def score_lines(scores: Sequence[CrossValidation], *, classes: bool) -> list[str]:
     """Return a line for each pair of parameters."""
-    name, unit = ("C", "accuracy {:.4f}%") if classes else ("lambda", "RMSE {:.6g}")
+    name = "C" if classes else "lambda"
     return [
-        f"cross        gamma {one.gamma:.6g}, {name} {one.strength:.6g}: {unit.format(one.score)}"
+        f"cross        gamma {one.gamma:.6g}, {name} {one.strength:.6g}: {one.quality.line()}"
         for one in scores
     ]
 
@@ -98,4 +109,9 @@ class ScoresReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
-        return {**asdict(self), "best": asdict(self.best)}
+        return {
+            "task": self.task,
+            "folds": self.folds,
+            "cross_validation": [one.to_dict() for one in self.cross_validation],
+            "best": self.best.to_dict(),
+        }

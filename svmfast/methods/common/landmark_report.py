@@ -11,6 +11,7 @@ from svmfast.methods.common.error_statement import held_out
 from svmfast.methods.common.probability_lines import probability_lines
 from svmfast.methods.method import PredictionTime
 from svmfast.models.head import Head
+from svmfast.score import Quality
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +31,8 @@ class LandmarkReport:
     multiply_adds : float
         Of a prediction, the mean of the rows. A linear model's are ``linear_multiply_adds``.
     linear_multiply_adds : float
-    train_score : float
-        Percent of right labels, or RMSE, on the rows trained on.
+    training : Quality
+        On the first rows that were trained on, 20,000 at most, against what was fitted.
     cross_validation : tuple of CrossValidation
     folds : int or None
     held_out : mapping or None
@@ -53,7 +54,7 @@ class LandmarkReport:
     strength: float | None
     multiply_adds: float
     linear_multiply_adds: float
-    train_score: float
+    training: Quality
     cross_validation: tuple[CrossValidation, ...]
     folds: int | None
     held_out: Mapping[str, float] | None
@@ -74,6 +75,8 @@ class LandmarkReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
         values = asdict(self)
+        values["training"] = self.training.as_dict()
+        values["cross_validation"] = [one.to_dict() for one in self.cross_validation]
         values["phase_seconds"] = values.pop("seconds")
         values["held_out"] = held_out(self.held_out)
         measured = values.pop("prediction")
@@ -94,10 +97,8 @@ class LandmarkReport:
         return f", {'C' if self.classes else 'lambda'} {self.strength:.6g}"
 
     def training_line(self, fitted: str = "") -> str:
-        """Return the line of the score on the training rows."""
-        number = f"{self.train_score:.6g}"
-        score = f"accuracy {number}%" if self.classes else f"RMSE {number}"
-        return f"training     {score} on the training rows{fitted}"
+        """Return the line of the figures on the training rows."""
+        return f"training     {self.training.line()} on the training rows{fitted}"
 
     def closing_lines(self, pseudo: str = "") -> list[str]:
         """Return the last lines: probabilities, speed, size and time."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds, fold_numbers
+from svmfast.methods.common.head_score import HeadScore
 from svmfast.methods.common.kernel_width import kernel_width
 from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.common.stopwatch import Stopwatch
@@ -23,7 +24,7 @@ from svmfast.methods.dcpred.memory import check_width
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.pairs import affordable, check_pairs, fit_pairs
 from svmfast.methods.dcpred.report import DcpredReport, Trial
-from svmfast.methods.dcpred.search import choose, score_of
+from svmfast.methods.dcpred.search import choose
 from svmfast.methods.dcpred.tree_training import Training, build_tree, train_tree
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.head import Head
@@ -177,12 +178,10 @@ def fit_tree(
         made = train_tree(training, tree, options, gamma, strength, threads=threads, progress=progress)
         seconds.lap("leaves")
     model = _recorded(made, task, options, gamma, strength, how)
-    truth = training.targets[:_SCORE_ROWS]
-    score = score_of(training, _decisions(model, training, how), truth)
-    report = _report(task, training, model, options, np.bincount(tree.leaf))
+    report = _report(task, training, model, options, np.bincount(tree.leaf), how.threads)
     return model, replace(
-        report, gamma=gamma, strength=strength, train_score=abs(score), cross_validation=scores,
-        candidates=trials, seconds=seconds.laps,
+        report, gamma=gamma, strength=strength, cross_validation=scores, candidates=trials,
+        seconds=seconds.laps,
     )  # fmt: skip
 
 
@@ -208,13 +207,8 @@ def reported_pairs(
     seconds : Stopwatch
     """
     model = _recorded(made, "pairs", options, float(made.gamma[0]), cost, how)
-    prediction = model.head.predict(_decisions(model, training, how))
-    right = prediction == training.head.predict(training.targets[:_SCORE_ROWS])
-    report = _report("pairs", training, model, options, np.array([len(training.rows)]))
-    return model, replace(
-        report, gamma=float(made.gamma[0]), strength=cost, train_score=float(np.mean(right) * 100),
-        seconds=seconds.laps,
-    )  # fmt: skip
+    report = _report("pairs", training, model, options, np.array([len(training.rows)]), how.threads)
+    return model, replace(report, gamma=float(made.gamma[0]), strength=cost, seconds=seconds.laps)
 
 
 def _recorded(
@@ -225,14 +219,17 @@ def _recorded(
     return replace(made, provenance={**record, "arithmetic": arithmetic()})
 
 
-def _decisions(model: RoutedModel, training: Training, how: Execution) -> FloatArray:
-    return model.decision_values(training.rows[: min(len(training.rows), _SCORE_ROWS)], threads=how.threads)
-
-
 def _report(
-    task: str, training: Training, model: RoutedModel, options: DcpredOptions, sizes: NDArray[np.int64]
+    task: str,
+    training: Training,
+    model: RoutedModel,
+    options: DcpredOptions,
+    sizes: NDArray[np.int64],
+    threads: int,
 ) -> DcpredReport:
-    """Return the report, but for what is chosen and measured."""
+    """Return the report, but for what is chosen, and measured on other rows."""
+    scored = min(len(training.rows), _SCORE_ROWS)
+    decisions = model.decision_values(training.rows[:scored], threads=threads)
     return DcpredReport(
         task=task,
         rows=len(training.rows),
@@ -247,7 +244,7 @@ def _report(
         leaf_gammas=(float(model.gamma.min()), float(model.gamma.max())),
         multiply_adds=model.multiply_adds(training.rows),
         linear_multiply_adds=float(training.rows.n_columns * linear_functions(training.head)),
-        train_score=0.0,
+        training=training.quality(model.head, decisions),
         cross_validation=(),
         folds=options.folds,
         candidates=(),
@@ -275,16 +272,12 @@ def _cross_validate(
     fold = fold_numbers(len(training.rows), options.folds, options.seed)
     strengths = options.strengths(training.loss)
     pairs = [(gamma, strength) for gamma in options.gamma for strength in strengths]
-    decisions = [np.zeros_like(training.targets) for _ in pairs]
+    scores = [HeadScore(training.head) for _ in pairs]
     for f in range(options.folds):
-        inside, outside = training.only(fold != f), np.flatnonzero(fold == f)
+        inside, outside = training.only(fold != f), training.only(fold == f)
         tree = build_tree(inside, options, threads)
-        test = training.rows.take(outside)
         for i, (gamma, strength) in enumerate(pairs):
             model = train_tree(inside, tree, options, gamma, strength, threads=threads)
-            decisions[i][outside] = model.decision_values(test, threads=threads)
+            scores[i].add(model.decision_values(outside.rows, threads=threads), outside.truth)
             progress(f * len(pairs) + i + 1, options.folds * len(pairs), "cross validation")
-    return tuple(
-        CrossValidation(gamma, strength, abs(score_of(training, found, training.targets)))
-        for (gamma, strength), found in zip(pairs, decisions, strict=True)
-    )
+    return tuple(CrossValidation(*pair, score.quality) for pair, score in zip(pairs, scores, strict=True))

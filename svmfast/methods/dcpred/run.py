@@ -8,6 +8,7 @@ import numpy as np
 
 from svmfast.errors import OptionError
 from svmfast.methods.common.cross_validation import ScoresReport
+from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.kernel_width import widths_to_try
 from svmfast.methods.dcpred.convert import fit_exact, what_is_fitted
 from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_ridge, fit_svc
@@ -40,9 +41,12 @@ def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
             scores = cross_validate_dcpred(
                 data.rows, labels, options, threads=setting.threads, progress=setting.progress
             )
-            return Outcome(None, ScoresReport(str(options.task), options.folds, scores))
+            found = ScoresReport(str(options.task), options.folds, scores)
+            remark_on_classes(found.best.quality, setting)
+            return Outcome(None, found)
         train = fit_ridge if options.task == "ridge" else fit_svc
         model, report = train(data.rows, labels, options, threads=setting.threads, progress=setting.progress)
+        remark_on_classes(report.training, setting)
     report = replace(report, prediction=setting.prediction_time(model, data.rows))
     error = None if report.held_out is None else report.held_out.get("fallback_error")
     return Outcome(model, report, fallback_error=error)

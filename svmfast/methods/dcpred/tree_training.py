@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.methods.common.class_targets import labels_of
+from svmfast.methods.common.head_score import head_quality, value_quality
 from svmfast.methods.dcpred.cell_fit import CellExpansion
 from svmfast.methods.dcpred.kmeans_tree import KMeansTree, kmeans_tree
 from svmfast.methods.dcpred.leaf import LeafPlan, LeafRows, train_leaf
@@ -17,6 +19,7 @@ from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.routed import RoutedModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import Quality
 from svmfast.threads import map_in_threads
 
 IntArray = NDArray[np.int64]
@@ -62,6 +65,25 @@ class Training:
     def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Training:
         """Return the problem on some of the rows."""
         return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen])
+
+    @property
+    def truth(self) -> FloatArray:
+        """The labels or, where the data give values, the values, ``(n,)``."""
+        return self.targets[:, 0] if self.loss == "squares" else labels_of(self.head, self.targets)
+
+    def quality(self, head: Head, decisions: FloatArray) -> Quality:
+        """Return the figures of a model's decision values of the first rows against what is fitted.
+
+        Parameters
+        ----------
+        head : Head
+            The model's: its labels may stand in another order.
+        decisions : (m, p) float64
+        """
+        n = len(decisions)
+        if self.loss == "squares":
+            return value_quality(decisions, self.targets[:n])
+        return head_quality(head, decisions, self.truth[:n])
 
 
 def build_tree(training: Training, options: DcpredOptions, threads: int) -> KMeansTree:

@@ -17,16 +17,20 @@ from svmfast.display import count
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.common.class_weights import row_weights, warn_of_absent
+from svmfast.methods.common.head_score import head_quality, remark_on_classes
 from svmfast.methods.linear.options import LinearOptions
 from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import Quality
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 from svmfast.solvers.training_data import compact
 
 #: Where the solver stops: the gradient over the one at w = 0.
 TOLERANCE = 1e-5
+#: Rows on which the figures of training are measured.
+SCORE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class LinearReport:
         A function for two classes or for values, one for each of more classes.
     cost : float
         C.
+    training : Quality
+        On the first rows that were trained on, 20,000 at most.
     seconds : float
     """
 
@@ -46,13 +52,15 @@ class LinearReport:
     features: int
     functions: int
     cost: float
+    training: Quality
     seconds: float
 
     def lines(self) -> list[str]:
         """Return the report as text."""
         return [
             f"{count(self.rows, 'row')}, {count(self.features, 'feature')}, "
-            f"{count(self.functions, 'weight vector')}; {self.seconds:.2f} s"
+            f"{count(self.functions, 'weight vector')}; {self.seconds:.2f} s",
+            f"{self.training.line()} on the training rows",
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,6 +70,7 @@ class LinearReport:
             "features": self.features,
             "functions": self.functions,
             "cost": self.cost,
+            "training": self.training.as_dict(),
         }
 
 
@@ -74,6 +83,7 @@ def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
     model, report = linear(
         data.rows, data.labels, cost=options.C, regression=options.task == "ridge", weights=options.weights
     )
+    remark_on_classes(report.training, setting)
     return Outcome(model, report)
 
 
@@ -127,7 +137,7 @@ def linear(
         raise OptionError(f"C is {cost:g}; expected a positive number")
     width = rows.n_columns
     columns = np.unique(rows.indices)  # an index of 2^31 - 1 must not make 2^31 - 1 weights
-    rows = compact(rows, columns)
+    given, rows = rows, compact(rows, columns)
     if regression:
         head, found = Head("epsilon_svr"), _least_squares(rows, labels, cost)
     else:
@@ -156,8 +166,10 @@ def linear(
             "parameters": " ".join([f"C {cost!r}", *(f"w{label} {weight!r}" for label, weight in weights)]),
         },
     )
-    report = LinearReport(len(rows), width, functions, cost, time.perf_counter() - begin)
-    return model, report
+    seconds = time.perf_counter() - begin
+    scored = min(len(rows), SCORE_ROWS)
+    training = head_quality(head, model.decision_values(given[:scored]), labels[:scored])
+    return model, LinearReport(len(rows), width, functions, cost, training, seconds)
 
 
 def _squared_hinge(rows: Rows, targets: FloatArray, cost: float, weights: FloatArray | None) -> FloatArray:

@@ -17,7 +17,7 @@ from svmfast.methods.common.stopwatch import Stopwatch
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import check_memory, plan_bytes, resolved
 from svmfast.methods.meka.report import MekaReport
-from svmfast.methods.meka.work import Problem, Work, choose_on_held_out, cross_validate, score
+from svmfast.methods.meka.work import Problem, Work, choose_on_held_out, cross_validate
 from svmfast.models.base import Model
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
@@ -203,7 +203,6 @@ def _fit(problem: Problem, options: MekaOptions, how: _Execution) -> tuple[Route
     model = replace(model, provenance={**record, "arithmetic": arithmetic()})
     progress(0, None, "error")
     sample = rows[: min(len(rows), _SCORE_ROWS)]
-    decisions = model.decision_values(sample, threads=threads)
     report = MekaReport(
         task=task,
         rows=len(rows),
@@ -219,7 +218,7 @@ def _fit(problem: Problem, options: MekaOptions, how: _Execution) -> tuple[Route
         landmarks=len(model.landmarks),
         multiply_adds=model.multiply_adds(sample),
         linear_multiply_adds=float(rows.n_columns * linear_functions(problem.head)),
-        train_score=score(task, problem.head, decisions, problem.targets[: len(sample)]),
+        training=problem.quality(model.decision_values(sample, threads=threads)),
         cross_validation=scores,
         folds=options.folds,
         held_out=held_out,

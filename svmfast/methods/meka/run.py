@@ -8,6 +8,7 @@ import numpy as np
 
 from svmfast.errors import OptionError
 from svmfast.methods.common.cross_validation import ScoresReport
+from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.kernel_width import widths_to_try
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
@@ -49,9 +50,12 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
         if not setting.writes:
             assert options.folds is not None, "checked with the options"
             scores = cross_validate_meka(data.rows, labels, options, threads=threads, progress=progress)
-            return Outcome(None, ScoresReport(task, options.folds, scores))
+            found = ScoresReport(task, options.folds, scores)
+            remark_on_classes(found.best.quality, setting)
+            return Outcome(None, found)
         train = fit_ridge if task == "ridge" else fit_svc
         model, report = train(data.rows, labels, options, threads=threads, progress=progress)
+        remark_on_classes(report.training, setting)
     return Outcome(model, replace(report, prediction=setting.prediction_time(model, data.rows)))
 
 

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
+from svmfast.methods.common.class_targets import labels_of
 from svmfast.methods.common.cross_validation import CrossValidation, fold_numbers
+from svmfast.methods.common.head_score import HeadScore, head_quality, value_quality
 from svmfast.methods.common.hold_out import HELD_OUT, random_rows
 from svmfast.methods.common.refit_probabilities import probability_error
 from svmfast.methods.meka.approximation import approximate_kernel
@@ -22,6 +24,7 @@ from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import Rows
+from svmfast.score import Quality
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
 FloatArray = NDArray[np.float64]
@@ -49,20 +52,17 @@ class Problem:
         """Return the problem on some of the rows."""
         return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen])
 
+    @property
+    def truth(self) -> FloatArray:
+        """The labels or values of the data, ``(n,)``."""
+        return labels_of(self.head, self.targets) if self.task == "svc" else self.targets[:, 0]
 
-def score(task: str, head: Head, decisions: FloatArray, targets: FloatArray) -> float:
-    """Return the RMSE, or the percentage of right labels."""
-    if task != "svc":
-        return float(np.sqrt(np.mean((decisions - targets) ** 2)))
-    return float(np.mean(head.predict(decisions) == labels_of(head, targets)) * 100)
-
-
-def labels_of(head: Head, targets: FloatArray) -> FloatArray:
-    """Return the labels that targets of +1 and -1 stand for."""
-    assert head.labels is not None
-    which = (targets[:, 0] <= 0).astype(np.int64) if targets.shape[1] == 1 else np.argmax(targets, axis=1)
-    labels: FloatArray = head.labels[which].astype(np.float64)
-    return labels
+    def quality(self, decisions: FloatArray) -> Quality:
+        """Return the figures of decision values of the first rows, ``(m, p)``, against what is fitted."""
+        n = len(decisions)
+        if self.task == "exact":
+            return value_quality(decisions, self.targets[:n])
+        return head_quality(self.head, decisions, self.truth[:n])
 
 
 class Work:
@@ -113,27 +113,22 @@ def cross_validate(
 ) -> tuple[CrossValidation, ...]:
     """Score every pair of parameters; k-means is shared by the gammas, blocks and links by the strengths."""
     assert options.folds is not None
-    n, head, strengths = len(problem.rows), problem.head, options.strengths(problem.task)
-    fold = fold_numbers(n, options.folds, options.seed)
-    total = np.zeros((len(options.gamma), len(strengths)))
+    strengths = options.strengths(problem.task)
+    fold = fold_numbers(len(problem.rows), options.folds, options.seed)
+    pairs = list(itertools.product(options.gamma, strengths))
+    scores = [HeadScore(problem.head) for _ in pairs]
     done, steps = 0, options.folds * len(options.gamma)
     progress(0, steps, "cross validation")
     for f in range(options.folds):
         outside = problem.only(fold == f)
         work = Work(problem.only(fold != f), options, threads)
         for g, gamma in enumerate(options.gamma):
-            for s, model in enumerate(work.models(gamma, strengths)):
-                decisions = model.decision_values(outside.rows, threads=threads)
-                if problem.task == "svc":
-                    right = head.predict(decisions) == labels_of(head, outside.targets)
-                    total[g, s] += np.count_nonzero(right)
-                else:
-                    total[g, s] += np.sum((decisions - outside.targets) ** 2)
+            own = scores[g * len(strengths) :]
+            for score, model in zip(own, work.models(gamma, strengths), strict=False):
+                score.add(model.decision_values(outside.rows, threads=threads), outside.truth)
             done += 1
             progress(done, steps, "cross validation")
-    score = total / n * 100 if problem.task == "svc" else np.sqrt(total / problem.targets.size)
-    pairs = itertools.product(enumerate(options.gamma), enumerate(strengths))
-    return tuple(CrossValidation(gamma, s, float(score[i, j])) for (i, gamma), (j, s) in pairs)
+    return tuple(CrossValidation(*pair, score.quality) for pair, score in zip(pairs, scores, strict=True))
 
 
 def choose_on_held_out(

@@ -16,8 +16,9 @@ import numpy as np
 from svmfast.display import count
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.common.class_targets import labels_of, svc_targets
 from svmfast.methods.common.class_weights import row_weights, warn_of_absent
+from svmfast.methods.common.head_score import head_quality, remark_on_classes
 from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
 from svmfast.methods.nystrom.options import NystromOptions
 from svmfast.models.base import Model
@@ -26,6 +27,7 @@ from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
 from svmfast.routing import flat_tree
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import Quality
 from svmfast.solvers.arithmetic import arithmetic
 from svmfast.solvers.binomial import clopper_pearson
 from svmfast.solvers.kernel_clusters import kmeans_centers, load_kmeans
@@ -58,6 +60,8 @@ class NystromReport:
         Its Clopper-Pearson interval at 95 %.
     relative_rms : float or None
         For values: root mean square error over the spread of the held-out values.
+    held_out : Quality or None
+        On the held-out rows, against the data; None where an exact model is converted, and without such rows.
     """
 
     rows: int
@@ -71,6 +75,7 @@ class NystromReport:
     agreement_low: float | None
     agreement_high: float | None
     relative_rms: float | None
+    held_out: Quality | None
 
     def lines(self) -> list[str]:
         """Return the report as text."""
@@ -88,6 +93,8 @@ class NystromReport:
             lines.append(
                 f"error        root mean square over the spread of the values: {self.relative_rms:.2%}"
             )
+        if self.held_out is not None:
+            lines.append(f"held out     {self.held_out.line()}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,6 +111,9 @@ class NystromReport:
             "labels_right_percent_low": None if self.agreement_low is None else 100 * self.agreement_low,
             "labels_right_percent_high": None if self.agreement_high is None else 100 * self.agreement_high,
             "relative_rms": self.relative_rms,
+            "held_out": None
+            if self.held_out is None
+            else {"rows": self.rows_held_out, **self.held_out.as_dict()},
         }
 
 
@@ -144,6 +154,7 @@ def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
         provenance=provenance,
         setting=setting,
     )
+    remark_on_classes(report.held_out, setting)
     return Outcome(model, report)
 
 
@@ -236,7 +247,12 @@ def fit(
         provenance=provenance,
     )
     setting.progress(0, None, "error on held-out rows")
-    error = _error(model, rows.take(held), targets[held], threads=setting.threads)
+    decisions = model.decision_values(rows.take(held), threads=setting.threads)
+    error = _error(head, decisions, targets[held])
+    quality = None
+    if aside and "source" not in provenance:
+        truth = targets[held, 0] if head.is_regression else labels_of(head, targets[held])
+        quality = head_quality(head, decisions, truth)
     report = NystromReport(
         rows=len(train),
         rows_held_out=aside,
@@ -246,6 +262,7 @@ def fit(
         functions=targets.shape[1],
         gamma=gamma,
         **error,
+        held_out=quality,
     )
     return model, report
 
@@ -291,19 +308,18 @@ def _hinge(
     return found.weights[:-1], -found.weights[-1]
 
 
-def _error(model: RoutedModel, rows: Rows, targets: FloatArray, *, threads: int) -> dict[str, float | None]:
+def _error(head: Head, decisions: FloatArray, targets: FloatArray) -> dict[str, float | None]:
     """Return the error on rows that took no part; every figure None where there are none."""
     names = ("agreement", "agreement_low", "agreement_high", "relative_rms")
     found: dict[str, float | None] = dict.fromkeys(names)
-    n = len(rows)
+    n = len(targets)
     if not n:
         return found
-    decisions = model.decision_values(rows, threads=threads)
-    if model.head.is_regression:
+    if head.is_regression:
         spread = float(targets.std()) or 1.0
         found["relative_rms"] = float(np.sqrt(np.mean((decisions - targets) ** 2))) / spread
         return found
-    same = int(np.count_nonzero(model.head.predict(decisions) == model.head.predict(targets)))
+    same = int(np.count_nonzero(head.predict(decisions) == head.predict(targets)))
     low, high = clopper_pearson(same, n)
     return found | {"agreement": same / n, "agreement_low": low, "agreement_high": high}
 

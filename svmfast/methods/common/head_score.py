@@ -1,0 +1,54 @@
+"""What decision values are worth against labels or values."""
+
+from __future__ import annotations
+
+from svmfast.methods.method import Setting
+from svmfast.models.head import Head
+from svmfast.rows import FloatArray
+from svmfast.score import Quality, Score
+
+
+class HeadScore:
+    """Running score of decision values, in bounded memory.
+
+    Parameters
+    ----------
+    head : Head
+        What the values mean.
+    """
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+        self._score = Score(by_class=True, sides=head.sides)
+
+    def add(self, decisions: FloatArray, target: FloatArray) -> None:
+        """Count n rows: decision values, ``(n, p)``, against labels or, for regression, values, ``(n,)``."""
+        head = self._head
+        values = None if head.sides is None else decisions[:, 0]
+        self._score.add(head.predict(decisions), target, regression=head.is_regression, decisions=values)
+
+    @property
+    def quality(self) -> Quality:
+        """The figures of all rows; there must be some."""
+        return self._score.quality(regression=self._head.is_regression)
+
+
+def head_quality(head: Head, decisions: FloatArray, target: FloatArray) -> Quality:
+    """Return the figures of decision values ``(n, p)`` against labels or values ``(n,)``; n > 0."""
+    score = HeadScore(head)
+    score.add(decisions, target)
+    return score.quality
+
+
+def value_quality(values: FloatArray, target: FloatArray) -> Quality:
+    """Return the figures of the values of all functions together; both ``(n, p)``, n > 0."""
+    score = Score()
+    for column in range(target.shape[1]):  # all at once would take several times their memory
+        score.add(values[:, column], target[:, column], regression=True)
+    return score.quality(regression=True)
+
+
+def remark_on_classes(found: Quality | None, setting: Setting) -> None:
+    """Remark on the classes that the accuracy hides."""
+    for line in () if found is None else found.neglected_lines():
+        setting.note(line)
