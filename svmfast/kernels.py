@@ -183,8 +183,10 @@ class DecisionEngine:
         values, bounds : (n, p) float64
             The bounds of a row are 0 where it was summed as LIBSVM sums it.
         """
-        if self._sums is None:
+        if self._laplacian is not None:
             raise UnsupportedError("LIBSVM does not have this kernel", "ask for the decision values")
+        if self._sums is None:
+            return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
         return self._sums.double_values(rows.indptr, rows.indices, rows.values, threads)
 
     def labels(
@@ -238,6 +240,11 @@ class DecisionEngine:
             shape = len(rows), self.n_functions
             return np.zeros(shape), np.full(shape, np.inf)
         return self._sums.single_values(rows.indptr, rows.indices, rows.values, threads)
+
+    @property
+    def one_hot(self) -> bool:
+        """Whether double precision counts one-hot columns, which takes no longer than single precision."""
+        return self._sums is not None and self._sums.one_hot
 
 
 class CellEngine:

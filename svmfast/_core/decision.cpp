@@ -140,6 +140,11 @@ class DecisionSums {
                4 * (e.column_lane.size() + e.sv_active.size());
     }
     bool scattered() const { return e.scattered; }
+    // Whether the double tier counts one-hot columns, which takes no longer than single precision.
+    bool one_hot() {
+        pack_one_hot();
+        return e.one_hot != nullptr;
+    }
 
   private:
     In1<std::int64_t> indptr;
@@ -244,7 +249,8 @@ void register_decision(nanobind::module_ &m) {
         .def("single_values", &DecisionSums::single_values, nb::arg("indptr").noconvert(),
              nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
         .def_prop_ro("bytes", &DecisionSums::bytes)
-        .def_prop_ro("scattered", &DecisionSums::scattered);
+        .def_prop_ro("scattered", &DecisionSums::scattered)
+        .def_prop_ro("one_hot", &DecisionSums::one_hot);
     m.def("isa", [] {
         switch (best_isa()) {
             case Isa::avx512:

@@ -48,7 +48,8 @@ def predict(
         Tell which rows are inside the validity bound of an approximated model.
     certify : bool
         Tell which labels are provably those of the exact model that `model` was made from, and the bound of
-        the values' error (docs/certificate.md).
+        the values' error (docs/certificate.md). Of a LIBSVM model: the bound of the rounding that proves each
+        label to be svm-predict's (docs/single-precision.md).
     exact : KernelExpansion or path, optional
         That exact model: it answers the rows that are not certified, so that every label is its own (implies
         `certify`).

@@ -48,7 +48,8 @@ class Predictor:
         Tell which rows are inside the validity bound of an approximated model.
     certify : bool
         Tell which labels are provably those of the exact model that `model` was made from, and the bound of
-        the values' error (docs/certificate.md).
+        the values' error (docs/certificate.md). Of a LIBSVM model: the bound of the rounding that proves each
+        label to be svm-predict's (docs/single-precision.md).
     exact : KernelExpansion or path, optional
         That exact model: it answers the rows that are not certified, so that every label is its own.
     fallback : bool, optional
@@ -117,7 +118,8 @@ class Predictor:
         self._identify, self._identities = identify, list[str]()
         self._probability, self._decision_values = probability, decision_values
         self._bound, self._certify, self._tolerance = bound, certify, tolerance
-        self._single_precision = precision == "auto"
+        # A bound printed beside decision values is theirs, which are of double precision.
+        self._single_precision = precision == "auto" and not (certify and decision_values)
         self._fallback, self._assumed = fallback, assume_error
         self.model, source, _ = self._opened("`model`", model, memory, allow_edited)
         self.exact = self._exact_model(exact, fallback, memory, source, proven=assume_error is None)
@@ -138,7 +140,14 @@ class Predictor:
             )
         if tolerance is not None and not certify and self.exact is None:
             raise OptionError("`tolerance` goes with `certify` or `exact`")
-        require(self.model, probability=probability, bound=bound, certify=certify, exact=self.exact)
+        require(
+            self.model,
+            probability=probability,
+            bound=bound,
+            certify=certify,
+            exact=self.exact,
+            tolerance=tolerance,
+        )
 
     def _opened(
         self, name: str, given: Any, memory: int, allow_edited: bool = False
@@ -250,6 +259,8 @@ class Predictor:
             "fallback": self._fallback,
             "tolerance": self._tolerance,
             "assume_error": self._assumed,
+            # Of labels alone nobody can tell.
+            "single_precision": self._certify and self._single_precision,
             "scaling": None if self.scaling is None else self.scaling.digest(),
         }
 

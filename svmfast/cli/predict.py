@@ -42,7 +42,7 @@ _SHARED = (
         "--certify",
         is_flag=True,
         help="Add two columns, and a first line that names them: is the label provably the exact model's, "
-        "and the bound on the values' error.",
+        "and the bound on the values' error; of a LIBSVM model the bound of the rounding.",
     ),
     click.option(
         "--exact",
@@ -182,7 +182,8 @@ def command(
     positive value votes for the label before the stroke. One-vs-rest models have a column for each label,
     '1/rest'; regression and one-class have one, 'decision'. The bound's column is 'bound'. With -b 1 they
     follow the probabilities. --certify adds 'certified' (yes, no; for regression without --tolerance '-')
-    and 'error_bound', the largest over the row's decision values.
+    and 'error_bound', the largest over the row's decision values. Of a LIBSVM model every label is certified,
+    and the bound is that of the arithmetic which proved it, 0 where LIBSVM's own operations did.
 
     With --exact (or an embedded exact model) every label is the exact model's: proven by the certificate, or
     its own answer. The values printed beside a certified label are the approximation's. A model made by

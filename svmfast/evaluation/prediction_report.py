@@ -36,8 +36,9 @@ class PredictionReport:
     rows : int
     score : Score
         Of the predictions against the rows' labels.
-    certified, outside : int or None
-        Rows that are certified, and rows outside the validity bound; None where that was not asked for.
+    certified, outside, single : int or None
+        Rows that are certified, rows outside the validity bound, and rows that single precision answered;
+        None where that was not asked for.
     rows_with_unknown : int
         Rows with features beyond the model's.
     differing_from_vote : int
@@ -62,6 +63,7 @@ class PredictionReport:
         self.differing_from_vote = 0
         self.outside: int | None = 0 if bound else None
         self.certified: int | None = None
+        self.single: int | None = None
         self.rows_with_unknown = 0
         self.notes: list[str] = []
         self._largest_column = -1
@@ -78,6 +80,8 @@ class PredictionReport:
             self.outside += len(answer) - int(answer.inside.sum())
         if answer.certified is not None:
             self.certified = (self.certified or 0) + int(answer.certified.sum())
+        if answer.single is not None:
+            self.single = (self.single or 0) + int(answer.single.sum())
         known = self.model.n_features
         if rows.n_columns > known and rows.nnz:
             # Columns ascend within a row, so its last one tells; rows without entries have none.
@@ -99,6 +103,7 @@ class PredictionReport:
             "differing_from_vote": self.differing_from_vote,
             "outside": self.outside,
             "certified": self.certified,
+            "single": self.single,
             "rows_with_unknown": self.rows_with_unknown,
             "largest_column": self._largest_column,
             "notes": list(self.notes),
@@ -113,6 +118,8 @@ class PredictionReport:
             self.outside = (self.outside or 0) + state["outside"]
         if state["certified"] is not None:
             self.certified = (self.certified or 0) + state["certified"]
+        if state["single"] is not None:
+            self.single = (self.single or 0) + state["single"]
         self.rows_with_unknown += state["rows_with_unknown"]
         self._largest_column = max(self._largest_column, state["largest_column"])
 
@@ -147,6 +154,7 @@ class PredictionReport:
             **found,
             "certified": certified,
             "certified_percent": share,
+            "single_precision": self.single,
             "outside_bound": self.outside,
             "rows_with_unknown_features": self.rows_with_unknown,
             "differing_from_vote": self.differing_from_vote,
@@ -173,6 +181,8 @@ class PredictionReport:
             )
         if self.outside is not None:
             yield f"{self.outside:,} of {rows} outside the validity bound"
+        if self.single is not None:
+            yield f"{self.single:,} of {rows} answered by single precision"
         if self.certified is None:
             return
         tail = f"; {self.rows - self.certified:,} answered by the exact model" if self.falls_back else ""

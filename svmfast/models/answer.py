@@ -15,7 +15,13 @@ from svmfast.certificate import pairs_in_doubt
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import BoundedModel, Model, bounded
 from svmfast.models.cascade import CascadeModel
-from svmfast.models.certified import bounds_its_error, certified_rows, certifies, fall_back
+from svmfast.models.certified import (
+    bounds_its_error,
+    certified_rows,
+    certifies,
+    fall_back,
+    rounded_values,
+)
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.scaled import scaling_of, unscaled
@@ -38,9 +44,14 @@ class Answer(Cacheless):
     inside : (n,) bool or None
         Inside the model's validity bound. None unless asked for.
     certified : (n,) bool or None
-        Where the approximation's own answer is provably the exact model's. None unless asked for.
+        Where the approximation's own answer is provably the exact model's. Every row of a LIBSVM model. None
+        unless asked for.
     error_bounds : (n,) float64 or None
-        Largest bound over the row's decision functions on |approximate - exact|. None unless asked for.
+        Largest bound over the row's decision functions on |approximate - exact|. Of a LIBSVM model the bound
+        of the rounding that proves the label, 0 where the row was summed as LIBSVM sums it. None unless asked
+        for.
+    single : (n,) bool or None
+        Where single precision gave the answer of a LIBSVM model. None unless its bounds were asked for.
     decide : callable
         Gives `decisions`; labels of a LIBSVM model are known before its decision values are.
     """
@@ -52,6 +63,7 @@ class Answer(Cacheless):
     inside: NDArray[np.bool_] | None = None
     certified: NDArray[np.bool_] | None = None
     error_bounds: FloatArray | None = None
+    single: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.predicted)
@@ -69,6 +81,7 @@ def require(
     bound: bool = False,
     certify: bool = False,
     exact: KernelExpansion | None = None,
+    tolerance: float | None = None,
 ) -> None:
     """Raise UnsupportedError unless `model`, with `exact` behind it if given, can give what is asked for."""
     model = unscaled(model)
@@ -94,6 +107,19 @@ def require(
             "the model's errors are assumed, not proven: it has no certificate",
             "predict without asking for one",
         )
+    if certify and exact is None and isinstance(model, KernelExpansion):
+        if probability:
+            raise UnsupportedError(
+                "a LIBSVM model's probabilities are svm-predict's, digit for digit: they have no certificate",
+                "ask for one of the two",
+            )
+        if model.head.is_regression and tolerance is None:
+            raise UnsupportedError(
+                "values of a LIBSVM regression model are svm-predict's, digit for digit: there is nothing to "
+                "certify",
+                "predict without `certify`, or give `tolerance`, the largest error to accept",
+            )
+        return
     if (certify and not certifies(model)) or (exact is not None and not bounds_its_error(model)):
         raise UnsupportedError(
             "the model carries no certificate", "make it with approximate and a `certificate`"
@@ -188,12 +214,17 @@ def answer(
     scaling = scaling_of(model)
     if scaling is not None:
         model, rows = unscaled(model), scaling.apply(rows)
-    require(model, probability=probability, bound=bound, certify=certify, exact=exact)
-    certify = certify or exact is not None
+    require(model, probability=probability, bound=bound, certify=certify, exact=exact, tolerance=tolerance)
     head = model.head
-    if isinstance(model, KernelExpansion) and not (probability or certify or head.is_regression):
-        voted = model.labels(rows, threads=threads, single_precision=single_precision)
-        return Answer(voted, partial(model.decision_values, rows, threads=threads))
+    if isinstance(model, KernelExpansion) and exact is None:
+        if certify:
+            return _rounded_answer(
+                model, rows, tolerance=tolerance, single_precision=single_precision, threads=threads
+            )
+        if not (probability or head.is_regression):
+            voted = model.labels(rows, threads=threads, single_precision=single_precision)
+            return Answer(voted, partial(model.decision_values, rows, threads=threads))
+    certify = certify or exact is not None
     certified, error_bounds, proven = None, None, False
     # As one value a class here and one a pair there: the exact model can give its label only.
     other_values = exact is not None and not exact.head.same_functions(head)
@@ -242,6 +273,31 @@ def answer(
     else:
         decide = partial(fall_back, decisions, certified, exact, rows, threads=threads)
     return Answer(predicted, decide, None, 0, inside, certified, error_bounds)
+
+
+def _rounded_answer(
+    model: KernelExpansion,
+    rows: Rows,
+    *,
+    tolerance: float | None,
+    single_precision: bool,
+    threads: int,
+) -> Answer:
+    """Return the answer of a LIBSVM model with the bound of the rounding that proves it."""
+    found = rounded_values(
+        model, rows, tolerance=tolerance, single_precision=single_precision, threads=threads
+    )
+    # Values that are asked for are those of double precision.
+    decide = partial(_same, found.values)
+    if found.single.any():
+        decide = partial(model.decision_values, rows, threads=threads)
+    return Answer(
+        model.head.predict(found.values),
+        decide,
+        certified=np.ones(len(rows), dtype=np.bool_),
+        error_bounds=found.bounds.max(axis=1, initial=0.0),
+        single=found.single,
+    )
 
 
 def _from_values(

@@ -7,7 +7,7 @@ cannot exceed. Here these intervals become statements about labels: docs/certifi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,60 @@ def certified_rows(
         return within & ahead
     certain: NDArray[np.bool_] = vote_is_certain(sure, decisions, head.n_classes)
     return within & certain
+
+
+class RoundedValues(NamedTuple):
+    """Decision values of a LIBSVM model with bounds of their rounding; see :func:`rounded_values`.
+
+    Attributes
+    ----------
+    values, bounds : (n, p) float64
+    single : (n,) bool
+        Where single precision gave the values.
+    """
+
+    values: FloatArray
+    bounds: FloatArray
+    single: NDArray[np.bool_]
+
+
+def rounded_values(
+    model: KernelExpansion,
+    rows: Rows,
+    *,
+    tolerance: float | None = None,
+    single_precision: bool = True,
+    threads: int = 1,
+) -> RoundedValues:
+    """Return decision values from the first tier whose bound proves the answer, and that bound.
+
+    The tiers are single precision, double precision, and LIBSVM's own operations in LIBSVM's own order, whose
+    bound is 0 (docs/single-precision.md). So every row is proven, and within `tolerance`.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    rows : Rows of n rows
+    tolerance : float, optional
+        Every bound must also be at most this; regression, which has no label to prove, needs it.
+    single_precision : bool
+        False: start with double precision.
+    threads : int
+    """
+    n, p = len(rows), model.head.n_functions
+    values, bounds, single = np.zeros((n, p)), np.full((n, p), np.inf), np.zeros(n, dtype=np.bool_)
+    if single_precision:
+        values, bounds = model.bounded_values(rows, single_precision=True, threads=threads)
+        single = certified_rows(model.head, values, bounds, tolerance=tolerance)
+    unsure = np.flatnonzero(~single)
+    if len(unsure):
+        few = rows if len(unsure) == n else rows.take(unsure)
+        values[unsure], bounds[unsure] = model.bounded_values(few, threads=threads)
+    # Double precision proves every label, or has turned to LIBSVM's order by itself.
+    wide = np.flatnonzero((bounds > (np.inf if tolerance is None else tolerance)).any(axis=1))
+    if len(wide):
+        values[wide], bounds[wide] = model.libsvm_values(rows.take(wide), threads=threads), 0.0
+    return RoundedValues(values, bounds, single)
 
 
 def certainty(head: Head, decisions: FloatArray) -> FloatArray:

@@ -155,6 +155,35 @@ class KernelExpansion(Cacheless):
         answers: NDArray[np.float64] = labels[winner]
         return answers
 
+    def bounded_values(
+        self, rows: Rows, *, single_precision: bool = False, threads: int = 1
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return decision values, and how far from each the one of LIBSVM's own arithmetic can lie.
+
+        Parameters
+        ----------
+        rows : Rows of n rows
+        single_precision : bool
+            Sum in single precision where that is faster.
+        threads : int
+
+        Returns
+        -------
+        values, bounds : (n, p) float64
+            A bound is 0 where the value was summed as LIBSVM sums it, and infinite where single precision
+            proves nothing.
+        """
+        if not single_precision:
+            return self._engine.bounded_values(rows, threads=threads)
+        if self._engine.one_hot:
+            shape = len(rows), self.head.n_functions
+            return np.zeros(shape), np.full(shape, np.inf)
+        return self._engine.single_precision_values(rows, threads=threads)
+
+    def libsvm_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
+        """Return decision values summed operation by operation as LIBSVM sums them, ``(n, p)``."""
+        return self._engine.decision_values(rows, threads=threads, libsvm_order=True)
+
     def multiply_adds(self, rows: Rows) -> float:
         """Return the count of multiply-adds a dense row costs: distances to the support vectors, and sums."""
         return float(len(self.sv) * (self.n_features + len(self.sv_coef)))

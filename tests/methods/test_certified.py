@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from approximations import approximate
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -222,7 +223,7 @@ def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
 def test_refusals() -> None:
     exact = binary()
     with pytest.raises(UnsupportedError, match="the model carries no certificate"):
-        answer(exact, Rows.from_dense([[1.0]]), certify=True)
+        answer(approximate(exact, certificate="none")[0], Rows.from_dense([[1.0]]), certify=True)
     other = KernelExpansion(Head("nu_svr"), exact.kernel, exact.sv, exact.sv_coef, exact.rho)
     with pytest.raises(UnsupportedError, match="does not answer the same question"):
         check_exact(exact, other)

@@ -1,0 +1,108 @@
+"""``predict --certify`` on LIBSVM's own models: the bound of the rounding behind each label."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from program import FIXTURES, data, model, svmfast
+
+import svmfast as package
+
+
+def lines(path: Path) -> list[list[str]]:
+    return [line.split() for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", ["photos_c_rbf", "digits_nu_rbf", "normal_one_rbf", "breast_c_poly2"])
+def test_every_row_has_its_bound(tmp_path: Path, name: str) -> None:
+    test, out = data(f"{name.split('_')[0]}.test"), tmp_path / "out"
+    done = svmfast("predict", test, model(name), out, "--certify")
+    assert done.returncode == 0, done.stderr
+    first, *rest = lines(out)
+    assert first == ["label", "certified", "error_bound"]
+    golden = (FIXTURES / "golden" / f"{name}.out").read_text().split()
+    assert [row[0] for row in rest] == golden
+    assert {row[1] for row in rest} == {"yes"}
+    said = package.predict(model(name), test, certify=True)
+    for row, bound in zip(rest, said.error_bounds, strict=True):
+        assert bound <= float(row[2]) <= bound * (1 + 2e-5)
+    single = int(said.single.sum())
+    assert (single > 0) == name.endswith("rbf")
+    rows = f"{len(rest):,} rows"
+    assert f"{single:,} of {rows} answered by single precision".encode() in done.stderr
+    assert f"{rows} certified (100%)".encode() in done.stderr
+
+
+def test_the_report_counts_what_single_precision_answered(tmp_path: Path) -> None:
+    test = data("photos.test")
+    args = ("predict", "--json", "--certify", test, model("photos_c_rbf"), tmp_path / "out")
+    report = json.loads(svmfast(*args).stdout)
+    assert report["certified"] == report["rows"] == 4000
+    assert 3880 < report["single_precision"] < 4000
+    report = json.loads(svmfast(*args, "--precision", "double").stdout)
+    assert (report["certified"], report["single_precision"]) == (4000, 0)
+    assert max(float(row[2]) for row in lines(tmp_path / "out")[1:]) < 1e-8
+    report = json.loads(svmfast("predict", "--json", *args[3:]).stdout)
+    assert (report["certified"], report["single_precision"]) == (None, None)
+
+
+def test_bounds_beside_decision_values_are_theirs(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    args = ("predict", data("iris.test"), model("iris_nu_rbf_prob"), out, "--certify", "--decision-values")
+    assert svmfast(*args).returncode == 0
+    first, *rest = lines(out)
+    assert first[-2:] == ["certified", "error_bound"]
+    assert max(float(row[-1]) for row in rest) < 1e-11
+    said = package.predict(model("iris_nu_rbf_prob"), data("iris.test"))
+    assert [[float(word) for word in row[1:-2]] for row in rest] == said.decisions.tolist()
+
+
+def test_a_table_has_the_same_columns(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    text, table = tmp_path / "out", tmp_path / "out.parquet"
+    for out in (text, table):
+        assert (
+            svmfast("predict", data("wine.test"), model("wine_c_rbf_prob"), out, "--certify").returncode == 0
+        )
+    read = parquet.read_table(table)
+    assert read.column_names == ["label", "certified", "error_bound"]
+    assert all(read["certified"].to_pylist())
+    printed = [float(row[2]) for row in lines(text)[1:]]
+    assert read["error_bound"].to_pylist() == pytest.approx(printed, rel=2e-5)
+
+
+def test_many_files_and_one_have_the_same_bounds(tmp_path: Path) -> None:
+    args = ("--certify", model("photos_c_rbf"), data("photos.test"))
+    done = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["single_precision"] == report["files"][0]["single_precision"]
+    assert svmfast("predict", *args[2:], args[1], tmp_path / "one", "--certify").returncode == 0
+    assert (tmp_path / "many" / "photos.test.out").read_bytes() == (tmp_path / "one").read_bytes()
+    # Bounds of another arithmetic are other outputs.
+    again = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json")
+    assert json.loads(again.stdout)["files_skipped"] == 1
+    again = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json", "--precision", "double")
+    assert json.loads(again.stdout)["files_predicted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "message"),
+    [
+        ("iris_c_rbf_prob", ("-b", "1"), "they have no certificate; ask for one of the two"),
+        (
+            "diabetes_eps_rbf",
+            (),
+            "there is nothing to certify; predict without --certify, or give --tolerance, the largest error",
+        ),
+    ],
+)
+def test_one_line_where_there_is_nothing_to_certify(name: str, option: tuple[str, ...], message: str) -> None:
+    done = svmfast("predict", data(f"{name.split('_')[0]}.test"), model(name), "--certify", *option)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1

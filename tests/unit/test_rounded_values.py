@@ -1,0 +1,143 @@
+"""Bounds of the rounding of LIBSVM models: against 50 digits, LIBSVM's order of summation and its labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from program import FIXTURES, data, model
+from test_single_precision import Problem, mpf
+
+import svmfast
+from svmfast.errors import UnsupportedError
+from svmfast.formats.ranges import read_ranges
+from svmfast.models.certified import rounded_values
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+
+def expansion(problem: Problem, classes: int) -> KernelExpansion:
+    """The problem as a model; of one class a one-class model."""
+    labels = None if classes == 1 else np.arange(classes)
+    head = Head("one_class" if classes == 1 else "c_svc", labels)
+    sizes = None if classes == 1 else np.bincount(problem.owner).astype(np.int64)
+    return KernelExpansion(
+        head, problem.kernel, Rows.from_dense(problem.sv), problem.coef, problem.rho, sizes
+    )
+
+
+@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("classes", [1, 2, 4])
+@pytest.mark.parametrize("gamma", [0.002, 0.2, 20.0])
+@pytest.mark.parametrize("tolerance", [None, 1e-9])
+def test_values_are_within_their_bounds_in_fifty_digits(
+    gamma: float, classes: int, single: bool, tolerance: float | None
+) -> None:
+    problem = Problem(classes, 60, 9, classes, gamma, 1.0, 1.0, False)
+    rows = Rows.from_dense(problem.test)
+    made = expansion(problem, classes)
+    found = rounded_values(made, rows, single_precision=single, tolerance=tolerance)
+    libsvm = made.libsvm_values(rows)
+    for z, value, bound, own in zip(problem.test, found.values, found.bounds, libsvm, strict=True):
+        for true, v, b, o in zip(problem.exactly(z), value, bound, own, strict=True):
+            assert abs(v - o) <= b <= (np.inf if tolerance is None else tolerance)
+            # 50 digits are LIBSVM's value but for LIBSVM's own rounding, which the bounds contain.
+            assert b == 0 or abs(mpf(float(v)) - true) <= mpf(float(b))
+    if tolerance is None:
+        assert found.single.any() == single
+    assert made.head.predict(found.values).tolist() == made.head.predict(libsvm).tolist()
+
+
+def test_a_row_on_the_boundary_passes_every_tier() -> None:
+    problem = Problem(5, 300, 12, 2, 0.1, 1.0, 1.0, False)
+    made = expansion(problem, 2)
+    row = Rows.from_dense(problem.test[:1])
+    at = made.libsvm_values(row)[0] + problem.rho
+    seen = []
+    for offset in (0.01, 1e-9, 0.0):
+        moved = replace(made, rho=at * (1 + offset))
+        found = rounded_values(moved, row)
+        seen.append((bool(found.single[0]), float(found.bounds[0, 0])))
+        assert (moved.head.predict(found.values) == moved.head.predict(moved.libsvm_values(row))).all()
+    assert [single for single, _ in seen] == [True, False, False]
+    assert seen[0][1] > seen[1][1] > seen[2][1] == 0
+
+
+def rows_file(path: Path) -> Path:
+    return data("tie_votes.test" if path.stem.startswith("tie_votes") else f"{path.stem.split('_')[0]}.test")
+
+
+CLASSIFIERS = [
+    path
+    for path in sorted((FIXTURES / "models").glob("*.model"))
+    if rows_file(path).exists() and not path.stem.startswith("diabetes") and "precomputed" not in path.stem
+]
+
+
+@pytest.mark.parametrize("path", CLASSIFIERS, ids=lambda p: p.stem)
+def test_every_label_is_svm_predicts(path: Path) -> None:
+    made = svmfast.load_model(path)
+    rows = svmfast.read_svmlight(rows_file(path)).rows
+    golden = np.loadtxt(FIXTURES / "golden" / f"{path.stem}.out")
+    said = [
+        svmfast.predict(made, rows, certify=True, threads=threads, precision=precision, tolerance=tolerance)
+        for threads, precision, tolerance in (
+            (1, "auto", None),
+            (3, "auto", None),
+            (1, "double", None),
+            (1, "auto", 1e-7),
+        )
+    ]
+    for one in said:
+        assert one.predicted.tolist() == golden.tolist()
+        assert one.certified is not None
+        assert one.certified.all()
+        assert one.error_bounds is not None
+        assert np.isfinite(one.error_bounds).all()
+    one, three, double, narrow = said
+    assert one.error_bounds.tobytes() == three.error_bounds.tobytes()
+    assert one.single.tolist() == three.single.tolist()
+    assert not double.single.any()
+    assert narrow.error_bounds.max(initial=0.0) <= 1e-7
+    libsvm = made.libsvm_values(rows)
+    assert (np.abs(double.decisions - libsvm).max(axis=1, initial=0.0) <= double.error_bounds).all()
+    assert one.decisions.tobytes() == made.decision_values(rows).tobytes()
+
+
+def test_a_bound_does_not_depend_on_the_rows_beside_it() -> None:
+    made, rows = svmfast.load_model(model("photos_c_rbf")), svmfast.read_svmlight(data("photos.test")).rows
+    whole = svmfast.predict(made, rows, certify=True)
+    assert whole.single.mean() > 0.97
+    for start in (0, 1, 17, 3990):
+        part = svmfast.predict(made, rows[start : start + 9], certify=True)
+        assert part.error_bounds.tobytes() == whole.error_bounds[start : start + 9].tobytes()
+
+
+def test_one_hot_models_are_proven_by_double_precision() -> None:
+    made, rows = svmfast.load_model(model("onehot_c_rbf")), svmfast.read_svmlight(data("onehot.test")).rows
+    said = svmfast.predict(made, rows, certify=True)
+    assert not said.single.any()
+    assert said.error_bounds.max() < 1e-9
+
+
+def test_where_a_certificate_has_no_meaning_it_is_refused() -> None:
+    rows = svmfast.read_svmlight(data("iris.test")).rows
+    with pytest.raises(UnsupportedError, match="a LIBSVM model's probabilities are svm-predict's"):
+        svmfast.predict(model("iris_c_rbf_prob"), rows, certify=True, probability=True)
+    with pytest.raises(UnsupportedError, match="there is nothing to certify; predict without `certify`"):
+        svmfast.predict(model("diabetes_eps_rbf"), rows, certify=True)
+    with pytest.raises(UnsupportedError, match="precomputed"):
+        svmfast.predict(model("iris_precomputed"), rows, certify=True)
+
+
+def test_a_scaled_model_certifies_the_rows_that_it_scales() -> None:
+    made, ranges = svmfast.load_model(model("iris_c_rbf_prob")), FIXTURES / "data" / "iris.ranges"
+    rows = svmfast.read_svmlight(data("iris.test")).rows
+    scaled = read_ranges(ranges).apply(rows)
+    plain = svmfast.predict(made, scaled, certify=True)
+    both = svmfast.predict(made, rows, certify=True, scale=ranges)
+    assert plain.predicted.tolist() == both.predicted.tolist()
+    assert plain.error_bounds.tobytes() == both.error_bounds.tobytes()
