@@ -57,7 +57,9 @@ def predict(
         Let the exact model that is embedded in `model`, or that is the exact half of a cascade, answer such
         rows (default: if there is one). False: never.
     tolerance : float, optional
-        A row is certified only if its error bound is at most this; regression needs it for `exact`.
+        A row is certified only if its error bound is at most this; regression needs it for `exact`. Values
+        of a LIBSVM regression model may then be off by so much: single precision answers where its bound is
+        at most this (docs/single-precision.md).
     assume_error : float, optional
         With `exact`: take this for the bound of the model's values. Statistical, not proven.
     precision : {"auto", "double"}

@@ -55,7 +55,9 @@ class Predictor:
     fallback : bool, optional
         Do so with the exact model embedded in `model` (default: if there is one); False: never.
     tolerance : float, optional
-        A row is certified only if its error bound is at most this; regression needs it for `exact`.
+        A row is certified only if its error bound is at most this; regression needs it for `exact`. Values
+        of a LIBSVM regression model may then be off by so much: single precision answers where its bound is
+        at most this (docs/single-precision.md).
     assume_error : float, optional
         With `exact`: take this for the bound of the model's values, in place of a certificate if it has one.
         Statistical, not proven; the reports of compress and dcpred have such quantiles.
@@ -138,8 +140,10 @@ class Predictor:
                 "`decision_values`: `model` and `exact` have values of other classes or pairs of classes; "
                 "leave one of the options out"
             )
-        if tolerance is not None and not certify and self.exact is None:
-            raise OptionError("`tolerance` goes with `certify` or `exact`")
+        # Values of a LIBSVM regression model may be off by it.
+        alone = head.is_regression and not bounds_its_error(self.model)
+        if tolerance is not None and not certify and self.exact is None and not alone:
+            raise OptionError("`tolerance` goes with `certify` or `exact`, or with a LIBSVM regression model")
         require(
             self.model,
             probability=probability,
@@ -260,7 +264,7 @@ class Predictor:
             "tolerance": self._tolerance,
             "assume_error": self._assumed,
             # Of labels alone nobody can tell.
-            "single_precision": self._certify and self._single_precision,
+            "single_precision": (self._certify or self._tolerance is not None) and self._single_precision,
             "scaling": None if self.scaling is None else self.scaling.digest(),
         }
 

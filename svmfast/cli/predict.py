@@ -59,7 +59,8 @@ _SHARED = (
         "--tolerance",
         type=Real(0),
         metavar="ERROR",
-        help="A row is certified only if its error bound is at most this; regression needs it for --exact.",
+        help="A row is certified only if its error bound is at most this; regression needs it for --exact. "
+        "Values of a LIBSVM regression model may be off by it, which is faster (default: not at all).",
     ),
     click.option(
         "--assume-error",

@@ -200,7 +200,8 @@ def answer(
         Answers the rows that are not certified (implies `certify`), behind the scaling of `model`. Where it
         has values of pairs and `model` one for each class, `decisions` stay the model's own.
     tolerance : float, optional
-        A row is certified only if its error bound is at most this; regression needs it.
+        A row is certified only if its error bound is at most this; regression needs it. Values of a LIBSVM
+        regression model may then be off by so much.
     single_precision : bool
         Let single precision answer the rows of a LIBSVM model whose label it proves.
     threads : int
@@ -217,9 +218,14 @@ def answer(
     require(model, probability=probability, bound=bound, certify=certify, exact=exact, tolerance=tolerance)
     head = model.head
     if isinstance(model, KernelExpansion) and exact is None:
-        if certify:
+        if certify or (head.is_regression and tolerance is not None):
             return _rounded_answer(
-                model, rows, tolerance=tolerance, single_precision=single_precision, threads=threads
+                model,
+                rows,
+                certify=certify,
+                tolerance=tolerance,
+                single_precision=single_precision,
+                threads=threads,
             )
         if not (probability or head.is_regression):
             voted = model.labels(rows, threads=threads, single_precision=single_precision)
@@ -279,6 +285,7 @@ def _rounded_answer(
     model: KernelExpansion,
     rows: Rows,
     *,
+    certify: bool,
     tolerance: float | None,
     single_precision: bool,
     threads: int,
@@ -287,14 +294,14 @@ def _rounded_answer(
     found = rounded_values(
         model, rows, tolerance=tolerance, single_precision=single_precision, threads=threads
     )
-    # Values that are asked for are those of double precision.
+    # Beside labels, values that are asked for are those of double precision.
     decide = partial(_same, found.values)
-    if found.single.any():
+    if found.single.any() and not model.head.is_regression:
         decide = partial(model.decision_values, rows, threads=threads)
     return Answer(
         model.head.predict(found.values),
         decide,
-        certified=np.ones(len(rows), dtype=np.bool_),
+        certified=np.ones(len(rows), dtype=np.bool_) if certify else None,
         error_bounds=found.bounds.max(axis=1, initial=0.0),
         single=found.single,
     )

@@ -106,3 +106,37 @@ def test_one_line_where_there_is_nothing_to_certify(name: str, option: tuple[str
     assert done.returncode == 2
     assert message in done.stderr.decode()
     assert done.stderr.count(b"\n") == 1
+
+
+def test_regression_within_a_tolerance(tmp_path: Path) -> None:
+    test, name, out = data("diabetes.test"), "diabetes_eps_rbf", tmp_path / "out"
+    golden = [float(word) for word in (FIXTURES / "golden" / f"{name}.out").read_text().split()]
+    args = ("predict", test, model(name), out)
+    done = svmfast(*args, "--tolerance", "0.01")
+    assert done.returncode == 0, done.stderr
+    assert b"svmfast: 142 of 142 rows answered by single precision" in done.stderr
+    assert b"certified" not in done.stderr
+    printed = [float(word) for word in out.read_text().split()]
+    assert printed != golden
+    assert max(abs(a - b) for a, b in zip(printed, golden, strict=True)) <= 0.01
+    done = svmfast(*args, "--tolerance", "0.01", "--certify", "--json")
+    report = json.loads(done.stdout)
+    assert (report["single_precision"], report["certified"], report["options"]["tolerance"]) == (
+        142,
+        142,
+        0.01,
+    )
+    rest = lines(out)[1:]
+    assert [float(row[0]) for row in rest] == printed
+    for row, value in zip(rest, golden, strict=True):
+        assert abs(float(row[0]) - value) <= float(row[2]) <= 0.01
+    # Without a tolerance, and with one that nothing else meets: svm-predict's bytes.
+    for option in ((), ("--tolerance", "0")):
+        assert svmfast(*args, *option).returncode == 0
+        assert out.read_bytes() == (FIXTURES / "golden" / f"{name}.out").read_bytes()
+
+
+def test_a_tolerance_alone_is_for_regression() -> None:
+    done = svmfast("predict", data("iris.test"), model("iris_c_rbf_prob"), "--tolerance", "0.1")
+    assert done.returncode == 2
+    assert b"--tolerance goes with --certify or --exact, or with a LIBSVM regression model" in done.stderr

@@ -66,7 +66,9 @@ def test_what_proves_nothing_is_refused(fast: Path) -> None:
     bare = package.approximate(model("breast_c_rbf"), certificate="none").model
     with pytest.raises(UnsupportedError, match="carries no certificate"):
         package.predict(bare, rows, certify=True)
-    with pytest.raises(OptionError, match="`tolerance` goes with `certify` or `exact`"):
+    with pytest.raises(
+        OptionError, match="`tolerance` goes with `certify` or `exact`, or with a LIBSVM regression model"
+    ):
         package.predict(fast, rows, tolerance=0.1, fallback=False)
     with pytest.raises(OptionError, match="`tolerance` needs `model`"):
         package.bound_check(rows, tolerance=0.1)

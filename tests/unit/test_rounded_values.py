@@ -141,3 +141,48 @@ def test_a_scaled_model_certifies_the_rows_that_it_scales() -> None:
     both = svmfast.predict(made, rows, certify=True, scale=ranges)
     assert plain.predicted.tolist() == both.predicted.tolist()
     assert plain.error_bounds.tobytes() == both.error_bounds.tobytes()
+
+
+REGRESSION = sorted((FIXTURES / "models").glob("diabetes_*.model"))
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-13, 1e-4, 1.0])
+@pytest.mark.parametrize("path", REGRESSION, ids=lambda p: p.stem)
+def test_regression_is_within_its_tolerance_of_svm_predict(path: Path, tolerance: float) -> None:
+    rows = svmfast.read_svmlight(data("diabetes.test")).rows
+    golden = np.loadtxt(FIXTURES / "golden" / f"{path.stem}.out")
+    said = svmfast.predict(path, rows, tolerance=tolerance)
+    assert said.error_bounds is not None
+    assert said.single is not None
+    assert said.certified is None
+    assert (np.abs(said.predicted - golden) <= said.error_bounds + 1e-16 * np.abs(golden)).all()
+    assert (said.error_bounds <= tolerance).all()
+    assert said.decisions[:, 0].tobytes() == said.predicted.tobytes()
+    if tolerance == 0:
+        assert said.predicted.tobytes() == svmfast.predict(path, rows).predicted.tobytes()
+    if tolerance == 1.0:
+        assert said.single.all() == ("rbf" in path.stem)
+    double = svmfast.predict(path, rows, tolerance=tolerance, precision="double", certify=True)
+    assert not double.single.any()
+    assert double.certified.all()
+    assert (double.error_bounds <= tolerance).all()
+    assert svmfast.predict(path, rows).error_bounds is None
+
+
+@pytest.mark.parametrize("gamma", [0.002, 0.2, 20.0])
+@pytest.mark.parametrize("density", [1.0, 0.3])
+def test_regression_values_are_within_their_bounds_in_fifty_digits(gamma: float, density: float) -> None:
+    problem = Problem(17, 60, 9, 1, gamma, 1.0, density, True)
+    made = replace(expansion(problem, 1), head=Head("epsilon_svr"))
+    rows = Rows.from_dense(problem.test)
+    widest = svmfast.predict(made, rows, tolerance=1e30).error_bounds
+    assert widest is not None
+    # A tolerance between the bounds: some rows each way.
+    said = svmfast.predict(made, rows, tolerance=float(np.median(widest)), certify=True)
+    assert 0 < said.single.sum() < len(rows)
+    for z, value, bound in zip(problem.test, said.predicted, said.error_bounds, strict=True):
+        # 0 where LIBSVM's order was taken, which has LIBSVM's own rounding.
+        assert bound == 0 or abs(mpf(float(value)) - problem.exactly(z)[0]) <= mpf(float(bound))
+    own = made.libsvm_values(rows)[:, 0]
+    assert (np.abs(said.predicted - own) <= said.error_bounds).all()
+    assert (said.error_bounds <= np.median(widest)).all()
