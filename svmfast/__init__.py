@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from svmfast.api.compare import Comparison as Comparison
     from svmfast.api.compare import compare as compare
     from svmfast.api.estimators import from_sklearn as from_sklearn
-    from svmfast.api.export import Export as Export
     from svmfast.api.export import export as export
+    from svmfast.api.export_report import Export as Export
     from svmfast.api.frontier import frontier as frontier
     from svmfast.api.given import rows_of as rows_of
     from svmfast.api.info import info as info
@@ -58,7 +58,7 @@ _PUBLIC = {
     "BoundCheck": "svmfast.api.bound_check",
     "Comparison": "svmfast.api.compare",
     "Dataset": "svmfast.formats.svmlight",
-    "Export": "svmfast.api.export",
+    "Export": "svmfast.api.export_report",
     "Predictor": "svmfast.api.predictor",
     "Reading": "svmfast.options",
     "Result": "svmfast.api.result",

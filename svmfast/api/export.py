@@ -5,18 +5,28 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from svmfast import __version__
-from svmfast.api.given import MODEL, check_scale, check_width, is_path, open_model, rows_of
+from svmfast.api.export_report import Export, report_of
+from svmfast.api.given import (
+    MODEL,
+    check_scale,
+    check_width,
+    is_path,
+    open_model,
+    rows_of,
+    with_scaling_of,
+)
 from svmfast.api.listener import Listener
 from svmfast.errors import DataFormatError, OptionError, WrongTypeError
 from svmfast.exports.languages import LANGUAGES, Language
 from svmfast.formats.detect import identity_of
 from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.scaled import scaling_of, with_scaling
 from svmfast.options import Reading
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
@@ -34,6 +44,7 @@ _WORDS = {
     "precision": "precision",
     "feature_names": "names of features",
     "max_flash": "limit of flash",
+    "ranges": "range file",
 }
 #: Rows that a C file carries to test itself.
 TEST_ROWS = 200
@@ -41,112 +52,6 @@ TEST_ROWS = 200
 MOST_ROWS = 100_000
 #: Bytes of a file of names.
 _MOST_NAMES = 1 << 26
-
-
-@dataclass(frozen=True)
-class ExportReport:
-    """The figures of an exported file.
-
-    Attributes
-    ----------
-    language : str
-    arithmetic : str
-        ``float`` or ``double``.
-    method : str or None
-        What made the model small enough for `max_flash`.
-    bytes : int
-        Size of the file.
-    table_bytes : int or None
-        C: constant tables, flash beside the code.
-    stack_bytes : int or None
-        C: arrays on the stack while a label is computed.
-    multiply_adds : float
-        Of a dense row.
-    measured_rows : int
-        Rows on which the exported arithmetic was compared with the model's.
-    measured_on : str
-        Which these are.
-    labels_differing : int or None
-        Of these rows; None for regression.
-    max_abs_error : float
-        Largest difference of decision values.
-    max_abs_value : float
-        Largest absolute decision value.
-    certified : int or None
-        Rows whose label the file proves to be the exact model's; None without a certificate.
-    test_rows : int or None
-        Rows in the file's own test.
-    """
-
-    language: str
-    arithmetic: str
-    method: str | None
-    bytes: int
-    table_bytes: int | None
-    stack_bytes: int | None
-    multiply_adds: float
-    measured_rows: int
-    measured_on: str
-    labels_differing: int | None
-    max_abs_error: float
-    max_abs_value: float
-    certified: int | None
-    test_rows: int | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures by name."""
-        return asdict(self)
-
-    def lines(self) -> list[str]:
-        """Return the figures in words, a line each."""
-        apart = f"values differ by at most {self.max_abs_error:.2g} (largest {self.max_abs_value:.3g})"
-        if self.labels_differing is not None:
-            apart = f"{self.labels_differing:,} labels differ from the model's, {apart}"
-        out = [
-            f"exported     {self.language}, arithmetic in {self.arithmetic}"
-            + (f", made by {self.method}" if self.method else ""),
-            f"measured     {self.measured_rows:,} {self.measured_on}: {apart}",
-        ]
-        if self.certified is not None:
-            share = 100 * self.certified / max(1, self.measured_rows)
-            out.append(
-                f"certain      {self.certified:,} labels are provably the exact model's ({share:.2f}%)"
-            )
-        if self.table_bytes is not None:
-            out.append(f"flash        {self.table_bytes:,} bytes of tables, and the code")
-            out.append(f"stack        about {self.stack_bytes:,} bytes of arrays")
-        out.append(f"work         {self.multiply_adds:,.0f} multiply-adds a row")
-        if self.test_rows is not None:
-            out.append(f"test         {self.test_rows:,} rows in the file")
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class Export:
-    """What :func:`export` makes.
-
-    Attributes
-    ----------
-    data : bytes
-        The file's content.
-    report : ExportReport
-    """
-
-    data: bytes = field(repr=False)
-    report: ExportReport
-
-    @property
-    def text(self) -> str:
-        """The content of a text file."""
-        return self.data.decode()
-
-    def save(self, path: str | os.PathLike[str]) -> int:
-        """Write the file, whole or not at all; return its size in bytes."""
-        from svmfast.formats.target import write_atomic
-
-        with write_atomic(path) as file:
-            file.write(self.data)
-        return file.stored
 
 
 def export(
@@ -160,6 +65,7 @@ def export(
     feature_names: Sequence[str] | str | os.PathLike[str] = (),
     max_flash: int | None = None,
     data: Any = None,
+    ranges: bool = False,
     threads: int | None = None,
     memory: int = MEMORY,
     allow_edited: bool = False,
@@ -184,24 +90,27 @@ def export(
         are read.
     test_rows : int
     feature_names : sequence of str, or path
-        A name for each feature; in a file a line each.
+        A name for each feature; in a file a line each. LIBSVM's text is then wrapped in a file of ours, which
+        finds the columns of tables by these names.
     max_flash : int, optional
         C: most bytes of constant tables. A LIBSVM model that takes more is approximated or compressed with
         `data`, whichever differs less in the exported arithmetic.
     data : rows, as for `test`
+    ranges : bool
+        LIBSVM's text: give the model's scaling as a range file for svm-scale beside it.
     threads : int, optional
     memory : int
         Most bytes that the model may take.
     allow_edited : bool
         Read a model that was changed after svmfast wrote it, without its certificate.
     reading : Reading, optional
-        How the rows of a path are written.
+        How the rows of a path are written. Its `scale` becomes the model's.
     listener : Listener, optional
 
     Returns
     -------
     Export
-        ``data``, ``text``, ``report``, ``save(path)``.
+        ``data``, ``text``, ``report``, ``ranges``, ``save(path)``.
 
     Raises
     ------
@@ -226,6 +135,7 @@ def export(
         "precision": precision not in (None, language.precision),
         "feature_names": bool(names),
         "max_flash": max_flash is not None,
+        "ranges": ranges,
     }
     for ability, given in asked.items():
         if given and ability not in language.abilities:
@@ -240,6 +150,18 @@ def export(
     if data is not None and max_flash is None:
         raise OptionError("`data` goes with `max_flash`")
     cores, how = thread_count(threads), reading or Reading()
+    # What is written carries the scaling and takes raw rows, which is how it is measured.
+    scale = with_scaling_of(how, [("the model", given_model)], memory=memory).scale
+    if scaling_of(given_model) is None:
+        given_model = with_scaling(given_model, scale)
+    how = replace(how, scale=None)
+    if not language.printer:
+        from svmfast.api.libsvm_text import written
+
+        rows, of = _rows(test, given_model, how, cores, heard)
+        return written(
+            given_model, names, ranges=ranges, rows=rows, of=of, threads=cores, heard=heard, to=language.name
+        )
     name = precision or language.precision
     dtype = np.dtype(np.float32 if name == "float" else np.float64)
     made_by = ""
@@ -328,21 +250,14 @@ def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
 def _printed(language: Language, computation: Computation, settings: Settings, made_by: str) -> Export:
     found, checked = settings.accuracy, settings.test
     printed = language.load(language.printer)(computation, settings)
-    report = ExportReport(
+    report = report_of(
         language.name,
         "float" if settings.dtype == np.float32 else "double",
-        made_by or None,
-        len(printed.data),
-        printed.table_bytes,
-        printed.stack_bytes,
+        printed,
+        found,
         computation.multiply_adds(),
-        found.rows,
-        found.of,
-        found.labels_differing,
-        found.largest_difference,
-        found.largest_value,
-        found.certain,
-        None if checked is None else len(checked.values),
+        method=made_by or None,
+        test_rows=None if checked is None else len(checked.values),
     )
     return Export(printed.data, report)
 

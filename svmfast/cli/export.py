@@ -54,6 +54,12 @@ from svmfast.options import Reading
     help="A file with the name of each feature, one a line; the exported file has them.",
 )
 @click.option(
+    "--ranges",
+    type=Output(role="ranges"),
+    metavar="OUT",
+    help="libsvm: write the model's scaling here, as a range file for svm-scale.",
+)
+@click.option(
     "--max-flash",
     type=Bytes(),
     metavar="SIZE",
@@ -82,6 +88,7 @@ def command(
     double: bool,
     prefix: str,
     feature_names: str | None,
+    ranges: str | None,
     max_flash: int | None,
     data: str | None,
     as_json: bool,
@@ -91,12 +98,16 @@ def command(
     reading: Reading,
     jobs: int,
 ) -> None:
-    """Write MODEL as a file of another language: C for any program or microcontroller, ONNX, JSON.
+    """Write MODEL in another language: C for any program or microcontroller, ONNX, JSON, LIBSVM's text.
 
     Any kind of model but a cascade, and any kernel but precomputed. The labels are LIBSVM's, ties included,
     and what the exported arithmetic makes of them is measured when the file is written. The C header needs no
     library and allocates nothing; with a model that has a certificate it gets NAME_certain(), which proves
     labels on the device. docs/export.md has walk-throughs.
+
+    LIBSVM's text is of LIBSVM models only: with --ranges the scaling that a model carries goes into a range
+    file for svm-scale, with --feature-names the text is wrapped in a file of svmfast's, which finds the
+    columns of tables by their names.
     """
     if single and double:
         raise OptionError("--float and --double exclude each other")
@@ -115,13 +126,14 @@ def command(
             feature_names=() if feature_names is None else feature_names,
             max_flash=max_flash,
             data=data,
+            ranges=ranges is not None,
             threads=jobs,
             memory=memory,
             allow_edited=allow_edited,
             reading=reading,
             listener=Listener(progress, lambda text: remark(with_flags(text), quiet), warning),
         )
-    size = made.save(output)
+    size = made.save(output, ranges)
     if as_json:
         show(made.report.to_dict())
     if not quiet:

@@ -275,7 +275,7 @@ def _of_scaled(model: Model) -> Computation:
         kind=model.kind,
         n_features=width,
         provenance=dict(model.provenance),
-        scaling=Affine(offset, factor, scaling.clip, drops),
+        scaling=None if scaling.is_identity else Affine(offset, factor, scaling.clip, drops),
         class_names=scaling.class_names,
     )
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 #: What a language can be asked for beside the model.
-Ability = Literal["prefix", "precision", "test", "max_flash", "feature_names"]
+Ability = Literal["prefix", "precision", "test", "max_flash", "feature_names", "ranges"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Language:
     precision : str
         ``float`` or ``double``: what is written unless asked for otherwise.
     printer : str
-        ``module:function``, from a model's computation and settings to :class:`Printed`.
+        ``module:function``, from a model's computation and settings to :class:`Printed`; empty where the
+        model itself is saved.
     values : str
         ``module:function``, from a computation, rows and a dtype to decision values and labels of the
         exported arithmetic; empty where it is the model's own.
@@ -76,6 +77,15 @@ LANGUAGES: dict[str, Language] = {
             "svmfast.exports.json:print_json",
             "svmfast.exports.json:own_values",
             ("feature_names",),
+        ),
+        Language(
+            "libsvm",
+            "LIBSVM's text, of a LIBSVM model with names or a scaling",
+            ".model",
+            "double",
+            "",
+            "",
+            ("feature_names", "ranges"),
         ),
     )
 }

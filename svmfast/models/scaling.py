@@ -186,6 +186,12 @@ class Scaling(Cacheless):
     def __len__(self) -> int:
         return len(self.offset)
 
+    @cached
+    def is_identity(self) -> bool:
+        """Whether rows stay as they are: it only has names."""
+        kept = bool((self.offset == 0).all() and (self.factor == 1).all())
+        return kept and self.ranges is None and self.clip is None and self.digits is None
+
     @property
     def moved_zeros(self) -> int:
         """Number of columns whose zeros become another value, so that every row has them."""
@@ -215,6 +221,8 @@ class Scaling(Cacheless):
         NotFiniteError
             A scaled value leaves the range of floating point.
         """
+        if self.is_identity:
+            return rows
         with _named_overflow(first):
             indptr, indices, values = self.native.apply(rows.indptr, rows.indices, rows.values)
         width = len(self) if self.ranges is not None else max(len(self), rows.n_columns)

@@ -45,7 +45,7 @@ def test_files_are_written_where_nobody_reads_what_is_printed(name: str, tmp_pat
         assert (out / "report.json").stat().st_size
     elif COMMAND_OF[name] in ("predict", "scale"):
         assert out.read_bytes().count(b"\n") == INPUTS[inputs(name)[0]].read_bytes().count(b"\n")
-    elif name.startswith("export"):
+    elif name.startswith("export") and "libsvm" not in RUNS[name]:
         assert out.read_bytes().endswith(b"#endif\n")
     else:
         load_model(out)

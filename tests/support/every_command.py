@@ -95,6 +95,10 @@ RUNS: dict[str, list[str]] = {
         *("export", "EXACT", "--max-flash", "9k", "--data", "TRAIN", "--scale", "RANGES", "-o", "OUT"),
     ],
     "export": ["export", "EXACT", "--test", "TEST", "--feature-names", "NAMES", "-o", "OUT"],
+    "export of LIBSVM's text": [
+        *("export", "EXACT", "--to", "libsvm", "--test", "TEST", "--scale", "RANGES"),
+        *("--ranges", "CHECKPOINT", "-o", "OUT"),
+    ],
     "train": ["train", "TRAIN", "OUT"],
     "train, named": ["train", "TRAIN", "-o", "OUT", "--scale", "RANGES"],
 }

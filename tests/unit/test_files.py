@@ -79,7 +79,7 @@ def test_no_two_outputs_are_one_file(name: str, tmp_path: Path, capfd: pytest.Ca
     out, link = tmp_path / "out", tmp_path / "link"
     os.symlink(out, link)
     model_called = "--output" if "-o" in RUNS[name] else "MODEL"
-    other_called = "--save" if "--save" in RUNS[name] else "--checkpoint"
+    other_called = next(one for one in ("--save", "--ranges", "--checkpoint") if one in RUNS[name])
     for other in (out, link):
         assert run(words(name, {"OUT": out, "CHECKPOINT": other})) == 2
         line = f"svmfast: {other_called} and {model_called} are one file, '{other}'\n"

@@ -1,0 +1,150 @@
+"""An exported file and its figures."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from svmfast.exports.settings import Accuracy, Printed
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """The figures of an exported file.
+
+    Attributes
+    ----------
+    language : str
+    arithmetic : str
+        ``float`` or ``double``.
+    method : str or None
+        What made the model small enough for `max_flash`.
+    bytes : int
+        Size of the file.
+    table_bytes : int or None
+        C: constant tables, flash beside the code.
+    stack_bytes : int or None
+        C: arrays on the stack while a label is computed.
+    multiply_adds : float
+        Of a dense row.
+    measured_rows : int
+        Rows on which the exported arithmetic was compared with the model's.
+    measured_on : str
+        Which these are.
+    labels_differing : int or None
+        Of these rows; None for regression.
+    max_abs_error : float
+        Largest difference of decision values.
+    max_abs_value : float
+        Largest absolute decision value.
+    certified : int or None
+        Rows whose label the file proves to be the exact model's; None without a certificate.
+    test_rows : int or None
+        Rows in the file's own test.
+    """
+
+    language: str
+    arithmetic: str
+    method: str | None
+    bytes: int
+    table_bytes: int | None
+    stack_bytes: int | None
+    multiply_adds: float
+    measured_rows: int
+    measured_on: str
+    labels_differing: int | None
+    max_abs_error: float
+    max_abs_value: float
+    certified: int | None
+    test_rows: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return the figures in words, a line each."""
+        apart = f"values differ by at most {self.max_abs_error:.2g} (largest {self.max_abs_value:.3g})"
+        if self.labels_differing is not None:
+            apart = f"{self.labels_differing:,} labels differ from the model's, {apart}"
+        out = [
+            f"exported     {self.language}, arithmetic in {self.arithmetic}"
+            + (f", made by {self.method}" if self.method else ""),
+            f"measured     {self.measured_rows:,} {self.measured_on}: {apart}",
+        ]
+        if self.certified is not None:
+            share = 100 * self.certified / max(1, self.measured_rows)
+            out.append(
+                f"certain      {self.certified:,} labels are provably the exact model's ({share:.2f}%)"
+            )
+        if self.table_bytes is not None:
+            out.append(f"flash        {self.table_bytes:,} bytes of tables, and the code")
+            out.append(f"stack        about {self.stack_bytes:,} bytes of arrays")
+        out.append(f"work         {self.multiply_adds:,.0f} multiply-adds a row")
+        if self.test_rows is not None:
+            out.append(f"test         {self.test_rows:,} rows in the file")
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """What :func:`svmfast.export` makes.
+
+    Attributes
+    ----------
+    data : bytes
+        The file's content.
+    report : ExportReport
+    ranges : bytes or None
+        svm-scale's range file of the model's scaling, where it was asked for.
+    """
+
+    data: bytes = field(repr=False)
+    report: ExportReport
+    ranges: bytes | None = field(default=None, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The content of a text file."""
+        return self.data.decode()
+
+    def save(self, path: str | os.PathLike[str], ranges: str | os.PathLike[str] | None = None) -> int:
+        """Write the file, and the range file, each whole or not at all; return the first one's size."""
+        from svmfast.formats.target import write_atomic
+
+        if ranges is not None and self.ranges is not None:
+            with write_atomic(ranges) as file:
+                file.write(self.ranges)
+        with write_atomic(path) as file:
+            file.write(self.data)
+        return file.stored
+
+
+def report_of(
+    language: str,
+    arithmetic: str,
+    printed: Printed,
+    found: Accuracy,
+    multiply_adds: float,
+    *,
+    method: str | None = None,
+    test_rows: int | None = None,
+) -> ExportReport:
+    """Return the figures of a file that was printed and measured."""
+    return ExportReport(
+        language,
+        arithmetic,
+        method,
+        len(printed.data),
+        printed.table_bytes,
+        printed.stack_bytes,
+        multiply_adds,
+        found.rows,
+        found.of,
+        found.labels_differing,
+        found.largest_difference,
+        found.largest_value,
+        found.certain,
+        test_rows,
+    )

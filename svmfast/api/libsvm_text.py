@@ -1,0 +1,161 @@
+"""LIBSVM models as LIBSVM's text: taken out of a file of ours, or put into one that names the features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from svmfast.api.export_report import Export, report_of
+from svmfast.api.listener import Listener
+from svmfast.errors import OptionError, UnsupportedError
+from svmfast.exports.settings import Accuracy, Printed, sample_of
+from svmfast.formats.detect import model_bytes
+from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
+from svmfast.formats.ranges import ranges_bytes
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaled import ScaledModel, scaling_of, unscaled
+from svmfast.models.scaling import ColumnRanges, Scaling
+from svmfast.rows import FloatArray, Rows
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
+
+#: Rows of the model's own that are measured on where none are given.
+_OWN_ROWS = 1000
+
+
+def written(
+    model: Model,
+    names: Sequence[str],
+    *,
+    ranges: bool,
+    rows: Rows | None,
+    of: str,
+    threads: int,
+    heard: Listener,
+    to: str,
+) -> Export:
+    """Return LIBSVM's text of a model, or with `names` our file around that text.
+
+    Parameters
+    ----------
+    model : KernelExpansion, or ScaledModel of one
+    names : sequence of str
+        Of the features, or empty.
+    ranges : bool
+        The scaling goes into a range file of svm-scale.
+    rows : Rows, optional
+        To compare the text's values with the model's on.
+    of : str
+        What sentences call these rows.
+    threads : int
+    heard : Listener
+    to : str
+        The language's name.
+
+    Raises
+    ------
+    UnsupportedError
+        Another kind of model, or a scaling that svm-scale does not know.
+    OptionError
+        The model has a scaling, which nothing would hold.
+    """
+    inner, scaling = unscaled(model), scaling_of(model)
+    if not isinstance(inner, KernelExpansion):
+        raise UnsupportedError(
+            f"a {inner.kind} model has no form in LIBSVM's text", "export it to c, onnx or json"
+        )
+    text = inside = libsvm_model_bytes(inner)
+    beside = None
+    if names:
+        if ranges:
+            raise OptionError("`feature_names` keeps the scaling in the file; leave `ranges` out")
+        named = ScaledModel(inner, _named(scaling, inner, names), getattr(model, "own_provenance", None))
+        text = model_bytes(named)
+    else:
+        beside = _ranges(scaling, heard) if ranges else None
+        if not ranges and scaling is not None and not scaling.is_identity:
+            raise OptionError(
+                "LIBSVM's text has no place for the scaling of the model; ask for a range file with `ranges`"
+            )
+        _note_lost_names(scaling, inner, heard)
+    scaled = rows if rows is None or scaling is None else scaling.apply(rows)
+    accuracy = _measured(inner, inside, scaled, of, threads)
+    work = inner.multiply_adds(Rows.empty(inner.n_features))
+    return Export(text, report_of(to, "double", Printed(text), accuracy, work), beside)
+
+
+def _measured(model: KernelExpansion, text: bytes, rows: Rows | None, of: str, threads: int) -> Accuracy:
+    """Compare the model that the text is read as with the one that it was written from."""
+    if rows is None:
+        rows, of = sample_of(model.sv, _OWN_ROWS), "of the model's own vectors"
+    back, head = parse_libsvm_model(text, "the exported text")[0], model.head
+    wanted = model.decision_values(rows, threads=threads)
+    got = back.decision_values(rows, threads=threads)
+    labels = None
+    if not head.is_regression:
+        labels = int(np.count_nonzero(head.predict(got) != head.predict(wanted)))
+    apart = float(np.abs(got - wanted).max(initial=0.0))
+    return Accuracy(len(rows), of, labels, apart, float(np.abs(wanted).max(initial=0.0)))
+
+
+def _named(scaling: Scaling | None, model: KernelExpansion, names: Sequence[str]) -> Scaling:
+    """Return the scaling with these names, wide enough for them: what it does to rows stays the same."""
+    known = max(model.n_features, 0 if scaling is None else len(scaling))
+    # The last columns may be 0 in all vectors, so that the model does not know of them. More columns of a
+    # scaling that clips would be clipped as well.
+    clips = scaling is not None and scaling.clip is not None and len(names) != len(scaling)
+    if len(names) < known or clips:
+        raise OptionError(f"{len(names)} feature names for {known} features")
+    if scaling is None:
+        return Scaling(np.zeros(len(names)), np.ones(len(names)), feature_names=tuple(names))
+    more = len(names) - len(scaling)
+    zeros = np.zeros(more)
+    ranges = scaling.ranges
+    if ranges is not None:  # columns that it does not name are dropped, as those of one value are
+        ranges = replace(
+            ranges, minimum=_longer(ranges.minimum, zeros), maximum=_longer(ranges.maximum, zeros)
+        )
+    factor = _longer(scaling.factor, zeros if ranges is not None else zeros + 1)
+    return replace(
+        scaling,
+        offset=_longer(scaling.offset, zeros),
+        factor=factor,
+        ranges=ranges,
+        feature_names=tuple(names),
+    )
+
+
+def _longer(values: FloatArray, more: FloatArray) -> FloatArray:
+    return np.concatenate([values, more])
+
+
+def _ranges(scaling: Scaling | None, heard: Listener) -> bytes:
+    """Return svm-scale's range file of a scaling."""
+    if scaling is None or scaling.is_identity:
+        raise OptionError("`ranges`: the model has no scaling")
+    if scaling.ranges is not None:
+        return ranges_bytes(scaling.ranges, scaling.target)
+    if scaling.clip is not None:
+        raise UnsupportedError(
+            "the model's scaling clips, which svm-scale does not", "export it to c, onnx or json"
+        )
+    if (scaling.factor < 0).any():
+        raise UnsupportedError("the model's scaling turns columns around", "export it to c, onnx or json")
+    heard.note("svm-scale prints six digits and drops columns that its range file does not name")
+    with np.errstate(divide="ignore"):
+        half = np.where(scaling.factor > 0, 1 / scaling.factor, 0.0)
+    return ranges_bytes(ColumnRanges(scaling.offset - half, scaling.offset + half), scaling.target)
+
+
+def _note_lost_names(scaling: Scaling | None, model: KernelExpansion, heard: Listener) -> None:
+    if scaling is None:
+        return
+    if scaling.feature_names is not None:
+        heard.note("LIBSVM's text has no place for the names of the features")
+    if scaling.class_names is not None and model.head.labels is not None:
+        pairs = zip(model.head.labels.tolist(), scaling.class_names, strict=True)
+        heard.note("labels stand for classes: " + ", ".join(f"{label} is '{name}'" for label, name in pairs))
