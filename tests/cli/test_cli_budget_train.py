@@ -64,9 +64,10 @@ def test_json_quiet_and_verbose(tmp_path):
     assert report["steps"] == 3 * 380
     assert report["bytes"] == model.stat().st_size
     assert report["merge_frequency"] == report["maintained"] / report["steps"]
-    assert report["validation_accuracy"] == pytest.approx(100 * accuracy(model))
+    assert report["validation"]["accuracy"] == pytest.approx(100 * accuracy(model))
     passes = re.findall(
-        r"^pass (\d)/3, [0-9,]+ steps/s, budget 9/9, [0-9.]+% of steps merge, accuracy [0-9.]+%$",
+        r"^pass (\d)/3, [0-9,]+ steps/s, budget 9/9, [0-9.]+% of steps merge, "
+        r"accuracy [0-9.]+%, balanced accuracy [0-9.]+%, ROC AUC [0-9.]+$",
         said(done),
         re.M,
     )

@@ -216,3 +216,36 @@ def test_scores_of_a_grid_have_all_figures(name: str, rare: tuple[Path, Path]) -
     values = report(name, "--task", "ridge", "-v", "3", *TRAINERS[name][0][3:7], data("diabetes.train"))
     (one,) = values["cross_validation"]
     assert one["score"] == one["rmse"] == pytest.approx(np.sqrt(one["mse"]))
+
+
+def test_budget_train_names_the_class_on_validation_rows(rare: tuple[Path, Path], tmp_path: Path) -> None:
+    words = ["budget-train", "-g", "1e-6", "--validate", rare[0], rare[0], tmp_path / "m"]
+    found = report(*words)
+    again = report("predict", rare[0], tmp_path / "m", tmp_path / "out")
+    assert found["validation"] == {key: again[key] for key in found["validation"]}
+    assert LINE in found["notes"]
+    text = svmfast(*words).stderr.decode()
+    assert "validation  accuracy 99%, balanced accuracy 50%, ROC AUC 0." in text
+    rows = data("diabetes.train")
+    found = report("budget-train", "-s", "3", "--validate", rows, rows, tmp_path / "m")
+    again = report("predict", rows, tmp_path / "m", tmp_path / "out")
+    assert found["validation"] == pytest.approx({key: again[key] for key in found["validation"]}, rel=1e-12)
+    assert report("budget-train", rare[0], tmp_path / "m")["validation"] is None
+
+
+def test_cascade_names_the_class(rare: tuple[Path, Path], tmp_path: Path) -> None:
+    """Two models of which neither predicts the class, and other rows than each other's."""
+    fast = tmp_path / "fast.model"
+    fast.write_text(NEVER.replace("rho 50", "rho 51"))
+    rows = tmp_path / "many"
+    rows.write_text("".join(f"{'+1' if i % 100 == 50 else '-1'} 1:{i}e-5\n" for i in range(1000)))
+    done = svmfast(
+        "cascade", fast, rare[1], "--data", rows, "--max-diff", "5%", "-o", tmp_path / "m", "--json"
+    )
+    found = json.loads(done.stdout)
+    assert LINE in found["notes"]
+    assert [found[f"{key}{end}"] for key in ("accuracy", "balanced_accuracy") for end in ("", "_exact")] == [
+        *(99, 99, 50, 50)
+    ]
+    _, target = load_svmlight_file(str(rows))
+    assert found["auc_exact"] == pytest.approx(roc_auc_score(target, np.arange(1000)), rel=1e-12)

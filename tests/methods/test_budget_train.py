@@ -166,7 +166,7 @@ def test_a_refit_that_is_worse_is_not_returned():
     made, report = budget_train(source, options, validate=(validate[0], own))
     assert report.refitted == 0
     assert report.loss_returned == 0.0
-    assert report.validation_accuracy == 100.0
+    assert report.validation.accuracy == 100.0
     np.testing.assert_array_equal(made.sv_coef, iterate.sv_coef)
 
 
@@ -178,9 +178,9 @@ def test_the_best_iterate_is_the_best():
     _, report = budget_train(
         source, options, validate=(Rows.from_dense(test[0]), test[1]), observe=seen.append
     )
-    accuracies = [status.accuracy for status in seen]
+    accuracies = [status.validation.accuracy for status in seen]
     assert [status.epoch for status in seen] == list(range(1, 13))
-    assert report.validation_accuracy == pytest.approx(max(accuracies))
+    assert report.validation.accuracy == pytest.approx(max(accuracies))
     assert max(accuracies) > min(accuracies)
     assert all(status.support_vectors == status.budget == 8 for status in seen[3:])
 
@@ -308,7 +308,7 @@ def test_the_public_name_takes_arrays_and_datasets():
         dataset.rows.to_scipy(), dataset.labels.tolist(), validate=pair, **options
     )
     assert libsvm_model_bytes(made) == libsvm_model_bytes(again)
-    assert report.validation_accuracy > 95
+    assert report.validation.accuracy > 95
     with pytest.raises(OptionError, match="`labels` are missing"):
         svmfast.budget_train(np.ones((3, 2)))
     with pytest.raises(OptionError, match=r"3 rows need as many labels, got an array of shape \(2,\)"):

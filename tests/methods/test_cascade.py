@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from meaning import FROZEN
 from program import data, model, svmfast
 from scipy.stats import beta, binom
-from sklearn.metrics import recall_score
+from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score, roc_auc_score
 
 from svmfast import cascade, compress, predict
 from svmfast.errors import (
@@ -572,11 +572,22 @@ def test_the_recall_of_every_class_before_and_after(tmp_path: Path) -> None:
         np.array(svmfast("predict", "-q", ROWS, path, cwd=tmp_path).stdout.split(), float)
         for path in (PHOTOS, "fast.cascade.model")
     )
+    model = load_model(tmp_path / "fast.cascade.model")
+    rows = read_svmlight(ROWS).rows
+    own, theirs = (part.decision_values(rows)[:, 0] for part in (model.fast, model.exact))
+    first = model.exact.head.labels[0]  # for which positive values vote
+    joined = np.where(np.abs(own) > model.error, own, theirs)
+    values = {"_exact": first * theirs, "": first * joined}
     labels = [-1, 1]
     assert [one["label"] for one in report["classes"]] == labels
     for said, ending in ((exact, "_exact"), (both, "")):
         recall = 100 * recall_score(targets, said, labels=labels, average=None)
-        assert [one[f"recall{ending}"] for one in report["classes"]] == pytest.approx(recall)
+        for name, score in (("recall", recall_score), ("precision", precision_score), ("f1", f1_score)):
+            theirs = 100 * score(targets, said, labels=labels, average=None)
+            assert [one[f"{name}{ending}"] for one in report["classes"]] == pytest.approx(theirs)
+        counts = confusion_matrix(targets, said, labels=labels).tolist()
+        assert report[f"confusion{ending}"] == {"labels": labels, "counts": counts}
+        assert report[f"auc{ending}"] == pytest.approx(roc_auc_score(targets, values[ending]), rel=1e-12)
         assert report[f"accuracy{ending}"] == pytest.approx(100 * np.mean(said == targets))
         assert report[f"balanced_accuracy{ending}"] == pytest.approx(recall.mean())
     for one in report["classes"]:
@@ -591,9 +602,9 @@ def test_the_recall_of_every_class_before_and_after(tmp_path: Path) -> None:
     unlabelled = json.loads(done.stdout)
     assert (unlabelled["accuracy"], unlabelled["error"]) == (None, report["error"])
     for one, other in zip(unlabelled["classes"], report["classes"], strict=True):
-        assert one == {**other, "rows": None, "correct_exact": None, "correct": None} | {
-            "recall_exact": None, "recall": None
-        }  # fmt: skip
+        names = ("correct", "recall", "precision", "f1")
+        unknown = ["rows", *names, *(f"{name}_exact" for name in names)]
+        assert one == {**other, **dict.fromkeys(unknown)}
 
 
 def test_a_limit_for_every_class(tmp_path: Path) -> None:

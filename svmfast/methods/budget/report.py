@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmfast.display import count
+from svmfast.score import Quality
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class PassStatus:
         Of all decision functions together.
     merge_frequency : float
         Share of all steps so far that met a full budget.
-    accuracy, mean_squared_error : float or None
-        Of the present iterate on the validation rows; the accuracy in percent.
+    validation : Quality or None
+        Of the present iterate on the validation rows.
     """
 
     epoch: int
@@ -32,8 +33,7 @@ class PassStatus:
     support_vectors: int
     budget: int
     merge_frequency: float
-    accuracy: float | None
-    mean_squared_error: float | None
+    validation: Quality | None
 
     def line(self) -> str:
         """Return what is worth knowing at the end of a pass."""
@@ -43,10 +43,8 @@ class PassStatus:
             f"budget {self.support_vectors:,}/{self.budget:,}",
             f"{100 * self.merge_frequency:.1f}% of steps merge",
         ]
-        if self.accuracy is not None:
-            parts.append(f"accuracy {self.accuracy:.3f}%")
-        if self.mean_squared_error is not None:
-            parts.append(f"mean squared error {self.mean_squared_error:.6g}")
+        if self.validation is not None:
+            parts.append(self.validation.line())
         return ", ".join(parts)
 
 
@@ -84,8 +82,8 @@ class BudgetTrainReport:
     refit_seconds : float
     objective_before, objective : float or None
         Of the refit's smooth problem.
-    validation_accuracy, validation_mse : float or None
-        Of the returned model on the validation rows; the accuracy in percent.
+    validation : Quality or None
+        Of the returned model on the validation rows.
     maintenance : str
         How the budget was kept.
     working_sets : int
@@ -122,8 +120,7 @@ class BudgetTrainReport:
     refit_seconds: float
     objective_before: float | None
     objective: float | None
-    validation_accuracy: float | None
-    validation_mse: float | None
+    validation: Quality | None
     maintenance: str
     working_sets: int = 0
 
@@ -139,6 +136,7 @@ class BudgetTrainReport:
         values["n_classes"] = values.pop("classes")
         values["rows_held_out"] = values.pop("held_out")
         values["merge_frequency"] = self.merge_frequency
+        values["validation"] = None if self.validation is None else self.validation.as_dict()
         return values
 
     def lines(self) -> list[str]:
@@ -175,10 +173,8 @@ class BudgetTrainReport:
                 f"compared    on {r.selection_rows:,} {r.selection}: iterate {factor * r.loss_iterate:.4g}, "
                 f"returned {factor * (r.loss_returned or 0.0):.4g} {unit}"
             )
-        if r.validation_accuracy is not None:
-            lines.append(f"validation  accuracy {r.validation_accuracy:.4f} %")
-        if r.validation_mse is not None:
-            lines.append(f"validation  mean squared error {r.validation_mse:.6g}")
+        if r.validation is not None:
+            lines.append(f"validation  {r.validation.line()}")
         lines.append(f"time        {r.total_seconds:.2f} s, of which {r.train_seconds:.2f} s in the passes")
         lines.append(f"model       {count(r.support_vectors, 'support vector')}")
         return lines

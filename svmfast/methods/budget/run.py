@@ -14,6 +14,7 @@ from svmfast.methods.budget.report import PassStatus
 from svmfast.methods.budget.training import budget_train, cross_validate
 from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.fold_score import FoldScore
+from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.method import Candidate, GivenStream, Grid, Inputs, NotTried, Outcome, Setting
 from svmfast.solvers.training_data import expand
 
@@ -27,7 +28,7 @@ def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcom
     warn_of_absent(options.weights, data.source.labels.values, data.name, setting)
     if options.folds is not None:
         score = _cross_validated(data, options.folds, options, setting)
-        score.remark(setting)
+        remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     held = inputs["validate"]
     show = setting.status
@@ -47,6 +48,7 @@ def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcom
             observe=None if show is None else observe,
             checkpoints=checkpoints,
         )
+    remark_on_classes(report.validation, setting)
     return Outcome(model, replace(report, working_sets=0 if data.in_memory else data.source.n_sets))
 
 

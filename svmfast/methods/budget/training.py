@@ -20,9 +20,11 @@ from svmfast.methods.budget.model import Finished, assemble, finish
 from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.report import BudgetTrainReport, PassStatus
 from svmfast.methods.budget.training_run import BudgetRun
+from svmfast.methods.common.head_score import head_quality
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, counting, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import Quality
 from svmfast.solvers.training_data import MemorySource, TrainingSource, random_order
 from svmfast.threads import map_in_threads
 
@@ -210,23 +212,21 @@ def _status(
         support_vectors=sum(s.support_vectors for s in found),
         budget=run.options.budget * len(found),
         merge_frequency=sum(s.maintained for s in found) / steps if steps else 0.0,
-        accuracy=score if run.options.is_classifier else None,
-        mean_squared_error=None if run.options.is_classifier else score,
+        validation=score,
     )
 
 
-def _score(run: BudgetRun, model: KernelExpansion, validate: tuple[Rows, FloatArray] | None) -> float | None:
+def _score(
+    run: BudgetRun, model: KernelExpansion, validate: tuple[Rows, FloatArray] | None
+) -> Quality | None:
     if validate is None or not len(validate[1]):
         return None
     rows, labels = validate
-    predicted = model.head.predict(model.decision_values(rows, threads=run.threads))
-    if run.options.is_classifier:
-        return 100.0 * float(np.mean(predicted == labels))
-    return float(np.mean((predicted - labels) ** 2))
+    return head_quality(model.head, model.decision_values(rows, threads=run.threads), labels)
 
 
 def _report(
-    run: BudgetRun, finished: list[Finished], model: KernelExpansion, score: float | None, seconds: float
+    run: BudgetRun, finished: list[Finished], model: KernelExpansion, score: Quality | None, seconds: float
 ) -> BudgetTrainReport:
     found = [pair.machine.statistics() for pair in run.pairs]
     fits = [one.refit for one in finished if one.refit is not None]
@@ -265,7 +265,6 @@ def _report(
         refit_seconds=sum(fit.seconds for fit in fits),
         objective_before=sum(fit.objective_before for fit in fits) if fits else None,
         objective=sum(fit.objective for fit in fits) if fits else None,
-        validation_accuracy=score if run.options.is_classifier else None,
-        validation_mse=None if run.options.is_classifier else score,
+        validation=score,
         maintenance=run.options.maintenance,
     )

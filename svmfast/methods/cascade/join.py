@@ -14,12 +14,12 @@ can have been judged wrongly, so the confidence is that of all limits together, 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from svmfast.class_scores import balanced_accuracy, class_scores, shown_label
+from svmfast.class_scores import ClassScore, class_scores, shown_label
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.report import CascadeReport, ClassChange
@@ -32,6 +32,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
+from svmfast.score import Quality, quality
 from svmfast.solvers.arithmetic import arithmetic
 
 #: Decision values that are held at once.
@@ -91,7 +92,7 @@ def join(
     found, of_fast, of_exact = _evaluate(fast, exact, rows, group, labels, threads, progress)
     names = _class_labels(exact.head)
     if options.per_class:
-        found = _by_class(found, of_exact, names, options)
+        found = _by_class(found, of_exact.labels, names, options)
     operations = fast.multiply_adds(rows) if isinstance(fast, CountedModel) else None
     operations_exact = exact.multiply_adds(rows)
     chosen = choose(
@@ -105,10 +106,10 @@ def join(
     if chosen.error == math.inf:
         raise UnsupportedError("the fast model differs where its values are infinite", "join another one")
     answered = found.margin > chosen.error
-    of_both = np.where(answered, of_fast, of_exact)
+    of_both = _either(answered, of_fast, of_exact)
     limited = chosen if options.per_class else None
     share = int(np.count_nonzero(answered)) / len(rows)
-    figures: dict[str, Any] = _counts(found, chosen, answered) | _quality(of_exact, of_both, names, targets)
+    true = _known(targets, names)
     report = CascadeReport(
         different_rows=len(first),
         max_diff=options.max_diff,
@@ -117,13 +118,37 @@ def join(
         error=chosen.error,
         labels_differing_limit_percent=100 * max(chosen.limits),
         cheaper=chosen.cheaper,
-        **figures,
-        classes=_changes(of_exact, of_both, names, targets, limited),
+        **_counts(found, chosen, answered),
+        quality_exact=of_exact.quality(true, exact.head),
+        quality=of_both.quality(true, exact.head),
+        classes=_changes(of_exact.labels, of_both.labels, names, true, limited),
         operations_fast=operations,
         operations_exact=operations_exact,
         operations=None if operations is None else operations + (1 - share) * operations_exact,
     )
     return CascadeModel(fast, exact, chosen.error, _provenance(report, options, source)), report
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """What a model says of the rows: labels and, where there is one decision value a row, these; ``(n,)``."""
+
+    labels: FloatArray
+    values: FloatArray | None
+
+    def quality(self, true: FloatArray | None, head: Head) -> Quality:
+        """Return the figures against true labels, where they are known; `head` is the exact model's."""
+        if true is None:
+            return Quality()
+        return quality(self.labels, true, regression=False, decisions=self.values, sides=head.sides)
+
+
+def _either(answered: BoolArray, of_fast: _Answers, of_exact: _Answers) -> _Answers:
+    """Return what the two together say, the fast model of the rows `answered`."""
+    values = None
+    if of_fast.values is not None and of_exact.values is not None:
+        values = np.where(answered, of_fast.values, of_exact.values)
+    return _Answers(np.where(answered, of_fast.labels, of_exact.labels), values)
 
 
 def _provenance(report: CascadeReport, options: CascadeOptions, source: str | None) -> dict[str, str]:
@@ -182,18 +207,28 @@ def _evaluate(
     labels: FloatArray | None,
     threads: int,
     progress: Progress,
-) -> tuple[Evaluated, FloatArray, FloatArray]:
-    """Evaluate both models; return what is known of the rows, and the labels of either model."""
+) -> tuple[Evaluated, _Answers, _Answers]:
+    """Evaluate both models; return what is known of the rows, and the answers of either model."""
     n = len(rows)
     margin, of_fast, of_exact = np.empty(n), np.empty(n), np.empty(n)
     values: list[FloatArray] = []
+    one = fast.head.sides is not None and exact.head.sides is not None
+    value_fast = np.empty(n) if one else None
+    value_exact = np.empty(n) if one and labels is None else None
+    # A positive value may vote for what a negative one of the exact model does.
+    sign = 1.0 if fast.head.sides == exact.head.sides else -1.0
     size = max(1, _CELLS // max(1, fast.head.n_functions, exact.head.n_functions))
     for start in range(0, n, size):
         part = slice(start, min(start + size, n))
         few = rows.take(np.arange(part.start, part.stop))
         decisions = fast.decision_values(few, threads=threads)
+        if value_fast is not None:
+            value_fast[part] = sign * decisions[:, 0]
         if labels is None:
-            of_exact[part] = exact.head.predict(exact.decision_values(few, threads=threads))
+            theirs = exact.decision_values(few, threads=threads)
+            of_exact[part] = exact.head.predict(theirs)
+            if value_exact is not None:
+                value_exact[part] = theirs[:, 0]
         else:
             of_exact[part] = labels[part]
         of_fast[part] = fast.head.predict(decisions)
@@ -203,7 +238,8 @@ def _evaluate(
         progress(part.stop, n, "rows")
     kept = np.concatenate(values) if values else None
     part_of = np.zeros(n, dtype=np.int64)
-    return Evaluated(fast.head, margin, of_fast != of_exact, group, part_of, 1, kept), of_fast, of_exact
+    found = Evaluated(fast.head, margin, of_fast != of_exact, group, part_of, 1, kept)
+    return found, _Answers(of_fast, value_fast), _Answers(of_exact, value_exact)
 
 
 def _by_class(
@@ -235,30 +271,17 @@ def _known(targets: FloatArray | None, names: FloatArray) -> FloatArray | None:
     return targets if targets is not None and np.isin(targets, names).any() else None
 
 
-def _quality(
-    of_exact: FloatArray, of_both: FloatArray, names: FloatArray, targets: FloatArray | None
-) -> dict[str, Any]:
-    """Return the accuracies before and after."""
-    true = _known(targets, names)
-    found: dict[str, Any] = {}
-    for ending, given in (("_exact", of_exact), ("", of_both)):
-        found[f"accuracy{ending}"] = None if true is None else 100 * float(np.mean(given == true))
-        scores = () if true is None else class_scores(given, true)
-        found[f"balanced_accuracy{ending}"] = balanced_accuracy(scores) if scores else None
-    return found
-
-
 def _changes(
     of_exact: FloatArray,
     of_both: FloatArray,
     names: FloatArray,
-    targets: FloatArray | None,
+    true: FloatArray | None,
     chosen: Chosen | None,
 ) -> tuple[ClassChange, ...]:
     """Return what happens to each class; `chosen` where the limit is of every class."""
-    true = _known(targets, names)
     kept = {score.label: score for score in class_scores(of_both, of_exact, names)}
-    before = after = {}
+    before: dict[float, ClassScore] = {}
+    after: dict[float, ClassScore] = {}
     if true is not None:
         before = {score.label: score for score in class_scores(of_exact, true, names)}
         after = {score.label: score for score in class_scores(of_both, true, names)}
@@ -268,9 +291,8 @@ def _changes(
         changes.append(
             ClassChange(
                 label=label,
-                rows=before[label].rows if before else None,
-                correct_exact=before[label].correct if before else None,
-                correct=after[label].correct if after else None,
+                by_exact=before.get(label),
+                by_both=after.get(label),
                 exact_rows=own.rows,
                 labels_differing=own.rows - own.correct,
                 labels_differing_limit_percent=None if chosen is None else 100 * chosen.limits[number],

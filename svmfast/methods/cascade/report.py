@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from svmfast.class_scores import shown_label
+from svmfast.class_scores import ClassScore, shown_label
 from svmfast.display import count
+from svmfast.score import OF_CLASSES, Quality
 
 
 @dataclass(frozen=True)
@@ -16,10 +17,9 @@ class ClassChange:
     Attributes
     ----------
     label : float
-    rows : int or None
-        Rows whose true label it is; None where true labels are not known, and so the next two.
-    correct_exact, correct : int or None
-        Of these, those to which the exact model, and the two together, give it.
+    by_exact, by_both : ClassScore or None
+        Counts against the true labels, of the exact model and of the two together; None where true labels
+        are not known.
     exact_rows : int
         Rows to which the exact model gives it.
     labels_differing : int
@@ -29,37 +29,33 @@ class ClassChange:
     """
 
     label: float
-    rows: int | None
-    correct_exact: int | None
-    correct: int | None
+    by_exact: ClassScore | None
+    by_both: ClassScore | None
     exact_rows: int
     labels_differing: int
     labels_differing_limit_percent: float | None
 
-    @property
-    def recall_exact(self) -> float | None:
-        """The exact model's recall in percent."""
-        return 100 * self.correct_exact / self.rows if self.rows and self.correct_exact is not None else None
-
-    @property
-    def recall(self) -> float | None:
-        """The recall of both together in percent."""
-        return 100 * self.correct / self.rows if self.rows and self.correct is not None else None
-
     def line(self) -> str:
         """Return the recall before and after, and how many of the exact model's rows get another label."""
         text = f"{shown_label(self.label)!s:<6} "
-        if self.rows is not None:
-            recall = "-" if self.recall is None else f"{self.recall_exact:.2f}% -> {self.recall:.2f}%"
-            text += f"recall {recall} of {count(self.rows, 'row')}; "
+        if self.by_exact is not None and self.by_both is not None:
+            before, after = self.by_exact.recall, self.by_both.recall
+            recall = "-" if after is None else f"{before:.2f}% -> {after:.2f}%"
+            text += f"recall {recall} of {count(self.by_both.rows, 'row')}; "
         text += f"{self.labels_differing:,} of the exact model's {self.exact_rows:,} differ"
         limit = self.labels_differing_limit_percent
         return text if limit is None else f"{text}, at most {limit:.3g}%"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
-        more = {"label": shown_label(self.label), "recall_exact": self.recall_exact, "recall": self.recall}
-        return {**asdict(self), **more}
+        found: dict[str, Any] = {"label": shown_label(self.label)}
+        found["rows"] = None if self.by_both is None else self.by_both.rows
+        for ending, score in (("_exact", self.by_exact), ("", self.by_both)):
+            for name in ("correct", "recall", "precision", "f1"):
+                found[name + ending] = None if score is None else getattr(score, name)
+        for name in ("exact_rows", "labels_differing", "labels_differing_limit_percent"):
+            found[name] = getattr(self, name)
+        return found
 
 
 @dataclass(frozen=True)
@@ -85,8 +81,8 @@ class CascadeReport:
         Those of them that differ, and how many of these are among the rows that chose the error.
     labels_differing_limit_percent : float
         With the confidence asked for, the part of rows like these that differs is at most this.
-    accuracy_exact, accuracy, balanced_accuracy_exact, balanced_accuracy : float or None
-        Of the exact model and of both together, in percent; None where true labels are not known.
+    quality_exact, quality : Quality
+        Of the exact model and of both together; nothing in them is known where true labels are not.
     classes : tuple of ClassChange
         By ascending label.
     operations_fast, operations_exact, operations : float or None
@@ -109,10 +105,8 @@ class CascadeReport:
     labels_differing: int
     labels_differing_choosing: int
     labels_differing_limit_percent: float
-    accuracy_exact: float | None
-    accuracy: float | None
-    balanced_accuracy_exact: float | None
-    balanced_accuracy: float | None
+    quality_exact: Quality
+    quality: Quality
     classes: tuple[ClassChange, ...]
     operations_fast: float | None
     operations_exact: float
@@ -128,7 +122,10 @@ class CascadeReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
-        values = {name.replace("operations", "multiply_adds"): value for name, value in asdict(self).items()}
+        values = {name.replace("operations", "multiply_adds"): value for name, value in vars(self).items()}
+        values |= {name: getattr(self, name).as_dict() for name in ("quality_exact", "quality")}
+        for ending, worth in (("_exact", values.pop("quality_exact")), ("", values.pop("quality"))):
+            values |= {name + ending: worth[name] for name in OF_CLASSES if name != "classes"}
         values["classes"] = [one.to_dict() for one in self.classes]
         return {**values, "labels_differing_percent": 100 * self.labels_differing / self.rows}
 
@@ -150,10 +147,13 @@ class CascadeReport:
             f"differing    {differing:,} of {n:,} ({differing / n:.3%}), {among:,} of them "
             f"among the {choosing:,}; {claim}, {self.confidence:.4g} confidence",
         ]
-        if self.accuracy is not None:
+        before, after = self.quality_exact, self.quality
+        if after.accuracy is not None:
+            known = before.auc is not None and after.auc is not None
+            area = f", ROC AUC {before.auc:.4f} -> {after.auc:.4f}" if known else ""
             lines.append(
-                f"accuracy     {self.accuracy_exact:.2f}% -> {self.accuracy:.2f}%, balanced "
-                f"{self.balanced_accuracy_exact:.2f}% -> {self.balanced_accuracy:.2f}% (exact model, both)"
+                f"accuracy     {before.accuracy:.2f}% -> {after.accuracy:.2f}%, balanced "
+                f"{before.balanced_accuracy:.2f}% -> {after.balanced_accuracy:.2f}%{area} (exact model, both)"
             )
         lines += [f"class {one.line()}" for one in self.classes]
         if self.operations is not None:

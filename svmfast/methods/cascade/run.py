@@ -5,6 +5,7 @@ from __future__ import annotations
 from svmfast.errors import OptionError
 from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import CascadeOptions
+from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.method import GivenModel, Inputs, Outcome, Setting
 from svmfast.models.answer import missing_probability
 from svmfast.models.expansion import KernelExpansion
@@ -27,6 +28,7 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
         threads=setting.threads,
         progress=setting.progress,
     )
+    remark_on_classes(report.quality, setting)
     if not report.cheaper:
         refusal = f"the exact model alone costs no more, by {report.deciding}"
         return Outcome(None, report, refusal)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from svmfast.methods.method import Setting
 from svmfast.rows import FloatArray
 from svmfast.score import Quality, quality
 
@@ -38,11 +37,6 @@ class FoldScore:
             f"Cross Validation Mean squared error = {found.mse:g}",
             f"Cross Validation Squared correlation coefficient = {found.scc:g}",
         ]
-
-    def remark(self, setting: Setting) -> None:
-        """Remark on the classes that the accuracy hides; svm-train's lines stay as they are."""
-        for line in self.quality.neglected_lines():
-            setting.note(line)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""

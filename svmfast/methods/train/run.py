@@ -11,6 +11,7 @@ from svmfast.display import count
 from svmfast.errors import OptionError
 from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.fold_score import FoldScore
+from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.method import GivenRows, Inputs, Outcome, Setting
 from svmfast.methods.train.options import TrainOptions
 from svmfast.methods.train.training import cross_validate, train
@@ -70,7 +71,7 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     if options.folds is not None:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
         score = FoldScore.of(predicted, labels, options.folds, regression=options.is_regression)
-        score.remark(setting)
+        remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)
     # svm-train's file has no more digits, and the model in memory is to be the one in the file.
