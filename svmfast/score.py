@@ -78,6 +78,11 @@ class Quality:
         found = self.accuracy if self.mse is None else self.rmse
         return math.nan if found is None else found
 
+    @property
+    def lowest_recall(self) -> float | None:
+        """The least recall of a class, in percent; None without classes that have rows."""
+        return min((one.recall for one in self.classes if one.recall is not None), default=None)
+
     def line(self) -> str:
         """Return the figures of all rows together, short."""
         if self.mse is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -63,20 +63,17 @@ class Loss:
         def with_interval(name: str, known: Estimate) -> dict[str, Any]:
             return {name: known.value, f"{name}_interval": [known.low, known.high]}
 
-        worth = asdict(self.quality)
         if self.labels_differing is None:
             return {
                 "rows": self.rows,
-                "mse": worth["mse"],
-                "scc": worth["scc"],
+                **self.quality.as_dict(),
                 **with_interval("values_differing_percent", self.differing),
                 **with_interval("mse_increase_percent", self.lost),
             }
         assert self.balanced_lost is not None
         return {
             "rows": self.rows,
-            "accuracy": worth["accuracy"],
-            "balanced_accuracy": worth["balanced_accuracy"],
+            **self.quality.as_dict(),
             "labels_differing": self.labels_differing,
             **with_interval("labels_differing_percent", self.differing),
             **with_interval("accuracy_lost_percent", self.lost),
@@ -84,14 +81,36 @@ class Loss:
         }
 
 
-def no_loss(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Loss:
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Decision values of the rows, ``(n,)``, and the labels that a positive and a negative one vote for."""
+
+    values: FloatArray
+    sides: tuple[float, float]
+
+
+def _quality(predicted: FloatArray, target: FloatArray, regression: bool, ranking: Ranking | None) -> Quality:
+    values, sides = (None, None) if ranking is None else (ranking.values, ranking.sides)
+    return quality(predicted, target, regression=regression, decisions=values, sides=sides)
+
+
+def no_loss(
+    predicted: FloatArray, target: FloatArray, *, regression: bool, ranking: Ranking | None = None
+) -> Loss:
     """Return the line of answers that are the exact model's own, or are proven to be equal to them."""
-    worth = quality(predicted, target, regression=regression)
+    worth = _quality(predicted, target, regression, ranking)
     balanced = None if regression else NOTHING
     return Loss(len(target), worth, None if regression else 0, NOTHING, NOTHING, balanced)
 
 
-def loss(predicted: FloatArray, exact: FloatArray, target: FloatArray, *, regression: bool) -> Loss:
+def loss(
+    predicted: FloatArray,
+    exact: FloatArray,
+    target: FloatArray,
+    *,
+    regression: bool,
+    ranking: Ranking | None = None,
+) -> Loss:
     """Return what `predicted` loses against `exact`.
 
     Parameters
@@ -99,13 +118,15 @@ def loss(predicted: FloatArray, exact: FloatArray, target: FloatArray, *, regres
     predicted, exact, target : (n,) float64
         The model's labels or values, the exact model's, and the true ones; n > 0.
     regression : bool
+    ranking : Ranking, optional
+        For the ROC AUC.
 
     Notes
     -----
     Intervals of labels and accuracies are exact or nearly so for any number of rows
     (:mod:`svmfast.solvers.binomial`); those of regression rest on the normal distribution of means.
     """
-    worth = quality(predicted, target, regression=regression)
+    worth = _quality(predicted, target, regression, ranking)
     if regression:
         return _loss_of_values(predicted, exact, target, worth)
     n = len(target)

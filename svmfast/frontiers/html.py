@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from svmfast.evaluation.report import percent, times
 from svmfast.frontiers.pareto import Point
-from svmfast.frontiers.report import Frontier, legend, origins, title, verdict
+from svmfast.frontiers.report import Frontier, figure, legend, origins, title, verdict
 from svmfast.frontiers.words import why_not
 from svmfast.methods.registry import methods
 from svmfast.pages.page import Cell, Row, command, page, table, text
@@ -147,25 +147,25 @@ def _details(point: Point, found: Frontier) -> list[str]:
         f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows a second",
         f"{point.n_bytes:,} bytes",
     ]
-    quality = point.confirming.quality
-    out.append(f"accuracy {quality.accuracy:.4g}%" if quality.mse is None else f"MSE {quality.mse:.4g}")
+    out.append(point.confirming.quality.line())
     if point.command is not None:
         out.append(point.command)
     return out
 
 
 def _table(found: Frontier) -> str:
-    heads = ["model", "MSE" if found.regression else "accuracy", "differs", "interval", "speed-up", "bytes"]
-    heads += ["certified", "why not"]
+    heads = ["model", *(("MSE", "R^2") if found.regression else ("accuracy", "balanced", "lowest recall"))]
+    heads += ["differs", "interval", "speed-up", "bytes", "certified", "why not"]
     rows = []
     for point in found.points:
         quality, known = point.confirming.quality, point.confirming.differing
-        worth = quality.mse if found.regression else quality.accuracy
-        shown = "-" if worth is None else f"{worth:.4g}" if found.regression else percent(worth, 2)
+        figures = [quality.mse, quality.r2]
+        if not found.regression:
+            figures = [quality.accuracy, quality.balanced_accuracy, quality.lowest_recall]
         reason = why_not(point, found.points, found.limits, found.recommended, found.refuted)
         cells = [
             Cell(point.name, point.name),
-            Cell(shown, worth),
+            *(Cell(figure(one) if found.regression else percent(one, 2), one) for one in figures),
             Cell(percent(known.value, 3), known.value),
             Cell(f"{known.low:.3g}% to {known.high:.3g}%", known.high),
             Cell(("" if point.speed.narrow else "~") + times(point.speed.ratio), point.speed.ratio),

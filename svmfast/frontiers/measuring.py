@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.evaluation.benchmark import counted_work
 from svmfast.evaluation.linear import linear_multiply_adds
-from svmfast.evaluation.loss import Loss, loss, no_loss
+from svmfast.evaluation.loss import Loss, Ranking, loss, no_loss
 from svmfast.evaluation.skill import Skill, skill
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.certified import bounds_its_error, certified_rows, certifies
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent
 
@@ -55,10 +56,35 @@ class Losses:
 
 @dataclass(frozen=True)
 class _Said:
-    """A model's answer for a set of rows; `sure`, where it has bounds: the rows that it answers itself."""
+    """A model's answer for a set of rows.
+
+    Attributes
+    ----------
+    predicted : (n,) float64
+    ranking : Ranking or None
+        None unless there is one decision value a row.
+    sure : (n,) bool or None
+        Where it has bounds, the rows that it answers itself.
+    """
 
     predicted: FloatArray
+    ranking: Ranking | None
     sure: NDArray[np.bool_] | None = None
+
+    def backed(self, exact: _Said) -> _Said:
+        """Return the answer where that of the exact model stands for the rows that this one leaves open."""
+        if self.sure is None:
+            return self
+        ranking = None
+        if self.ranking is not None and exact.ranking is not None:
+            ours, theirs = self.ranking, exact.ranking
+            values = ours.values if ours.sides == theirs.sides else -ours.values
+            ranking = Ranking(np.where(self.sure, values, theirs.values), theirs.sides)
+        return _Said(np.where(self.sure, self.predicted, exact.predicted), ranking, self.sure)
+
+
+def _said(head: Head, predicted: FloatArray, decisions: FloatArray) -> _Said:
+    return _Said(predicted, None if head.sides is None else Ranking(decisions[:, 0], head.sides))
 
 
 class Measuring:
@@ -79,21 +105,21 @@ class Measuring:
     def __init__(self, exact: KernelExpansion, choosing: Part, confirming: Part, *, threads: int = 1) -> None:
         self.exact, self.choosing, self.confirming, self._threads = exact, choosing, confirming, threads
         begin = time.perf_counter()
-        self._exact_said = [answer(exact, choosing.rows, threads=threads).predicted]
+        self._exact_said = [self._answer(exact, choosing)]
         self.exact_seconds = time.perf_counter() - begin
-        self._exact_said.append(answer(exact, confirming.rows, threads=threads).predicted)
+        self._exact_said.append(self._answer(exact, confirming))
         self._unit = linear_multiply_adds(exact.head, choosing.rows)
 
     @property
     def choosing_labels(self) -> FloatArray:
         """The exact model's labels of the choosing rows."""
-        return self._exact_said[0]
+        return self._exact_said[0].predicted
 
     @property
     def exact_skill(self) -> Skill:
         """How much better than chance the exact model answers both sets."""
         return skill(
-            np.concatenate(self._exact_said),
+            np.concatenate([said.predicted for said in self._exact_said]),
             np.concatenate((self.choosing.labels, self.confirming.labels)),
             regression=self.exact.head.is_regression,
         )
@@ -101,7 +127,9 @@ class Measuring:
     def of_exact(self) -> Losses:
         """Return the exact model's own line."""
         lines = [
-            no_loss(said, part.labels, regression=self.exact.head.is_regression)
+            no_loss(
+                said.predicted, part.labels, regression=self.exact.head.is_regression, ranking=said.ranking
+            )
             for said, part in zip(self._exact_said, self._parts(), strict=True)
         ]
         return Losses(lines[0], lines[1], None, self._counted(self.exact), True)
@@ -121,21 +149,22 @@ class Measuring:
 
     def _answer(self, model: Model, part: Part) -> _Said:
         if not bounds_its_error(model) or model.head.is_regression:
-            return _Said(answer(model, part.rows, threads=self._threads).predicted)
+            found = answer(model, part.rows, threads=self._threads)
+            return _said(model.head, found.predicted, found.decisions)
         decisions, bounds = model.certified_values(part.rows, threads=self._threads)
-        return _Said(model.head.predict(decisions), certified_rows(model.head, decisions, bounds))
+        said = _said(model.head, model.head.predict(decisions), decisions)
+        return replace(said, sure=certified_rows(model.head, decisions, bounds))
 
     def _losses(self, model: Model, said: list[_Said], *, backed: bool) -> Losses:
         regression = self.exact.head.is_regression
         found = []
         for one, exact, part in zip(said, self._exact_said, self._parts(), strict=True):
-            predicted = one.predicted
-            if backed and one.sure is not None:
-                predicted = np.where(one.sure, predicted, exact)
-            if backed and certifies(model) and (predicted == exact).all():
-                found.append(no_loss(predicted, part.labels, regression=regression))  # proven, not estimated
+            whole = one.backed(exact) if backed else one
+            predicted, theirs, ranking = whole.predicted, exact.predicted, whole.ranking
+            if backed and certifies(model) and (predicted == theirs).all():  # proven, not estimated
+                found.append(no_loss(predicted, part.labels, regression=regression, ranking=ranking))
             else:
-                found.append(loss(predicted, exact, part.labels, regression=regression))
+                found.append(loss(predicted, theirs, part.labels, regression=regression, ranking=ranking))
             if len(found) == 1:
                 skilled = self.exact.head.svm_type == "one_class"
                 skilled = skilled or skill(predicted, part.labels, regression=regression).some

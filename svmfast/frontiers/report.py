@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -199,8 +200,13 @@ def _of_exact(known: Skill, task: str) -> dict[str, Any]:
 _COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
     ("", lambda point: "", False),  # a star
     ("accuracy", lambda point: percent(point.confirming.quality.accuracy, 2), False),
-    ("balanced", lambda point: percent(point.confirming.quality.balanced_accuracy, 2), True),
-    ("MSE", lambda point: _number(point.confirming.quality.mse), False),
+    ("balanced", lambda point: percent(point.confirming.quality.balanced_accuracy, 2), False),
+    ("lowest recall", lambda point: percent(point.confirming.quality.lowest_recall, 2), True),
+    ("ROC AUC", lambda point: figure(point.confirming.quality.auc), True),
+    ("MSE", lambda point: figure(point.confirming.quality.mse), False),
+    ("RMSE", lambda point: figure(point.confirming.quality.rmse), True),
+    ("MAE", lambda point: figure(point.confirming.quality.mae), True),
+    ("R^2", lambda point: figure(point.confirming.quality.r2), True),
     ("differ", lambda point: percent(point.confirming.differing.value, 3), False),
     ("interval", lambda point: _interval(point.confirming.differing), True),
     ("choosing", lambda point: percent(point.choosing.differing.value, 3), False),
@@ -214,8 +220,9 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
 )
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+def figure(value: float | None) -> str:
+    """Four digits, or a dash."""
+    return "-" if value is None or math.isnan(value) else f"{value:.4g}"
 
 
 def _interval(known: Estimate) -> str:
@@ -292,6 +299,7 @@ def verdict(found: Frontier) -> list[str]:
         lines = [f"recommended: the exact model as it is; {why}"]
         if (near := nearest(found.points, limits)) is not None:
             lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
+        lines += _hidden_by_accuracy(exact)
         if not found.complete:
             lines.append("not everything was tried; run again to go on")
         return lines
@@ -314,10 +322,15 @@ def verdict(found: Frontier) -> list[str]:
     ]
     notes = (("timing", timing(speed)), ("too few rows", unstated(best, limits)))
     lines += [f"{name}: {text}" for name, text in notes if text is not None]
+    lines += _hidden_by_accuracy(best)
     lines += [f"rule: {rule(limits)}", f"made by: {best.command}"]
     if best.use is not None and "--exact" in best.use:
         lines.append(f"used by: {best.use}")
     return lines
+
+
+def _hidden_by_accuracy(point: Point) -> list[str]:
+    return [f"remark: {line}" for line in point.confirming.quality.neglected_lines()]
 
 
 def as_text(found: Frontier) -> str:

@@ -118,7 +118,8 @@ def test_figures_are_those_of_compare_on_the_confirming_rows(finished: tuple[Pat
     ours = models(folder)
     for line in lines[1:]:
         found = ours[Path(line["path"]).name]
-        keys = ("accuracy", "balanced_accuracy", "labels_differing", "labels_differing_percent")
+        keys = ("accuracy", "balanced_accuracy", "auc", "auc_error", "classes", "confusion")
+        keys += ("labels_differing", "labels_differing_percent")
         assert {key: found["confirming"][key] for key in keys} == {key: line[key] for key in keys}
         assert found["bytes"] == line["bytes"]
         assert found["certified_percent"] == line["certified_percent"]

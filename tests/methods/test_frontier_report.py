@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from test_pareto import loss
 
@@ -13,6 +14,7 @@ from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.figure import draw
+from svmfast.frontiers.html import as_html
 from svmfast.frontiers.pareto import Limits, Point
 from svmfast.frontiers.report import (
     Frontier,
@@ -23,7 +25,7 @@ from svmfast.frontiers.report import (
     as_text,
     verdict,
 )
-from svmfast.score import Quality
+from svmfast.score import Quality, quality
 
 EVEN, UNEVEN, UNKNOWN = Speed(8.0, 7.8, 8.2, 9), Speed(8.0, 2.0, 20.0, 40), Speed(8.0, 0.0, math.inf, 2)
 EXACT = Point(
@@ -196,3 +198,30 @@ def test_a_figure_of_equal_models_has_axes_of_some_height(accuracy: float, regre
     ]
     drawn = draw(replace(found(None, Limits(0.5, regression=regression)), points=points, on_front=[True] * 3))
     assert drawn["png"].startswith(b"\x89PNG")
+
+
+def test_a_class_that_the_accuracy_hides_is_named() -> None:
+    """In the verdict of the recommended model, or of the exact one where that is to be kept."""
+    target = np.repeat([-1.0, 1.0], [990, 10])
+    never = quality(
+        np.full(1000, -1.0), target, regression=False, decisions=np.arange(1000.0), sides=(1.0, -1.0)
+    )
+    hidden = replace(loss(0.3), quality=never)
+    line = "class 1 is recognized far below the accuracy of 99%: recall 0% (0 of 10); it is never predicted"
+    best = replace(SMALL, confirming=hidden)
+    assert said(best, Limits(0.5))["remark"] == line
+    assert "remark" not in said(SMALL, Limits(0.5))
+    kept = found(None, Limits(0.5))
+    kept = replace(kept, points=[replace(EXACT, confirming=hidden)])
+    assert f"remark: {line}" in verdict(kept)
+    whole = found(best, Limits(0.5))
+    assert f"**Remark**: {line}." in as_markdown(whole)
+    assert " balanced " in as_text(whole)
+    heads = next(row for row in as_markdown(whole).splitlines() if row.startswith("| model"))
+    assert heads.startswith("| model |  | accuracy | balanced | lowest recall | ROC AUC | differ |")
+    page = as_html(whole).decode()
+    assert line in page
+    assert "accuracy 99%, balanced accuracy 50%, ROC AUC 1.0000" in page
+    confirming = as_dict(whole)["models"][1]["confirming"]
+    assert (confirming["auc"], confirming["confusion"]["counts"]) == (1.0, [[990, 0], [10, 0]])
+    assert [one["recall"] for one in confirming["classes"]] == [100.0, 0.0]

@@ -40,8 +40,8 @@ def test_figures_of_values() -> None:
     assert found.labels_differing is None
     values = found.as_dict()
     assert set(values) == {
-        "rows", "mse", "scc", "values_differing_percent", "values_differing_percent_interval",
-        "mse_increase_percent", "mse_increase_percent_interval",
+        "rows", "mse", "scc", "rmse", "mae", "r2", "values_differing_percent",
+        "values_differing_percent_interval", "mse_increase_percent", "mse_increase_percent_interval",
     }  # fmt: skip
     same = loss(exact, exact, target, regression=True)
     assert (same.lost.value, same.differing.value) == (0, 0)
