@@ -56,7 +56,7 @@ def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) 
         "#endif",
         "    r = $n_sqrt_(s);",
         f"    r += r * ({real(0.51)} * terms * {real(u)} + {real(6 * u)}) + {real(precision.tiny)};",
-        f"    eps = {real(2.01 * u)} * r + $N_READ({name['shift']} + {cell});",
+        f"    eps = {real(float(bound.step))} * r + $N_READ({name['shift']} + {cell});",
         *exponent,
         f"    factor = {factor};",
         "    r += eps;",

@@ -16,6 +16,12 @@ def filled(template: str, prefix: str) -> str:
     return template.replace("$n", prefix).replace("$N", prefix.upper())
 
 
+def quoted(text: str) -> str:
+    """Return a C string of any text, in UTF-8: what is not a plain character as its octal number."""
+    plain = {byte for byte in range(32, 127) if byte not in b'"\\?$'}
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
 def declared_first(lines: list[str]) -> list[str]:
     """Move a function's declarations before its statements, behind its first two lines."""
     declared, others = list[str](), list[str]()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.certificate import vote_is_certain
+from svmfast.exports.certain_scaling import entry_errors, stored_numbers
 from svmfast.exports.computation import Computation, Polynomials
 from svmfast.exports.monomials import degrees
 from svmfast.exports.twin import Reals, exp, root
@@ -72,8 +73,10 @@ class Bound:
         Factors of rho^(m - 1): how fast degree m grows.
     reach : (cells,)
         What the polynomials' variables are longer than the distance from the centre.
+    step : ()
+        How far rounding moves a row, of its distance from the centre.
     shift : (cells,)
-        How far rounding moves the centre.
+        How far rounding moves the centre, and rows whatever their distance.
     constant : (p,)
         Rounding of rho.
     """
@@ -84,6 +87,7 @@ class Bound:
     rounding: Reals
     slope: Reals
     reach: Reals
+    step: Reals
     shift: Reals
     constant: Reals
 
@@ -94,7 +98,6 @@ def has_certificate(computation: Computation) -> bool:
     return (
         isinstance(values, Polynomials)
         and values.certificate is not None
-        and computation.scaling is None  # whose own rounding would have to be bounded
         and not computation.head.is_regression
         and not computation.head.one_vs_rest
         and computation.head.n_functions > 0
@@ -125,16 +128,23 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
     rounding = sizes * roundings + moved + precision.floor
     slope = (sizes * np.arange(order + 1))[..., 1:] if order else np.zeros((cells, p, 1))
     centres = values.centres
-    stored = _stored(centres, kind)
+    stored = stored_numbers(centres, kind)
     reach = np.zeros(cells) if values.centred else np.sqrt((centres * centres).sum(axis=1))
-    shift = np.sqrt(((stored - centres) ** 2).sum(axis=1)) + precision.unit * np.sqrt((stored**2).sum(axis=1))
-    constant = np.abs(_stored(values.rho, kind) - values.rho)
+    relative, absolute = entry_errors(computation.scaling, kind, precision.unit)
+    step = np.asarray(1.005 * (precision.unit + relative))
+    shift = (
+        np.sqrt(((stored - centres) ** 2).sum(axis=1))
+        + relative * np.sqrt((stored**2).sum(axis=1))
+        + absolute
+    )
+    constant = np.abs(stored_numbers(values.rho, kind) - values.rho)
     numbers = (
         values.certificate.degrees,
         values.certificate.rest,
         rounding,
         slope,
         reach,
+        step,
         shift,
         constant,
     )
@@ -143,14 +153,6 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
     if not all(np.isfinite(one).all() for one in raised):
         return None
     return Bound(precision, *raised)
-
-
-def _stored(values: FloatArray, kind: np.dtype[Any]) -> FloatArray:
-    """Return numbers as the file has them: rounded, denormals as 0."""
-    with np.errstate(over="ignore"):
-        rounded = values.astype(kind)
-    rounded[np.abs(rounded) < np.finfo(kind).tiny] = 0
-    return rounded.astype(np.float64)
 
 
 def _up(values: FloatArray, kind: np.dtype[Any], floor: float) -> Reals:
@@ -171,7 +173,7 @@ def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> tupl
                 share = multiplicities[m]
                 c = values.coefficients[at : at + len(share)]
                 at += len(share)
-                stored = _stored(c, kind)
+                stored = stored_numbers(c, kind)
                 sizes[cell, f, m] = max(_norm(c, share), _norm(stored, share))
                 moved[cell, f, m] = _norm(c - stored, share)
     return sizes, moved
@@ -232,7 +234,7 @@ def error_bounds(
         s = squared[:, None]
         r = root(np.ascontiguousarray(s))
         r = r + r * (real(0.51) * n_terms * u + real(6) * u) + real(precision.tiny)
-        eps = real(2.01) * u * r + bound.shift[cells][:, None]
+        eps = bound.step * r + bound.shift[cells][:, None]
         ds = real(1.01) * n_terms * u * s + (real(2) * r + eps) * eps
         phi = gamma * (ds + real(2.02) * u * s)
         open_ = ~(gamma * s < real(precision.largest_exponent)) | ~(phi < real(0.01))

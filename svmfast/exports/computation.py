@@ -23,6 +23,7 @@ from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.routed import RoutedModel, centres_on_the_way
 from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import ColumnRanges
 from svmfast.routing import flat_tree
 from svmfast.rows import Rows
 
@@ -41,12 +42,18 @@ class Affine:
     clip : (float, float) or None
     drops_others : bool
         Whether columns beyond these are dropped; otherwise they stay as they are.
+    ranges : ColumnRanges or None
+        The map that `offset` and `factor` were rounded from.
+    digits : int or None
+        Significant digits that the model rounds scaled values to; exported files do not.
     """
 
     offset: FloatArray
     factor: FloatArray
     clip: tuple[float, float] | None
     drops_others: bool
+    ranges: ColumnRanges | None = None
+    digits: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,6 +275,11 @@ def _of_scaled(model: Model) -> Computation:
     inner, scaling = computation_of(model.model), model.scaling
     width = max(len(scaling), inner.n_features)
     drops = scaling.ranges is not None
+    if scaling.clip is not None and width > len(scaling):
+        raise UnsupportedError(
+            f"the scaling clips {len(scaling)} columns and leaves others of the model as they are",
+            "give every feature of the model a scaling",
+        )
     offset, factor = np.zeros(width), np.full(width, 0.0 if drops else 1.0)
     offset[: len(scaling)], factor[: len(scaling)] = scaling.offset, scaling.factor
     return replace(
@@ -275,7 +287,9 @@ def _of_scaled(model: Model) -> Computation:
         kind=model.kind,
         n_features=width,
         provenance=dict(model.provenance),
-        scaling=None if scaling.is_identity else Affine(offset, factor, scaling.clip, drops),
+        scaling=None
+        if scaling.is_identity
+        else Affine(offset, factor, scaling.clip, drops, scaling.ranges, scaling.digits),
         class_names=scaling.class_names,
     )
 

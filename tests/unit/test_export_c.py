@@ -18,6 +18,8 @@ from svmfast.errors import OptionError
 from svmfast.exports import twin
 from svmfast.exports.accuracy import own_rows
 from svmfast.exports.computation import computation_of
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
 from svmfast.rows import as_rows
 
 pytestmark = needs_compiler
@@ -262,3 +264,20 @@ def test_numbers_beyond_single_precision_are_refused_there(tmp_path: Path) -> No
     svmfast.export(large, precision="double")
     with pytest.raises(OptionError, match="has no place in single precision"):
         svmfast.export(large)
+
+
+def test_names_of_classes_come_back_from_labels(tmp_path: Path) -> None:
+    names = ('a "b" \\', "größe??/", "\t$n\n")
+    scaling = Scaling(np.zeros(4), np.ones(4), class_names=names)
+    made = svmfast.export(ScaledModel(svmfast.load_model(FORMS["rbf, three classes"]), scaling))
+    compile_all_ways(made, tmp_path)
+    (tmp_path / "main.c").write_text(
+        '#include "model.h"\n#include <stdio.h>\nint main(void) {\n'
+        "    for (int label = 0; label < 5; ++label) {\n"
+        "        const char *name = model_class_name(label);\n"
+        '        printf("%s|", name == NULL ? "none" : name);\n    }\n    return 0;\n}\n'
+    )
+    subprocess.run(["gcc", "-std=c99", *WARNINGS, "main.c", "-o", "main"], cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "main"], capture_output=True, check=True)
+    two, three, one = names  # the model's labels are 2, 3, 1
+    assert done.stdout.decode() == "|".join(["none", one, two, three, "none", ""])
