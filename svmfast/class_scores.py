@@ -118,18 +118,31 @@ class ClassCounts:
 
     def add(self, predicted: FloatArray, target: FloatArray) -> None:
         """Count n predictions and targets, both ``(n,)`` float64."""
-        for values in (target, predicted):
-            self._know(values)
-        if self._labels is None:
+        places = [self._places(values) for values in (target, predicted)]
+        if any(found is None for found in places):  # a label that is new
+            for values in (target, predicted):
+                self._know(values)
+            places = [self._places(values) for values in (target, predicted)]
+        true, given = places
+        if self._labels is None or true is None or given is None:
             return
         k = len(self._labels)
-        # Nan sorts last: its place is k.
-        true, given = (np.searchsorted(self._labels, values) for values in (target, predicted))
-        for place, found in enumerate((true, given, true[true == given])):
-            self._counts[place] += np.bincount(found, minlength=k + 1)[:k]
-        if self._pairs is not None:
-            both = np.bincount(true * (k + 1) + given, minlength=(k + 1) ** 2)
-            self._pairs += both.reshape(k + 1, k + 1)[:k, :k]
+        if self._pairs is None:
+            for place, found in enumerate((true, given, true[true == given])):
+                self._counts[place] += np.bincount(found, minlength=k + 1)[:k]
+            return
+        both = np.bincount(true * (k + 1) + given, minlength=(k + 1) ** 2).reshape(k + 1, k + 1)
+        self._pairs += both[:k, :k]
+        self._counts += np.array([both.sum(axis=1), both.sum(axis=0), both.diagonal()])[:, :k]
+
+    def _places(self, values: FloatArray) -> NDArray[np.int64] | None:
+        """Return the number of each label, of nan one more than there are; None where one is unknown."""
+        known = self._labels
+        if known is None or not len(known):
+            return None
+        places = np.searchsorted(known, values)  # nan sorts last
+        found = known[np.minimum(places, len(known) - 1)]
+        return places if ((found == values) | np.isnan(values)).all() else None
 
     def _know(self, values: FloatArray) -> None:
         """Make room for the labels among `values`, or give up counting."""
