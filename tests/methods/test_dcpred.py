@@ -13,6 +13,7 @@ from program import data as data_path
 from program import model as model_path
 from program import svmfast as run_program
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import LinearSVC
 
 import svmfast
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError, UnsupportedError
@@ -52,6 +53,56 @@ def test_svc(name: str, pseudo: str) -> None:
     assert (report.pseudo_landmarks > 0) == (pseudo != "none")
     assert report.multiply_adds == model.multiply_adds(rows)
     assert report.landmarks == model.sizes.sum() <= 12 * report.clusters
+
+
+@pytest.mark.parametrize("name", ["breast", "wine"])
+def test_class_weights_are_weights_of_rows(name: str) -> None:
+    """The coefficients solve the weighted problem on the model's own landmarks."""
+    dataset = read_svmlight(data_path(f"{name}.train"))
+    weights = {1: 6.0, 2: 0.25, 99: 2.0}
+    options = {"task": "svc", "clusters": 1, "landmarks": 20, "iterations": 0, "C": (2.0,), "gamma": (0.05,)}
+    made, _ = result = svmfast.dcpred(dataset, weights=weights, **options)
+    assert any("no row has label 99, which has a weight" in warning for warning in result.warnings)
+    x, z = dataset.rows.to_dense(), made.landmarks.to_dense()
+
+    def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.exp(-0.05 * ((a[:, None] - b[None]) ** 2).sum(axis=2))
+
+    # The penalty is the norm of the weights on features F R with (F R)(F R)' the closest to the kernel.
+    features, middle = kernel(x, z), np.linalg.pinv(kernel(x, z))
+    values, vectors = np.linalg.eigh(middle @ kernel(x, x) @ middle.T)
+    root = vectors[:, values > 1e-9 * values[-1]] * np.sqrt(values[values > 1e-9 * values[-1]])
+    each = np.array([weights.get(int(label), 1.0) for label in dataset.labels])
+
+    def objective(coef: np.ndarray, rho: float, sign: np.ndarray) -> float:
+        slack = np.maximum(0, 1 - sign * (features @ coef - rho))
+        w = np.linalg.lstsq(root, coef, rcond=None)[0]
+        return float((w @ w + rho * rho) / 2 + 2 * each @ slack**2)
+
+    plain = svmfast.dcpred(dataset, **options).model
+    for number in range(len(made.coef)):
+        sign = np.where(dataset.labels == made.head.labels[number], 1.0, -1.0)
+        theirs = LinearSVC(dual=False, C=2.0, tol=1e-8, max_iter=100_000)
+        found = []
+        for weight in (each, None):
+            theirs.fit(features @ root, sign, sample_weight=weight)
+            found.append(objective(root @ theirs.coef_[0], -theirs.intercept_[0], sign))
+        best, unweighted = found
+        ours = objective(made.coef[number], made.rho[0, number], sign)
+        # A leaf's solver stops at a hundredth of the first gradient.
+        assert best * (1 - 1e-6) <= ours <= best * 1.1 < unweighted
+    # Landmarks are looked for with the weights too, where local models give rise to them.
+    assert plain.landmarks.to_dense().tolist() != z.tolist()
+    assert "C 2.0, w1 6.0, w2 0.25, w99 2.0" in made.provenance["parameters"]
+
+
+def test_weights_are_of_classes() -> None:
+    rows = read_svmlight(data_path("diabetes.train"))
+    with pytest.raises(OptionError, match="`weights` are of classes; they go with `task` svc"):
+        svmfast.dcpred(rows, task="ridge", weights={1: 2.0})
+    exact = model_path("iris_c_rbf_prob")
+    done = run_program("dcpred", data_path("iris.train"), "--from", exact, "-w1", "2")
+    assert (done.returncode, done.stderr) == (2, b"svmfast: -w are of classes; they go with --task svc\n")
 
 
 def test_a_leaf_knows_only_its_classes() -> None:

@@ -109,3 +109,14 @@ def test_who_cannot_have_pairs() -> None:
         fit_svc(two.rows, two.labels, replace(MINE, fit="values"))
     with pytest.raises(OptionError, match="`fit` pairs is for classifiers"):
         fit_exact(two.rows, load_model(model_path("diabetes_eps_rbf_prob")), MINE)
+
+
+def test_class_weights_are_those_of_libsvm() -> None:
+    """With as many landmarks as support vectors the model is LIBSVM's own, trained with the weights."""
+    rows = read_svmlight(data_path("digits.train"))
+    weights = ((3, 4.0), (8, 0.1))
+    exact = train(rows.rows, rows.labels, TrainOptions(gamma=0.01, C=10.0, weights=weights))
+    mine = replace(MINE, landmarks=len(exact.sv), weights=weights)
+    model, _ = fit_svc(rows.rows, rows.labels, mine)
+    test = read_svmlight(data_path("digits.test")).rows
+    assert np.allclose(model.decision_values(test), exact.decision_values(test), atol=1e-9)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import LinearSVC
 
 from svmfast import meka
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError, TrainingRowError
@@ -132,6 +133,62 @@ def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, laplacian: bool
         checked += 1
         assert set(said[cells == cell]) <= set(y[own])
     assert checked > 0
+
+
+@pytest.mark.parametrize("name", ["breast", "wine"])
+def test_class_weights_are_weights_of_rows(name: str) -> None:
+    """One cluster of full rank is the exact kernel: scikit-learn's linear machine on its features."""
+    rows, y = data(f"{name}.train")
+    gamma, n, weights = 0.05, len(rows), {1: 4.0, 2: 0.25, 99: 2.0}
+    dataset = read_svmlight(FIXTURES / "data" / f"{name}.train")
+    options = {"task": "svc", "gamma": (gamma,), "clusters": 1, "rank": n}
+    made, _ = result = meka(dataset, weights=weights, **options)
+    assert any("no row has label 99, which has a weight" in warning for warning in result.warnings)
+    x = rows.to_dense()
+    values, vectors = np.linalg.eigh(np.exp(-gamma * ((x[:, None] - x[None]) ** 2).sum(axis=2)))
+    features = vectors * np.sqrt(np.maximum(values, 0))
+    theirs = LinearSVC(dual=False, C=1.0, tol=1e-8, max_iter=100_000)
+    each = np.array([weights.get(int(label), 1.0) for label in y])
+    expected = theirs.fit(features, y, sample_weight=each).decision_function(features)
+    labels, classes = made.head.labels.tolist(), theirs.classes_.tolist()
+    if expected.ndim == 1:
+        expected = expected[:, None] * (1 if labels[0] == classes[1] else -1)
+    else:
+        expected = expected[:, [classes.index(label) for label in labels]]
+    np.testing.assert_allclose(made.decision_values(rows), expected, rtol=0, atol=2e-3)
+    assert np.abs(meka(dataset, **options).model.decision_values(rows) - expected).max() > 0.1
+    assert "w1 4.0, w2 0.25, w99 2.0" in made.provenance["parameters"]
+
+
+@pytest.mark.parametrize("laplacian", [False, True])
+def test_class_weights_of_blocks_are_those_of_libsvm(laplacian: bool) -> None:
+    rows, y = data("wine.train")
+    weights = ((1, 5.0), (3, 0.1))
+    blocks = settings(clusters=1, block_only=True, gamma=(0.05,), laplacian=laplacian, weights=weights)
+    model, _ = fit_svc(rows, y, replace(blocks, C=(2.0,)))
+    if laplacian:
+        x = rows.to_dense()
+        kernel = np.exp(-0.05 * np.abs(x[:, None] - x[None]).sum(axis=2))
+        numbered = np.column_stack([np.arange(1.0, len(x) + 1), kernel])
+        local = train(numbered, y, TrainOptions(kernel="precomputed", C=2.0, weights=weights))
+        of_vectors = kernel[:, local.sv.values.astype(int) - 1] * local.sv_coef[:, None, :]
+        part = np.repeat(np.arange(3), local.nr_sv)
+        pairs = [(i, j) for i in range(3) for j in range(i + 1, 3)]
+        sums = [
+            of_vectors[j - 1][:, part == i].sum(axis=1) + of_vectors[i][:, part == j].sum(axis=1)
+            for i, j in pairs
+        ]
+        expected = np.stack(sums, axis=1) - local.rho
+    else:
+        local = train(rows, y, TrainOptions(C=2.0, gamma=0.05, weights=weights))
+        expected = local.decision_values(rows)
+    np.testing.assert_allclose(model.decision_values(rows), expected, rtol=0, atol=1e-9)
+
+
+def test_weights_are_of_classes() -> None:
+    dataset = read_svmlight(FIXTURES / "data" / "diabetes.train")
+    with pytest.raises(OptionError, match="`weights` are of classes; they go with `task` svc"):
+        meka(dataset, task="ridge", weights={1: 2.0})
 
 
 def test_every_cost_of_a_path_is_solved() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.common.class_weights import row_weights
 from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds, fold_numbers
 from svmfast.methods.common.head_score import HeadScore
 from svmfast.methods.common.kernel_width import kernel_width
@@ -75,7 +76,7 @@ def fit_svc(
     ------
     OptionError, TrainingRowError, UnsupportedError, MemoryLimitError
     """
-    training = _svc(rows, labels)
+    training = _svc(rows, labels, options)
     options = options.resolved(kernel_width(rows.n_columns, None, "rbf"))
     how = Execution(threads, provenance or {}, progress)
     if options.fit == "values":
@@ -83,7 +84,9 @@ def fit_svc(
     if options.fit == "pairs":
         check_pairs(options)
         seconds = Stopwatch()
-        trained = TrainOptions(gamma=options.gamma[0], C=options.C[0], cache_size=CACHE_MEGABYTES)
+        trained = TrainOptions(
+            gamma=options.gamma[0], C=options.C[0], weights=options.weights, cache_size=CACHE_MEGABYTES
+        )
         exact = train(rows, labels, trained, threads=threads)
         seconds.lap("exact model")
         options = affordable(exact, rows, options)
@@ -136,7 +139,7 @@ def cross_validate_dcpred(
     options : DcpredOptions
         With `folds`; `task` is svc or ridge.
     """
-    training = _svc(rows, targets) if options.task == "svc" else _ridge(rows, targets)
+    training = _svc(rows, targets, options) if options.task == "svc" else _ridge(rows, targets)
     options = options.resolved(kernel_width(rows.n_columns, None, "rbf"))
     check_folds(options.folds, 1, len(rows))
     check_width(rows, options)
@@ -253,11 +256,12 @@ def _report(
     )
 
 
-def _svc(rows: Rows, labels: FloatArray) -> Training:
+def _svc(rows: Rows, labels: FloatArray, options: DcpredOptions) -> Training:
     head, targets = svc_targets(labels, pairs=False)
     if head.n_classes == 1:
         raise SingleClassError(labels[0])
-    return Training(rows, targets, head, "squared_hinge")
+    weights = row_weights(options.weights, labels)
+    return Training(rows, targets, head, "squared_hinge", weights=weights)
 
 
 def _ridge(rows: Rows, targets: FloatArray) -> Training:

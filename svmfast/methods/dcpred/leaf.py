@@ -65,7 +65,10 @@ class LeafRows:
     x : (n, d) float64
     targets : (n, p) float64
         Of the functions that are not constant here.
-    weights : (n,) float64
+    nearness : (n,) float64
+        What each counts here.
+    class_weights : (n,) float64 or None
+        Of their classes.
     own : int
         How many of the rows are the leaf's own.
     given : (s, d) float64, (s,) float64 or None
@@ -74,9 +77,15 @@ class LeafRows:
 
     x: FloatArray
     targets: FloatArray
-    weights: FloatArray
+    nearness: FloatArray
+    class_weights: FloatArray | None
     own: int
     given: tuple[FloatArray, FloatArray] | None = None
+
+    @property
+    def weights(self) -> FloatArray:
+        """What C is multiplied by for each row."""
+        return self.nearness if self.class_weights is None else self.nearness * self.class_weights
 
 
 def train_leaf(rows: LeafRows, plan: LeafPlan, seed: tuple[int, int], threads: int) -> CellExpansion:
@@ -160,7 +169,13 @@ def _candidates(
     which = (targets[:, 0] > 0).astype(np.int64) if targets.shape[1] == 1 else targets.argmax(axis=1)
     if len(np.unique(which)) < 2:
         return x, None
-    options = TrainOptions(gamma=plan.gamma, C=plan.cost, eps=0.01, cache_size=_CACHE_MEGABYTES)
+    of_class: tuple[tuple[int, float], ...] = ()
+    if rows.class_weights is not None:
+        present, first = np.unique(which, return_index=True)
+        of_class = tuple(zip(present.tolist(), rows.class_weights[chosen[first]].tolist(), strict=True))
+    options = TrainOptions(
+        gamma=plan.gamma, C=plan.cost, eps=0.01, cache_size=_CACHE_MEGABYTES, weights=of_class
+    )
     local = train(Rows.from_dense(x), which, options)
     vectors, worth = local.sv.to_dense(x.shape[1]), (local.sv_coef**2).sum(axis=0)
     if len(vectors) >= 2 * plan.landmarks:

@@ -8,7 +8,7 @@ from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Choice, Grid, Multiple, Whole
+from svmfast.values import Choice, Grid, Multiple, Weights, Whole
 
 #: Of moving the landmarks, where nothing else is asked; and of fitting pairs, which stops earlier by itself.
 DEFAULT_ITERATIONS, PAIRS_ITERATIONS = 150, 300
@@ -42,6 +42,13 @@ class DcpredOptions(Seeded, Bounded):
         shown="1/number of features; that of the model that is converted",
     )
     C: tuple[float, ...] = option(None, Grid(), "Cost C of classes.", "-c", metavar="C[,C...]", shown="10")
+    weights: tuple[tuple[int, float], ...] = option(
+        (),
+        Weights(),
+        "Multiply C by NUMBER for the rows of the class labelled I, against every other class, as in "
+        "-w1 5 -w-1 2 (svc).",
+        "-w",
+    )
     lambda_: tuple[float, ...] = option(
         None,
         Grid(),
@@ -119,6 +126,8 @@ class DcpredOptions(Seeded, Bounded):
         values_only = self.fit == "values" or (converts and self.fit == "pairs")
         if self.C is not None and (self.task == "ridge" or values_only):
             raise OptionError("`C` is the cost of classes; ridge and `fit` values have `lambda_`")
+        if self.weights and self.task != "svc":
+            raise OptionError("`weights` are of classes; they go with `task` svc")
         if self.lambda_ is not None and (self.task == "svc" or self.fit in ("labels", "pairs")):
             raise OptionError("`lambda_` belongs to ridge and to `fit` values; classes have `C`")
         if self.max_operations is not None:
@@ -170,6 +179,7 @@ class DcpredOptions(Seeded, Bounded):
         parts = [f"task {task}", f"gamma {gamma!r}"]
         if strength is not None:
             parts.append(f"{name} {strength!r}")
+        parts += [f"w{label} {weight!r}" for label, weight in self.weights]
         if self.max_operations is not None:
             parts.append(f"cost {self.max_operations!r}x")
         parts.append(f"clusters {self.clusters}")

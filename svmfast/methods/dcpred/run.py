@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.errors import OptionError
+from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.cross_validation import ScoresReport
 from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.kernel_width import widths_to_try
@@ -36,6 +37,7 @@ def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
         if data.labels is None:
             raise OptionError("`labels` are needed for `task`; rows without them go with `exact`")
         labels = np.asarray(data.labels)
+        warn_of_absent(options.weights, labels, data.name, setting)
         if not setting.writes:
             assert options.folds is not None, "checked with the options"
             scores = cross_validate_dcpred(

@@ -54,6 +54,8 @@ class Training:
     loss : str
         ``squared_hinge`` or ``squares``.
     exact : ExactVectors, optional
+    weights : (n,) float64, optional
+        Of the rows, for classes, equal for all rows of a class: C is multiplied by them.
     """
 
     rows: Rows
@@ -61,10 +63,12 @@ class Training:
     head: Head
     loss: str
     exact: ExactVectors | None = None
+    weights: FloatArray | None = None
 
     def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Training:
         """Return the problem on some of the rows."""
-        return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen])
+        weights = None if self.weights is None else self.weights[chosen]
+        return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen], weights=weights)
 
     @property
     def truth(self) -> FloatArray:
@@ -205,6 +209,7 @@ def _train_one(
         training.rows.take(chosen).to_dense(),
         np.ascontiguousarray(targets[np.ix_(chosen, functions)]),
         np.concatenate([np.ones(len(own)), np.full(len(near), NEIGHBOUR_WEIGHT)]),
+        None if training.weights is None else training.weights[chosen],
         len(own),
         given,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,17 +69,30 @@ def block_ridge(
 
 
 def block_svc(
-    kernel: Kernel, parted: Partition, targets: FloatArray, head: Head, cost: float, threads: int
+    kernel: Kernel,
+    parted: Partition,
+    targets: FloatArray,
+    weights: FloatArray | None,
+    head: Head,
+    cost: float,
+    threads: int,
 ) -> RoutedModel:
-    """BKA-SVM: LIBSVM's C-SVC in each cluster by itself, and the cluster's model alone predicts there."""
+    """BKA-SVM: LIBSVM's C-SVC in each cluster by itself, and the cluster's model alone predicts there.
+
+    `weights` are of the rows, equal for all rows of a class.
+    """
     k = head.n_classes
     which = np.where(targets[:, 0] > 0, 0, 1) if k == 2 else np.argmax(targets, axis=1)
+    of_class: tuple[tuple[int, float], ...] = ()
+    if weights is not None:
+        present, first = np.unique(which, return_index=True)
+        of_class = tuple(zip(present.tolist(), weights[first].tolist(), strict=True))
 
     def local(s: int) -> _Cell:
         own = slice(int(parted.start[s]), int(parted.start[s + 1]))
         # Sorted by class, so that LIBSVM meets the classes in the head's order; it groups the rows so anyway.
         order = np.argsort(which[own], kind="stable")
-        return _local_svm(kernel, parted.cluster(s).take(order), which[own][order], k, cost)
+        return _local_svm(kernel, parted.cluster(s).take(order), which[own][order], k, cost, of_class)
 
     cells = map_in_threads(local, range(len(parted.sizes)), threads)
     return RoutedModel(
@@ -99,16 +113,18 @@ def block_svc(
 _Cell = tuple[Rows, FloatArray, FloatArray, IntArray]
 
 
-def _local_svm(kernel: Kernel, rows: Rows, which: IntArray, k: int, cost: float) -> _Cell:
+def _local_svm(
+    kernel: Kernel, rows: Rows, which: IntArray, k: int, cost: float, weights: tuple[tuple[int, float], ...]
+) -> _Cell:
     present = np.unique(which)
     rho, nr_sv = _absent_lose(present, k), np.zeros(k, dtype=np.int64)
     if len(present) == 1:
         return rows[:0], np.zeros((k - 1, 0)), rho, nr_sv
-    options = TrainOptions(gamma=kernel.gamma, C=cost, cache_size=BLOCK_CACHE_MEGABYTES)
+    options = TrainOptions(gamma=kernel.gamma, C=cost, cache_size=BLOCK_CACHE_MEGABYTES, weights=weights)
     if kernel.kind == LAPLACIAN:
         x = rows.to_dense()
         numbered = np.column_stack([np.arange(1.0, len(x) + 1), kernel.matrix(x, x)])
-        options = TrainOptions(kernel="precomputed", C=cost, cache_size=BLOCK_CACHE_MEGABYTES)
+        options = replace(options, kernel="precomputed", gamma=0.0)
         model = train(numbered, which, options)
         sv = rows.take(model.sv.values.astype(np.int64) - 1)
     else:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from svmfast.errors import OptionError, SingleClassError, UnsupportedError
 from svmfast.methods.common.class_targets import svc_targets
+from svmfast.methods.common.class_weights import row_weights
 from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds
 from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.common.refit_probabilities import probabilities_after
@@ -162,7 +163,7 @@ def _svc(rows: Rows, labels: FloatArray, options: MekaOptions) -> Problem:
     head, targets = svc_targets(labels, pairs=options.block_only)
     if head.n_classes == 1:
         raise SingleClassError(labels[0])
-    return Problem("svc", rows, targets, head)
+    return Problem("svc", rows, targets, head, row_weights(options.weights, labels))
 
 
 def _planned(problem: Problem, options: MekaOptions, threads: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Choice, Grid, Real, Switch, Whole
+from svmfast.values import Choice, Grid, Real, Switch, Weights, Whole
 
 #: Ranks where none is given. Decision values have no noise, so fitting them takes more.
 RANK, EXACT_RANK = 128, 256
@@ -40,6 +40,13 @@ class MekaOptions(Seeded, Bounded):
         False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) and not the Gaussian one."
     )
     C: tuple[float, ...] = option(None, Grid(), "Cost C of svc.", "-c", metavar="C[,C...]", shown="1")
+    weights: tuple[tuple[int, float], ...] = option(
+        (),
+        Weights(),
+        "Multiply C by NUMBER for the rows of the class labelled I, against every other class, as in "
+        "-w1 5 -w-1 2 (svc).",
+        "-w",
+    )
     lambda_: tuple[float, ...] = option(
         None,
         Grid(),
@@ -132,6 +139,8 @@ class MekaOptions(Seeded, Bounded):
             raise OptionError("only `folds` and `task` error can do without `output`")
         if self.C is not None and self.task != "svc":
             raise OptionError("`C` is the cost of `task` svc; ridge has `lambda_`")
+        if self.weights and self.task != "svc":
+            raise OptionError("`weights` are of classes; they go with `task` svc")
         if self.lambda_ is not None and self.task in ("svc", "error"):
             raise OptionError(f"`lambda_` belongs to ridge; `task` {self.task} does not use it")
         if self.compare and self.task != "error":
@@ -179,7 +188,9 @@ class MekaOptions(Seeded, Bounded):
     def provenance(self, task: str, gamma: float, strength: float) -> dict[str, str]:
         """Return what a model's file records of its making."""
         parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {gamma!r}"]
-        parts += [f"{'C' if task == 'svc' else 'lambda'} {strength!r}", f"clusters {self.clusters}"]
+        parts.append(f"{'C' if task == 'svc' else 'lambda'} {strength!r}")
+        parts += [f"w{label} {weight!r}" for label, weight in self.weights]
+        parts.append(f"clusters {self.clusters}")
         if self.block_only:
             parts.append("block-only")
         else:

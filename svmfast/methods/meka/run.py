@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from svmfast.errors import OptionError
+from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.cross_validation import ScoresReport
 from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.kernel_width import widths_to_try
@@ -47,6 +48,7 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
                 "`labels` are needed to train; rows without them go with `exact` or `task` error"
             )
         labels = np.asarray(data.labels)
+        warn_of_absent(options.weights, labels, data.name, setting)
         if not setting.writes:
             assert options.folds is not None, "checked with the options"
             scores = cross_validate_meka(data.rows, labels, options, threads=threads, progress=progress)

@@ -69,11 +69,19 @@ def meka_ridge(meka: Meka, targets: FloatArray, lambdas: Sequence[float], psd: s
         yield ridge_by_cg(meka, centred, strength + shift), -mean
 
 
-def meka_svc(meka: Meka, targets: FloatArray, costs: Sequence[float], psd: str) -> Iterator[Solution]:
+def meka_svc(
+    meka: Meka,
+    targets: FloatArray,
+    costs: Sequence[float],
+    psd: str,
+    *,
+    weights: FloatArray | None = None,
+) -> Iterator[Solution]:
     """Solve the squared hinge SVM for every C, each from the last one's solution; yield (inner, rho).
 
-    Features are Q V sqrt(values), with one more that is 1 everywhere for the bias (LIBLINEAR's -B 1). Their
-    products go through clusters, so the n x (sum k) matrix never exists.
+    C is multiplied by the rows' `weights`, ``(n,)`` in the order of the clusters. Features are
+    Q V sqrt(values), with one more that is 1 everywhere for the bias (LIBLINEAR's -B 1). Their products go
+    through clusters, so the n x (sum k) matrix never exists.
     """
     spectrum: Spectrum = positive_spectrum(meka, psd)
     root = np.sqrt(spectrum.values)[:, None]
@@ -85,11 +93,20 @@ def meka_svc(meka: Meka, targets: FloatArray, costs: Sequence[float], psd: str) 
     def backward(v: FloatArray) -> FloatArray:
         return np.vstack([root * (spectrum.vectors.T @ meka.backward(v)), v.sum(axis=0)])
 
-    squares = np.append(spectrum.values, float(len(targets)))
+    # Of rows of one weight each; the preconditioner needs no more than its mean.
+    mean = 1.0 if weights is None else float(weights.mean())
+    squares = mean * np.append(spectrum.values, float(len(targets)))
     start: FloatArray | None = None
     for cost in costs:
         found = solve_squared_hinge(
-            forward, backward, targets, cost, squares, tolerance=HINGE_TOLERANCE, start=start
+            forward,
+            backward,
+            targets,
+            cost,
+            squares,
+            tolerance=HINGE_TOLERANCE,
+            start=start,
+            weights=weights,
         )
         start = found.weights
         yield spectrum.vectors @ (root * start[:-1]), -start[-1]

@@ -41,16 +41,20 @@ class Problem:
     rows : Rows of n rows
     targets : (n, p) float64
     head : Head
+    weights : (n,) float64 or None
+        Of the rows, for classes: C is multiplied by them.
     """
 
     task: str
     rows: Rows
     targets: FloatArray
     head: Head
+    weights: FloatArray | None = None
 
     def only(self, chosen: NDArray[np.bool_]) -> Problem:
         """Return the problem on some of the rows."""
-        return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen])
+        weights = None if self.weights is None else self.weights[chosen]
+        return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen], weights=weights)
 
     @property
     def truth(self) -> FloatArray:
@@ -75,7 +79,9 @@ class Work:
         self.task, self.head = problem.task, problem.head
         centers = kmeans_centers(problem.rows, options.clusters, seed=options.seed)
         self.parted = partition(problem.rows, centers, threads=threads)
-        self.targets = problem.targets[self.parted.order]
+        order = self.parted.order
+        self.targets = problem.targets[order]
+        self.weights = None if problem.weights is None else problem.weights[order]
         self.ranks: tuple[int, ...] = ()
         self.links, self.bytes = 0, 0
 
@@ -89,7 +95,7 @@ class Work:
             self.ranks, self.bytes = tuple(sizes.tolist()), int((sizes * (sizes + 1)).sum()) * 4
             if self.task == "svc":
                 return [
-                    block_svc(kernel, self.parted, self.targets, self.head, c, self.threads)
+                    block_svc(kernel, self.parted, self.targets, self.weights, self.head, c, self.threads)
                     for c in strengths
                 ]
             return block_ridge(kernel, self.parted, self.targets, self.head, strengths, self.threads)
@@ -101,11 +107,11 @@ class Work:
         meka = approximate_kernel(kernel, self.parted, options, threads=self.threads, progress=self.progress)
         self.ranks, self.links, self.bytes = tuple(meka.ranks.tolist()), len(meka.links), meka.bytes
         self.progress(0, None, "solve")
-        solve = meka_svc if self.task == "svc" else meka_ridge
-        return [
-            assemble(meka, self.head, inner, rho)
-            for inner, rho in solve(meka, self.targets, strengths, options.psd)
-        ]
+        if self.task == "svc":
+            found = meka_svc(meka, self.targets, strengths, options.psd, weights=self.weights)
+        else:
+            found = meka_ridge(meka, self.targets, strengths, options.psd)
+        return [assemble(meka, self.head, inner, rho) for inner, rho in found]
 
 
 def cross_validate(
