@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from svmfast.api.given import is_path, rows_of
+from svmfast.api.given import is_path
 from svmfast.api.predictor import Predictor
 from svmfast.models.answer import Answer
 from svmfast.models.memory import MEMORY
@@ -109,4 +109,4 @@ def predict(
     )
     if is_path(data):
         return predictor.answer_file(data, reading=reading, threads=threads)
-    return predictor.answer(rows_of(data, names=predictor.feature_names), threads=threads)
+    return predictor.answer(data, threads=threads)

@@ -12,7 +12,7 @@ import pytest
 from program import ROOT, data, model, svmfast
 
 import svmfast as package
-from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError, WrongTypeError
 from svmfast.formats.detect import model_bytes
 
 
@@ -254,3 +254,15 @@ def test_bound_check_and_budget_train_take_threads_and_memory() -> None:
     assert said[0] == said[1]
     with pytest.raises(MemoryLimitError):
         package.budget_train(data("breast.train"), budget=50_000, gamma=0.1, memory="1M")
+
+
+def test_a_predictor_answers_what_predict_answers() -> None:
+    rows = package.read_svmlight(data("breast.test")).rows
+    predictor = package.Predictor(model("breast_c_rbf"))
+    expected = predictor.answer(rows).predicted.tolist()
+    dense = rows.to_dense()
+    for given in (rows, package.read_svmlight(data("breast.test")), dense, dense.tolist(), rows.to_scipy()):
+        assert predictor.answer(given).predicted.tolist() == expected
+    assert [predictor.answer(row, threads=1).predicted[0] for row in dense] == expected
+    with pytest.raises(WrongTypeError, match="the data"):
+        predictor.answer("a word")

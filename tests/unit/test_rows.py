@@ -185,3 +185,15 @@ def test_changing_the_arrays_while_predicting_changes_nothing() -> None:
     finally:
         ended.set()
         other.join()
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (1, 1), (1, 7), (5, 1), (6, 4)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_dense_rows_of_any_shape_come_back(shape: tuple[int, int], order: str) -> None:
+    rng = np.random.default_rng(4)
+    dense = np.asarray(np.where(rng.random(shape) < 0.5, rng.normal(size=shape), -0.0), order=order)  # type: ignore[call-overload]
+    rows = Rows.from_dense(dense)
+    assert (len(rows), rows.n_columns, rows.nnz) == (*shape, np.count_nonzero(dense))
+    assert np.array_equal(rows.to_dense(), dense)
+    assert (rows.indptr.dtype, rows.indices.dtype) == (np.int64, np.int32)
+    assert not np.shares_memory(rows.values, dense)
