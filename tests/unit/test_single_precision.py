@@ -251,6 +251,24 @@ def test_one_hot_values(most: int, value: float, classes: int) -> None:
         assert engine.decision_values(rows[:size]).tobytes() == engine.decision_values(rows)[:size].tobytes()
 
 
+def test_one_hot_rows_of_any_length_beside_each_other() -> None:
+    """Each row reads the smallest table that holds what it can share; the values do not tell which."""
+    rng = np.random.default_rng(6)
+    d, n = 120, 150
+    sv = (rng.random((n, d)) < rng.random((n, 1))).astype(float)
+    lengths = np.r_[0, 1, 14, 15, 16, 17, 30, 31, 32, 33, 60, 120, rng.integers(0, 121, 60)]
+    test = np.array([rng.permutation(d) < length for length in lengths], dtype=float)
+    coef, rho = rng.normal(0, 5, (1, n)), np.array([0.3])
+    engine = DecisionEngine(Kernel("rbf", gamma=0.02), Rows.from_dense(sv), coef, rho, np.array([70, n - 70]))
+    assert engine.one_hot
+    rows = Rows.from_dense(test)
+    kernel = np.exp(-0.02 * ((test[:, None] - sv[None]) ** 2).sum(axis=2))
+    np.testing.assert_allclose(engine.decision_values(rows), kernel @ coef.T - rho, rtol=0, atol=1e-11)
+    together = engine.decision_values(rows)
+    for row, value in zip(test, together, strict=True):
+        assert engine.decision_values(Rows.from_dense([row])).tobytes() == value.tobytes()
+
+
 @pytest.mark.parametrize("gamma", [1e-12, 5.0, 31.0, 400.0])
 def test_one_hot_factors_stay_in_range(gamma: float) -> None:
     """exp(gamma ||x||^2) would overflow: such models and rows take the general way."""

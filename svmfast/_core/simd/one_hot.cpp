@@ -1,5 +1,6 @@
 // Sums of one-hot support vectors: features in common are counted in bytes, kernel values come from a table. See OneHot
 // in decision.hpp.
+#include <algorithm>
 #include <cmath>
 
 #include "decision.hpp"
@@ -77,9 +78,15 @@ void add_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::u
 
 void one_hot_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::uint32_t> &which,
                   const double *squared_norm, const std::uint8_t *needed, double *sums) {
-    if (e.one_hot->entries <= TABLE_SMALL) return add_rows<TABLE_SMALL / W>(e, rows, which, squared_norm, needed, sums);
-    if (e.one_hot->entries <= TABLE_LARGE) return add_rows<TABLE_LARGE / W>(e, rows, which, squared_norm, needed, sums);
-    add_rows<0>(e, rows, which, squared_norm, needed, sums);
+    // A row shares no more features than it has, nor more than a support vector has: most rows do with a small table.
+    std::vector<std::uint32_t> small, large, any;
+    for (std::uint32_t row : which) {
+        const std::size_t entries = std::min(e.one_hot->entries, rows.entries(row) + 1);
+        (entries <= TABLE_SMALL ? small : entries <= TABLE_LARGE ? large : any).push_back(row);
+    }
+    if (!small.empty()) add_rows<TABLE_SMALL / W>(e, rows, small, squared_norm, needed, sums);
+    if (!large.empty()) add_rows<TABLE_LARGE / W>(e, rows, large, squared_norm, needed, sums);
+    if (!any.empty()) add_rows<0>(e, rows, any, squared_norm, needed, sums);
 }
 
 }  // namespace svmfast::SVMFAST_ISA
