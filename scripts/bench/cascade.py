@@ -149,7 +149,7 @@ def drawings(
     evaluated, rng = found.evaluated, np.random.default_rng(0)
     assert isinstance(found.fast, CountedModel)
     fast, exact = found.fast.multiply_adds(found.rows), found.exact.multiply_adds(found.rows)
-    cost = {"operations_fast": fast, "operations_exact": exact}
+    cost = {"cost_fast": fast, "cost_exact": exact}
     total = {"written": 0, "broken": 0, "slower": 0, "written_same_rows": 0, "broken_same_rows": 0}
     shares, kept, sizes = [], [], []
     for number in range(count):

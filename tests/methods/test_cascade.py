@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,7 @@ from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.threshold import Evaluated, _beyond_rounding, choose, smallest_error
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
+from svmfast.methods.method import Race
 from svmfast.models.answer import answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certainty, certified_rows
@@ -146,7 +148,7 @@ def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
     assert report.labels_differing_without_fallback == differing.sum() > 0
     group, _ = groups_of(row_keys(rows))
     found = evaluated(fast.head, certainty(fast.head, decisions), differing, group=group)
-    how = {"operations_fast": report.operations_fast, "operations_exact": report.operations_exact}
+    how = {"cost_fast": report.operations_fast, "cost_exact": report.operations_exact}
     chosen = choose(found, 0.15, 0.9, seed=0, **how)
     choosing = np.flatnonzero(~chosen.deciding)
     assert (len(choosing), chosen.error) == (report.rows_choosing, joined.error)
@@ -224,7 +226,7 @@ def test_the_guarantee_is_kept_by_the_files_that_are_written() -> None:
     for trial in range(trials):
         drawn = rng.integers(0, len(sure), n)
         found = evaluated(TWO, sure[drawn], differing[drawn], group=drawn)
-        chosen = choose(found, limit, 0.95, seed=trial, operations_fast=fast, operations_exact=1.0)
+        chosen = choose(found, limit, 0.95, seed=trial, cost_fast=fast, cost_exact=1.0)
         wrong = (differing & (sure > chosen.error)).mean() > limit
         written += chosen.cheaper
         broken += chosen.cheaper and wrong
@@ -255,7 +257,7 @@ def test_a_limit_for_every_class_holds_for_all_at_once() -> None:
     for trial in range(trials):
         # Collected class by class: as many of each.
         drawn = np.concatenate([rng.choice(own, 700) for own in members])
-        how = {"seed": trial, "operations_fast": 0.1, "operations_exact": 1.0}
+        how = {"seed": trial, "cost_fast": 0.1, "cost_exact": 1.0}
         found = evaluated(TWO, sure[drawn], differing[drawn], group=drawn, part=part[drawn])
         chosen = choose(found, limit, 0.95, **how)
         broken += largest_share(chosen.error) > limit
@@ -271,7 +273,7 @@ def test_a_limit_for_every_class_holds_for_all_at_once() -> None:
 def test_what_could_be_copies_costs_no_confidence() -> None:
     """Too few repetitions to be told from chance: the limit is kept to with and without them."""
     sure, differing = population(0.02, 3000)
-    how = {"seed": 0, "operations_fast": 0.1, "operations_exact": 1.0}
+    how = {"seed": 0, "cost_fast": 0.1, "cost_exact": 1.0}
     again = np.flatnonzero(~differing)[:60]  # sixty rows that agree, given twice
     group = np.concatenate([np.arange(3000), again])
     assert copied(group) is None
@@ -643,6 +645,35 @@ def test_the_seed_divides_the_rows(tmp_path: Path) -> None:
         assert svmfast(*words, "-q", cwd=tmp_path).returncode == 0
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert b"\nseed 1\n" in (tmp_path / "one").read_bytes()
+
+
+def test_the_race_decides_whether_to_join_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast, exact, rows = compressed(8), exact_model(), read_svmlight(ROWS).rows
+    raced: list[list[float]] = []
+
+    def race(speed: float) -> Race:
+        def run(one: Callable[[], object], other: Callable[[], object]) -> float:
+            said = [one(), other()]
+            raced.append([answers.predicted.tolist() for answers in said])  # type: ignore[attr-defined]
+            return speed
+
+        return run
+
+    options = CascadeOptions(max_diff=0.02)
+    counted, report = join(fast, exact, rows, options)
+    assert (report.cheaper, report.speedup_with_fallback) == (True, None)
+    # A row of so small a model is mostly the overhead of a call.
+    assert join(fast, exact, rows, options, race=race(0.5))[1] == report
+    monkeypatch.setattr("svmfast.methods.cascade.join.RACED_FROM", 1000)
+    for speed, cheaper in ((0.5, False), (1.0, False), (50.0, True)):
+        made, report = join(fast, exact, rows, options, race=race(speed))
+        assert report.cheaper == cheaper
+        share = report.answered / report.rows
+        assert report.speedup_with_fallback == pytest.approx(1 / (1 / speed + 1 - share))
+        assert model_bytes(made) == model_bytes(counted)
+    # The exact model first, on its own support vectors.
+    own = exact.sv.take(np.resize(np.arange(len(exact.sv)), len(raced[0][0])))
+    assert raced[0] == [predict(exact, own).predicted.tolist(), predict(fast, own).predicted.tolist()]
 
 
 def test_a_file_that_turns_out_to_be_no_faster_says_so(tmp_path: Path) -> None:

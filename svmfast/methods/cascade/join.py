@@ -25,6 +25,8 @@ from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.report import CascadeReport, ClassChange
 from svmfast.methods.cascade.threshold import BoolArray, Chosen, Evaluated, IntArray, choose, least_rows
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
+from svmfast.methods.method import Race
+from svmfast.models.answer import answer
 from svmfast.models.base import CountedModel, Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certainty
@@ -37,6 +39,9 @@ from svmfast.solvers.arithmetic import arithmetic
 
 #: Decision values that are held at once.
 _CELLS = 1 << 22
+#: The models are raced from so many multiply-adds of the exact one on, where a row takes microseconds and not
+#: mostly the overhead of a call; and on so many rows.
+RACED_FROM, RACED_ROWS = 50_000, 4000
 #: Classes that a message names.
 _NAMED = 8
 
@@ -50,6 +55,7 @@ def join(
     labels: FloatArray | None = None,
     targets: FloatArray | None = None,
     source: str | None = None,
+    race: Race | None = None,
     threads: int = 1,
     progress: Progress = silent,
 ) -> tuple[CascadeModel, CascadeReport]:
@@ -73,6 +79,10 @@ def join(
         True labels, for the recall of each class. They are not used if none is one of the model's.
     source : str, optional
         ``sha256:`` and the hash of the exact model's file, for the provenance.
+    race : callable, optional
+        ``race(one, other)`` calls both in turn and returns how many times as fast `other` is. The seconds of
+        either model then decide whether joining is cheaper; without, and for a small exact model, their
+        counted multiply-adds. The model that is returned is the same.
     threads : int
     progress : callable
 
@@ -95,13 +105,16 @@ def join(
         found = _by_class(found, of_exact.labels, names, options)
     operations = fast.multiply_adds(rows) if isinstance(fast, CountedModel) else None
     operations_exact = exact.multiply_adds(rows)
+    speed = None
+    if race is not None and operations_exact >= RACED_FROM:
+        speed = _speed(fast, exact, race, threads)
     chosen = choose(
         found,
         options.max_diff,
         options.confidence,
         seed=options.seed,
-        operations_fast=operations,
-        operations_exact=operations_exact,
+        cost_fast=operations if speed is None else 1 / speed,
+        cost_exact=operations_exact if speed is None else 1.0,
     )
     if chosen.error == math.inf:
         raise UnsupportedError("the fast model differs where its values are infinite", "join another one")
@@ -125,6 +138,7 @@ def join(
         operations_fast=operations,
         operations_exact=operations_exact,
         operations=None if operations is None else operations + (1 - share) * operations_exact,
+        speedup_with_fallback=None if speed is None else 1 / (1 / speed + 1 - share),
     )
     return CascadeModel(fast, exact, chosen.error, _provenance(report, options, source)), report
 
@@ -149,6 +163,15 @@ def _either(answered: BoolArray, of_fast: _Answers, of_exact: _Answers) -> _Answ
     if of_fast.values is not None and of_exact.values is not None:
         values = np.where(answered, of_fast.values, of_exact.values)
     return _Answers(np.where(answered, of_fast.labels, of_exact.labels), values)
+
+
+def _speed(fast: Model, exact: KernelExpansion, race: Race, threads: int) -> float:
+    """Return how many times as fast as the exact model the fast one is.
+
+    They answer support vectors: rows that choose or decide must not also say what their answers cost.
+    """
+    rows = exact.sv.take(np.resize(np.arange(len(exact.sv)), RACED_ROWS))
+    return race(lambda: answer(exact, rows, threads=threads), lambda: answer(fast, rows, threads=threads))
 
 
 def _provenance(report: CascadeReport, options: CascadeOptions, source: str | None) -> dict[str, str]:

@@ -90,6 +90,9 @@ class CascadeReport:
         not count them.
     cheaper : bool
         Whether both together cost less than the exact model alone, as the deciding rows have it.
+    speedup_with_fallback : float or None
+        How many times as fast both together are as the exact model, from the time of either; None unless they
+        were raced.
     """
 
     rows: int
@@ -112,6 +115,7 @@ class CascadeReport:
     operations_exact: float
     operations: float | None
     cheaper: bool
+    speedup_with_fallback: float | None = None
 
     @property
     def deciding(self) -> str:
@@ -162,4 +166,6 @@ class CascadeReport:
                 f"operations   {self.operations_exact:,.0f} -> {self.operations:,.0f} multiply-adds a row "
                 f"({fewer}counted)"
             )
+        if self.speedup_with_fallback is not None:
+            lines.append(f"raced        {self.speedup_with_fallback:.2f} times as fast as the exact model")
         return lines

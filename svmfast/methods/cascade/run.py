@@ -25,6 +25,7 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
         options,
         targets=data.labels,
         source=exact.identity,
+        race=setting.race,
         threads=setting.threads,
         progress=setting.progress,
     )
@@ -32,11 +33,17 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
     if not report.cheaper:
         refusal = f"the exact model alone costs no more, by {report.deciding}"
         return Outcome(None, report, refusal)
-    if report.operations is not None and report.operations >= report.operations_exact:
+    speed, needed = report.speedup_with_fallback, "with the error that the guarantee needs the two together"
+    if speed is not None:
+        if speed <= 1:
+            setting.warn(
+                f"{needed} take {1 / speed:.2f} times as long as the exact model alone; by {report.deciding} "
+                "they cost less"
+            )
+    elif report.operations is not None and report.operations >= report.operations_exact:
         setting.warn(
-            f"with the error that the guarantee needs the two together cost {report.operations:,.0f} "
-            f"multiply-adds a row, the exact model alone {report.operations_exact:,.0f}; by "
-            f"{report.deciding} they cost less"
+            f"{needed} cost {report.operations:,.0f} multiply-adds a row, the exact model alone "
+            f"{report.operations_exact:,.0f}; by {report.deciding} they cost less"
         )
     return Outcome(model, report)
 

@@ -90,8 +90,8 @@ def choose(
     confidence: float,
     *,
     seed: int,
-    operations_fast: float | None,
-    operations_exact: float,
+    cost_fast: float | None,
+    cost_exact: float,
 ) -> Chosen:
     """Choose the smallest error for which the limit holds in every part, and decide whether to join.
 
@@ -106,8 +106,8 @@ def choose(
     max_diff, confidence : float
     seed : int
         Of the division.
-    operations_fast, operations_exact : float
-        Multiply-adds of a row for either model; None where the fast one does not count them.
+    cost_fast, cost_exact : float
+        Of a row for either model, in one unit: time, or multiply-adds; None where the fast one's is unknown.
     """
     deciding = _deciding(found, least_rows(max_diff, confidence), seed)
     counted: list[tuple[BoolArray, int]] = []
@@ -131,7 +131,7 @@ def choose(
         # only the allowed counts hold for all at once.
         seen = int(np.count_nonzero(inside)) if error == 0 and found.parts == 1 else allowed
         limits.append(upper_limit(min(seen, allowed), n, confidence))
-    cheaper = _cheaper(found, deciding, rates, operations_fast, operations_exact)
+    cheaper = _cheaper(found, deciding, rates, cost_fast, cost_exact)
     return Chosen(error, deciding, cheaper, tuple(limits))
 
 
