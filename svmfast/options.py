@@ -148,7 +148,8 @@ class Seeded:
     seed: int = option(
         0,
         Whole(0, MOST_64),
-        "Seed of every random choice; same input and seed, same bytes on the same instruction set.",
+        "Seed of every random choice; the same input and seed give the same bytes on the same instruction "
+        "set.",
     )
 
 
@@ -166,7 +167,7 @@ class ReadsModels:
     allow_edited: bool = option(
         False,
         Switch(),
-        "Read a model that was changed after svmfast wrote it, without its certificate.",
+        "Read a model that was edited after svmfast wrote it, without its certificate.",
     )
 
 
@@ -174,35 +175,39 @@ class ReadsModels:
 class Reading:
     """How data are to be read: LIBSVM's text, and tables."""
 
-    zero_based: bool = option(False, Switch(), "Feature indices in the data start at 0, not 1.")
-    dense: bool = option(False, Switch(), "The data is a table: label, then every value, no indices.")
-    lenient: bool = option(False, Switch(), "Skip blank lines and sort features; duplicates stay errors.")
+    zero_based: bool = option(False, Switch(), "Feature indices in the data start at 0 instead of 1.")
+    dense: bool = option(
+        False, Switch(), "Each line of the data is a label and the values of all features, without indices."
+    )
+    lenient: bool = option(
+        False, Switch(), "Skip blank lines and sort features; duplicate features are still errors."
+    )
     unlabelled: bool = option(
         False,
         Switch(),
-        "Rows of the data have no label: 'index:value ...', or with `dense` values alone.",
+        "The rows of the data have no labels: 'index:value ...', or with `dense` only values.",
     )
 
     scale: Any = option(  # noqa: RUF009
         None,
         ScalingFile(),
-        "Scale every row by this range file of svm-scale (or by the scaling of this model), with the digits "
-        "of svm-scale's output. A model that is written carries the scaling and takes raw rows.",
+        "Scale every row with this range file of svm-scale (or with the scaling of this model), rounded as "
+        "in svm-scale's output. A model that is written contains the scaling and accepts raw rows.",
     )
 
     label: str | None = option(
         None,
         Text(),
-        "The column of a table (Parquet, Arrow, CSV) that has the labels.",
+        "The column of a table (Parquet, Arrow, CSV) that holds the labels.",
         metavar="COLUMN",
         shown="label",
     )
     features: tuple[str, ...] | None = option(
         None,
         Names(),
-        "The columns of a table that are the features, in this order.",
+        "The columns of a table that hold the features, in this order.",
         metavar="A,B,...",
-        shown="those that the model names, else all others",
+        shown="those named in the model, else all others",
     )
 
     @property

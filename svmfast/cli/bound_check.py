@@ -15,7 +15,7 @@ from svmfast.cli.messages import lines
 from svmfast.cli.units import Real, Share, Whole
 from svmfast.options import Reading
 
-#: Exit status of a negative verdict.
+#: Exit status of a negative result.
 NEGATIVE = 1
 
 
@@ -25,28 +25,28 @@ NEGATIVE = 1
     "--model",
     type=Input("model"),
     metavar="MODEL",
-    help="Are the rows of DATA inside the bound of this model?",
+    help="Check whether the rows of DATA are inside the bound of this model.",
 )
-@click.option("--gamma", type=Real(0, above=True), help="Are they, for a kernel of this width?")
+@click.option("--gamma", type=Real(0, above=True), help="Check them for a kernel of this width.")
 @click.option(
     "--order",
     type=Whole(0, 16),
     show_default="2",
     metavar="K",
-    help="The order of the expansion to judge; an approximated model is judged by its own.",
+    help="Order of the expansion to check; an approximated model is checked with its own orders.",
 )
 @click.option(
     "--center",
     type=click.Choice(["auto", "origin", "mean"]),
     show_default="auto",
-    help="The expansion of an exact MODEL to judge: the paper's about the origin, one about the mean, or "
-    "(auto) either.",
+    help="Center of the expansion of an exact MODEL: the origin (as in the paper), the mean, or (auto) the "
+    "better of the two.",
 )
 @click.option(
     "--require-certified",
     type=Share(zero=True, whole=True, percent=True),
     metavar="SHARE%",
-    help="The verdict is instead: are so many labels certified? For example 99%.",
+    help="Decide instead by whether at least this share of the labels is certified, for example 99%.",
 )
 @click.option(
     "--tolerance",
@@ -75,18 +75,18 @@ def command(
     reading: Reading,
     jobs: int,
 ) -> int:
-    """Tell for which gamma an approximation of RBF models can be trusted on DATA.
+    """Check for which gamma an approximation of an RBF model is accurate on DATA.
 
-    The validity bound keeps every term of the expansion within 3.05 %. At order 2 it is the paper's,
-    max||x||^2 ||z||^2 < 1/(16 gamma^2) over the support vectors x and a row z; other orders have their own
-    numbers for 1/16. Without a model the rows of DATA stand for both, and gamma_max is where the first row
-    leaves the bound. 'centred' measures all vectors from their mean, as approximate may do too.
+    Inside the validity bound every term of the expansion is accurate to 3.05 %. At order 2 it is the paper's,
+    max||x||^2 ||z||^2 < 1/(16 gamma^2) over the support vectors x and a row z; other orders have other
+    constants in place of 1/16. Without a model the rows of DATA serve as both x and z, and gamma_max is where
+    the first row leaves the bound. 'centred' measures all vectors from their mean, as approximate may do too.
 
-    With --model or --gamma the exit status is the verdict: 0 when every row is inside, else 1. A model that
-    is approximated already is judged by its own orders and centres. If it carries a certificate, the share
-    of rows whose label is provably the exact model's (regression: whose error bound is at most --tolerance)
-    is shown too, and --require-certified makes that the verdict. A calibrated model, or one shortened by
-    approximate --max-bytes, has no validity bound: only its certificate can be asked for.
+    With --model or --gamma the exit status is the result: 0 if every row is inside, else 1. An approximated
+    model is checked with its own orders and centers. If it has a certificate, the share of rows whose label
+    is provably the exact model's (regression: whose error bound is at most --tolerance) is printed too, and
+    --require-certified decides by that share. A calibrated model, or one shortened by approximate
+    --max-bytes, has no validity bound: only its certificate can be checked.
     """
     from svmfast.api.bound_check import bound_check
     from svmfast.cli.progress import progress_bar

@@ -20,11 +20,11 @@ from svmfast.options import Reading
 if TYPE_CHECKING:
     from svmfast.api.compare import Comparison
 
-#: Exit status where a candidate is beyond --max-diff.
+#: Exit status if a candidate exceeds --max-diff.
 NEGATIVE = 1
-#: A model's name has at least so many columns of the table.
+#: Least width of the column of names.
 _LEAST_NAME = 8
-#: Columns that the table without --wide keeps to.
+#: Most characters in a line of the table without --wide.
 _WIDTH = 100
 
 
@@ -38,22 +38,25 @@ _WIDTH = 100
     type=Input("data"),
     required=True,
     metavar="TEST",
-    help="Data unseen by the models; without labels (--unlabelled) there is no accuracy.",
+    help="Data that the models have not seen; without labels (--unlabelled) no accuracy is reported.",
 )
-@click.option("--json", "form", flag_value="json", help="Print JSON, all digits.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV, all digits.")
+@click.option("--json", "form", flag_value="json", help="Print JSON, with all digits.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV, with all digits.")
 @click.option("--markdown", "form", flag_value="markdown", help="Print a Markdown table.")
-@click.option("--html", "form", flag_value="html", help="Print a page: a figure, and a table that sorts.")
+@click.option(
+    "--html", "form", flag_value="html", help="Print an HTML page with a figure and a sortable table."
+)
 @click.option(
     "--wide",
     is_flag=True,
-    help="Every figure, one a line; also with and without the exact model behind, and each class's recall.",
+    help="Print all figures, one per line, also with and without fallback, and each class's recall.",
 )
 @click.option(
     "--max-diff",
     type=Share(zero=True, whole=True, percent=True),
     metavar="SHARE%",
-    help="Exit with 1 if more labels of a candidate differ from EXACT's, for example 0.5%.",
+    help="Exit with status 1 if a larger share of a candidate's labels differs from EXACT's, for example "
+    "0.5%.",
 )
 @click.option(
     "--repeats",
@@ -61,7 +64,7 @@ _WIDTH = 100
     default=5,
     show_default=True,
     metavar="N",
-    help="Timed predictions of each model; the median counts.",
+    help="Number of timed predictions of each model; the median is reported.",
 )
 @options.quiet_but_report
 @options.model_memory
@@ -84,13 +87,13 @@ def command(
 ) -> int:
     """Compare each CANDIDATE model with the EXACT one on the rows of TEST.
 
-    Every figure is of what predict answers with that file: a CANDIDATE with an exact model inside (cascade,
-    --embed-exact) is judged with it; its fast half alone is a detail of --wide and --json.
+    Every figure refers to what predict answers with that file: a CANDIDATE that contains an exact model
+    (cascade, --embed-exact) is measured with its fallback; --wide and --json also show its fast part alone.
 
-    The table: accuracy; balanced accuracy, the mean recall of the classes; labels that differ from EXACT's
-    (regression: MSE, SCC, and the root mean square difference from EXACT's values over their spread); the
-    speed-up over EXACT in our exact engine (median of the repeats, without parsing); file size; rows whose
-    label is proven to be EXACT's. --wide and --json have the rest (docs/compare.md).
+    The table shows accuracy; balanced accuracy, the mean recall of the classes; labels that differ from
+    EXACT's (regression: MSE, SCC, and the root mean square difference from EXACT's values relative to their
+    spread); the speed-up over EXACT in svmfast's exact engine (median of the repeats, without parsing); file
+    size; rows whose label is proven to be EXACT's. --wide and --json show the rest (docs/compare.md).
     """
     if wide and form == "html":
         raise OptionError("--wide is for tables of text")
@@ -124,7 +127,7 @@ def command(
 def _show(result: Comparison, form: str | None, wide: bool) -> None:
     if form == "json":
         values = result.to_dict()
-        of_data = values.pop("data")  # its path is in the head
+        of_data = values.pop("data")  # the report's head has its path
         show({"rows": of_data["rows"], "features": of_data["features"], **values})
     elif form == "csv":
         raw(result.to_csv())
@@ -145,17 +148,17 @@ def _show_table(result: Comparison, wide: bool) -> None:
     from rich.text import Text
 
     heads, rows = result.cells(wide=wide)
-    # Text: names of files are no markup.
+    # Text, since file names must not be read as markup.
     table = Table(title=Text(shown(result.title())), title_justify="left")
     for i, head in enumerate(heads):
-        # Figures are never broken; a name that is too long goes on below.
+        # Figures are never wrapped; a name that is too long is.
         justify: Literal["left", "right"] = "right" if i else "left"
         table.add_column(Text(head), justify=justify, overflow="fold", no_wrap=wide or i > 0)
     for row in rows:
         table.add_row(*map(Text, row))
     console = Console()
     room = console.width if wide else min(console.width, _WIDTH)
-    # Where there is no room for the figures the terminal breaks the lines; nothing is left out.
+    # If the figures do not fit, the terminal wraps the lines; nothing is left out.
     name, *figures = (max(map(len, column)) for column in zip(heads, *rows, strict=True))
     least = (name if wide else min(name, _LEAST_NAME)) + sum(width + 3 for width in figures) + 4
     Console(width=max(room, least)).print(table)

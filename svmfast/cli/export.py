@@ -25,14 +25,14 @@ from svmfast.options import Reading
     help="; ".join(f"{one.name}: {one.summary}" for one in LANGUAGES.values()) + ".",
 )
 @click.option(
-    "-o", "--output", type=Output(role="model"), required=True, metavar="OUT", help="Where to write."
+    "-o", "--output", type=Output(role="model"), required=True, metavar="OUT", help="File to write."
 )
 @click.option(
     "--test",
     type=Input("data", role="test"),
     metavar="ROWS",
     help="Compare the exported arithmetic with the model's on these rows (default: on vectors of the model). "
-    "C: the file carries the first of them and a test.",
+    "C: the file contains the first of them and a test.",
 )
 @click.option(
     "--test-rows",
@@ -40,37 +40,41 @@ from svmfast.options import Reading
     default=200,
     show_default=True,
     metavar="N",
-    help="C: so many of these rows go into the file.",
+    help="C: number of these rows that go into the file.",
 )
-@click.option("--float", "single", is_flag=True, help="Arithmetic in single precision (the default of c).")
-@click.option("--double", is_flag=True, help="Arithmetic in double precision (the default of all others).")
+@click.option("--float", "single", is_flag=True, help="Use single precision (the default for c).")
+@click.option("--double", is_flag=True, help="Use double precision (the default for all others).")
 @click.option(
-    "--prefix", default="model", show_default=True, metavar="NAME", help="C: every name begins with this."
+    "--prefix",
+    default="model",
+    show_default=True,
+    metavar="NAME",
+    help="C: prefix of all names in the file.",
 )
 @click.option(
     "--feature-names",
     type=Input(),
     metavar="NAMES",
-    help="A file with the name of each feature, one a line; the exported file has them.",
+    help="A file with the name of each feature, one per line; the exported file contains them.",
 )
 @click.option(
     "--ranges",
     type=Output(role="ranges"),
     metavar="OUT",
-    help="libsvm: write the model's scaling here, as a range file for svm-scale.",
+    help="libsvm: write the model's scaling to this file, as a range file for svm-scale.",
 )
 @click.option(
     "--max-flash",
     type=Bytes(),
     metavar="SIZE",
-    help="C: most bytes of constant tables, for example 32k. A LIBSVM model that takes more is approximated "
-    "or compressed with --data, whichever differs less. Exit status 1: nothing is as small.",
+    help="C: limit on the bytes of constant tables, for example 32k. A LIBSVM model that needs more is "
+    "approximated or compressed with --data, whichever differs less. Exit status 1: no model is this small.",
 )
 @click.option(
     "--data",
     type=Input("data", role="data"),
     metavar="ROWS",
-    help="Rows like those to come, without need of labels, for --max-flash.",
+    help="Rows like those to predict, for --max-flash; labels are not needed.",
 )
 @options.as_json
 @options.quiet
@@ -100,14 +104,14 @@ def command(
 ) -> None:
     """Write MODEL in another language: C for any program or microcontroller, ONNX, JSON, LIBSVM's text.
 
-    Any kind of model but a cascade, and any kernel but precomputed. The labels are LIBSVM's, ties included,
-    and what the exported arithmetic makes of them is measured when the file is written. The C header needs no
-    library and allocates nothing; with a model that has a certificate it gets NAME_certain(), which proves
-    labels on the device. docs/export.md has walk-throughs.
+    MODEL is of any kind except a cascade, with any kernel except precomputed. The labels are LIBSVM's, ties
+    included; labels that the exported arithmetic changes are counted when the file is written. The C header
+    needs no library and allocates nothing; for a model with a certificate it defines NAME_certain(), which
+    proves labels on the device. docs/export.md has walk-throughs.
 
-    LIBSVM's text is of LIBSVM models only: with --ranges the scaling that a model carries goes into a range
-    file for svm-scale, with --feature-names the text is wrapped in a file of svmfast's, which finds the
-    columns of tables by their names.
+    Only LIBSVM models can be written as LIBSVM's text. With --ranges the scaling in the model goes to a range
+    file for svm-scale; with --feature-names the text is wrapped in a svmfast file, which finds the columns of
+    tables by their names.
     """
     if single and double:
         raise OptionError("--float and --double exclude each other")

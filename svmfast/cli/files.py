@@ -1,6 +1,6 @@
-"""The files of a command line: which are read and which written, where results go, and that nothing is lost.
+"""The files of a command line: which are read and written, and checks that none is overwritten by mistake.
 
-A command declares its files by the types of its parameters, :class:`Input` and :class:`Output`; the rules are
+A command declares its files by the types of its parameters, :class:`Input` and :class:`Output`. The rules are
 checked for all commands in one place, by :class:`Guarded`, before anything is read.
 """
 
@@ -26,7 +26,7 @@ else:
 
 
 def is_stdout(path: str) -> bool:
-    """Tell whether an output is standard output, under any of its names."""
+    """Return whether an output is standard output, under any of its names."""
     from svmfast.formats.target import is_stdout
 
     return is_stdout(path)
@@ -55,11 +55,11 @@ class Input(_File):
     Parameters
     ----------
     content : {"model", "data"}, optional
-        What must be in it.
+        Its required content.
     role : str, optional
         The file's key in JSON reports; by default the parameter's name.
     repeated : bool
-        The file is read more than once, which standard input cannot be.
+        The file is read more than once, so it cannot be standard input.
     """
 
     def __init__(
@@ -74,21 +74,21 @@ class Output(_File):
     Parameters
     ----------
     content : {"model"}, optional
-        What is written, where it stands behind the data like a model that is read.
+        The content, for an output in the position where other commands read a model.
     role : str, optional
         The file's key in JSON reports; by default the parameter's name.
     after : str, optional
-        The parameter after which the output is named where it is not given.
+        The parameter from which the output gets its default name.
     named : callable, optional
-        The name, from that parameter's value.
+        Maps that parameter's value to the name.
     unless : str or callable, optional
-        A parameter with which nothing is written, or what tells that from the values of all parameters.
+        Nothing is written if this parameter is set, or if this function of all parameters' values is true.
     folder : bool
         The output is a folder of many files.
     shared : bool
-        Other files of that folder stay: an input may be one of them.
+        Other files in that folder are kept: an input may be one of them.
     packed : bool
-        The name's ending may ask for a compressed file.
+        The file is compressed if its name ends so.
     """
 
     def __init__(
@@ -114,20 +114,20 @@ RUN = "svmfast.run"
 
 @dataclass(frozen=True)
 class Run:
-    """A command that runs: the values of its parameters, and when it began (``time.perf_counter``)."""
+    """A running command: the values of its parameters, and its start time (``time.perf_counter``)."""
 
     given: Mapping[str, Any]
     began: float
 
     @property
     def seconds(self) -> float:
-        """Return how long it runs."""
+        """The seconds since it began."""
         return time.perf_counter() - self.began
 
 
 @dataclass(frozen=True)
 class _Named:
-    """A file under the name that the help calls it by."""
+    """A file and its name in the help."""
 
     name: str
     path: str
@@ -135,12 +135,12 @@ class _Named:
 
 @dataclass(frozen=True)
 class Guarded:
-    """The function of a command, called when its files keep the rules of :func:`settle`."""
+    """The function of a command, called if its files pass the checks of :func:`settle`."""
 
     function: Callable[..., Any]
 
     def __call__(self, **given: Any) -> Any:
-        """Name the outputs, check the files, run the command; print its JSON report when it has ended."""
+        """Name the outputs, check the files, run the command, then print its JSON report."""
         from svmfast.cli import messages
         from svmfast.cli.flags import remember
         from svmfast.cli.json_report import print_shown
@@ -163,17 +163,17 @@ class Guarded:
 
 
 def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the outputs of a command line, after a check that they and its inputs go together.
+    """Return the outputs of a command line, after checking them against each other and the inputs.
 
-    An output that is not given is named after an input. Standard input is read once, standard output gets one
-    thing, and no output is an input or another output under whatever name: by another path, or through a
-    symbolic or a hard link. A place that cannot be written is known now, not after the work.
+    An output that is not given is named after an input. Standard input is read at most once, standard output
+    gets at most one result, and no output is the same file as an input or another output, by whatever path or
+    link. A path that cannot be written is refused before the work begins.
 
     Parameters
     ----------
     command : click.Command
     given : mapping
-        Its parameters' values.
+        The values of its parameters.
 
     Raises
     ------
@@ -220,10 +220,10 @@ def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | 
 
 
 def _swapped(context: click.Context, given: Mapping[str, Any]) -> str | None:
-    """Say which two files are in each other's places: a model where data belongs, and the other way round.
+    """Return a message if two files are swapped: a model where data belongs, and the other way round.
 
-    Asked only after one of them turned out to be the wrong thing. An output counts too: who swaps the words
-    of a training command names the data as the model to be written.
+    Called only after one of them turned out to have the wrong content. An output counts too: if the arguments
+    of a training command are swapped, the data is named as the model to write.
     """
     models, others = [], []
     for param in context.command.params:
@@ -247,7 +247,7 @@ def _swapped(context: click.Context, given: Mapping[str, Any]) -> str | None:
 
 
 def _is_a_model(path: str) -> bool | None:
-    """Tell by its content what a file is; None where it cannot be looked at twice, or not at all."""
+    """Return whether a file is a model, by its content; None if it cannot be read, or not twice."""
     from svmfast.formats.detect import detect
 
     status = _status(path, 0)
@@ -260,7 +260,7 @@ def _is_a_model(path: str) -> bool | None:
 
 
 def _called(param: click.Parameter) -> str:
-    """Return what the help calls a parameter: DATA, --data."""
+    """Return a parameter's name in the help: DATA, --data."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     return (param.metavar or str(param.name)).upper().strip("[]").removesuffix("...")
@@ -283,13 +283,13 @@ def _usual_name(
 
 def _refuse_the_same(output: _Named, other: _Named) -> None:
     ours, theirs = _status(output.path, 1), _status(other.path, 0)
-    # Writing to a terminal or /dev/null that is also read loses nothing.
+    # A terminal or /dev/null may be both read and written; nothing is lost.
     if ours and theirs and stat.S_ISREG(theirs.st_mode) and os.path.samestat(ours, theirs):
         raise OptionError(f"{output.name} is {other.name} itself, '{output.path}'; it would be lost")
 
 
 def _refuse_one_place(output: _Named, other: _Named) -> None:
-    """Two outputs that do not exist yet are told apart by their paths."""
+    """Refuse two outputs with the same path; they may not exist yet, so inodes do not help."""
     if os.path.realpath(output.path) == os.path.realpath(other.path):
         raise OptionError(f"{output.name} and {other.name} are one file, '{output.path}'")
 
@@ -309,7 +309,7 @@ def _files(folder: str) -> Iterator[str]:
 
 
 def _status(path: str, descriptor: int) -> os.stat_result | None:
-    """Return what a path stands for, ``-`` for a descriptor; None where there is nothing."""
+    """Return the status of a path, or of a descriptor for ``-``; None if there is no such file."""
     try:
         return os.fstat(descriptor) if path == "-" else os.stat(path)
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
 """From parameters to flags: below the command line a message names a parameter, as in "`gamma` is 0".
 
-This is the one place where such a name becomes what a user of the command line types.
+Only this module turns such a name into the flag that a user types.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from collections.abc import Iterable
 
 import click
 
-#: Parameters that the command line has under another name.
+#: Parameters with another name on the command line.
 _OTHER_NAMES = {"threads": "jobs"}
-#: Parameters of the command that runs, or ran last: errors are described when it has ended.
+#: Parameters of the last command: its errors are described after it has ended.
 _RUNNING: list[click.Parameter] = []
 _NAME = re.compile(r"`([A-Za-z][A-Za-z0-9_]*)`")
 
 
 def remember(command: click.Command) -> None:
-    """Take `command` for the one that runs."""
+    """Remember `command` as the running one."""
     _RUNNING[:] = command.params
 
 
 def with_flags(text: str, params: Iterable[click.Parameter] | None = None) -> str:
-    """Return `text` with the flag, or the argument, of a command for every name in backquotes.
+    """Replace every name in backquotes by the command's flag or argument.
 
     Parameters
     ----------
     text : str
     params : iterable of Parameter, optional
-        Those of the command that runs by default. A name that none of them has becomes the flag of that name.
+        By default those of the running command. A name that is not among them becomes ``--name``.
     """
     if params is None:
         params = _RUNNING

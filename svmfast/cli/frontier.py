@@ -1,4 +1,4 @@
-"""``svmfast frontier``: every method on one model, side by side, and which to take."""
+"""``svmfast frontier``: try every method on one model, compare the results and recommend one."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ _HELP = """
     Try every method on EXACT, measure all on the same rows, and recommend one.
 
     Three sets of rows are kept apart: those that EXACT was trained on (TRAIN), those that choose a model, and
-    those that confirm it, from which all printed figures come. With a limit on the answers (`max_diff`,
-    `max_loss`) the fastest model within it is recommended, and of those within 10% of the fastest the closest
-    to EXACT; under `max_bytes` or `max_operations` alone the closest that fits.
+    those that confirm it; all printed figures come from the confirming rows. With a limit on the answers
+    (`max_diff`, `max_loss`) the recommended model is, among those within the limit and at most 10% slower
+    than the fastest of them, the one closest to EXACT; with `max_bytes` or `max_operations` alone it is the
+    closest that fits.
 
-    Each candidate is an svmfast command of its own; the one recommended is printed and makes the same bytes
-    again, on the same instruction set. DIR gets the models, a copy of the recommended one under the name
-    recommended (with EXACT inside, where EXACT answers what is not certified), and the report: report.html,
-    report.md, report.json and a figure. Cheap candidates come first and share the time limit; the same
-    command run again goes on where it stopped. Exit status 1: nothing that is faster or smaller than EXACT
-    keeps to the limits, or the confirming rows refute what was chosen.
+    Each candidate is a svmfast command of its own. The recommended command is printed; run again, it writes
+    the same bytes on the same instruction set. DIR holds the models, a copy of the recommended one named
+    'recommended' (with EXACT inside if EXACT answers the rows that are not certified), and the report:
+    report.html, report.md, report.json and a figure. Cheap candidates come first, and all share the time
+    limit. Run again, the same command continues where it stopped. Exit status 1: no model that is faster or
+    smaller than EXACT meets the limits, or the chosen one does not meet them on the confirming rows.
     """
 
 
@@ -47,19 +48,19 @@ def _files() -> list[click.Parameter]:
             type=Input("data", role="data", repeated=True),
             required=True,
             metavar="TRAIN",
-            help="What EXACT was trained on.",
+            help="The data that EXACT was trained on.",
         ),
         click.Option(
             ["--test"],
             type=Input("data", repeated=True),
             metavar="TEST",
-            help="Rows that EXACT has not seen; half of them choose, half confirm (default: parts of TRAIN).",
+            help="Rows that EXACT has not seen; half choose, the others confirm (default: parts of TRAIN).",
         ),
         click.Option(
             ["-o", "--output"],
             type=Output(role="folder", after="exact", named=_default_folder, folder=True),
             metavar="DIR",
-            help="Where models and reports go (default: name.frontier).",
+            help="Folder for models and reports (default: name.frontier).",
         ),
     ]
 

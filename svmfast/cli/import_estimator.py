@@ -22,19 +22,19 @@ from svmfast.cli.messages import line, lines, remark
 @click.option(
     "--trust-pickle",
     is_flag=True,
-    help="Load ESTIMATOR if it is a pickle or joblib file too. Such a file runs any code that is in it: only "
-    "for files of your own.",
+    help="Also load ESTIMATOR if it is a pickle or joblib file. Loading runs any code in such a file: use "
+    "this only for files that you made yourself.",
 )
 @options.as_json
 @options.quiet
 @options.model_memory
 def command(estimator: str, output: str, trust_pickle: bool, as_json: bool, quiet: bool, memory: int) -> None:
-    """Make a model of a fitted scikit-learn ESTIMATOR, a file of skops.io.dump.
+    """Convert a fitted scikit-learn ESTIMATOR, a file written by skops.io.dump, to a model.
 
     ESTIMATOR is an SVC, NuSVC, SVR, NuSVR or OneClassSVM, alone or behind a StandardScaler, MinMaxScaler,
-    MaxAbsScaler or RobustScaler in a Pipeline. MODEL gives the same labels, values and probabilities. A
-    machine alone, of classes that are integers, becomes a LIBSVM model; with scalers or with names of classes
-    MODEL is a svmfast model that takes the rows which the pipeline takes.
+    MaxAbsScaler or RobustScaler in a Pipeline. MODEL gives the same labels, values and probabilities. An
+    estimator without scalers whose classes are integers becomes a LIBSVM model; otherwise MODEL is a svmfast
+    model that accepts the same rows as the pipeline.
     """
     from svmfast.api.estimators import from_sklearn
     from svmfast.api.info import info

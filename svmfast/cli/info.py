@@ -1,4 +1,4 @@
-"""``svmfast info``: what any model or data file is."""
+"""``svmfast info``: describe any model or data file."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from svmfast.options import Reading
 def command(
     file: str, as_json: bool, quiet: bool, memory: int, allow_edited: bool, reading: Reading, jobs: int
 ) -> None:
-    """Tell what FILE is: a LIBSVM model, a svmfast model, or LIBSVM data.
+    """Describe FILE: a LIBSVM model, a svmfast model, or data.
 
-    The kind is found by content. For a model: type, kernel and parameters, labels, support vectors or arrays,
-    size, where it comes from. For data: rows, features, density, labels, ranges, the largest norm.
+    The kind is recognised by content. For a model, info prints the type, kernel and parameters, labels,
+    support vectors or arrays, size and provenance; for data, rows, features, density, labels, ranges and the
+    largest norm.
     """
     from svmfast.api.info import info
     from svmfast.cli.progress import progress_bar

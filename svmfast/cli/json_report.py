@@ -1,4 +1,4 @@
-"""The JSON report of every command: one head for all, and the command's own figures behind it.
+"""The JSON report of every command: a common head, then the command's own figures.
 
 docs/json.md explains the keys; docs/report.schema.json is their schema.
 """
@@ -17,22 +17,22 @@ from svmfast.cli import messages
 from svmfast.cli.files import RUN, Input, Output, Run
 from svmfast.cli.units import Typed
 
-#: Version of the schema: it grows when a key changes its name or meaning, not when one is added.
+#: Version of the schema: increased when a key changes its name or meaning, not when one is added.
 VERSION = 1
-#: Parameters that change what is printed, not what is done.
+#: Parameters that only change what is printed.
 _OF_PRINTING = {"as_json", "form", "wide", "quiet", "verbose", "debug", "progress"}
 _SHOWN = "svmfast.json"
 
 
 def show(values: Mapping[str, Any], *, written: bool = True) -> None:
-    """Print the report when the command has ended; `written`: its outputs were made."""
+    """Print the report when the command has ended; `written` says whether its outputs were written."""
     click.get_current_context().meta[_SHOWN] = (values, written)
 
 
 def print_shown(context: click.Context) -> None:
-    """Print what :func:`show` was given, with all that was remarked by now."""
+    """Print what :func:`show` was given, with all remarks so far."""
     if _SHOWN in context.meta:
-        import json  # predict does without where nobody asks for a report
+        import json  # not at the top: predict without --json does not need it
 
         values, written = context.meta[_SHOWN]
         text = json.dumps(document(values, written=written), indent=2, allow_nan=False)
@@ -40,7 +40,7 @@ def print_shown(context: click.Context) -> None:
 
 
 def document(values: Mapping[str, Any], *, written: bool = True) -> dict[str, Any]:
-    """Return the report as JSON's plain types: the head, then `values`, none of which may be named alike."""
+    """Return the report in JSON's plain types: the head, then `values`, whose keys must all differ."""
     from svmfast.evaluation.json_values import finite
 
     head = _head(click.get_current_context(), written)
@@ -60,7 +60,7 @@ def _head(context: click.Context, written: bool) -> dict[str, Any]:
         if isinstance(param.type, Input):
             if value is not None:
                 role = param.type.role or str(param.name)
-                # Commands take one file of data or several; their reports have a list.
+                # Some commands accept several data files, so reports always have a list.
                 inputs[role] = [value] if role == "data" and isinstance(value, str) else value
         elif isinstance(param.type, Output):
             if value is not None:
@@ -85,7 +85,7 @@ def _head(context: click.Context, written: bool) -> dict[str, Any]:
 def _key(param: click.Parameter) -> str:
     """Return an option's longest name, as on the command line: ``max_diff`` for ``--max-diff``, ``c``."""
     if param.name == "jobs":
-        return "threads"  # as reports call it that measure
+        return "threads"  # the name in reports with measurements
     return max(param.opts, key=len).lstrip("-").replace("-", "_")
 
 

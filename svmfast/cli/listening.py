@@ -1,4 +1,4 @@
-"""What the API remarks and warns of on the way, printed in the command line's words."""
+"""Print the API's remarks and warnings in the command line's words."""
 
 from __future__ import annotations
 

@@ -32,24 +32,24 @@ SECTIONS = {
     "use": "Use models",
     "train": "Train",
 }
-#: Commands that are no methods: name -> (section, where its click command lives, one line of help).
+#: Commands that are not methods: name -> (section, location of the click command, one line of help).
 OTHERS: dict[str, tuple[str, str, str]] = {
     "frontier": ("start", "svmfast.cli.frontier:command", "Try every method on a model and recommend one."),
     "info": ("start", "svmfast.cli.info:command", "Describe a model or data file."),
     "import": (
         "convert",
         "svmfast.cli.import_estimator:command",
-        "Make a model of a fitted scikit-learn estimator.",
+        "Convert a fitted scikit-learn estimator to a model.",
     ),
     "scale": ("use", "svmfast.cli.scale:command", "Scale the features of DATA, as svm-scale does."),
     "predict": ("use", "svmfast.cli.predict:command", "Predict the rows of DATA with any MODEL."),
-    "compare": ("use", "svmfast.cli.compare:command", "Compare models with the exact one on equal rows."),
+    "compare": ("use", "svmfast.cli.compare:command", "Compare models with the exact one on the same rows."),
     "bound-check": (
         "use",
         "svmfast.cli.bound_check:command",
-        "Check whether the bound holds on DATA.",
+        "Check whether the validity bound holds on DATA.",
     ),
-    "export": ("use", "svmfast.cli.export:command", "Write a MODEL as C, ONNX or JSON, for other programs."),
+    "export": ("use", "svmfast.cli.export:command", "Write MODEL as C, ONNX or JSON, for other programs."),
 }
 
 
@@ -66,14 +66,14 @@ EXIT_INTERNAL = 3
 EXIT_INTERRUPTED = 130
 
 _OUT_OF_RANGE = "(overflow|invalid value) encountered"
-#: Distributions that only some commands need, by the module that is imported.
+#: Distributions that only some commands need, by the name of the imported module.
 _DISTRIBUTIONS = {"sklearn": "scikit-learn", "scipy": "scipy", "matplotlib": "matplotlib"}
 _TRY_DEBUG = "; run again with --debug for the trace"
 
 
 @dataclass
 class Settings:
-    """What holds for the whole program; the root context's ``obj``."""
+    """Settings of the whole program; the root context's ``obj``."""
 
     debug: bool = False
     progress: str = "auto"
@@ -92,7 +92,7 @@ def _debug_option() -> click.Option:
         expose_value=False,
         is_eager=True,
         callback=_set_debug,
-        help="Show the Python trace of an error.",
+        help="Show the Python traceback of an error.",
     )
 
 
@@ -108,8 +108,8 @@ def _progress_option() -> click.Option:
         expose_value=False,
         is_eager=True,
         callback=_set_progress,
-        help="auto (the default): bars where stderr is a terminal. plain: lines of text, some seconds apart, "
-        "for logs.",
+        help="auto (the default): progress bars if stderr is a terminal. plain: a line of text every few "
+        "seconds, for logs.",
     )
 
 
@@ -144,7 +144,7 @@ def _command(name: str) -> click.Command | None:
 
 
 def _prepare(command: click.Command) -> None:
-    """Give a command what all have: --progress, --debug, the rules of its files, defaults in words."""
+    """Add what all commands have: --progress, --debug, the rules for files, defaults in words."""
     if not any(param.name == "debug" for param in command.params):
         command.params += [_progress_option(), _debug_option()]
     from svmfast.cli.files import Guarded
@@ -153,7 +153,7 @@ def _prepare(command: click.Command) -> None:
         command.callback = Guarded(command.callback)
     for param in command.params:
         if isinstance(param, click.Option) and isinstance(param.show_default, str):
-            # click would put words in parentheses inside the brackets.
+            # click would put a default in words in parentheses inside the brackets.
             param.help = f"{param.help}  [default: {param.show_default}]"
             param.show_default = False
 
@@ -211,14 +211,14 @@ class LazyGroup(click.Group):
     is_eager=True,
     expose_value=False,
     callback=_set_verbose,
-    help="With --version: also the core's instruction set, and the versions of what svmfast stands on.",
+    help="With --version: also show the core's instruction set and the versions of the dependencies.",
 )
 @click.pass_context
 def program(ctx: click.Context) -> None:
     """Make slow LIBSVM models fast and small, and prove how much was lost.
 
     Wherever a FILE is read, '-' is standard input; gzip, bzip2, xz and zstd files are recognised by content.
-    An output whose name ends in .gz, .bz2, .xz or .zst is packed so.
+    An output whose name ends in .gz, .bz2, .xz or .zst is compressed.
     """
     if ctx.ensure_object(Settings).verbose:
         raise click.UsageError("-v goes with --version", ctx)
@@ -242,7 +242,7 @@ def run(args: Sequence[str] | None = None) -> int:
             from click.shell_completion import shell_complete
 
             return shell_complete(program, {}, "svmfast", "_SVMFAST_COMPLETE", instruction)
-        # Not click's main(): it answers a closed pipe with 1, and we promise 0.
+        # Not click's main(): its exit status for a closed pipe is 1, ours is 0.
         arguments = list(sys.argv[1:] if args is None else args)
         with program.make_context("svmfast", arguments, obj=settings) as ctx:
             status = program.invoke(ctx)
@@ -254,7 +254,7 @@ def run(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return signals.status_asked_for() or EXIT_INTERRUPTED
     except Exception as error:
-        # A signal that comes while compiled code starts becomes its error.
+        # A signal that arrives while compiled code starts surfaces as an error of that code.
         if (status := signals.status_asked_for()) is not None:
             return status
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
@@ -265,15 +265,15 @@ def run(args: Sequence[str] | None = None) -> int:
 def console() -> NoReturn:
     """Run the program as a process of its own.
 
-    It ends without Python's teardown: a thread that still waits for input would hang it, and taking NumPy
-    apart takes longer than many predictions.
+    It exits without Python's teardown: a thread that still waits for input would block it, and unloading
+    NumPy takes longer than many predictions.
     """
     _prepare_standard_streams()
     signals.install()
-    # NumPy's BLAS would start a thread for each core when it is imported, and where one cannot start it sends
-    # this process an interrupt. Results come from one of its threads; timing asks for more.
+    # On import NumPy's BLAS starts a thread for each core, and if one cannot start it sends this process an
+    # interrupt. Results are computed with one BLAS thread; only timing uses more.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # NumPy's: what it would remark and go on with is nothing to build an answer on.
+    # NumPy only warns of overflow and invalid values and continues; no answer may depend on such a result.
     warnings.filterwarnings("error", _OUT_OF_RANGE, RuntimeWarning)
     status = run()
     with contextlib.suppress(OSError, ValueError):
@@ -284,17 +284,17 @@ def console() -> NoReturn:
 
 
 def _prepare_standard_streams() -> None:
-    """Let closed descriptors answer with an error, and text of any characters be printed somehow.
+    """Make closed descriptors fail on use, and escape characters that stdout cannot encode.
 
-    A file opened later would otherwise get a closed stream's descriptor, and with it what LIBSVM or a
+    A file opened later would otherwise reuse the descriptor of a closed stream and receive what LIBSVM or a
     message writes there.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            # Standard input and output in the wrong direction, so that using them fails; remarks that nobody
-            # can hear are no failure.
+            # Standard input and output are opened in the wrong direction, so that using them fails; messages
+            # on a closed stderr are dropped without an error.
             null = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_WRONLY)
             if null != descriptor:
                 os.dup2(null, descriptor)
@@ -318,7 +318,7 @@ def _flushed(status: int) -> int:
 
 
 def _closed_pipe() -> int:
-    """Results went to standard output, and its reader has all it wanted."""
+    """Discard further output: the reader of standard output has stopped reading, which is no error."""
     messages.discard(1)
     return 0
 
@@ -336,14 +336,14 @@ def _report(error: Exception, debug: bool) -> int:
 
 
 def _out_of_range(error: Exception) -> bool:
-    """Tell whether numbers became infinite, or nan, in NumPy's arithmetic or in Python's."""
+    """Return whether a number became infinite or NaN in NumPy's or Python's arithmetic."""
     if isinstance(error, OverflowError):
         return bool(error.args) and error.args[0] in (errno.ERANGE, "math range error")
     return isinstance(error, RuntimeWarning) and re.match(_OUT_OF_RANGE, str(error)) is not None
 
 
 def describe(error: Exception) -> tuple[str, int]:
-    """Return the one line that tells of `error`, and its exit status."""
+    """Return the one-line message for `error`, and its exit status."""
     line, status = _describe(error)
     from svmfast.cli.flags import with_flags
 
@@ -372,7 +372,7 @@ def _describe(error: Exception) -> tuple[str, int]:
             EXIT_BAD_INPUT,
         )
     if _out_of_range(error):
-        # What NumPy or Python observed; why it happened is not known here.
+        # NumPy or Python reported it; the cause is not known here.
         return f"svmfast: a computation has no finite result: {error.args[-1]}{_TRY_DEBUG}", EXIT_BAD_INPUT
     if isinstance(error, MemoryError):
         return f"svmfast: out of memory{f' ({error})' if str(error) else ''}", EXIT_BAD_INPUT

@@ -1,4 +1,4 @@
-"""Manual pages of the commands, from what click knows of them."""
+"""Manual pages of the commands, generated from their click declarations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmfast.cli import main
 
 def pages() -> dict[str, str]:
     """Return a manual page for the program and for every command, by the name of its file."""
-    # With its settings: click keeps the help option that it makes first.
+    # With the program's settings, since click caches the first help option that it creates.
     root = click.Context(main.program, info_name="svmfast", **main.program.context_settings)
     found = {"svmfast.1": _page(main.program, root)}
     for name in main.commands():
@@ -51,6 +51,6 @@ def _page(command: click.Command, ctx: click.Context) -> str:
 
 
 def _roff(text: str) -> str:
-    """Escape what roff would act on: backslashes, dashes, and a dot or quote that begins a line."""
+    """Escape what roff would interpret: backslashes, dashes, and a dot or quote that begins a line."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped

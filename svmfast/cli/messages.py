@@ -1,7 +1,7 @@
-"""Printing: every line that the program writes on stdout and stderr, but for data and models on stdout.
+"""Printing: every line on stdout and stderr, except data and models on stdout.
 
-Names of files, words of models and the like are shown so that they cannot act on a terminal. A reader that
-has gone away ends no work: files are still written, and the exit status stays what it would have been.
+File names, words of models and the like are escaped so that they cannot control a terminal. A closed pipe
+does not end the work: files are still written, and the exit status is the same.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ def lines(texts: Iterable[str], *, err: bool = False) -> None:
 
 
 def raw(text: str, *, err: bool = False) -> None:
-    """Print text in which nothing is to be escaped: JSON, help, a table whose cells are shown already."""
+    """Print text without escaping: JSON, help, a table whose cells are escaped already."""
     try:
         click.echo(text, nl=False, err=err)
     except OSError as error:
-        # Remarks that nobody can hear are no failure; results that cannot be written are, but for a reader
-        # that has all it wanted.
+        # A message that cannot be written on stderr is no failure. A result that cannot be written is one,
+        # unless its reader closed the pipe.
         if not err and error.errno != errno.EPIPE:
             raise
         discard(2 if err else 1)
 
 
 def discard(descriptor: int) -> None:
-    """Let what is still printed there go nowhere; Python would write it into the closed pipe at exit."""
+    """Redirect further output to the null device; Python would write it to the closed pipe at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
 
 
-#: What was remarked and warned of since the command began, printed or not; JSON reports have it.
+#: Remarks and warnings since the command began, printed or not, for the JSON report.
 REMARKS: list[str] = []
 WARNINGS: list[str] = []
 

@@ -75,7 +75,7 @@ def command_of(method: Method) -> click.Command:
 
 
 def _of_runs(method: Method) -> list[click.Parameter]:
-    """Return the parameters for how a run is kept and shown, where the method has them."""
+    """Return the options for checkpoints and status lines, if the method has them."""
     found: list[click.Parameter] = []
     if method.checkpoints:
         kind = Output(packed=False)
@@ -100,7 +100,7 @@ def _outputs(method: Method, first: Input) -> list[click.Parameter]:
     output = Output("model", role="model", after=first.name, named=named, unless=unless)
     written: list[click.Parameter] = [
         click.Option(
-            ["-o", "--output"], type=output, metavar="OUT", help=f"Where to write (default: {usual})."
+            ["-o", "--output"], type=output, metavar="OUT", help=f"File to write (default: {usual})."
         )
     ]
     if method.svm_train_output:
@@ -111,7 +111,7 @@ def _outputs(method: Method, first: Input) -> list[click.Parameter]:
 
 
 class _Names:
-    """Parameters by what they are for."""
+    """Names of parameters by their purpose."""
 
     def __init__(self, inputs: tuple[str, ...], options: tuple[str, ...], reading: tuple[str, ...]) -> None:
         self.inputs, self.options, self.reading = inputs, options, reading
@@ -225,7 +225,7 @@ def _run(
 
 
 def _fallback(result: Result, given: dict[str, Any], output: str | None) -> list[str]:
-    """Return the line with which rows that the model may be wrong about are answered by the exact one."""
+    """Return the predict command in which the exact model answers the rows close to a boundary."""
     exact = given.get("exact") or given.get("model")
     if result.fallback_error is None or not exact or output is None or "-" in (exact, output):
         return []

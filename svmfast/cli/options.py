@@ -29,8 +29,8 @@ jobs = click.option(
     type=Whole(1),
     callback=_jobs,
     metavar="N",
-    help="Threads to use, at most four a core or 64 (default: the cores this process may use, but no more "
-    "than OMP_NUM_THREADS where that is set). Results are the same for every N.",
+    help="Number of threads, at most four per core or 64 (default: the cores this process may use, but no "
+    "more than OMP_NUM_THREADS if that is set). Results are the same for every N.",
 )
 
 #: ``--json``; the command receives `as_json`.
@@ -43,35 +43,36 @@ seed = click.option(
     default=0,
     show_default=True,
     metavar="N",
-    help="Seed of every random choice; same input and seed, same bytes on the same instruction set.",
+    help="Seed of every random choice; the same input and seed give the same bytes on the same instruction "
+    "set.",
 )
 
 #: ``-q``; the command receives `quiet`.
 quiet = click.option("-q", "--quiet", is_flag=True, help="Print no summary and no progress.")
 
 #: ``-q`` of svm-train; the command receives `quiet`.
-quiet_solver = click.option("-q", "--quiet", is_flag=True, help="Print nothing of the solver's work.")
+quiet_solver = click.option("-q", "--quiet", is_flag=True, help="Do not print the solver's output.")
 
 #: ``-q`` of a command whose report is its answer; the command receives `quiet`.
 quiet_but_report = click.option(
-    "-q", "--quiet", is_flag=True, help="Print no remarks and no progress, only the report."
+    "-q", "--quiet", is_flag=True, help="Print only the report, without remarks and progress."
 )
 
 
-#: ``--memory SIZE`` of a command that does nothing large but hold models; the command receives `memory`.
+#: ``--memory SIZE`` of a command that needs much memory only for models; the command receives `memory`.
 model_memory = click.option(
     "--memory",
     type=Bytes(),
     default="2G",
     show_default=True,
     metavar="SIZE",
-    help="Refuse a model that takes more memory.",
+    help="Refuse a model that needs more memory.",
 )
 #: ``--allow-edited`` of a command that reads svmfast's own models; the command receives `allow_edited`.
 allow_edited = click.option(
     "--allow-edited",
     is_flag=True,
-    help="Read a model that was changed after svmfast wrote it, without its certificate.",
+    help="Read a model that was edited after svmfast wrote it, without its certificate.",
 )
 
 
@@ -86,7 +87,7 @@ def option_of(one: Option) -> click.Option:
         pair = (Typed(one.value.label), Typed(one.value.weight))
         return ClassWeight([*one.flags, one.name], type=pair, multiple=True, help=text)
     if isinstance(default, str):
-        default = one.value.text(default)  # to be read like what is typed
+        default = one.value.text(default)  # parsed like a word that the user typed
     if words is None and default is not None:
         words = one.value.text(one.default)
     kind: Any = Typed(one.value)
@@ -124,7 +125,7 @@ def rows_format_without(*names: str) -> Callable[[F], F]:
         for one in declared:
             if one.help:
                 one.help = with_flags(one.help, declared)
-        # Options of decorators applied earlier must not be lost with the function we replace.
+        # Keep the options of decorators that were applied earlier.
         earlier = getattr(function, "__click_params__", [])
         wrapped.__click_params__ = earlier + declared[::-1]  # type: ignore[attr-defined]
         return wrapped  # type: ignore[return-value]

@@ -22,9 +22,9 @@ from svmfast.values import Names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Remarks of single files that are printed; all are in the JSON report.
+#: Remarks on single files that are printed; the JSON report has all.
 MOST_NOTES = 10
-#: Options of a prediction of many files.
+#: Options for predicting many files.
 OF_MANY = ("files_from", "suffix", "relative_to", "dask", "overwrite")
 
 _SHARED = (
@@ -33,49 +33,52 @@ _SHARED = (
         "probability",
         type=click.Choice(["0", "1"]),
         default="0",
-        help="1: probabilities, for models that have them; the label is then the most probable one.",
+        help="1: print probabilities, if the model has them; the label is then the most probable one.",
     ),
     options.quiet,
     click.option("--decision-values", is_flag=True, help="Add the decision values, in LIBSVM's pair order."),
-    click.option("--bound", is_flag=True, help="Add a column: inside or outside the model's validity bound."),
+    click.option(
+        "--bound", is_flag=True, help="Add a column: 'inside' or 'outside' the model's validity bound."
+    ),
     click.option(
         "--certify",
         is_flag=True,
-        help="Add two columns, and a first line that names them: is the label provably the exact model's, "
-        "and the bound on the values' error; of a LIBSVM model the bound of the rounding.",
+        help="Add two columns, and a first line with their names: whether the label is provably the exact "
+        "model's, and a bound on the error of the decision values (for a LIBSVM model, on their rounding "
+        "error).",
     ),
     click.option(
         "--exact",
         type=Input("model"),
         metavar="MODEL",
-        help="Rows that are not certified are answered by this exact model, the one that was approximated.",
+        help="The exact model that was approximated; it answers the rows that are not certified.",
     ),
     click.option(
         "--fallback/--no-fallback",
         default=None,
-        help="Do so with the exact model embedded in MODEL (default: if there is one).",
+        help="Use the exact model embedded in MODEL in the same way (default: if there is one).",
     ),
     click.option(
         "--tolerance",
         type=Real(0),
         metavar="ERROR",
         help="A row is certified only if its error bound is at most this; regression needs it for --exact. "
-        "Values of a LIBSVM regression model may be off by it, which is faster (default: not at all).",
+        "Values of a LIBSVM regression model may have this error, which is faster (default: no error).",
     ),
     click.option(
         "--assume-error",
         type=Real(0),
         metavar="ERROR",
-        help="With --exact: take ERROR for the bound of MODEL's values, in place of a certificate if it has "
-        "one. Statistical, not proven; compress and dcpred --from report such quantiles.",
+        help="With --exact: use ERROR as the error bound of MODEL's values, instead of its certificate if it "
+        "has one. Statistical, not proven; compress and dcpred --from report such quantiles.",
     ),
     click.option(
         "--precision",
         type=click.Choice(["auto", "double"]),
         default="auto",
         show_default=True,
-        help="auto: labels come from single precision where its error bound proves them. double: never. The "
-        "output is the same.",
+        help="auto: compute a label in single precision if its error bound proves the label. double: never. "
+        "The output is the same.",
     ),
     options.model_memory,
     options.allow_edited,
@@ -84,41 +87,41 @@ _SHARED = (
         "--keep",
         type=Typed(Names()),
         metavar="A,B,...",
-        help="Copy these columns of DATA, a table, to OUTPUT, a table too.",
+        help="Copy these columns of DATA to OUTPUT; both must be tables.",
     ),
     click.option(
         "--out-dir",
         type=Output(role="folder", folder=True, shared=True),
         metavar="OUT",
-        help="Predict many files, each into a file of the folder OUT; the arguments are then MODEL DATA...",
+        help="Predict many files, each to a file in the folder OUT; the arguments are then MODEL DATA...",
     ),
     click.option(
         "--files-from",
         type=Input(),
         metavar="LIST",
-        help="With --out-dir: more names of DATA, one a line or each ended by a NUL byte; '-' is standard "
-        "input.",
+        help="With --out-dir: read more names of DATA from LIST, one per line or each followed by a NUL "
+        "byte; '-' is standard input.",
     ),
     click.option(
         "--suffix",
         metavar="END",
-        help="With --out-dir: appended to a file's name, unless it ends so already (default: .out). A suffix "
-        "such as .out.gz packs the outputs.",
+        help="With --out-dir: append this to a file's name, unless it already ends so (default: .out). A "
+        "suffix such as .out.gz compresses the outputs.",
     ),
     click.option(
         "--relative-to",
         metavar="FOLDER",
-        help="With --out-dir: a folder that holds all DATA; outputs keep their places below it.",
+        help="With --out-dir: a folder that contains all DATA; outputs keep their relative paths.",
     ),
     click.option(
         "--dask",
         metavar="ADDRESS",
-        help="With --out-dir: let the workers of this Dask scheduler predict, or N workers here (local:N).",
+        help="With --out-dir: predict on the workers of this Dask scheduler, or on N local ones (local:N).",
     ),
     click.option(
         "--overwrite",
         is_flag=True,
-        help="With --out-dir: also predict files that an earlier run has finished.",
+        help="With --out-dir: also predict the files that an earlier run has finished.",
     ),
     options.rows_format,
     options.jobs,
@@ -133,7 +136,7 @@ def _shared(function: F) -> F:
 
 
 class _Predict(click.Command):
-    """The command in its two forms: one file, or with --out-dir many."""
+    """The command in its two forms: for one file, or with --out-dir for many."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -142,7 +145,7 @@ class _Predict(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Read the arguments as those of the form that they ask for."""
+        """Parse the arguments with the form that they select."""
         words = args[: args.index("--")] if "--" in args else args
         if any(word == "--out-dir" or word.startswith("--out-dir=") for word in words):
             return self.forms[0].make_context(info_name, args, parent, **extra)
@@ -171,32 +174,32 @@ def command(
     jobs: int,
     **asked: Any,
 ) -> None:
-    """Predict the rows of DATA with MODEL, of any kind, into OUTPUT (default: '-', standard output).
+    """Predict the rows of DATA with a MODEL of any kind and write OUTPUT (default: '-', standard output).
 
-    Arguments, options, output and messages are those of svm-predict. The accuracy is printed on stdout when
-    the predictions go to a file, else on stderr; with --unlabelled there is none, with --json a report takes
-    its place. Rows are predicted while the input is still being read, in bounded memory. A file appears
+    Arguments, options, output and messages are those of svm-predict. The accuracy is printed on stdout if
+    the predictions go to a file, else on stderr; --unlabelled prints none, and --json prints a report
+    instead. Rows are predicted while the input is being read, in bounded memory. An output file appears
     complete or not at all.
 
     With --decision-values, --bound or --certify the first line names the columns: 'label', then for each
     pair of labels, in the order of the model's labels (1,2), (1,3), .., (2,3), .., a name like '1/-1': a
-    positive value votes for the label before the stroke. One-vs-rest models have a column for each label,
-    '1/rest'; regression and one-class have one, 'decision'. The bound's column is 'bound'. With -b 1 they
-    follow the probabilities. --certify adds 'certified' (yes, no; for regression without --tolerance '-')
-    and 'error_bound', the largest over the row's decision values. Of a LIBSVM model every label is certified,
-    and the bound is that of the arithmetic which proved it, 0 where LIBSVM's own operations did.
+    positive value votes for the label before the slash. One-vs-rest models have a column for each label,
+    '1/rest'; regression and one-class models have one, 'decision'. The bound's column is 'bound'. With -b 1
+    they follow the probabilities. --certify adds 'certified' (yes, no; for regression without --tolerance
+    '-') and 'error_bound', the largest over the row's decision values. With a LIBSVM model every label is
+    certified, and the bound is that of the arithmetic that proved it, 0 if LIBSVM's own operations did.
 
     With --exact (or an embedded exact model) every label is the exact model's: proven by the certificate, or
-    its own answer. The values printed beside a certified label are the approximation's. A model made by
-    cascade falls back by itself too, where its fast half is not sure: a statistical guarantee, no proof.
+    computed by the exact model. The values printed with a certified label are the approximation's. A model
+    made by cascade has its own fallback for rows close to a boundary: a statistical guarantee, not a proof.
 
     DATA may be a table: Parquet, Arrow or CSV (docs/tables.md). An OUTPUT that ends in .parquet, .arrow,
-    .feather, .csv or .tsv is a table too: 'label', then the columns above, and those of --keep.
+    .feather, .csv or .tsv is a table too: 'label', then the columns above, then those of --keep.
 
-    With --out-dir the model is read once for all files. An output is OUT/NAME.out, whole or absent. Run
-    again, also after it was killed, the command makes only what is missing, or was made from a file (by its
-    size and time of change), model or options that have changed. A file that fails is named, the others are
-    finished, and the exit status is 2.
+    With --out-dir the model is read once for all files. Each output, OUT/NAME.out, is complete or absent. Run
+    again, even after it was killed, the command writes only outputs that are missing or were made from a
+    file (by size and modification time), model or options that have changed. A file that fails is named, the
+    others are finished, and the exit status is 2.
     """
     for name in OF_MANY:
         if asked.pop(name):
@@ -221,7 +224,7 @@ def command(
     if as_json:
         show(report.to_dict())
     elif not quiet:
-        # On stdout only where it cannot get between the predictions.
+        # On stdout only if the predictions do not go there.
         lines(report.lines(), err=to_stdout)
     remarks(report.remarks(), quiet)
 

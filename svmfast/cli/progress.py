@@ -1,4 +1,4 @@
-"""Progress on stderr: bars where it is a terminal, lines of text where they are asked for."""
+"""Progress on stderr: bars on a terminal, lines of text on request."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """What :data:`svmfast.progress.Progress` is called on: bars on a terminal, else nothing.
+    """A :data:`svmfast.progress.Progress` callback: bars on a terminal, else nothing.
 
     Parameters
     ----------
     bars : rich.progress.Progress, optional
     single : bool
-        There is one bar, which always shows the last `what`.
+        Show one bar only, for the last `what`.
     """
 
     def __init__(self, bars: Bars | None = None, *, single: bool = False) -> None:
@@ -35,7 +35,7 @@ class ProgressBar:
 
     @property
     def shown(self) -> bool:
-        """Whether somebody watches."""
+        """Whether bars are shown."""
         return self._bars is not None
 
     def __call__(self, done: float, total: float | None, what: str) -> None:
@@ -68,7 +68,7 @@ _FIRST, _BETWEEN = 2.0, 10.0
 
 
 class PlainProgress(ProgressBar):
-    """Lines on stderr, for logs: each step that takes longer than two seconds, then one every ten seconds."""
+    """Lines on stderr, for logs: one after two seconds of a step, then one every ten seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class PlainProgress(ProgressBar):
         messages.line(f"svmfast: {text}", err=True)
 
     def note(self, what: str, text: str) -> None:
-        """Say nothing: a line every so often is enough."""
+        """Print nothing: the periodic lines are enough."""
 
 
 def duration(seconds: float) -> str:
@@ -117,8 +117,8 @@ def _mode() -> str:
 def progress_bar(quiet: bool = False, *, single: bool = False) -> Iterator[ProgressBar]:
     """Yield a progress callback: bars on a terminal, lines with ``--progress plain``, else nothing.
 
-    Each distinct `what` gets its own bar; with `single` there is one bar, which always shows the last `what`,
-    and the time that has passed. The bars vanish when the work is done.
+    Each distinct `what` gets its own bar; with `single` there is one bar, for the last `what`, with the
+    elapsed time. The bars disappear when the work is done.
     """
     mode = _mode()
     if mode == "plain" and not quiet:

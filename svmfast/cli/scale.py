@@ -22,7 +22,7 @@ from svmfast.options import Reading
     default="-",
     show_default=True,
     metavar="OUT",
-    help="Where to write the scaled rows.",
+    help="File for the scaled rows.",
 )
 @click.option(
     "-l", "--lower", type=Real(), default=-1.0, show_default=True, metavar="LOWER", help="Lower limit."
@@ -35,21 +35,21 @@ from svmfast.options import Reading
     "--labels",
     type=(Real(), Real()),
     metavar="LOWER UPPER",
-    help="Scale the labels too, to these limits.",
+    help="Also scale the labels, to these limits.",
 )
 @click.option(
     "-s",
     "--save",
     type=Output(role="ranges"),
     metavar="RANGES",
-    help="Write the ranges of the features here.",
+    help="Write the ranges of the features to this file.",
 )
 @click.option(
     "-r",
     "--restore",
     type=Input(role="ranges"),
     metavar="RANGES",
-    help="Take the ranges and limits from this file, not from DATA.",
+    help="Read the ranges and limits from this file instead of computing them from DATA.",
 )
 @options.quiet_but_report
 @options.model_memory
@@ -72,12 +72,12 @@ def command(
 ) -> None:
     """Scale the features of DATA to [LOWER, UPPER], as svm-scale does: same options, same bytes.
 
-    A feature's least value becomes LOWER, its greatest UPPER; a feature of a single value is left out. Values
-    are printed with six digits. DATA is read twice, in bounded memory; with --restore once, so that rows of a
-    pipe are scaled as they come.
+    The smallest value of a feature becomes LOWER, the largest UPPER; a feature with a single value is left
+    out. Values are printed with six digits. DATA is read twice, in bounded memory; with --restore once, so
+    that rows from a pipe are scaled as they arrive.
 
-    A model needs the same scaling when it predicts: --scale RANGES puts the range file into the model
-    (approximate, compress, train and the others), and no second file is needed.
+    A model needs the same scaling when it predicts: --scale RANGES stores the ranges in the model
+    (approximate, compress, train and the others), so that prediction needs no second file.
     """
     from svmfast.api.listener import Listener
     from svmfast.api.scale import scale

@@ -1,4 +1,4 @@
-"""Signals that end the work: as an interrupt does, so that no temporary file stays."""
+"""Signals that end the program: each raises an interrupt, so that no temporary file is left behind."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-#: The exit status that a signal asked for: 128 and its number, as a shell has it.
+#: The exit status for a signal: 128 plus its number, as in a shell.
 _asked_to_end: list[int] = []
 
 
 def signals_to_end() -> list[signal.Signals]:
-    """The signals that ask the program to end, but for those that its parent has ignored.
+    """Return the signals that end the program, except those that its parent has set to be ignored.
 
-    A shell's background job ignores interrupts, and a job under ``nohup`` the terminal's hanging up.
+    A shell's background job ignores interrupts, and a job under ``nohup`` ignores SIGHUP.
     """
     numbers = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP"):  # not on Windows
@@ -24,7 +24,7 @@ def signals_to_end() -> list[signal.Signals]:
 
 
 def install() -> None:
-    """Let the signals raise KeyboardInterrupt wherever the program is."""
+    """Make the signals raise KeyboardInterrupt wherever the program is."""
     for number in signals_to_end():
         signal.signal(number, _end)
     sys.unraisablehook = _end_all_the_same
@@ -32,14 +32,15 @@ def install() -> None:
 
 @contextlib.contextmanager
 def ending_softly(remark: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Yield what tells whether a signal has come; it asks the work to end, a second one ends it at once.
+    """Yield a function that returns whether a signal has come.
 
-    The exit status is that of the first.
+    The work is expected to check it and to end by itself; a second signal ends it at once. The exit status is
+    that of the first signal.
 
     Parameters
     ----------
     remark : callable
-        Called where the work has ended since it was asked to.
+        Called if the work ended because of a signal.
     """
     asked: list[int] = []
 
@@ -64,7 +65,7 @@ def ending_softly(remark: Callable[[], None]) -> Iterator[Callable[[], bool]]:
 
 
 def status_asked_for() -> int | None:
-    """The exit status that the first signal asked for; None if none came."""
+    """Return the exit status for the first signal; None if none came."""
     return _asked_to_end[0] if _asked_to_end else None
 
 
@@ -74,9 +75,9 @@ def _end(number: int, _frame: object) -> NoReturn:
 
 
 def _end_all_the_same(ignored: sys.UnraisableHookArgs) -> None:
-    """Raise an interrupt again that came where Python drops exceptions, as in a destructor.
+    """Raise an interrupt again if it came where Python drops exceptions, such as a destructor.
 
-    Without that the work would go on to its end, status 0, as if nobody had asked it to stop.
+    Otherwise the program would ignore the interrupt and end with status 0.
     """
     if not issubclass(ignored.exc_type, KeyboardInterrupt) or not hasattr(signal, "setitimer"):
         sys.__unraisablehook__(ignored)
@@ -85,6 +86,6 @@ def _end_all_the_same(ignored: sys.UnraisableHookArgs) -> None:
     def again(_signal: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    # Not from here, where it would be dropped as well: a moment later, back in the program.
+    # Raised here it would be dropped as well; a timer raises it a moment later, back in the program.
     signal.signal(signal.SIGALRM, again)
     signal.setitimer(signal.ITIMER_REAL, 0.001)

@@ -8,14 +8,14 @@ import click
 
 
 class ClassWeight(click.Option):
-    """Weights of classes, shown the way they are typed: the label is part of the option's name."""
+    """Class weights, shown as they are typed: the label is part of the option's name."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         return "-wI NUMBER", self.help or ""
 
 
 class SvmTrainCommand(click.Command):
-    """Reads svm-train's command line, in which ``-w-1 2`` weighs the class labelled -1."""
+    """A command that parses svm-train's command line, in which ``-w-1 2`` weights the class labelled -1."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         takes_value = {
@@ -25,7 +25,7 @@ class SvmTrainCommand(click.Command):
         out: list[str] = []
         rest = list(args)
         if rest[-1:] == ["-h"] and "-h" in takes_value and "--" not in rest:
-            # svm-train's option of that name needs a value behind it.
+            # As svm-train's option it would be followed by a value.
             rest[-1] = "--help"
         while rest:
             word = rest.pop(0)
@@ -41,7 +41,7 @@ class SvmTrainCommand(click.Command):
             elif word == "-w" or word.startswith("-w"):
                 raise click.UsageError(f"'{word}': the label belongs to the name, as in -w1 5 -w-1 2", ctx)
             elif re.match("-[a-z].", word) and (word[:2] in takes_value or word[:2] in flags):
-                # svm-train would drop what follows the letter and take the next word as the value.
+                # svm-train would ignore what follows the letter and use the next word as the value.
                 raise click.UsageError(
                     f"'{word}': write the value as a word of its own, {word[:2]} {word[2:]}", ctx
                 )

@@ -1,6 +1,6 @@
 """Option values on the command line: each kind of :mod:`svmfast.values` as a click type.
 
-Every option that takes a number has one of these types (tests/unit/test_numbers.py).
+Every option with a numeric value has one of these types (tests/unit/test_numbers.py).
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What is said of a command line that cannot be read."""
+"""Messages for command lines that cannot be parsed."""
 
 from __future__ import annotations
 
 import click
 
-#: A name this similar to one that exists may be a slip; '--model' and '--help' are 0.4 alike.
+#: A name at least this similar to an existing one may be a typo; '--model' and '--help' have similarity 0.4.
 _ALIKE = 0.7
 
 
 def message_of(error: click.UsageError) -> str:
-    """Return one line without its end: what is wrong, and for an unknown option what may have been meant."""
+    """Return the message without a newline; for an unknown option it suggests what may have been meant."""
     if isinstance(error, click.NoSuchOption):
         if error.option_name == "--unlabelled" and error.ctx is not None and _reads_rows(error.ctx):
             return f"no option '--unlabelled': {error.ctx.info_name} needs the labels of all rows"
@@ -23,7 +23,7 @@ def _reads_rows(ctx: click.Context) -> bool:
 
 
 def _meant(name: str, ctx: click.Context) -> str | None:
-    """Say what an option's name may stand for: an argument, an option called otherwise, a slip."""
+    """Suggest what an unknown option may mean: an argument, an option with another name, a typo."""
     from difflib import get_close_matches
 
     bare = name.lstrip("-")

@@ -1,4 +1,4 @@
-"""``svmfast --version -v``: what runs here, for reports of faults."""
+"""``svmfast --version -v``: the versions of everything in use, for bug reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import metadata
 from svmfast import __version__
 from svmfast.api.platforms import instruction_set
 
-#: Distributions that svmfast stands on, then those of its extras.
+#: Distributions that svmfast depends on, then those of its extras.
 _USED = ("click", "numpy", "scipy", "libsvm-official", "rich", "scikit-learn", "threadpoolctl")
 _EXTRAS = ("pyarrow", "dask", "distributed", "zstandard", "matplotlib", "onnx", "onnxruntime", "skops")
 

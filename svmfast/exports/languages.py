@@ -1,4 +1,4 @@
-"""Every language once: a new one is a module and a line here."""
+"""The list of export languages: a new one is a module and an entry here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-#: What a language can be asked for beside the model.
+#: Options of a language.
 Ability = Literal["prefix", "precision", "test", "max_flash", "feature_names", "ranges"]
 
 
@@ -23,13 +23,13 @@ class Language:
     ending : str
         Of a file's name.
     precision : str
-        ``float`` or ``double``: what is written unless asked for otherwise.
+        The default precision, ``float`` or ``double``.
     printer : str
-        ``module:function``, from a model's computation and settings to :class:`Printed`; empty where the
+        ``module:function`` that maps a model's computation and settings to :class:`Printed`; empty if the
         model itself is saved.
     values : str
-        ``module:function``, from a computation, rows and a dtype to decision values and labels of the
-        exported arithmetic; empty where it is the model's own.
+        ``module:function`` that maps a computation, rows and a dtype to the decision values and labels of the
+        exported arithmetic; empty if the model's own arithmetic is used.
     abilities : tuple of str
     """
 
@@ -80,7 +80,7 @@ LANGUAGES: dict[str, Language] = {
         ),
         Language(
             "libsvm",
-            "LIBSVM's text, of a LIBSVM model with names or a scaling",
+            "LIBSVM's text, for LIBSVM models with feature names or a scaling",
             ".model",
             "double",
             "",

@@ -19,38 +19,40 @@ class FrontierOptions(Seeded, Bounded):
     max_diff: float | None = option(
         None,
         Share(zero=True, whole=True, percent=True),
-        "Recommend only what differs from EXACT on at most this share of the rows (regression: root mean "
-        "square difference over the spread).",
+        "Recommend only models that differ from EXACT on at most this share of the rows (regression: root "
+        "mean square difference relative to the spread of the values).",
         shown=f"{DEFAULT_DIFFERENCE}% of the labels, unless another limit is given",
     )
     max_loss: float | None = option(
         None,
         Share(zero=True, whole=True, percent=True),
-        "Recommend only what loses at most so many percentage points of accuracy (regression: whose mean "
-        "squared error is at most this share larger).",
+        "Recommend only models that lose at most this many percentage points of accuracy (regression: whose "
+        "mean squared error grows by at most this share).",
         shown=f"{DEFAULT_LOSS:g}% for regression, unless another limit is given",
     )
     metric: str = option(
         "accuracy",
         Choice("accuracy", "balanced-accuracy"),
-        "What `max_loss` limits; balanced accuracy is the mean recall of the classes, and sees rare ones.",
+        "The score that `max_loss` limits. Balanced accuracy is the mean recall of the classes, which does "
+        "not hide rare ones.",
     )
     max_bytes: int | None = option(None, Bytes(), "Recommend only files this small.", metavar="32k")
     max_operations: float | None = option(
         None,
         Multiple(),
-        "Recommend only what takes at most so many times a linear model's multiply-adds (counted).",
+        "Recommend only models that take at most this multiple of a linear model's multiply-adds (counted).",
         metavar="20x",
     )
-    methods: str | None = option(None, Text(), "Which methods to try.", metavar="A,B", shown="all")
+    methods: str | None = option(None, Text(), "Methods to try.", metavar="A,B", shown="all")
     time_limit: float = option(
         600.0,
         Duration(),
-        "For all of it; the last part is kept for timing, when each model predicts several times.",
+        "Limit on the whole run; the last part is reserved for timing, where each model predicts several "
+        "times.",
         shown="10m",
     )
     overwrite: bool = option(
         False,
         Switch(),
-        "Where `output` holds a run on other inputs, or of another version, begin again instead of refusing.",
+        "If `output` holds a run with other inputs or another version, start over instead of refusing.",
     )

@@ -207,7 +207,7 @@ def test_quiet_prints_the_report_all_the_same() -> None:
     assert svmfast(*words, "-q").stdout == svmfast(*words).stdout != b""
     for command in ("bound-check", "info", "compare"):
         said = svmfast(command, "--help").stdout.decode()
-        assert "Print no remarks and no progress, only the report." in " ".join(said.split())
+        assert "Print only the report, without remarks and progress." in " ".join(said.split())
         assert "no summary" not in said
 
 

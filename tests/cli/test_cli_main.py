@@ -37,7 +37,7 @@ def test_defaults_in_words_stand_in_brackets_alone(name: str) -> None:
     said = " ".join(svmfast(name, "--help").stdout.decode().split())
     assert "[default: (" not in said
     if name in ("meka", "dcpred"):
-        assert "[default: 1/number of features; that of the model that is converted]" in said
+        assert "[default: 1/number of features; in a conversion that of the model]" in said
     if name == "approximate":
         assert "(default: NAME.approximate.model in the current folder, NAME from MODEL)." in said
 

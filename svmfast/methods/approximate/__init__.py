@@ -9,15 +9,16 @@ METHOD = Method(
     name="approximate",
     summary="Replace support vectors by a truncated expansion.",
     description="""
-        Replace the support vectors of `model` by truncated expansions about one center or many.
+        Replace the support vectors of `model` by truncated expansions about one or more centers.
 
         A prediction then costs the same however many support vectors there were. Linear and polynomial
         kernels are polynomials already: they are converted without loss.
 
-        The report begins with how many labels differ from those of `model` (regression: the error over the
-        spread of the values), measured on rows of `data` that chose nothing, else on support vectors and
-        points between them. Above 1% there is a warning. Above 10% nothing is written and the exit status is
-        1, unless `force` is given. The same holds with auto where the exact model is the better choice.
+        The report begins with the number of labels that differ from those of `model` (regression: the error
+        relative to the spread of the values). It is measured on rows of `data` that were not used to choose
+        anything, or without `data` on support vectors and points between them. Above 1% there is a warning.
+        Above 10% nothing is written and the exit status is 1, unless `force` is given. The same applies with
+        auto if the exact model is the better choice.
         """,
     group="convert",
     inputs=(
@@ -26,8 +27,8 @@ METHOD = Method(
             name="data",
             content="rows",
             flag="--data",
-            help="Rows like those to predict: a quarter measures, the others choose cells and orders where "
-            "there is a choice. Labels play no part.",
+            help="Rows like those to predict: a quarter measures the result, the others choose cells and "
+            "orders if these are to be chosen. Labels are ignored.",
             required=False,
             many=True,
             labels="ignored",

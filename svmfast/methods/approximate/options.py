@@ -26,56 +26,58 @@ class ApproximateOptions(Seeded, Bounded):
     order: int | str = option(
         2,
         WholeOrAuto(0, MOST_ORDER),
-        "Degree of the polynomials: C(features + K, K) numbers each. auto: the cheapest that do.",
+        "Degree of the polynomials, of C(features + K, K) numbers each. auto: the cheapest that suffices.",
         metavar="K|auto",
     )
     cells: int | str = option(
         1,
         WholeOrAuto(1, MOST_CELLS),
-        "Expand about N centers, where gamma is large; a row meets the nearest. auto: as many as it takes.",
+        "Expand about N centers, for large gamma; a row uses the nearest. auto: as many as needed.",
     )
     target_certified: float | None = option(
         None,
         Share(whole=True),
-        "What auto aims at: so many rows with a proven label.",
+        "The share of rows with a proven label that auto aims at.",
         shown=f"{TARGET:.0%}",
     )
     tolerance: float | None = option(
         None,
         Real(0, above=True),
-        "Regression: an error bar up to T counts as certified (default: 1% of the values' spread).",
+        "Regression: a row is certified if its error bound is at most T (default: 1% of the values' spread).",
         metavar="T",
     )
     max_bytes: int | None = option(
         None,
         Bytes(),
-        "Shorten coefficients, drop negligible ones into the bound, until the file is this small.",
+        "Store coefficients with fewer digits and drop negligible ones until the file is this small; the "
+        "certificate includes the error.",
         metavar="32k",
     )
     center: str = option(
         "auto",
         Choice("auto", "mean", "origin"),
-        "Where to expand: mean of the support vectors, origin (the paper's form), or the better one.",
+        "Center of the expansion: the mean of the support vectors, the origin (as in the paper), or the "
+        "better of the two.",
     )
     certificate: str = option(
         "full",
         Choice("full", "row-norms", "none"),
-        "The bound of the error: full costs O(SVs^2) a cell, row-norms O(SVs) and certifies fewer rows.",
+        "The error bound: full costs O(SVs^2) per cell; row-norms costs O(SVs) and certifies fewer rows.",
     )
     embed_exact: bool = option(
         False,
         Switch(),
-        "Keep the exact model in the file: it then answers fast where certified and exactly elsewhere.",
+        "Keep the exact model in the file; it answers the rows that are not certified.",
     )
     time_limit: float | None = option(
         None,
         Duration(),
-        "auto: look for about so long, such as 90s or 10m, and take the best found until then.",
+        "auto: search for about this long, such as 90s or 10m, and use the best found so far.",
     )
     force: bool = option(
         False,
         Switch(),
-        "Make the model even where more than 10% differ from the exact one, or that is the better choice.",
+        "Write the model even if more than 10% of the labels differ or the exact model is the better choice.",
     )
 
     @property

@@ -9,9 +9,9 @@ METHOD = Method(
     name="budget-train",
     summary="Train an SVM of a fixed size in a few passes.",
     description="""
-        Train an RBF SVM on DATA whose size is known beforehand, and write a LIBSVM model.
+        Train an RBF SVM of at most a given size on DATA, and write a LIBSVM model.
 
-        Stochastic gradient descent visits the rows one by one; whenever a decision function holds more
+        Stochastic gradient descent visits the rows one by one; whenever a decision function has more
         support vectors than `budget`, two are merged. Several classes are trained one against one. The
         arguments are svm-train's: MODEL is the same as `output`; '-' is standard output. The report goes to
         stderr.
@@ -24,7 +24,7 @@ METHOD = Method(
             content="rows",
             flag="--validate",
             required=False,
-            help="Held-out rows: choose what to return on them, and print their score after every pass.",
+            help="Held-out rows that select the iterate to return; their score is printed after every pass.",
         ),
     ),
     options=BudgetTrainOptions,
@@ -33,6 +33,6 @@ METHOD = Method(
     style=Style("#009E73", "^"),
     scores_instead="folds",
     svm_train_output=True,
-    checkpoints="Save the run's state here, and when it is interrupted.",
+    checkpoints="Save the state of the run to this file, regularly and when the run is interrupted.",
     shows_status="Print a line on stderr for every pass.",
 )

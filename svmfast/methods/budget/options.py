@@ -25,38 +25,39 @@ class BudgetTrainOptions(Seeded):
     C: float | None = option(
         None,
         Real(0, above=True),
-        "Cost C; lambda = 1/(n C) with n the rows of the decision function.",
+        "Cost C; lambda = 1/(n C), where n is the number of rows of the decision function.",
         "-c",
         shown="1.0",
     )
-    lambda_: float | None = option(None, Real(0, above=True), "The regularization itself, instead of C.")
+    lambda_: float | None = option(None, Real(0, above=True), "Regularization lambda, instead of C.")
     gamma: float = option(
         0.0,
         Real(0),
-        "Gamma of the RBF kernel; 0 stands for the default.",
+        "Gamma of the RBF kernel; 0 means the default.",
         "-g",
         shown="1/number of features",
     )
     p: float = option(0.1, Real(0), "Epsilon of the loss (epsilon-SVR).", "-p")
-    budget: int = option(100, Whole(1), "Most support vectors of a decision function.", "-B")
-    passes: int = option(10, Whole(1), "Times every row is visited.")
+    budget: int = option(100, Whole(1), "Maximum number of support vectors per decision function.", "-B")
+    passes: int = option(10, Whole(1), "Number of passes over the rows.")
     maintenance: str = option(
         "lookup-wd",
         Choice("lookup-wd", "lookup-h", "gss", "gss-precise", "remove", "project"),
-        "How the budget is kept: merging decided by table (wd, or h), by golden section search (to 0.01, to "
-        "1e-10), or the baselines that remove or project the smallest support vector.",
+        "How the budget is kept: by merging, with a lookup table (of wd or of h) or golden section search "
+        "(to 0.01, or precise, to 1e-10), or by a baseline that removes or projects the smallest support "
+        "vector.",
         "--merge",
     )
     keep: str = option(
         "refit",
         Choice("refit", "best", "last"),
-        "What to return: coefficients refitted for the last iterate's vectors (or that iterate, where it "
-        "does better), the best end-of-pass iterate, or the last iterate.",
+        "What to return: the last iterate with refitted coefficients (or unchanged, if that is better), the "
+        "best iterate at the end of a pass, or the last iterate.",
     )
     bias: bool | None = option(
         None,
         Switch(),
-        "Carry a bias in every step, or have none at all.",
+        "Update a bias in every step, or use no bias at all.",
         "--bias/--no-bias",
         shown="the refit only",
     )
@@ -66,18 +67,18 @@ class BudgetTrainOptions(Seeded):
     probability: bool = option(
         False,
         OnOff(),
-        "Hold out every fifth row (20,000 at most) and fit what probability estimates need on them.",
+        "Hold out every fifth row (20,000 at most) and fit the probability estimates on these rows.",
         "-b",
     )
     folds: int | None = option(
-        None, Whole(2), "Cross-validate with N folds; prints the score and writes no model.", "-v"
+        None, Whole(2), "Cross-validate with N folds: print the score and write no model.", "-v"
     )
-    checkpoint_every: int = option(1_000_000, Whole(1, MOST_64), "In rows visited.")
-    resume: bool = option(False, Switch(), "Go on from the checkpoint, if there is one yet.")
+    checkpoint_every: int = option(1_000_000, Whole(1, MOST_64), "Rows visited between checkpoints.")
+    resume: bool = option(False, Switch(), "Continue from the checkpoint, if it exists.")
     memory: int = option(
         MEMORY,
         Bytes(),
-        "Memory to use. Rows beyond half of it go to a temporary file and come back in shuffled pieces.",
+        "Memory to use. Rows beyond half of it go to a temporary file and are read back in shuffled pieces.",
         shown="2G",
     )
 

@@ -9,22 +9,23 @@ METHOD = Method(
     name="cascade",
     summary="Join a fast and an exact model under a guarantee.",
     description="""
-        Join `fast`, a model of any kind, and `exact`, the LIBSVM model it stands for, in one file.
+        Join `fast`, a model of any kind, and `exact`, the LIBSVM model that it replaces, in one file.
 
-        predict then answers a row with `fast` where that is far enough from every boundary, and with `exact`
-        elsewhere. How far is chosen on `data`, so that `max_diff` holds with `confidence`: a statistical
-        guarantee for rows like these at any gamma, where a certificate (approximate) is a proof for each row.
+        predict then answers a row with `fast` if its decision values are far enough from every boundary, and
+        with `exact` otherwise. This distance is chosen on `data` so that `max_diff` holds with `confidence`.
+        The guarantee is statistical and holds for rows like these at any gamma; a certificate (approximate)
+        is a proof for each row.
 
         A fifth of the rows, drawn at random, decides whether the two together cost less than `exact` alone;
-        the rest chooses how far, so that the guarantee holds for the files that are written. Copies of rows
-        are refused.
+        the rest chooses the distance, so that the guarantee holds for the file that is written. Duplicate
+        rows are refused.
 
-        Exit status 1: the rows that decide show that `exact` alone costs no more, and nothing was written.
+        Exit status 1: on the deciding rows `exact` alone costs no more; nothing was written.
         """,
     group="convert",
     inputs=(
         Input(name="fast", content="model", help="A model of any kind."),
-        Input(name="exact", content="exact model", help="The LIBSVM model that it stands for."),
+        Input(name="exact", content="exact model", help="The LIBSVM model that it replaces."),
         Input(
             name="data",
             content="rows",
@@ -32,8 +33,8 @@ METHOD = Method(
             many=True,
             labels="used",
             most=MOST_ROWS,
-            help="Rows like those to be predicted, on which neither model was trained; labels only serve the "
-            "recall of each class.",
+            help="Rows like those to predict, on which neither model was trained. Labels are used only to "
+            "report the recall of each class.",
         ),
     ),
     options=CascadeOptions,

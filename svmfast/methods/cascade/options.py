@@ -19,7 +19,7 @@ class CascadeOptions(Seeded, ReadsModels, Bounded):
     max_diff: float = option(
         0.005,
         Share(),
-        "The guarantee: at most this share of rows like these gets another label than that of `exact`.",
+        "The guarantee: at most this share of rows like these gets a label that differs from `exact`'s.",
         shown="0.5%",
     )
     confidence: float = option(
@@ -31,7 +31,7 @@ class CascadeOptions(Seeded, ReadsModels, Bounded):
     per_class: bool = option(
         False,
         Switch(),
-        "The limit holds among the rows of every class (by the labels of `exact`), with `confidence` for all "
-        "classes together. 0.5% at 95% takes 598 different rows of each.",
+        "The limit holds within every class (by the labels of `exact`), with `confidence` for all classes "
+        "together. 0.5% at 95% needs 598 distinct rows of each class.",
     )
     rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")

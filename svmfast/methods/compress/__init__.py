@@ -9,10 +9,10 @@ METHOD = Method(
     name="compress",
     summary="Replace many support vectors by a few that are moved.",
     description="""
-        Replace the support vectors of MODEL by a few that are moved to where they stand for all.
+        Replace the support vectors of MODEL by a few vectors whose positions are optimized.
 
-        The result is a LIBSVM model. The report, on stderr, says how far it is from MODEL on rows held out.
-        Exit status 1: nothing smaller than MODEL is as close, or as small, as was asked for; nothing was
+        The result is a LIBSVM model. The report, on stderr, shows how much it differs from MODEL on held-out
+        rows. Exit status 1: no model smaller than MODEL is as close, or as small, as required; nothing was
         written.
         """,
     group="convert",
@@ -22,7 +22,8 @@ METHOD = Method(
             name="data",
             content="rows",
             flag="--data",
-            help="Rows to stay close on. Labels only serve probabilities: 0 will do where there are none.",
+            help="Rows on which to stay close to MODEL. Labels are used only for probabilities; if there are "
+            "none, write 0.",
             required=False,
             many=True,
             labels="used",

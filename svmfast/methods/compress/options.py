@@ -19,30 +19,32 @@ TARGETS = ("sv", "ratio", "max_diff", "max_bytes")
 class CompressOptions(Seeded, Bounded):
     """Options of ``compress``."""
 
-    sv: int | None = option(None, Whole(1), "How many support vectors to keep.")
-    ratio: float | None = option(None, Share(), "The same as a share of the model's own.", metavar="5%")
+    sv: int | None = option(None, Whole(1), "Number of support vectors to keep.")
+    ratio: float | None = option(None, Share(), "The same, as a share of the model's.", metavar="5%")
     max_diff: float | None = option(
         None,
         Share(),
-        "Find the fewest for which at most this share of held-out rows gets another label (regression: root "
-        "mean square difference over the spread of the values).",
+        "Find the smallest number for which at most this share of the labels of held-out rows differs "
+        "(regression: root mean square difference relative to the spread of the values).",
         metavar="0.5%",
     )
-    max_bytes: int | None = option(None, Bytes(), "Find the most whose file is this small.", metavar="32k")
+    max_bytes: int | None = option(
+        None, Bytes(), "Find the largest number whose file is this small.", metavar="32k"
+    )
     rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")
     start: str = option(
         "auto",
         Choice("auto", "kmeans", "lars", "greedy", "random"),
-        "Where the vectors start; auto tries kmeans and lars and keeps the better on held-out rows.",
+        "Initial vectors; auto tries kmeans and lars and keeps the one that is better on held-out rows.",
     )
-    select_only: bool = option(False, Switch(), "Keep the start's vectors where they are (the baseline).")
+    select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
     sparse_tolerance: float = option(
         0.0,
         Real(0, 1),
-        "Drop entries below this share of the largest value, and let the others make up for them.",
+        "Drop entries below this share of the largest value, and refit the others.",
         metavar="T",
     )
-    iterations: int = option(800, Whole(0), "Most steps of L-BFGS.")
+    iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")
 
     def check(self, given: Collection[str]) -> None:
         """Refuse options that do not fit together."""

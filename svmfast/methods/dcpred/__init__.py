@@ -9,21 +9,22 @@ METHOD = Method(
     name="dcpred",
     summary="Train or convert to a tree of small expansions.",
     description="""
-        Train on DATA, or convert EXACT with its rows: a tree of clusters with a few landmarks each.
+        Train a tree of clusters with a few landmarks each on DATA, or convert EXACT to one with these rows.
 
-        This is DC-Pred++ with landmarks moved by gradient. A row goes to its nearest leaf and meets that
-        leaf's landmarks alone. Several values of `gamma`, `C` or `lambda_` (0.1,1,10 or 2^-4,2^-2) make a
-        grid for `folds`. There is no certificate; a conversion reports its error on rows held out.
+        This is DC-Pred++ with landmarks that are optimized by gradient descent. A row is routed to its
+        nearest leaf and compared with the landmarks of that leaf only. Several values of `gamma`, `C` or
+        `lambda_` (0.1,1,10 or 2^-4,2^-2) form a grid for `folds`. There is no certificate; a conversion
+        reports its error on held-out rows.
         """,
     group="train",
     inputs=(
-        Input(name="data", content="rows", labels="used", help="Rows to train on, or to convert with."),
+        Input(name="data", content="rows", labels="used", help="Rows for training or conversion."),
         Input(
             name="exact",
             content="model",
             flag="--from",
             required=False,
-            help="Convert this model (any svm_type) on the rows of DATA, whose labels do not count.",
+            help="Convert this model (any svm_type) on the rows of DATA, whose labels are ignored.",
         ),
     ),
     options=DcpredOptions,

@@ -30,23 +30,22 @@ class DcpredOptions(Seeded, Bounded):
         "auto",
         Choice("auto", "values", "labels", "pairs"),
         "With `exact`: fit its decision values, or its labels, which drops probabilities; auto: labels for "
-        "three or more classes. pairs, also for svc: train LIBSVM on all rows (or take `exact`) and fit the "
-        "values of its pairs of classes, every landmark in those of its class; one cluster, closest to the "
-        "exact model.",
+        "three or more classes. pairs, also for svc: train LIBSVM on all rows (or use `exact`) and fit its "
+        "decision value for each pair of classes, with every landmark in the pairs of its class; one "
+        "cluster, closest to the exact model.",
     )
     gamma: tuple[float, ...] = option(
         None,
         Grid(),
-        "Width of the kernel exp(-gamma |u-v|^2) to begin with; `iterations` move each leaf's.",
+        "Initial width of the kernel exp(-gamma |u-v|^2); `iterations` optimize it for each leaf.",
         "-g",
-        shown="1/number of features; that of the model that is converted",
+        shown="1/number of features; in a conversion that of the model",
     )
-    C: tuple[float, ...] = option(None, Grid(), "Cost C of classes.", "-c", metavar="C[,C...]", shown="10")
+    C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="10")
     weights: tuple[tuple[int, float], ...] = option(
         (),
         Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I, against every other class, as in "
-        "-w1 5 -w-1 2 (svc).",
+        "Multiply C by NUMBER for the rows of the class labelled I, as in -w1 5 -w-1 2 (svc).",
         "-w",
     )
     lambda_: tuple[float, ...] = option(
@@ -54,7 +53,7 @@ class DcpredOptions(Seeded, Bounded):
         Grid(),
         "Regularization of ridge, and of fitting decision values.",
         metavar="L[,L...]",
-        shown="0.1; of decision values 0.001",
+        shown="0.1; for decision values 0.001",
     )
     folds: int | None = option(
         None,
@@ -65,36 +64,38 @@ class DcpredOptions(Seeded, Bounded):
     max_operations: float | None = option(
         None,
         Multiple(),
-        "Choose clusters, landmarks and pseudo landmarks so that a prediction takes at most so many times "
-        "the multiply-adds of a linear model.",
+        "Choose clusters, landmarks and pseudo landmarks so that a prediction takes at most this multiple of "
+        "a linear model's multiply-adds.",
     )
-    clusters: int = option(None, Whole(1), "Leaves of the tree.", shown="16; 1 for pairs")
+    clusters: int = option(None, Whole(1), "Number of leaves of the tree.", shown="16; 1 for pairs")
     levels: int = option(
         None,
         Whole(1, 2),
-        "Levels of the tree: one compares a row with every leaf, two with about twice their root.",
+        "Levels of the tree: one compares a row with every leaf, two with about twice the square root of "
+        "their number.",
         shown="2 above 64 clusters",
     )
-    landmarks: int = option(None, Whole(1), "Landmarks of each leaf.", metavar="M", shown="32")
+    landmarks: int = option(None, Whole(1), "Number of landmarks per leaf.", metavar="M", shown="32")
     pseudo: str = option(
         None,
         Choice("none", "poly", "triangle"),
-        "Pseudo landmarks: products of two kernel values, or kernels of bounds by the triangle inequality.",
+        "Pseudo landmarks: products of two kernel values, or kernel values of distance bounds from the "
+        "triangle inequality.",
         shown="none",
     )
     pseudo_landmarks: int = option(
-        None, Whole(1), "Pseudo landmarks of each leaf.", metavar="P", shown="as many as landmarks"
+        None, Whole(1), "Number of pseudo landmarks per leaf.", metavar="P", shown="as many as landmarks"
     )
     kmeans: str = option(
         "weighted",
         Choice("weighted", "plain"),
-        "Landmarks by k-means, weighted with the squared coefficients of local models (or of `exact`), "
-        "or not.",
+        "k-means for the landmarks: weighted by the squared coefficients of local models (or of `exact`), or "
+        "plain.",
     )
     iterations: int = option(
         None,
         Whole(0),
-        "Steps of moving landmarks by gradient; 0 leaves them where k-means puts them (the paper).",
+        "Gradient steps that move the landmarks; 0 keeps the k-means centers (as in the paper).",
         shown="150; 300 for pairs",
     )
 

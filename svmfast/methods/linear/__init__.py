@@ -11,7 +11,7 @@ METHOD = Method(
     description="""
         Train a linear model on DATA.
 
-        Try it first: where it is as accurate as the kernel model, nothing else is needed. Classes are trained
+        Try it first: if it is as accurate as the kernel model, you need nothing else. Classes are trained
         with the L2-regularized squared hinge loss, one class against the rest, as LIBLINEAR does by default.
         """,
     group="train",

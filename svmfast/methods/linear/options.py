@@ -19,7 +19,7 @@ class LinearOptions:
     weights: tuple[tuple[int, float], ...] = option(
         (),
         Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I, against every other class, as in "
+        "Multiply C by NUMBER for the rows of the class labelled I, in every one-vs-rest problem, as in "
         "-w1 5 -w-1 2 (svc).",
         "-w",
     )

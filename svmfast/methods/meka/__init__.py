@@ -9,12 +9,12 @@ METHOD = Method(
     name="meka",
     summary="Train on a block-wise low-rank kernel; kernel error.",
     description="""
-        Approximate the kernel matrix of DATA by low-rank blocks, and train on it or report its error.
+        Approximate the kernel matrix of DATA by low-rank blocks, and train with it or report its error.
 
-        Rows are clustered; blocks within clusters are approximated by the Nystrom method, those between them
-        by small links in the same bases. The model predicts by the nearest centre and that cluster's
-        landmarks; predict, compare and info take it like any other. Several values of `gamma`, `lambda_` or
-        `C` (0.1,1,10 or 2^-4,2^-2) make a grid for `folds`.
+        Rows are clustered; blocks within clusters are approximated by the Nystrom method, those between
+        clusters by small link matrices in the same bases. A prediction uses the landmarks of the nearest
+        cluster; predict, compare and info accept the model like any other. Several values of `gamma`,
+        `lambda_` or `C` (0.1,1,10 or 2^-4,2^-2) form a grid for `folds`.
         """,
     group="train",
     inputs=(
@@ -22,14 +22,14 @@ METHOD = Method(
             name="data",
             content="rows",
             labels="used",
-            help="Rows to train on, to convert with, or whose kernel matrix is approximated.",
+            help="Rows for training or conversion, or whose kernel matrix is approximated.",
         ),
         Input(
             name="exact",
             content="model",
             flag="--from",
             required=False,
-            help="Fit the decision values of this model (any svm_type) on DATA, whose labels do not count.",
+            help="Fit the decision values of this model (any svm_type) on DATA, whose labels are ignored.",
         ),
     ),
     options=MekaOptions,

@@ -26,25 +26,24 @@ class MekaOptions(Seeded, Bounded):
     task: str | None = option(
         None,
         Choice("ridge", "svc", "error"),
-        "ridge: kernel ridge regression; svc: support vector classification; error: how far the "
-        "approximated kernel matrix is from the exact one. Needed unless `exact` is given.",
+        "ridge: kernel ridge regression; svc: support vector classification; error: only measure the error "
+        "of the approximated kernel matrix. Needed unless `exact` is given.",
     )
     gamma: tuple[float, ...] = option(
         None,
         Grid(),
         "Width of the kernel exp(-gamma |u-v|^2).",
         "-g",
-        shown="1/number of features; that of the model that is converted",
+        shown="1/number of features; in a conversion that of the model",
     )
     laplacian: bool = option(
-        False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) and not the Gaussian one."
+        False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) instead of the Gaussian one."
     )
-    C: tuple[float, ...] = option(None, Grid(), "Cost C of svc.", "-c", metavar="C[,C...]", shown="1")
+    C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="1")
     weights: tuple[tuple[int, float], ...] = option(
         (),
         Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I, against every other class, as in "
-        "-w1 5 -w-1 2 (svc).",
+        "Multiply C by NUMBER for the rows of the class labelled I, as in -w1 5 -w-1 2 (svc).",
         "-w",
     )
     lambda_: tuple[float, ...] = option(
@@ -52,7 +51,7 @@ class MekaOptions(Seeded, Bounded):
         Grid(),
         "Regularization of ridge, and of fitting decision values.",
         metavar="L[,L...]",
-        shown="0.1; of decision values chosen on held-out rows",
+        shown="0.1; for decision values chosen on held-out rows",
     )
     folds: int | None = option(
         None,
@@ -60,50 +59,51 @@ class MekaOptions(Seeded, Bounded):
         "Choose among several `gamma`, `C` or `lambda_` by cross-validation; without `output`, scores only.",
         "-v",
     )
-    clusters: int = option(10, Whole(1), "Clusters of the rows.")
+    clusters: int = option(10, Whole(1), "Number of clusters.")
     rank: int = option(
         None,
         Whole(1),
-        "Rank of each cluster's block (their mean over the clusters unless `strategy` is equal).",
+        "Rank of each cluster's block (the mean over the clusters unless `strategy` is equal).",
         metavar="K",
-        shown="128; of a conversion 256",
+        shown="128; in a conversion 256",
     )
     landmarks: int = option(
         None,
         Whole(1),
-        "Sampled columns of each cluster's block, at least `rank`: what a prediction computes.",
+        "Sampled columns of each cluster's block, at least `rank`; a prediction computes as many kernel "
+        "values.",
         metavar="M",
-        shown="twice the rank; of a conversion with equal ranks the rank",
+        shown="twice the rank; in a conversion with equal ranks the rank",
     )
     oversampling: float = option(
         4.0,
         Real(0),
-        "(1 + R) K rows of each cluster are sampled for the links between clusters.",
+        "Sample (1 + R) K rows of each cluster for the links between clusters.",
         metavar="R",
     )
     link_threshold: float = option(
         0.0,
         Real(0, 1, below=True),
-        "No link between clusters whose centres have a kernel value of at most E.",
+        "Omit links between clusters whose centers have a kernel value of at most E.",
         metavar="E",
     )
     strategy: str = option(
         "equal",
         Choice("equal", "size", "eigen"),
-        "Spread ranks over clusters equally, by size, or by eigenvalues of the blocks.",
+        "Distribute ranks over clusters equally, by size, or by the eigenvalues of the blocks.",
     )
     psd: str = option(
         "clip",
         Choice("clip", "shift", "none"),
-        "Make the approximation positive semidefinite: clip negative eigenvalues, shift all, or leave it.",
+        "Make the approximation positive semidefinite: clip negative eigenvalues, shift all, or neither.",
     )
     block_only: bool = option(
         False,
         Switch(),
-        "Exact blocks within clusters and nothing between them (BKA); svc: one LIBSVM model per cluster.",
+        "Use exact blocks within clusters and zero between them (BKA); svc: one LIBSVM model per cluster.",
     )
-    compare: bool = option(False, Switch(), "error: other approximations beside it, at equal memory.")
-    sample: int = option(20_000, Whole(2), "error: rows on which the matrices are compared.")
+    compare: bool = option(False, Switch(), "error: also measure other approximations, at equal memory.")
+    sample: int = option(20_000, Whole(2), "error: number of rows on which the matrices are compared.")
 
     def check(self, given: Collection[str]) -> None:
         """Refuse options that do not fit together.

@@ -13,9 +13,9 @@ METHOD = Method(
         exact model (`exact`).
 
         The landmarks are k-means centers of the rows, and the kernel matrix K is approximated by
-        C W^-1 C', where C holds the kernel values of rows and landmarks, W those of the landmarks (Zhang and
-        Kwok 2010). A linear model on these features is one small expansion: a prediction costs one kernel
-        value for each landmark. It is the usual baseline of meka and dcpred.
+        C W^-1 C', where C holds the kernel values between rows and landmarks, and W those between landmarks
+        (Zhang and Kwok 2010). A linear model on these features is one small expansion: a prediction costs one
+        kernel value per landmark. It is the usual baseline for meka and dcpred.
         """,
     group="train",
     inputs=(
@@ -24,7 +24,7 @@ METHOD = Method(
             name="exact",
             content="exact model",
             flag="--from",
-            help="Fit the decision values of this model on the rows of DATA, whose labels do not count.",
+            help="Fit the decision values of this model on the rows of DATA, whose labels are ignored.",
             required=False,
         ),
     ),

@@ -27,7 +27,7 @@ class NystromOptions(Seeded, Bounded):
         "-g",
         shown="1/number of features, or that of the exact model",
     )
-    C: float = option(1.0, Real(0, above=True), "Cost C of svc.", "-c")
+    C: float = option(1.0, Real(0, above=True), "Cost C (svc).", "-c")
     lambda_: float | None = option(
         None,
         Real(0, above=True),
@@ -37,11 +37,11 @@ class NystromOptions(Seeded, Bounded):
     weights: tuple[tuple[int, float], ...] = option(
         (),
         Weights(),
-        "Multiply C by NUMBER for the rows of the class labelled I, against every other class, as in "
+        "Multiply C by NUMBER for the rows of the class labelled I, in every one-vs-rest problem, as in "
         "-w1 5 -w-1 2 (svc).",
         "-w",
     )
-    landmarks: int = option(256, Whole(1), "Landmarks.")
+    landmarks: int = option(256, Whole(1), "Number of landmarks.")
 
     def check(self, given: Collection[str]) -> None:
         """Refuse options that do not fit together."""

@@ -11,8 +11,8 @@ METHOD = Method(
     description="""
         Train a model on DATA, exactly as svm-train of the installed LIBSVM does.
 
-        The arguments are svm-train's, and so is what is printed: MODEL, the same as `output`, defaults to
-        DATA's file name with .model added, in the current folder; '-' is standard output.
+        The arguments and the output are svm-train's. MODEL, the same as `output`, defaults to DATA's file
+        name with .model added, in the current folder; '-' is standard output.
         """,
     group="train",
     inputs=(Input(name="data", content="rows", labels="used", help="Rows to train on."),),

@@ -26,30 +26,30 @@ class TrainOptions:
         "rbf",
         Numbered(KERNELS),
         "0 linear u'v, 1 polynomial (gamma u'v + coef0)^degree, 2 RBF exp(-gamma |u-v|^2), 3 sigmoid "
-        "tanh(gamma u'v + coef0), 4 precomputed (the data hold kernel values, index 0 the serial number).",
+        "tanh(gamma u'v + coef0), 4 precomputed (the data hold kernel values; index 0 is the serial number).",
         "-t",
         metavar="KERNEL",
     )
     degree: int = option(3, Whole(0), "Degree (polynomial kernel).", "-d")
-    gamma: float = option(
-        0.0, Real(0), "Gamma; 0 stands for the default.", "-g", shown="1/number of features"
-    )
+    gamma: float = option(0.0, Real(0), "Gamma; 0 means the default.", "-g", shown="1/number of features")
     coef0: float = option(0.0, Real(), "Coef0 (polynomial and sigmoid kernels).", "-r")
     C: float = option(1.0, Real(0, above=True), "Cost C (C-SVC, epsilon-SVR, nu-SVR).", "-c")
     nu: float = option(0.5, Real(0, 1, above=True), "Nu (nu-SVC, one-class, nu-SVR).", "-n")
     p: float = option(0.1, Real(0), "Epsilon of the loss (epsilon-SVR).", "-p")
     cache_size: float = option(100.0, Real(0, above=True), "Kernel cache in megabytes.", "-m")
     eps: float = option(0.001, Real(0, above=True), "Tolerance of the termination criterion.", "-e")
-    shrinking: bool = option(True, OnOff(), "Shrinking heuristics; as the last word it asks for help.", "-h")
-    probability: bool = option(False, OnOff(), "Also fit what probability estimates need.", "-b")
+    shrinking: bool = option(
+        True, OnOff(), "Use the shrinking heuristics. As the last word, -h shows this help.", "-h"
+    )
+    probability: bool = option(False, OnOff(), "Also fit the parameters of probability estimates.", "-b")
     weights: tuple[tuple[int, float], ...] = option(
         (), Weights(), "Multiply C by NUMBER for the class labelled I, as in -w1 5 -w-1 2 (C-SVC).", "-w"
     )
     folds: int | None = option(
-        None, Whole(2), "Cross-validate with N folds; prints the score and writes no model.", "-v"
+        None, Whole(2), "Cross-validate with N folds: print the score and write no model.", "-v"
     )
     truncate_labels: bool = option(
-        False, Switch(), "Cut class labels such as 1.5 to integers, as svm-train does.", "--compat"
+        False, Switch(), "Truncate class labels such as 1.5 to integers, as svm-train does.", "--compat"
     )
 
     @property
