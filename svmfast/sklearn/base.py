@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -67,6 +68,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
     """A classifier whose answers come from `model_`."""
 
     classes_: NDArray[Any]
+    class_weight: Any
 
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
         """Return checked rows, and their classes as labels of svmfast; sets `classes_`."""
@@ -76,6 +78,13 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         if len(self.classes_) < 2:
             raise ValueError(f"{type(self).__name__} needs rows of two classes, the data have 1 class")
         return rows, self._labels[codes].astype(np.float64)
+
+    def _class_weights(self, labels: FloatArray) -> dict[int, float]:
+        """Return what `class_weight` multiplies C by, by the labels of svmfast; those of 1 are left out."""
+        y = self.classes_[self._places(labels)]
+        found = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        pairs = zip(self._labels.tolist(), found.tolist(), strict=True)
+        return {label: weight for label, weight in pairs if weight != 1}
 
     @property
     def _labels(self) -> NDArray[np.int64]:

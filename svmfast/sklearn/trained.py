@@ -44,6 +44,8 @@ class BudgetSVC(_Trained, ModelClassifier):
         Most support vectors of each pair of classes.
     passes : int, default=10
         Passes over the rows.
+    class_weight : dict or "balanced", default=None
+        `C` of a class is `C` times its weight; "balanced": n_samples / (n_classes * rows of the class).
     n_jobs : int, default=None
         Threads. None: the cores this process may use, at most OMP_NUM_THREADS.
     random_state : int, RandomState instance or None, default=0
@@ -65,11 +67,12 @@ class BudgetSVC(_Trained, ModelClassifier):
         gamma: float | str = "scale",
         budget: int = 100,
         passes: int = 10,
+        class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
         self.C, self.gamma, self.budget, self.passes = C, gamma, budget, passes
-        self.n_jobs, self.random_state = n_jobs, random_state
+        self.class_weight, self.n_jobs, self.random_state = class_weight, n_jobs, random_state
 
     def fit(self, X: Any, y: Any) -> BudgetSVC:
         """Train on the rows.
@@ -84,7 +87,8 @@ class BudgetSVC(_Trained, ModelClassifier):
         self
         """
         rows, labels = self._training_set(X, y)
-        options = {"C": float(self.C), "budget": self.budget, "passes": self.passes}
+        options: dict[str, Any] = {"C": float(self.C), "budget": self.budget, "passes": self.passes}
+        options["weights"] = self._class_weights(labels)
         self.model_ = self._named(self._trained("budget-train", rows, labels, **options))
         return self
 
@@ -115,6 +119,8 @@ class MekaSVC(_Meka, ModelClassifier):
         Blocks of the kernel.
     rank : int, default=None
         Rank of each block.
+    class_weight : dict or "balanced", default=None
+        `C` of a class is `C` times its weight; "balanced": n_samples / (n_classes * rows of the class).
     n_jobs : int, default=None
         Threads. None: the cores this process may use, at most OMP_NUM_THREADS.
     random_state : int, RandomState instance or None, default=0
@@ -137,11 +143,12 @@ class MekaSVC(_Meka, ModelClassifier):
         gamma: float | str = "scale",
         clusters: int = 10,
         rank: int | None = None,
+        class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
         self.C, self.kernel, self.gamma, self.clusters, self.rank = C, kernel, gamma, clusters, rank
-        self.n_jobs, self.random_state = n_jobs, random_state
+        self.class_weight, self.n_jobs, self.random_state = class_weight, n_jobs, random_state
 
     def fit(self, X: Any, y: Any) -> MekaSVC:
         """Train on the rows.
@@ -158,6 +165,7 @@ class MekaSVC(_Meka, ModelClassifier):
         rows, labels = self._training_set(X, y)
         self._check_kernel()
         options = {"task": "svc", "C": float(self.C), **self._options()}
+        options["weights"] = self._class_weights(labels)
         self.model_ = self._named(self._trained("meka", rows, labels, **options))
         return self
 
@@ -234,6 +242,8 @@ class DCPredSVC(_DCPred, ModelClassifier):
         Landmarks of each leaf; None: 32.
     iterations : int, default=None
         Steps of moving landmarks by gradient; None: 150.
+    class_weight : dict or "balanced", default=None
+        `C` of a class is `C` times its weight; "balanced": n_samples / (n_classes * rows of the class).
     n_jobs : int, default=None
         Threads. None: the cores this process may use, at most OMP_NUM_THREADS.
     random_state : int, RandomState instance or None, default=0
@@ -256,11 +266,13 @@ class DCPredSVC(_DCPred, ModelClassifier):
         clusters: int | None = None,
         landmarks: int | None = None,
         iterations: int | None = None,
+        class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
         self.C, self.gamma, self.clusters, self.landmarks = C, gamma, clusters, landmarks
-        self.iterations, self.n_jobs, self.random_state = iterations, n_jobs, random_state
+        self.iterations, self.class_weight = iterations, class_weight
+        self.n_jobs, self.random_state = n_jobs, random_state
 
     def fit(self, X: Any, y: Any) -> DCPredSVC:
         """Train on the rows.
@@ -276,6 +288,7 @@ class DCPredSVC(_DCPred, ModelClassifier):
         """
         rows, labels = self._training_set(X, y)
         options = {"task": "svc", "C": float(self.C), **self._options()}
+        options["weights"] = self._class_weights(labels)
         self.model_ = self._named(self._trained("dcpred", rows, labels, **options))
         return self
 

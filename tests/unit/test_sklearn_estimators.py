@@ -20,6 +20,7 @@ from sklearn.datasets import (
     make_moons,
 )
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import recall_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -31,7 +32,7 @@ import svmfast.sklearn
 from svmfast.errors import NegativeAnswerError
 from svmfast.formats.detect import model_bytes
 from svmfast.models.base import Model
-from svmfast.rows import Rows
+from svmfast.rows import Rows, as_rows
 from svmfast.sklearn import (
     BudgetSVC,
     DCPredRidge,
@@ -76,6 +77,36 @@ def test_weights_and_repeated_rows_are_alike_where_gamma_is_a_number() -> None:
     weighted = FastSVC(**options).fit(X, y, sample_weight=weights)
     repeated = FastSVC(**options).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [BudgetSVC(), DCPredSVC(iterations=5), FastSVC(), MekaSVC()])
+def test_class_weights_are_those_of_scikit_learn(estimator: Any) -> None:
+    """Numbers for names of classes, and "balanced"; the model is that of svmfast's own weights."""
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    rare = np.flatnonzero((y == 0) | (np.arange(400) % 10 == 0))
+    X, y = X[rare], y[rare]
+    names = np.array(["common", "rare"])[y]
+    balanced = {name: len(y) / (2 * np.count_nonzero(names == name)) for name in ("common", "rare")}
+    plain, own, given = (
+        clone(estimator).set_params(class_weight=weight).fit(X, names)
+        for weight in (None, "balanced", balanced)
+    )
+    np.testing.assert_array_equal(own.decision_function(X), given.decision_function(X))
+    recalls = [recall_score(names, one.predict(X), pos_label="rare") for one in (plain, own)]
+    assert recalls[1] > recalls[0]
+    if not isinstance(estimator, FastSVC):
+        weights = {0: balanced["common"], 1: balanced["rare"]}
+        function = {BudgetSVC: svmfast.budget_train, MekaSVC: svmfast.meka, DCPredSVC: svmfast.dcpred}
+        options = {"C": float(estimator.C), "gamma": 1 / (2 * X.var()), "weights": weights}
+        if not isinstance(estimator, BudgetSVC):
+            options |= {"task": "svc", **estimator._options()}
+        seed = own._seed()
+        model = function[type(estimator)](X, y.astype(float), seed=seed, **options).model
+        np.testing.assert_array_equal(
+            np.abs(model.decision_values(as_rows(X))[:, 0]), np.abs(own.decision_function(X))
+        )
+    with pytest.raises(ValueError, match="class_weight"):
+        clone(estimator).set_params(class_weight="rare").fit(X, names)
 
 
 def breast() -> tuple[Any, Any, Any]:
