@@ -275,7 +275,7 @@ def _datasets(
 def _fitting(
     blocks: Iterable[Any], reading: Reading, name: str, model: Model, heard: Listener
 ) -> Iterator[Rows]:
-    scale = ScaleCheck(model)
+    scale = ScaleCheck(model, scaled=reading.scale is not None)
     for number, block in enumerate(blocks):
         rows: Rows = getattr(block, "rows", block)
         if number == 0:

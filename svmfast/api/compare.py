@@ -180,7 +180,7 @@ def compare(
     dataset, parse_seconds = _data(data, labels, how, cores, timed=timed)
     rows, targets, path = dataset.rows, dataset.labels, dataset.path or None
     name = path or "the data"
-    check_scale(name, compared[0].model, rows, heard.warn)
+    check_scale(how, name, compared[0].model, rows, heard.warn)
     for one in compared:
         check_width(how, name, one.model, rows, heard.warn, dataset.columns)
     found = compare_models(

@@ -223,7 +223,7 @@ def _rows(
             break
     rows = Rows.concatenate(blocks)[:MOST_ROWS]
     check_width(reading, str(path), model, rows, heard.warn)
-    check_scale(str(path), model, rows, heard.warn)
+    check_scale(reading, str(path), model, rows, heard.warn)
     return rows, of
 
 

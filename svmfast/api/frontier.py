@@ -187,8 +187,8 @@ def frontier(
     reading = replace(reading, scale=scaling)
     check_width(reading, train, model, sets.sample.rows, heard.warn)
     check_width(reading, unseen or train, model, sets.choosing.rows, heard.warn)
-    if not check_scale(train, model, sets.sample.rows, heard.warn) and unseen is not None:
-        check_scale(unseen, model, sets.choosing.rows, heard.warn)
+    if not check_scale(reading, train, model, sets.sample.rows, heard.warn) and unseen is not None:
+        check_scale(reading, unseen, model, sets.choosing.rows, heard.warn)
     heard.progress(0, None, "measuring exact")
     measuring, origin = _measured(model, sets, train, unseen, cores, heard)
     kept = min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit)

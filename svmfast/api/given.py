@@ -126,11 +126,11 @@ def with_scaling_of(
     return replace(reading, scale=found)
 
 
-def check_scale(name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:
+def check_scale(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:
     """Warn where the first rows are of another scale than the model's vectors; tell whether they are."""
     from svmfast.evaluation.scale import ScaleCheck
 
-    check = ScaleCheck(model)
+    check = ScaleCheck(model, scaled=reading.scale is not None)
     check.add(rows)
     verdict = check.verdict()
     if verdict is not None:

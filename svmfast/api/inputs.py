@@ -172,7 +172,7 @@ def _rows(
             setting.note(f"{dataset.path}: {note}")
         if reference is not None:
             check_width(reading, dataset.path, reference, dataset.rows, setting.warn, dataset.columns)
-            check_scale(dataset.path, reference, dataset.rows, setting.warn)
+            check_scale(reading, dataset.path, reference, dataset.rows, setting.warn)
         if spec.required:  # what can be wrong with rows is wrong with those that are trained on
             stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
         own = None if reading.unlabelled or spec.labels == "ignored" else dataset.labels
@@ -190,7 +190,7 @@ def _rows(
     rows, values = _scaled(rows, values, reading)
     if reference is not None:
         check_width(reading, f"`{spec.name}`", reference, rows, setting.warn)
-        check_scale(f"`{spec.name}`", reference, rows, setting.warn)
+        check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
     seen = len(rows)
     most = _most(spec, options)
     if seen > most:
@@ -263,7 +263,7 @@ def _sample(
                 setting.progress(stream.bytes_read, stream.bytes_total, "read")
     rows, labels = sample.result()
     if reference is not None:
-        check_scale(f"`{spec.name}`", reference, rows, setting.warn)
+        check_scale(reading, f"`{spec.name}`", reference, rows, setting.warn)
     _note_sample(sample, spec, options, setting)
     own = None if reading.unlabelled or spec.labels == "ignored" else labels
     return GivenRows(rows, own, f"`{spec.name}`" if len(paths) > 1 else os.fspath(paths[0]), sample.seen)

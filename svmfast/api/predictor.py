@@ -384,7 +384,7 @@ class Predictor:
         from svmfast.prefetch import prefetch
 
         report = self.report(labelled=not reading.unlabelled, auc=auc)
-        scale = ScaleCheck(self.model)
+        scale = ScaleCheck(self.model, scaled=reading.scale is not None)
 
         def checked() -> Iterator[Dataset]:
             try:

@@ -25,10 +25,12 @@ class ScaleCheck:
     ----------
     model : Model
         Of a linear kernel, and of others whose vectors are no rows, nothing is said.
+    scaled : bool
+        Whether the rows have been scaled; the verdict on others says how that is done.
     """
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    def __init__(self, model: Model, *, scaled: bool = False) -> None:
+        self._model, self._scaled = model, scaled
         self._norms: list[float] = []
 
     def add(self, rows: Rows) -> None:
@@ -52,6 +54,7 @@ class ScaleCheck:
         return (
             f"rows of another scale than the model's: median squared norm {median:.4g} of the first "
             f"{len(self._norms):,} rows, {extreme} of the model's vectors {size:.4g}"
+            + ("" if self._scaled else "; raw rows need the range file of the training data (`scale`)")
         )
 
 

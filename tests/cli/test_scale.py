@@ -77,6 +77,15 @@ def test_the_answer_does_not_depend_on_the_blocks() -> None:
     assert "of the first 1,000 rows, largest of the model's vectors" in said
 
 
+def test_the_warning_of_scaled_rows_asks_for_no_range_file(tmp_path: Path) -> None:
+    ranges = tmp_path / "ranges"
+    assert svmfast("scale", "-l", "90", "-u", "100", "-s", ranges, data("breast.test")).returncode == 0
+    done = svmfast("predict", "-q", "--scale", ranges, data("breast.test"), model("breast_c_rbf"), os.devnull)
+    (line,) = done.stderr.decode().splitlines()
+    assert "rows of another scale than the model's" in line
+    assert "--scale" not in line
+
+
 def test_every_command_warns_once_and_answers_the_same(tmp_path: Path) -> None:
     exact = model("breast_c_rbf")
     raw = scaled(data("breast.test"), 50.0, tmp_path / "raw")
@@ -105,5 +114,6 @@ def test_every_command_warns_once_and_answers_the_same(tmp_path: Path) -> None:
         warned = [line for line in done.stderr.decode().splitlines() if "another scale" in line]
         assert len(warned) == 1, (name, done.stderr)
         assert warned[0].startswith("svmfast: warning: ")
+        assert warned[0].endswith("; raw rows need the range file of the training data (--scale)")
         assert b"another scale" not in done.stdout
     assert out.read_bytes() == svmfast("predict", "-q", raw, exact).stdout
