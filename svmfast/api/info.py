@@ -64,7 +64,7 @@ def info(
     Parameters
     ----------
     source : path or Model
-        A LIBSVM model, a svmfast model or LIBSVM data; the kind of a file is found by content.
+        A LIBSVM model, an svmfast model or LIBSVM data; the kind of a file is found by content.
     memory : int
         Most bytes that a model may take; data streams.
     allow_edited : bool

@@ -110,8 +110,8 @@ def command(
     proves labels on the device. docs/export.md has walk-throughs.
 
     Only LIBSVM models can be written as LIBSVM's text. With --ranges the scaling in the model goes to a range
-    file for svm-scale; with --feature-names the text is wrapped in a svmfast file, which finds the columns of
-    tables by their names.
+    file for svm-scale; with --feature-names the text is wrapped in an svmfast file, which finds the columns
+    of tables by their names.
     """
     if single and double:
         raise OptionError("--float and --double exclude each other")

@@ -25,7 +25,7 @@ _HELP = """
     than the fastest of them, the one closest to EXACT; with `max_bytes` or `max_operations` alone it is the
     closest that fits.
 
-    Each candidate is a svmfast command of its own. The recommended command is printed; run again, it writes
+    Each candidate is an svmfast command of its own. The recommended command is printed; run again, it writes
     the same bytes on the same instruction set. DIR holds the models, a copy of the recommended one named
     'recommended' (with EXACT inside if EXACT answers the rows that are not certified), and the report:
     report.html, report.md, report.json and a figure. Cheap candidates come first, and all share the time

@@ -33,7 +33,7 @@ def command(estimator: str, output: str, trust_pickle: bool, as_json: bool, quie
 
     ESTIMATOR is an SVC, NuSVC, SVR, NuSVR or OneClassSVM, alone or behind a StandardScaler, MinMaxScaler,
     MaxAbsScaler or RobustScaler in a Pipeline. MODEL gives the same labels, values and probabilities. An
-    estimator without scalers whose classes are integers becomes a LIBSVM model; otherwise MODEL is a svmfast
+    estimator without scalers whose classes are integers becomes a LIBSVM model; otherwise MODEL is an svmfast
     model that accepts the same rows as the pipeline.
     """
     from svmfast.api.estimators import from_sklearn

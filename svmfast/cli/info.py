@@ -23,7 +23,7 @@ from svmfast.options import Reading
 def command(
     file: str, as_json: bool, quiet: bool, memory: int, allow_edited: bool, reading: Reading, jobs: int
 ) -> None:
-    """Describe FILE: a LIBSVM model, a svmfast model, or data.
+    """Describe FILE: a LIBSVM model, an svmfast model, or data.
 
     The kind is recognised by content. For a model, info prints the type, kernel and parameters, labels,
     support vectors or arrays, size and provenance; for data, rows, features, density, labels, ranges and the
