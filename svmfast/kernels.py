@@ -242,6 +242,11 @@ class DecisionEngine:
         return self._sums.single_values(rows.indptr, rows.indices, rows.values, threads)
 
     @property
+    def scattered(self) -> bool:
+        """Whether the support vectors are so wide and sparse that they are kept by columns."""
+        return self._sums is not None and self._sums.scattered
+
+    @property
     def one_hot(self) -> bool:
         """Whether double precision counts one-hot columns, which takes no longer than single precision."""
         return self._sums is not None and self._sums.one_hot

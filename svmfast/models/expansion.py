@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,6 +154,16 @@ class KernelExpansion(Cacheless):
         labels = np.array([1.0, -1.0]) if self.head.labels is None else self.head.labels.astype(np.float64)
         answers: NDArray[np.float64] = labels[winner]
         return answers
+
+    @property
+    def tier(self) -> Literal["one-hot", "single", "double"]:
+        """Which arithmetic answers most rows: counts of one-hot columns, single or double precision.
+
+        Values of regression and other kernels than the Gaussian are summed in double precision.
+        """
+        if self.kernel.kind != "rbf" or self.head.is_regression or self._engine.scattered:
+            return "double"
+        return "one-hot" if self._engine.one_hot else "single"
 
     def bounded_values(
         self, rows: Rows, *, single_precision: bool = False, threads: int = 1

@@ -13,6 +13,10 @@ from svmfast.models.expansion import KernelExpansion
 SPARSE_TERM = 18.0
 # Exponential and bookkeeping of one kernel value.
 KERNEL_VALUE = 14.0
+# Labels come from single precision first, which has twice as many numbers in a vector.
+SINGLE_PRECISION = 0.5
+# One-hot support vectors: a register holds a feature of 64 of them in bytes, and a kernel value is looked up.
+ONE_HOT_ENTRY, ONE_HOT_VALUE = 1 / 8, 6.0
 # Most centres are passed over in blocks, far cheaper than a polynomial's terms.
 ROUTING = 0.25
 # Certifying a row: bounds and their comparison for one function; for each of several also the vote.
@@ -87,12 +91,14 @@ def polynomial_operations(d: int, order: int, entries: float, *, about_zero: boo
 
 
 def exact_operations(model: KernelExpansion, d: int, entries: float) -> float:
-    """Return the cost of the exact decision values of one such row."""
-    n = len(model.sv)
+    """Return the cost of the exact label of one such row, or of its value for regression."""
+    n, width, tier = len(model.sv), len(model.sv_coef), model.tier
+    if tier == "one-hot":
+        return float(n * (ONE_HOT_ENTRY * entries + ONE_HOT_VALUE + width))
     per_kernel = min(float(d), SPARSE_ENTRY * entries)
     if model.kernel.kind == "rbf":
         per_kernel += KERNEL_VALUE
-    return float(n * (per_kernel + len(model.sv_coef)))
+    return float(n * (per_kernel + width)) * (SINGLE_PRECISION if tier == "single" else 1.0)
 
 
 def exact_numbers(model: KernelExpansion) -> int:
