@@ -258,9 +258,18 @@ def listed(source: str | os.PathLike[str]) -> list[str]:
 
 
 def made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> str:
-    """Return a hash of all that decides an output beside its input."""
-    text = repr((__version__, sorted(predictor.settings().items()), reading, tuple(keep)))
+    """Return a hash of all that decides an output beside its input, and of what is counted for each.
+
+    What another version has counted cannot be added up here: its outputs are made again.
+    """
+    counted = _keys(predictor.report(labelled=True).state())
+    text = repr((__version__, counted, sorted(predictor.settings().items()), reading, tuple(keep)))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _keys(value: Any) -> Any:
+    """Return the names in nested dictionaries."""
+    return {name: _keys(inner) for name, inner in sorted(value.items())} if isinstance(value, dict) else None
 
 
 @dataclass

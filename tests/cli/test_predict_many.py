@@ -18,6 +18,7 @@ from program import PROGRAM, ROOT, data, model, svmfast
 import svmfast as package
 from svmfast.cli.main import run
 from svmfast.errors import OptionError, WriteError
+from svmfast.evaluation.prediction_report import PredictionReport
 
 EXACT = model("photos_c_rbf")
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "report.schema.json").read_text())
@@ -236,3 +237,24 @@ def test_killed_at_any_moment_and_run_again(tmp_path: Path) -> None:
             shutil.rmtree(out)
     assert svmfast(*words, out, stdin=names).returncode == 0
     assert outputs(out) == whole
+
+
+def test_outputs_of_a_version_that_counted_other_things_are_made_again(
+    inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their counts cannot be added up: `single` was not among them once."""
+    parts, out = sorted(inputs.iterdir()), tmp_path / "out"
+    state, merge = PredictionReport.state, PredictionReport.merge
+    with monkeypatch.context() as older:
+        older.setattr(
+            PredictionReport,
+            "state",
+            lambda self: {name: value for name, value in state(self).items() if name != "single"},
+        )
+        older.setattr(PredictionReport, "merge", lambda self, noted: merge(self, {**noted, "single": None}))
+        package.predict_files(EXACT, parts[:3], out)
+    found = package.predict_files(EXACT, parts, out)
+    assert (found.number("predicted"), found.number("skipped")) == (5, 0)
+    again = package.predict_files(EXACT, parts, out)
+    assert (again.number("predicted"), again.number("skipped")) == (0, 5)
+    assert again.total.lines() == found.total.lines()
