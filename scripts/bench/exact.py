@@ -287,7 +287,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--svm-predict", default=shutil.which("svm-predict"))
-    parser.add_argument("--json", type=Path, help="write every sample here")
+    parser.add_argument("--json", type=Path, help="add every sample to this file; replaces those of --only")
     parser.add_argument("--readme", type=Path, help="put the table between the markers of this file")
     options = parser.parse_args()
     if options.svm_predict is None:
@@ -300,12 +300,16 @@ def main() -> None:
     options.isa = options.isa or ISAS
     heading = machine(options.threads, options.svm_predict)
     heading["command"] = "python scripts/bench/exact.py --against PYTHON --data DIR --models DIR"
-    records = []
+    records: list[Record] = []
+    earlier: list[Record] = []
+    if options.json and options.json.exists():
+        earlier = json.loads(options.json.read_text())["records"]
     with tempfile.TemporaryDirectory(prefix="svmfast-bench-") as folder:
         for work in works:
             if options.only and not any(work.name.startswith(start) for start in options.only):
+                records += [record for record in earlier if record["model"] == work.name]
                 continue
-            records.append(measured(work, options, Path(folder)))
+            records.append({**measured(work, options, Path(folder)), "commit": heading["commit"]})
             print(json.dumps(records[-1]), file=sys.stderr)
     if options.json:
         options.json.write_text(json.dumps({"machine": heading, "records": records}, indent=1) + "\n")
