@@ -13,6 +13,8 @@ namespace {
 
 // A dense feature costs NF multiply-adds at two a cycle; a sparse one also its broadcast and its index (measured).
 constexpr double SPARSE_COST = 1.7;
+// Sparse rows that meet the support vectors in one pass.
+constexpr std::size_t LEAST_SPARSE_ROWS = 128;
 
 // Unit roundoff of float, and what the two functions of vec.hpp lose at most, relative to their values.
 constexpr double U = 0x1p-24;
@@ -300,8 +302,9 @@ void sparse_rows(const Block &b, SingleSums &sums, LabelDecider &decider) {
     const double scale = 2 * s.exponent / s.value_scale;
     std::vector<std::int32_t> position;
     std::vector<float> value;
-    // Of pairs, as many rows at a time as their kernel values leave in the cache.
-    const std::size_t most = s.pairs ? std::max<std::size_t>(8, TILE_BYTES / (4 * sums.stride)) : b.sparse.size();
+    // Of pairs, as many rows at a time as their kernel values leave in the cache, but so many that what is read of the
+    // support vectors in between is little beside what is done with it.
+    const std::size_t most = s.pairs ? std::max(LEAST_SPARSE_ROWS, TILE_BYTES / (4 * sums.stride)) : b.sparse.size();
     for (std::size_t from = 0; from < b.sparse.size(); from += most) {
         const std::size_t count = std::min(most, b.sparse.size() - from);
         std::vector<SparseRow> rows;
