@@ -92,7 +92,7 @@ def gamma_max(
 def inside_bound(
     gamma: float, sv_max_squared_norm: float, row_squared_norms: FloatArray, *, order: int = 2
 ) -> np.ndarray:
-    """Tell for each row whether the validity bound holds: ``max||x|| ||z|| < T / (2 gamma)``.
+    """Return for each row whether the validity bound holds: ``max||x|| ||z|| < T / (2 gamma)``.
 
     For the second order that is the paper's ``max||x||^2 ||z||^2 < 1 / (16 gamma^2)``.
 
@@ -100,7 +100,7 @@ def inside_bound(
     ----------
     gamma : float
     sv_max_squared_norm : float
-        Largest ``||x||^2`` over the support vectors (about the centre for the centred bound).
+        Largest ``||x||^2`` over the support vectors (about the center for the centred bound).
     row_squared_norms : (n,) float64
         ``||z||^2`` of the rows (about the same centre).
     order : int
@@ -118,7 +118,7 @@ def inside_bound(
 
 
 def centred_squared_norms(rows: Rows, centre: FloatArray) -> FloatArray:
-    """Return ``||z - centre||^2`` of every row; columns beyond the centre's length count as they are.
+    """Return ``||z - centre||^2`` of every row; columns beyond the center's length count as they are.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def centred_squared_norms(rows: Rows, centre: FloatArray) -> FloatArray:
     -------
     (n,) float64, never negative
     """
-    # z.z - 2 mu.z + mu.mu would cancel; instead the entries of z replace the centre's own squares.
+    # z.z - 2 mu.z + mu.mu would cancel; instead the entries of z replace the center's own squares.
     known = rows.indices < len(centre)
     at = np.zeros(rows.nnz)
     at[known] = centre[rows.indices[known]]
@@ -162,7 +162,7 @@ def error_bounds(
     """Return ``|exact - approximate|`` at most, for rows of one cell or of a cell each.
 
     ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4 s)``
-    with s the squared distance from the centre and r its root (docs/certificate.md, theorem).
+    with s the squared distance from the center and r its root (docs/certificate.md, theorem).
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def error_bounds(
 
 
 def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
-    """Tell for each row whether no uncertain pair can change the winner of the vote.
+    """Return for each row whether no uncertain pair can change the winner of the vote.
 
     The winner keeps only its certain votes, any other class may win all its uncertain pairs; equal counts go
     to the class that comes first, as in LIBSVM.
@@ -229,7 +229,7 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
 
 
 def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
-    """Tell which pairs' true signs the winner of the vote depends on; the others may keep any sign.
+    """Return which pairs' true signs the winner of the vote depends on; the others may keep any sign.
 
     These are the uncertain pairs of all classes that can still win. A class that cannot reach the certain
     votes of another one never wins, whatever its pairs with other such classes say.
@@ -251,7 +251,7 @@ def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -
 
 
 def coupled_winner_is_certain(lowest: FloatArray) -> np.ndarray:
-    """Tell for each row whether LIBSVM's coupling surely finds a class the most probable.
+    """Return for each row whether LIBSVM's coupling surely finds a class the most probable.
 
     A sufficient condition (docs/certificate.md, coupled probabilities): it looks at the pairs of that class
     alone, and covers every way in which LIBSVM's iteration can end.

@@ -55,7 +55,7 @@ def in_doubt(
     *,
     threads: int = 1,
 ) -> NDArray[np.bool_]:
-    """Tell for which rows LIBSVM's estimates could print other digits, or have another maximum.
+    """Return for which rows LIBSVM's estimates could print other digits, or have another maximum.
 
     Where not, every estimate prints the same with six digits (``%g``) whatever the decision values are
     within `errors`: proven in docs/certificate.md, by what each step of the coupling makes of a change.

@@ -1,4 +1,4 @@
-"""Which cell a row belongs to: trees of centres, and rows ordered by cell."""
+"""Which cell a row belongs to: trees of centers, and rows ordered by cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUTER_WIDTH = 16
 
 
 class Router:
-    """A tree of centres: a row goes from the root to the nearest child until it reaches a leaf, its cell.
+    """A tree of centers: a row goes from the root to the nearest child until it reaches a leaf, its cell.
 
     Parameters
     ----------

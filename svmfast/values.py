@@ -49,7 +49,7 @@ class Value(ABC):
     type_expected = "a number"
 
     def has_type(self, value: Any) -> bool:
-        """Tell whether a Python value is of a type that may hold such a value."""
+        """Return whether a Python value is of a type that may hold such a value."""
         return isinstance(value, Number) and not isinstance(value, bool)
 
     def of_text(self, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""``bound-check`` from Python: can an expansion be trusted on data?"""
+"""``bound-check`` from Python: for which gamma is an expansion accurate on data?"""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ Center = Literal["auto", "origin", "mean"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BoundCheck(BoundReport):
-    """A :class:`svmfast.BoundReport` with what was asked, and the verdict.
+    """A :class:`svmfast.BoundReport` with the options it was made with, and the verdict.
 
     Attributes
     ----------
     data, model : str
-        Names for the report; `model` is None where there is none.
+        Names for the report; `model` is None without a model.
     center : {"auto", "origin", "mean"}
-        Which expansion of an exact model is judged.
+        The center of an exact model's expansion.
     require_certified : float or None
-        Percent of the labels that must be certified.
+        Percentage of the labels that must be certified.
     tolerance : float or None
     """
 
@@ -53,7 +53,7 @@ class BoundCheck(BoundReport):
 
     @property
     def verdict(self) -> bool | None:
-        """Whether all rows are inside, or enough of them certified; None where nothing is judged."""
+        """Whether all rows are inside, or enough of them certified; None without a model and a gamma."""
         if self.require_certified is None:
             return self.inside(self.center)
         assert self.certified_percent is not None, "bound_check sees to it"
@@ -139,7 +139,7 @@ def bound_check(
     reading: Reading | None = None,
     listener: Listener | None = None,
 ) -> BoundCheck:
-    """Tell for which gamma RBF models on data can be approximated, or whether rows are inside the bound.
+    """Check for which gamma RBF models can be approximated, or whether rows are inside the bound.
 
     Parameters
     ----------
@@ -150,9 +150,9 @@ def bound_check(
     gamma : float, optional
         Check them against each other for this kernel width instead.
     order : int, optional
-        Of the expansion, 0 to 16 (default: 2); a model that is approximated already has its own.
+        Order of the expansion, 0 to 16 (default: 2); an approximated model has its own.
     center : {"auto", "origin", "mean"}, optional
-        Of an exact model's expansion: about the origin, the mean, or (auto, the default) either.
+        Center of an exact model's expansion: the origin, the mean, or (auto, the default) the better one.
     require_certified : float, optional
         Percent of the labels that must be certified: the verdict is then whether they are.
     tolerance : float, optional
@@ -162,11 +162,11 @@ def bound_check(
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer is the same for
         every number.
     memory : int
-        Most bytes that the model may take.
+        Limit on the memory for the model, in bytes.
     allow_edited : bool
-        Read a model that was changed after svmfast wrote it, without its certificate.
+        Read a model that was edited after svmfast wrote it, without its certificate.
     reading : Reading, optional
-        How the rows of a path are written.
+        The format of the rows, for data given by a path.
     listener : Listener, optional
 
     Returns
@@ -180,7 +180,7 @@ def bound_check(
     OptionError
         Options that exclude or need each other.
     UnsupportedError
-        No bound is known of the model.
+        No bound is known for the model.
     """
     if model is not None and gamma is not None:
         raise OptionError("`model` and `gamma` exclude each other: a model has a gamma of its own")

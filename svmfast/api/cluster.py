@@ -34,15 +34,15 @@ from svmfast.options import Reading
 if TYPE_CHECKING:
     from svmfast.formats.done import DoneList
 
-#: How often a part is tried again where its worker failed, and seconds to wait for a scheduler and workers.
+#: How often a part is retried if its worker fails, and seconds to wait for a scheduler and workers.
 RETRIES, PATIENCE = 2, 30
 _LOCAL = "local:"
-#: In a worker: predictors by the hash of what they answer with.
+#: In a worker: predictors by the hash of their model and options.
 _PREDICTORS: dict[str, Predictor] = {}
 
 
 def distributed() -> Any:
-    """Return the package; MissingPackageError where it is not installed."""
+    """Return the package; raise MissingPackageError if it is not installed."""
     try:
         import distributed as package
     except ImportError:
@@ -67,7 +67,7 @@ def connected(address: str) -> Iterator[Any]:
             number = address.removeprefix(_LOCAL)
             if not (number.isascii() and number.isdigit() and int(number) > 0):
                 raise OptionError(f"`dask` is '{address}'; expected a scheduler's address, or local:N")
-            # One thread a worker: they share the cores without getting into each other's way.
+            # One thread per worker, so that workers do not compete for cores.
             cluster = stack.enter_context(
                 package.LocalCluster(
                     n_workers=int(number), threads_per_worker=1, dashboard_address=None, silence_logs=50
@@ -85,7 +85,7 @@ def connected(address: str) -> Iterator[Any]:
 
 @dataclass
 class Shared:
-    """A job (:class:`svmfast.api.many.Job`) that is shared out in parts; `place` is absolute."""
+    """A job (:class:`svmfast.api.many.Job`) that is divided into parts; `place` is absolute."""
 
     path: str
     place: str
@@ -144,7 +144,7 @@ def run_jobs(
     Raises
     ------
     ClusterError
-        The scheduler went away; what was finished is whole, and noted.
+        The connection to the scheduler was lost; finished outputs are complete, and recorded.
     WriteError
     """
     package = distributed()
@@ -228,7 +228,7 @@ def work(part: Part, output: str, key: str, reading: Reading, keep: tuple[str, .
 
 
 def _result(future: Any, client: Any, package: Any, address: str) -> dict[str, Any] | str:
-    """Return what a future has, or why its file failed."""
+    """Return the result of a future, or the reason why its file failed."""
     if future.status == "error":
         error = future.exception()
         if isinstance(error, WriteError):
@@ -250,7 +250,7 @@ def _gone(address: str) -> ClusterError:
 
 
 def _joined(job: Shared, done: DoneList, predictor: Predictor) -> Shared:
-    """Make the output of its parts, which then go."""
+    """Join the parts of an output and delete them."""
     places = [os.path.join(done.folder, job.part_name(part.number)) for part in job.parts]
     rows = sum(counted["rows"] for counted in job.ended.values())
     if not rows:

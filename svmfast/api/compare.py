@@ -1,4 +1,4 @@
-"""``compare`` from Python: models beside the exact one, on the same rows."""
+"""``compare`` from Python: models compared with the exact one on the same rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.models.base import Model
 
-#: Reading is timed over so many repeats, or so many seconds, whichever ends first.
+#: Reading is timed over this many repeats or this many seconds, whichever ends first.
 READ_REPEATS, READ_SECONDS = 3, 2.0
 
 
@@ -50,10 +50,10 @@ class Comparison(ComparisonData):
     rows, features : int
     threads : int
     linear_seconds : float
-        What a linear model takes on these rows.
+        Prediction time of a linear model on these rows.
     models : tuple of ModelResult
     max_diff : float or None
-        Percent of the labels that may differ.
+        Percentage of the labels that may differ.
     """
 
     max_diff: float | None = None
@@ -65,12 +65,12 @@ class Comparison(ComparisonData):
     __repr__ = __str__
 
     def title(self) -> str:
-        """Return what was compared on, in a line."""
+        """Return one line that describes the rows."""
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         return f"{self.data_path}: {self.rows:,} rows, {self.features:,} features; {threads}"
 
     def lines(self, *, wide: bool = False) -> list[str]:
-        """Return the table as text; `wide`: every figure, one a line."""
+        """Return the table as text; with `wide` every figure, one per line."""
         return report.as_text(self, wide=wide).splitlines()
 
     def cells(self, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:
@@ -78,7 +78,7 @@ class Comparison(ComparisonData):
         return report.cells(self, wide=wide, short=True)
 
     def to_csv(self) -> str:
-        """Return a line of CSV for each model, all digits."""
+        """Return a line of CSV for each model, with all digits."""
         return report.as_csv(self)
 
     def to_markdown(self, *, wide: bool = False) -> str:
@@ -86,7 +86,7 @@ class Comparison(ComparisonData):
         return report.as_markdown(self, wide=wide)
 
     def to_html(self) -> bytes:
-        """Return a page of its own: a figure and a table that sorts."""
+        """Return an HTML page with a figure and a sortable table."""
         from svmfast.evaluation.comparison_page import as_html
 
         return as_html(self, self.title())
@@ -96,7 +96,7 @@ class Comparison(ComparisonData):
         return report.as_dict(self)
 
     def beyond_the_limit(self) -> list[str]:
-        """Return a line for each model of which more than `max_diff` percent of the labels differ."""
+        """Return a line for each model for which more than `max_diff` percent of the labels differ."""
         limit = self.max_diff
         shares = [(row.path, row.labels_differing_percent) for row in self.models]
         return [
@@ -106,7 +106,7 @@ class Comparison(ComparisonData):
         ]
 
     def warnings(self) -> list[str]:
-        """Return a line for each model whose certificate is broken by a row."""
+        """Return a line for each model with a row that violates its certificate."""
         return [
             f"{row.path}: {count(row.violations, 'row')} break the certificate: some value is farther "
             "from EXACT's than its bound"
@@ -144,15 +144,15 @@ def compare(
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
     repeats : int
-        Timed predictions of each model; the median counts.
+        Number of timed predictions of each model; the median is reported.
     memory : int
-        Most bytes that each model may take.
+        Limit on the memory for each model, in bytes.
     allow_edited : bool
-        Read models that were changed after svmfast wrote them, without their certificates.
+        Read models that were edited after svmfast wrote them, without their certificates.
     reading : Reading, optional
-        How the rows of a path are written.
+        The format of the rows, for data given by a path.
     timed : bool
-        Read files several times, to measure how long that takes.
+        Read files several times, to measure the reading time.
     listener : Listener, optional
 
     Returns
@@ -162,7 +162,7 @@ def compare(
     Raises
     ------
     UnsupportedError
-        Models that do not answer the same question, or no rows.
+        The models do not have the same labels or type, or there are no rows.
     OptionError
         `max_diff` for regression, no models, or not one label a row.
     """

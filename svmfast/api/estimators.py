@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn as models."""
+"""scikit-learn estimators as models."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def from_sklearn(
         its best estimator. Machines of thundersvm and cuML are read by the attributes that have the same
         names there; those of cuML without probabilities. A path is that of a file of ``skops.io.dump``.
     trust_pickle : bool
-        Also load a file of ``pickle`` or ``joblib``, which runs any code that is in it.
+        Also load a file of ``pickle`` or ``joblib``. This runs any code in it.
     memory : int
-        Most bytes that the content of a file may take.
+        Limit on the memory for the content of a file, in bytes.
     listener : Listener, optional
-        Gets what the reader of a file remarks, such as another version of scikit-learn.
+        Receives the remarks of the file's reader, such as a different version of scikit-learn.
 
     Returns
     -------
@@ -42,9 +42,9 @@ def from_sklearn(
     Raises
     ------
     UnsupportedError
-        Something in it is no part of such a model; the message names the step. Or a file is a pickle.
+        A step cannot be part of such a model; the message names it. Or the file is a pickle.
     WrongTypeError
-        It is no estimator.
+        The object is not an estimator.
     ModelFormatError, FileAccessError, MemoryLimitError
         The file cannot be read.
 

@@ -1,4 +1,4 @@
-"""Exporting for Python: a model in, a file's content and its figures out."""
+"""``export`` from Python: the content of a file in another language, and its figures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from svmfast.exports.settings import CheckedRows, Settings
     from svmfast.models.base import Model
 
-#: What cannot be a prefix.
+#: Words that cannot be a prefix.
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: What a language may lack, in words.
 _WORDS = {
@@ -46,11 +46,11 @@ _WORDS = {
     "max_flash": "limit of flash",
     "ranges": "range file",
 }
-#: Rows that a C file carries to test itself.
+#: Rows that a C file contains for its own test.
 TEST_ROWS = 200
-#: Rows of a file that are measured on at most.
+#: Most rows of a file on which the export is measured.
 MOST_ROWS = 100_000
-#: Bytes of a file of names.
+#: Most bytes of a file of names.
 _MOST_NAMES = 1 << 26
 
 
@@ -72,18 +72,18 @@ def export(
     reading: Reading | None = None,
     listener: Listener | None = None,
 ) -> Export:
-    """Return a model in another language (docs/export.md).
+    """Convert a model to another language (docs/export.md).
 
     Parameters
     ----------
     model : Model or path
-        Any kind but a cascade, and any kernel but precomputed.
+        Of any kind except a cascade, with any kernel except precomputed.
     to : str
         The language, a key of :data:`svmfast.exports.languages.LANGUAGES`.
     prefix : str
-        C: begins every name; letters, digits and ``_``.
+        C: prefix of every name; letters, digits and ``_``.
     precision : {"float", "double"}, optional
-        Of the file's arithmetic. Default: float for C, double for all else.
+        Precision of the file's arithmetic. Default: float for C, double for all others.
     test : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
         Rows to compare the exported arithmetic with the model's on; without them vectors of the model are
         taken. C: the file carries the first `test_rows` of them and a test. Of a file at most 100,000 rows
@@ -100,11 +100,11 @@ def export(
         LIBSVM's text: give the model's scaling as a range file for svm-scale beside it.
     threads : int, optional
     memory : int
-        Most bytes that the model may take.
+        Limit on the memory for the model, in bytes.
     allow_edited : bool
-        Read a model that was changed after svmfast wrote it, without its certificate.
+        Read a model that was edited after svmfast wrote it, without its certificate.
     reading : Reading, optional
-        How the rows of a path are written. Its `scale` becomes the model's.
+        The format of the rows, for data given by a path. Its `scale` becomes the model's.
     listener : Listener, optional
 
     Returns
@@ -115,11 +115,11 @@ def export(
     Raises
     ------
     UnsupportedError
-        The model has no such form.
+        The model cannot be written in this language.
     OptionError
         An unknown language, or an option that the language does not have.
     NegativeAnswerError
-        Nothing fits `max_flash`.
+        No model fits `max_flash`.
     """
     from svmfast.exports import accuracy
     from svmfast.exports.computation import computation_of
@@ -150,7 +150,7 @@ def export(
     if data is not None and max_flash is None:
         raise OptionError("`data` goes with `max_flash`")
     cores, how = thread_count(threads), reading or Reading()
-    # What is written carries the scaling and takes raw rows, which is how it is measured.
+    # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
     scale = with_scaling_of(how, [("the model", given_model)], memory=memory).scale
     if scaling_of(given_model) is None:
         given_model = with_scaling(given_model, scale)
@@ -269,7 +269,7 @@ def _language(name: str) -> Language:
 
 
 def _origin(model: Model) -> dict[str, str]:
-    """Return what an exported file says of where it comes from: never a time or a host."""
+    """Return the origin that an exported file states; it never includes a time or a host."""
     made = {name: text for name, text in getattr(model, "provenance", {}).items() if text}
     return {"exported by": f"svmfast {__version__}", "model": identity_of(model), **made}
 

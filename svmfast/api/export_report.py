@@ -19,13 +19,13 @@ class ExportReport:
     arithmetic : str
         ``float`` or ``double``.
     method : str or None
-        What made the model small enough for `max_flash`.
+        How the model was made small enough for `max_flash`.
     bytes : int
         Size of the file.
     table_bytes : int or None
-        C: constant tables, flash beside the code.
+        C: bytes of constant tables, in addition to the code.
     stack_bytes : int or None
-        C: arrays on the stack while a label is computed.
+        C: bytes of arrays on the stack while a label is computed.
     multiply_adds : float
         Of a dense row.
     measured_rows : int
@@ -64,7 +64,7 @@ class ExportReport:
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """Return the figures in words, a line each."""
+        """Return the figures as text, one per line."""
         apart = f"values differ by at most {self.max_abs_error:.2g} (largest {self.max_abs_value:.3g})"
         if self.labels_differing is not None:
             apart = f"{self.labels_differing:,} labels differ from the model's, {apart}"
@@ -89,7 +89,7 @@ class ExportReport:
 
 @dataclass(frozen=True, eq=False)
 class Export:
-    """What :func:`svmfast.export` makes.
+    """The result of :func:`svmfast.export`.
 
     Attributes
     ----------

@@ -23,24 +23,24 @@ from svmfast.rows import FloatArray, Rows
 if TYPE_CHECKING:
     from svmfast.models.base import Model
 
-#: One row in so many chooses between the methods, the others go to them.
+#: One row in this many is used to choose between the methods; the methods get the others.
 _CHOOSING = 4
-#: Rows that choose, at most.
+#: Most rows used to choose.
 _MOST_CHOOSING = 2000
-#: Highest order that is tried.
+#: Highest order tried.
 _MOST_ORDER = 6
 
 
 @dataclass(frozen=True)
 class Fitting:
-    """A model that fits, and how it was made: empty where it is the given one."""
+    """A model that fits, and how it was made (empty for the given model)."""
 
     model: Model
     made_by: str
 
 
 def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
-    """Return the bytes of the tables that a model's C file has."""
+    """Return the size in bytes of the tables in a model's C file."""
     from svmfast.exports.c import print_c
 
     nothing = Settings("model", dtype, {}, Accuracy(0, "rows", None, 0.0, 0.0))
@@ -63,9 +63,9 @@ def fitting(
     Raises
     ------
     OptionError
-        There are no `data` to fit it with.
+        There are no `data` to fit a smaller model with.
     NegativeAnswerError
-        Nothing is small enough.
+        No model is small enough.
     """
     if table_bytes(model, dtype) <= limit:
         return Fitting(model, "")
@@ -146,7 +146,7 @@ def _run(
 
 
 def _difference(model: Model, rows: Rows, wanted: FloatArray, dtype: np.dtype[Any]) -> float:
-    """Return the share of labels that differ; of regression the root mean square difference."""
+    """Return the share of labels that differ; for regression the root mean square difference."""
     computation = computation_of(model)
     got = values(computation, rows, dtype)[0].astype(np.float64)
     if computation.head.is_regression:

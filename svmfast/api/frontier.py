@@ -1,4 +1,4 @@
-"""``frontier`` from Python: every method on one model, measured, and one recommended."""
+"""``frontier`` from Python: try every method on one model, measure all and recommend one."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
 
 PathLike = str | os.PathLike[str]
-#: Share of the time limit in which no model is made any more, and the most seconds that it is.
+#: Share of the time limit that is reserved for measuring, and its most seconds.
 KEPT_FOR_TIMING, MOST_KEPT = 0.1, 30.0
-#: A warning is due where EXACT's skill on unseen rows is less than this share of that on its training rows.
+#: Warn if EXACT's skill on unseen rows is less than this share of its skill on its training rows.
 SUSPICIOUS = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrontierResult:
-    """What ``frontier`` found.
+    """The result of ``frontier``.
 
     Attributes
     ----------
     report : Frontier
         Every model that was measured, the limits, and which one is recommended.
     folder : str
-        Where the models and the reports are.
+        The folder of the models and reports.
     recommended : str or None
-        The recommended model's file; None where no model keeps to the limits.
+        The recommended model's file; None if no model meets the limits.
     figure : bool
         Whether the figure was drawn; it needs matplotlib.
     """
@@ -83,7 +83,7 @@ class FrontierResult:
         return as_dict(self.report)
 
     def model(self) -> Model:
-        """Return the recommended model (UnsupportedError where there is none)."""
+        """Return the recommended model; raise UnsupportedError if there is none."""
         from svmfast.formats.detect import load_model
 
         return load_model(self._path())
@@ -117,17 +117,17 @@ def frontier(
     exact : path
         A LIBSVM model.
     data : path
-        What `exact` was trained on.
+        The data that `exact` was trained on.
     test : path, optional
-        Rows that `exact` has not seen; half of them choose, half confirm. By default parts of `data`.
+        Rows that `exact` has not seen; half choose, the others confirm. By default parts of `data`.
     output : path, optional
         A folder for the models and the reports. Default: NAME.frontier in the current folder.
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
     listener : Listener, optional
-        Hears of progress, remarks and warnings.
+        Receives progress, remarks and warnings.
     document : callable, optional
-        Makes of the figures what report.json holds.
+        Converts the figures to the content of report.json.
     **options
         Fields of :class:`svmfast.frontiers.options.FrontierOptions` (percentages as numbers, as in
         ``max_diff=0.5``) and of :class:`svmfast.options.Reading`.
@@ -139,7 +139,7 @@ def frontier(
     Raises
     ------
     OptionError
-        Options, or a folder, that do not go together with the inputs.
+        The options, or the folder, do not fit the inputs.
     UnsupportedError
         The model cannot be converted, or is no better than chance on the rows.
     """
@@ -164,7 +164,7 @@ def frontier(
     own = scaling_of(opened.model)
     if reading.scale is not None and not is_path(reading.scale):
         raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
-    # Commands that see the data alone take the scaling from the model's file.
+    # Commands that only read data take the scaling from the model's file.
     words = () if reading.scale is None and own is None else ("--scale", str(reading.scale or exact))
     scaling = with_scaling_of(reading, [(exact, opened.model)], memory=chosen.memory).scale
     reading = replace(reading, scale=None)
@@ -211,7 +211,7 @@ def frontier(
 
 
 def default_folder(exact: str) -> str:
-    """Return the folder of a run on `exact` where none is named."""
+    """Return the default folder of a run on `exact`."""
     return f"{os.path.basename(exact).removesuffix('.model')}.frontier"
 
 
@@ -303,7 +303,7 @@ def _identity(
     reading: Reading,
     scaling: Scaling | None,
 ) -> dict[str, Any]:
-    """Return what models and measurements depend on."""
+    """Return everything that models and measurements depend on."""
     from svmfast import __version__
 
     found = {"model": sha256, "train": file_hash(train), "test": None if test is None else file_hash(test)}

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from svmfast.formats.detect import LoadedModel
     from svmfast.models.base import Model
 
-#: What a model and data may be.
+#: The types accepted for a model and for data.
 MODEL = "a model, or the path of one"
 DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame, or the path of data"
 
 
 def is_path(given: Any) -> bool:
-    """Tell whether something names a file."""
+    """Return whether an object is the path of a file."""
     return isinstance(given, str | os.PathLike)
 
 
@@ -102,9 +102,9 @@ def with_scaling_of(
     ----------
     reading : Reading
     models : iterable of (name, model)
-        Those that carry no scaling take rows that are scaled.
+        A model without a scaling expects scaled rows.
     memory : int
-        Most bytes that a scaling may take.
+        Limit on the memory for a scaling, in bytes.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def with_scaling_of(
 
 
 def check_scale(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:
-    """Warn where the first rows are of another scale than the model's vectors; tell whether they are."""
+    """Warn if the first rows are on another scale than the model's vectors, and return whether they are."""
     from svmfast.evaluation.scale import ScaleCheck
 
     check = ScaleCheck(model, scaled=reading.scale is not None)
@@ -139,7 +139,7 @@ def check_scale(reading: Reading, name: str, model: Model, rows: Rows, warn: Cal
 
 
 def _is_table(data: Any) -> bool:
-    """Tell whether data are columns with names that Arrow's C interface gives.
+    """Return whether data are columns with names that Arrow's C interface gives.
 
     Without pyarrow a table that NumPy can read stands for its array.
     """
@@ -163,7 +163,7 @@ def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows, names: tuple[str, 
     Raises
     ------
     WrongTypeError
-        They are nothing like an array of numbers.
+        They cannot be read as an array of numbers.
     """
     if _is_table(data):
         from svmfast.formats.tables import from_object

@@ -1,4 +1,4 @@
-"""``info`` from Python: what a model or a data file is."""
+"""``info`` from Python: describe a model or a data file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Description:
     Attributes
     ----------
     figures : dict
-        By name, in the order to show them; ``format`` tells what was described.
+        By name, in the order of display; ``format`` is the kind of thing described.
     """
 
     figures: dict[str, Any]
@@ -66,13 +66,13 @@ def info(
     source : path or Model
         A LIBSVM model, an svmfast model or LIBSVM data; the kind of a file is found by content.
     memory : int
-        Most bytes that a model may take; data streams.
+        Limit on the memory for a model, in bytes; data are streamed.
     allow_edited : bool
-        Read a model that was changed after svmfast wrote it, without its certificate.
+        Read a model that was edited after svmfast wrote it, without its certificate.
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
     reading : Reading, optional
-        How data is written.
+        The format of data.
     listener : Listener, optional
 
     Returns

@@ -59,7 +59,7 @@ def opened_inputs(
     given : mapping
         Inputs by name, each a path, an object or None; sequences of them where there may be many.
     labels : (n,) array_like or None
-        Of the first rows that are looked at for labels.
+        Of the first rows whose labels are used.
     options : object
         `method.options`; ``memory``, ``seed`` and ``rows`` (most rows of a sample) count here.
     reading : Reading
@@ -97,7 +97,7 @@ def opened_inputs(
 
 
 def _behind_scaling(given: GivenModel) -> GivenModel:
-    """Return the model that takes scaled rows; what is made of it names this one as its source."""
+    """Return the model for scaled rows; models converted from it name this one as their source."""
     from svmfast.formats.detect import identity_of
 
     if scaling_of(given.model) is None:
@@ -107,7 +107,7 @@ def _behind_scaling(given: GivenModel) -> GivenModel:
 
 
 def _scaled(rows: Rows, labels: FloatArray | None, reading: Reading) -> tuple[Rows, FloatArray | None]:
-    """Scale rows and labels that were given as arrays; a file's are scaled where they are read."""
+    """Scale rows and labels that were given as arrays; those of a file are scaled by its reader."""
     if reading.scale is None:
         return rows, labels
     return reading.scale.apply(rows), None if labels is None else reading.scale.apply_labels(labels)
@@ -118,7 +118,7 @@ def _is_empty(given: Any) -> bool:
 
 
 def _reference(method: Method, inputs: Inputs) -> Model | None:
-    """Return the model against whose width and scale rows are held: the exact one, where there is one."""
+    """Return the model with whose width and scale rows are compared: the exact one, if there is one."""
     models = [one for one in method.inputs if isinstance(inputs.get(one.name), GivenModel)]
     models.sort(key=lambda one: one.content != "exact model")
     return inputs.model(models[0].name).model if models else None
@@ -276,7 +276,7 @@ def _note_sample(sample: RowSample, spec: Input, options: Any, setting: Setting)
 
 
 def _most(spec: Input, options: Any) -> int:
-    """Return how many rows of an input are used at most: as the option `rows` has it, or the declaration."""
+    """Return the most rows of an input that are used: the option `rows`, or the declared limit."""
     most: int | None = getattr(options, "rows", spec.most)
     return sys.maxsize if most is None or spec.most is None else most
 

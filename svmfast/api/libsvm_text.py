@@ -1,4 +1,4 @@
-"""LIBSVM models as LIBSVM's text: taken out of a file of ours, or put into one that names the features."""
+"""LIBSVM models as LIBSVM's text: extracted from an svmfast file, or wrapped in one with feature names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svmfast.rows import FloatArray, Rows
 if TYPE_CHECKING:
     from svmfast.models.base import Model
 
-#: Rows of the model's own that are measured on where none are given.
+#: Number of the model's own vectors to measure on if no rows are given.
 _OWN_ROWS = 1000
 
 
@@ -44,13 +44,13 @@ def written(
     ----------
     model : KernelExpansion, or ScaledModel of one
     names : sequence of str
-        Of the features, or empty.
+        Names of the features, or empty.
     ranges : bool
         The scaling goes into a range file of svm-scale.
     rows : Rows, optional
-        To compare the text's values with the model's on.
+        Rows on which the text's values are compared with the model's.
     of : str
-        What sentences call these rows.
+        Description of these rows for messages.
     threads : int
     heard : Listener
     to : str
@@ -61,7 +61,7 @@ def written(
     UnsupportedError
         Another kind of model, or a scaling that svm-scale does not know.
     OptionError
-        The model has a scaling, which nothing would hold.
+        The model has a scaling, which would be lost.
     """
     inner, scaling = unscaled(model), scaling_of(model)
     if not isinstance(inner, KernelExpansion):
@@ -89,7 +89,7 @@ def written(
 
 
 def _measured(model: KernelExpansion, text: bytes, rows: Rows | None, of: str, threads: int) -> Accuracy:
-    """Compare the model that the text is read as with the one that it was written from."""
+    """Compare the model read from the text with the one it was written from."""
     if rows is None:
         rows, of = sample_of(model.sv, _OWN_ROWS), "of the model's own vectors"
     back, head = parse_libsvm_model(text, "the exported text")[0], model.head

@@ -1,4 +1,4 @@
-"""Who hears of work while it goes on."""
+"""Callbacks for the progress, remarks and warnings of a run."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from svmfast.progress import Progress, silent
 
 @dataclass
 class Listener:
-    """Who hears of a run while it goes on; everything is kept for the result as well.
+    """Callbacks that a run calls as it proceeds; remarks and warnings are also kept for the result.
 
     Attributes
     ----------
     progress : Progress
     on_note, on_warning : callable
-        Take one sentence.
+        Receive one sentence.
     log : callable or None
-        Takes what a solver prints.
+        Receives the output of a solver.
     on_status : callable or None
-        Takes the name of a step and a line on how it stands.
+        Receives the name of a step and a line about its state.
     should_stop : callable
         Tells whether a run with a checkpoint is to save its state and to raise KeyboardInterrupt.
     """
@@ -35,11 +35,11 @@ class Listener:
     warnings: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
-        """Take in a remark."""
+        """Record and forward a remark."""
         self.notes.append(text)
         self.on_note(text)
 
     def warn(self, text: str) -> None:
-        """Take in a warning."""
+        """Record and forward a warning."""
         self.warnings.append(text)
         self.on_warning(text)

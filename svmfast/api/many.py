@@ -1,4 +1,4 @@
-"""Prediction of many files in one process: one output each, and only what is not finished already."""
+"""Prediction of many files in one process: one output for each, skipping those that are finished."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SUFFIX = ".out"
 
 @dataclass(frozen=True)
 class FileResult:
-    """What became of one input.
+    """The result for one input.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class FileResult:
     status : {"predicted", "skipped", "failed"}
         skipped: finished by an earlier run.
     counted : dict or None
-        What a :class:`PredictionReport` counted; None of a failed one.
+        The counts of a :class:`PredictionReport`; None if the file failed.
     error : str or None
-        Why it failed: one line.
+        The reason of a failure, in one line.
     """
 
     data: str
@@ -50,13 +50,13 @@ class FileResult:
 
 @dataclass(frozen=True, repr=False)
 class FilesReport:
-    """What became of many files, in the order in which they were given.
+    """The results for many files, in the order in which they were given.
 
     Attributes
     ----------
     files : list of FileResult
     total : PredictionReport
-        Of all rows together, those of files finished earlier included.
+        The figures of all rows together, including files finished earlier.
     """
 
     files: list[FileResult]
@@ -70,7 +70,7 @@ class FilesReport:
         return sum(one.status == status for one in self.files)
 
     def sentence(self) -> str:
-        """Return how many files there are, by what became of them."""
+        """Return the number of files by status, as a sentence."""
         earlier, failed = self.number("skipped"), self.number("failed")
         parts = [f"{self.number('predicted'):,} of {count(len(self.files), 'file')} predicted"]
         parts += [f"{earlier:,} finished earlier"] if earlier else []
@@ -168,19 +168,19 @@ def predict_files(
     model : Model or path
     data : iterable of path
     folder : path
-        Made if it is not there. One run at a time writes into it.
+        Created if it does not exist. Only one run at a time may write to it.
     suffix : str
         Appended to an input's name, unless it ends so already.
     relative_to : path, optional
-        A folder that holds all inputs: outputs keep their places below it. By default all stand side by side.
+        A folder that contains all inputs: outputs keep their relative paths. Default: all in one folder.
     overwrite : bool
-        Make every output again.
+        Write every output again.
     reading : Reading, optional
-        How the rows are written.
+        The format of the rows.
     keep : sequence of str
         Columns of tables that are copied to the outputs, tables as well.
     threads : int, optional
-        Of this process; a worker of a cluster uses one for each of its own.
+        Threads of this process; each worker of a cluster uses its own.
     dask : str, optional
         A Dask scheduler's address, whose workers see the same folders under the same paths; or ``local:N``,
         N workers on this machine. The outputs are the same.
@@ -189,11 +189,11 @@ def predict_files(
         groups of Parquet.
     listener : Listener, optional
     on_failure : callable
-        Takes the result of a file that failed, at once.
+        Called with the result of a file as soon as it has failed.
     on_start : callable
-        Takes the Predictor before the first file.
+        Called with the Predictor before the first file.
     **options
-        Of :class:`Predictor`: ``probability``, ``decision_values``, ``certify``, ...
+        Options of :class:`Predictor`: ``probability``, ``decision_values``, ``certify``, ...
 
     Returns
     -------
@@ -204,9 +204,9 @@ def predict_files(
     OptionError
         Two inputs would have one output, an output is an input, or another run writes into the folder.
     WriteError
-        An output cannot be written; those before it are there.
+        An output cannot be written; those before it are complete.
     ClusterError
-        The cluster cannot be reached, or went away.
+        The cluster cannot be reached, or the connection was lost.
     """
     heard, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     paths = [os.fspath(path) for path in data]
@@ -258,7 +258,7 @@ def listed(source: str | os.PathLike[str]) -> list[str]:
 
 
 def made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> str:
-    """Return a hash of all that decides an output beside its input, and of what is counted for each.
+    """Return a hash of everything that determines an output besides its input, and of its counted figures.
 
     What another version has counted cannot be added up here: its outputs are made again.
     """
@@ -274,14 +274,14 @@ def _keys(value: Any) -> Any:
 
 @dataclass
 class Job:
-    """One input on its way to its output.
+    """The prediction of one input.
 
     Attributes
     ----------
     path, place, name : str
         The input, its output, and the output's name below the folder.
     made_from : dict
-        As the list of what is finished has it.
+        As recorded in the list of finished outputs.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""What svmfast runs on."""
+"""The platform that svmfast runs on."""
 
 from __future__ import annotations
 

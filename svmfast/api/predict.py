@@ -1,4 +1,4 @@
-"""``predict`` from Python: what a model answers for rows."""
+"""``predict`` from Python: a model's answers for rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def predict(
     scale: Any = None,
     reading: Reading | None = None,
 ) -> Answer:
-    """Return what a model answers for rows, by LIBSVM's rules.
+    """Return a model's answers for rows, by LIBSVM's rules.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def predict(
         the values' error (docs/certificate.md). Of a LIBSVM model: the bound of the rounding that proves each
         label to be svm-predict's (docs/single-precision.md).
     exact : KernelExpansion or path, optional
-        That exact model: it answers the rows that are not certified, so that every label is its own (implies
-        `certify`).
+        The exact model, which answers the rows that are not certified, so that every label is its own
+        (implies `certify`).
     fallback : bool, optional
         Let the exact model that is embedded in `model`, or that is the exact half of a cascade, answer such
         rows (default: if there is one). False: never.
@@ -69,14 +69,14 @@ def predict(
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer is the same for
         every number.
     memory : int
-        Most bytes that a model may take.
+        Limit on the memory for a model, in bytes.
     allow_edited : bool
-        Read a model that was changed after svmfast wrote it, without its certificate.
+        Read a model that was edited after svmfast wrote it, without its certificate.
     scale : Scaling or path, optional
         Scale every row by it: svm-scale's range file, or a model that carries a scaling. One that `model`
         carries is taken by itself.
     reading : Reading, optional
-        How the rows of a path are written.
+        The format of the rows, for data given by a path.
 
     Returns
     -------

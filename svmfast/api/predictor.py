@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
 
-#: Numbers worked on at a time beside the data itself: memory stays bounded with many classes and short rows.
+#: Numbers held at a time besides the data itself, so that memory is bounded with many classes and short rows.
 CELLS = 1 << 20
 
 
 class Predictor:
-    """A model that answers rows as asked for, checked before the first row.
+    """A model with options for its answers, which are checked before the first row.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class Predictor:
         auto: labels come from single precision where its error bound proves them, which is faster. double:
         never. The answer is the same.
     memory : int
-        Most bytes that each model may take.
+        Limit on the memory for each model, in bytes.
     allow_edited : bool
-        Read a model that was changed after svmfast wrote it, without its certificate.
+        Read a model that was edited after svmfast wrote it, without its certificate.
     listener : Listener, optional
         Gets remarks and warnings.
     scale : Scaling or path, optional

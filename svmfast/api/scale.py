@@ -116,7 +116,7 @@ def scale(
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output is the same for
         every number.
     memory : int
-        Most bytes that the columns' ranges may take.
+        Limit on the memory for the columns' ranges, in bytes.
     listener : Listener, optional
 
     Returns

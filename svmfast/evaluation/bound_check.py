@@ -119,7 +119,7 @@ class BoundReport:
         return None if self.certified is None else percent(self.certified, self.rows)
 
     def inside(self, center: str = "auto") -> bool | None:
-        """Tell whether every row is inside, about the origin, the mean, or (auto) either.
+        """Return whether every row is inside, about the origin, the mean, or (auto) either.
 
         None where there is no verdict: without a gamma, or for a model whose bound is not known.
         """
@@ -310,7 +310,7 @@ def _against(
 
 
 def sv_centres(sv: Rows) -> list[tuple[FloatArray, float]]:
-    """Return the centres an exact model can be expanded about, origin and mean of the support vectors.
+    """Return the centers an exact model can be expanded about, origin and mean of the support vectors.
 
     Each comes with the largest squared norm of the support vectors about it.
     """

@@ -323,7 +323,7 @@ def _comment(
 
 
 def what_it_is(computation: Computation) -> str:
-    """Say in a few words what a computation is."""
+    """Describe a computation in a few words."""
     values, head = computation.values, computation.head
     if isinstance(values, Polynomials):
         cells = len(values.centres)

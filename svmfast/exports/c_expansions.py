@@ -144,7 +144,7 @@ def polynomials(tables: Tables, computation: Computation) -> str:
 
 
 def _centre_table(tables: Tables, computation: Computation) -> str:
-    """Return the centres' table, which the route may have made."""
+    """Return the centers' table, which the route may have made."""
     name = f"{tables.prefix}_centres"
     values = computation.values
     assert isinstance(values, Polynomials)

@@ -72,11 +72,11 @@ class Bound:
     slope : (cells, p, max(order, 1))
         Factors of rho^(m - 1): how fast degree m grows.
     reach : (cells,)
-        What the polynomials' variables are longer than the distance from the centre.
+        What the polynomials' variables are longer than the distance from the center.
     step : ()
-        How far rounding moves a row, of its distance from the centre.
+        How far rounding moves a row, of its distance from the center.
     shift : (cells,)
-        How far rounding moves the centre, and rows whatever their distance.
+        How far rounding moves the center, and rows whatever their distance.
     constant : (p,)
         Rounding of rho.
     """
@@ -93,7 +93,7 @@ class Bound:
 
 
 def has_certificate(computation: Computation) -> bool:
-    """Tell whether the labels of a computation can be certified."""
+    """Return whether the labels of a computation can be certified."""
     values = computation.values
     return (
         isinstance(values, Polynomials)
@@ -196,7 +196,7 @@ def certain(
     squared: Reals,
     terms: int | None = None,
 ) -> NDArray[np.bool_]:
-    """Tell for each row whether its label is certain, in the file's own arithmetic.
+    """Return for each row whether its label is certain, in the file's own arithmetic.
 
     Parameters
     ----------

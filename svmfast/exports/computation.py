@@ -58,7 +58,7 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """A tree of centres, as :class:`svmfast.routing.Router` takes it: a row goes to the nearest child.
+    """A tree of centers, as :class:`svmfast.routing.Router` takes it: a row goes to the nearest child.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Polynomials:
-    """value_p = exp(-gamma |z - mu|^2) P_cp(w) - rho_p, mu the cell's centre, w = z - mu or z.
+    """value_p = exp(-gamma |z - mu|^2) P_cp(w) - rho_p, mu the cell's center, w = z - mu or z.
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ class Printed:
 
 
 def sentence(accuracy: Accuracy, dtype: np.dtype[Any]) -> str:
-    """Say how near the exported arithmetic is to the model's."""
+    """Describe how close the exported arithmetic is to the model's."""
     precision = "single" if dtype == np.float32 else "double"
     apart = (
         f"values differ by at most {accuracy.largest_difference:.2g} (largest: {accuracy.largest_value:.3g})"

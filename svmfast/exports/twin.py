@@ -38,7 +38,7 @@ EXP = {
 
 
 def folds(values: KernelSums, dtype: np.dtype[Any]) -> bool:
-    """Tell whether sums are taken in parts."""
+    """Return whether sums are taken in parts."""
     return dtype == np.float32 and int(values.sizes.max(initial=0)) >= FOLD_FROM
 
 

@@ -35,7 +35,7 @@ _LEAST = {"nr_class": 1, "total_sv": 0, "degree": 0, "gamma": 0}
 
 
 def is_model_key(word: str) -> bool:
-    """Tell whether a LIBSVM model may begin with this word."""
+    """Return whether a LIBSVM model may begin with this word."""
     return word in _KEYS and word != "SV"
 
 

@@ -64,7 +64,7 @@ class LoadedModel(Cacheless):
         return identity_of(self.model)
 
     def is_source(self, source: str | None) -> bool:
-        """Tell whether `source` names this model: its content, or (older files) the text of its file."""
+        """Return whether `source` names this model: its content, or (older files) the text of its file."""
         return source in (f"sha256:{self.sha256}", self.identity)
 
 
@@ -80,7 +80,7 @@ def identity_of(model: Model) -> str:
 
 
 def file_kind(start: bytes) -> FileKind:
-    """Say what a file is from its first bytes (decompressed), which hold its first word or are a kilobyte."""
+    """Return the kind of a file from its first bytes (decompressed): a kilobyte, or the first word."""
     words = start.removeprefix(b"\xef\xbb\xbf").split(None, 1)
     if not words:
         return "empty" if len(start) < KILOBYTE else "data"
@@ -91,7 +91,7 @@ def file_kind(start: bytes) -> FileKind:
 
 
 def detect(source: SourceLike) -> FileKind:
-    """Say what a file is, by its content.
+    """Return the kind of a file, by its content.
 
     Parameters
     ----------

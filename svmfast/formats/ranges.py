@@ -28,7 +28,7 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     source : path, ``-``, bytes or binary file object
         Plain or packed.
     memory : int
-        Most bytes that the scaling may take.
+        Limit on the memory for the scaling, in bytes.
 
     Returns
     -------

@@ -126,7 +126,7 @@ def _widen_pipe(descriptor: int) -> None:
 
 
 def is_packed(start: bytes) -> bool:
-    """Tell whether an input is packed, in any way that is known here, by its first bytes."""
+    """Return whether an input is packed, in any way that is known here, by its first bytes."""
     return start.startswith((*MAGIC.values(), *_FOREIGN_MAGIC.values()))
 
 

@@ -304,7 +304,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def has_stream(data: Any) -> bool:
-    """Tell whether an object gives its columns by Arrow's C interface: pandas, polars, pyarrow, DuckDB."""
+    """Return whether an object gives its columns by Arrow's C interface: pandas, polars, pyarrow, DuckDB."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 

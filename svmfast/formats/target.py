@@ -68,7 +68,7 @@ class Output:
 
 
 def is_stdout(path: str) -> bool:
-    """Tell whether an output is standard output, under any of its names."""
+    """Return whether an output is standard output, under any of its names."""
     return path == "-" or _descriptor(path) == 1
 
 

@@ -55,7 +55,7 @@ class Folder:
     overwrite: bool = False
 
     def check(self) -> bool:
-        """Tell whether the folder holds another run; OptionError unless it may be begun again."""
+        """Return whether the folder holds another run; OptionError unless it may be begun again."""
         place = self.path / "inputs.json"
         wanted = self._wanted()
         if not place.exists():

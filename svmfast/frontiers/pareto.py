@@ -140,7 +140,7 @@ class Limits:
 
 
 def pareto(points: Sequence[Point]) -> list[bool]:
-    """Tell which points no other beats in agreement with the exact model, speed and size together.
+    """Return which points no other beats in agreement with the exact model, speed and size together.
 
     A point is beaten by one that is at least as good in all three and better in one; agreement is that on the
     confirming rows.
@@ -191,7 +191,7 @@ def nearest(points: Sequence[Point], limits: Limits) -> Point | None:
 
 
 def is_faster(point: Point) -> bool:
-    """Tell whether a point is clearly faster than the exact model."""
+    """Return whether a point is clearly faster than the exact model."""
     return point.speed.ratio >= GAIN and point.speed.low > 1
 
 
@@ -205,7 +205,7 @@ def fastest(points: Sequence[Point]) -> Point:
 
 
 def as_fast(point: Point, first: Point) -> bool:
-    """Tell whether `point` is nearly as fast as `first`; counted work decides what intervals leave open."""
+    """Return whether `point` is nearly as fast as `first`; counted work decides what intervals leave open."""
     if point.speed.low >= AS_FAST * first.speed.high:
         return True
     if point.speed.high < AS_FAST * first.speed.low:

@@ -253,7 +253,7 @@ _LEGEND = (
 
 
 def legend(found: Frontier) -> str:
-    """Say what the columns mean."""
+    """Explain the columns."""
     what = (
         "root mean square difference from the exact values, over their spread"
         if found.regression
@@ -263,7 +263,7 @@ def legend(found: Frontier) -> str:
 
 
 def title(found: Frontier) -> str:
-    """Say what was approximated, and how."""
+    """Describe what was approximated, and how."""
     threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
     exact = found.points[0]
     rate = float(f"{exact.rows_per_second:.3g}")

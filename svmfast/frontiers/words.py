@@ -12,7 +12,7 @@ from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, trials_needed
 
 
 def gain(speed: Speed, point: Point, exact: Point) -> str:
-    """Say how fast and how large `point` is beside the exact model."""
+    """Describe how fast and how large `point` is beside the exact model."""
     known = f" ({speed.low:.3g} to {speed.high:.3g})" if math.isfinite(speed.high) else ""
     fast = f"{speed.ratio:.3g} times as fast as the exact model{known}"
     shrink = exact.n_bytes / point.n_bytes
@@ -94,7 +94,7 @@ def _points(lost: Estimate) -> str:
 
 
 def rule(limits: Limits) -> str:
-    """Say by which rule a model is recommended."""
+    """Return the rule by which a model is recommended."""
     if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
         return f"of the models with {limits}, the closest to the exact model on the choosing rows"
     return (
@@ -120,7 +120,7 @@ def nearest_miss(point: Point) -> str:
 def why_not(
     point: Point, points: Sequence[Point], limits: Limits, best: Point | None, refuted: str | None
 ) -> str:
-    """Say why `point` is not the one that is recommended.
+    """Explain why `point` is not the one that is recommended.
 
     Parameters
     ----------

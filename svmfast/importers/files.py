@@ -34,7 +34,7 @@ def model_of_file(
     trust_pickle : bool
         Load a pickle, which runs whatever code is in it.
     memory : int
-        Most bytes that the content of a skops file may take.
+        Limit on the memory for the content of a skops file, in bytes.
 
     Returns
     -------

@@ -44,7 +44,7 @@ class Affine:
 
 
 def is_scaler(step: Any) -> bool:
-    """Tell whether a step of a pipeline is one of scikit-learn's scalers."""
+    """Return whether a step of a pipeline is one of scikit-learn's scalers."""
     return any(
         one.__name__ in SCALERS and one.__module__.partition(".")[0] == "sklearn"
         for one in type(step).__mro__

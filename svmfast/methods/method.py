@@ -420,11 +420,11 @@ class Method:
         return [*words, *words_of(self.options, options), *reading, "-o", output]
 
     def makes_no_model(self, options: Mapping[str, Any]) -> bool:
-        """Tell whether a run with these options makes no model where no output is named."""
+        """Return whether a run with these options makes no model where no output is named."""
         return self.only_scores(options) or any(_holds(word, options) for word in self.scores_alone)
 
     def only_scores(self, options: Mapping[str, Any]) -> bool:
-        """Tell whether a run with these options only scores, and never makes a model."""
+        """Return whether a run with these options only scores, and never makes a model."""
         return self.scores_instead is not None and _holds(self.scores_instead, options)
 
     def runner(self) -> Callable[[Inputs, Any, Setting], Outcome]:
@@ -441,7 +441,7 @@ class Method:
 
 
 def _holds(word: str, options: Mapping[str, Any]) -> bool:
-    """Tell whether an option is there (``name``), or has a value (``name=value``)."""
+    """Return whether an option is there (``name``), or has a value (``name=value``)."""
     name, equals, value = word.partition("=")
     return str(options.get(name)) == value if equals else bool(options.get(name))
 

@@ -1,4 +1,4 @@
-"""What a model says of rows: decision values, labels and probabilities together."""
+"""A model's answers for rows: decision values, labels and probabilities together."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def require(
 
 
 def missing_probability(model: Model, exact: KernelExpansion | None = None) -> UnsupportedError | None:
-    """Return why `model`, with `exact` behind it if given, has no probabilities; None where it has.
+    """Return why `model`, with `exact` as fallback if given, has no probabilities; None if it has.
 
     What a conversion does to them follows from the head and from what the file says of its origin: all keep
     the exact model's but for those that fit its labels.
@@ -184,7 +184,7 @@ def answer(
     single_precision: bool = True,
     threads: int = 1,
 ) -> Answer:
-    """Return what `model` says of `rows`, by LIBSVM's rules.
+    """Return the answers of `model` for `rows`, by LIBSVM's rules.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def answer(
     if certify and bounds_its_error(model):
         proven = model.is_rigorous
         decisions, bounds = model.certified_values(rows, threads=threads)
-        # A regression's error bar is worth printing even when nobody says how large it may be.
+        # A regression's error bound is useful even without a tolerance.
         if not (head.is_regression and tolerance is None):
             certified = certified_rows(head, decisions, bounds, probability=probability, tolerance=tolerance)
         error_bounds = bounds.max(axis=1, initial=0.0)
@@ -294,7 +294,7 @@ def _rounded_answer(
     found = rounded_values(
         model, rows, tolerance=tolerance, single_precision=single_precision, threads=threads
     )
-    # Beside labels, values that are asked for are those of double precision.
+    # Values that are printed with the labels are those of double precision.
     decide = partial(_same, found.values)
     if found.single.any() and not model.head.is_regression:
         decide = partial(model.decision_values, rows, threads=threads)
@@ -310,7 +310,7 @@ def _rounded_answer(
 def _from_values(
     head: Head, decisions: FloatArray, probability: bool
 ) -> tuple[FloatArray, FloatArray | None, int]:
-    """Return the answers, the probabilities if asked for, and in how many rows these change the answer."""
+    """Return the answers, the probabilities if requested, and how many answers these change."""
     vote = head.predict(decisions)
     if not probability or head.is_regression:
         return vote, None, 0

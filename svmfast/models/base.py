@@ -1,4 +1,4 @@
-"""What every model kind offers, what a container file holds, and which class reads which kind."""
+"""The interface of every model kind, the content of a container file, and the registry of kinds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Model(Protocol):
 
     @property
     def working_bytes(self) -> int:
-        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
 
 
 @runtime_checkable
@@ -60,18 +60,18 @@ class CountedModel(Model, Protocol):
 
 @runtime_checkable
 class BoundedModel(Model, Protocol):
-    """A model that holds only near what it was made from, and can tell where that is."""
+    """A model that is accurate only near the rows it was made from, with a bound on where."""
 
     @property
     def has_validity_bound(self) -> bool:
         """Whether the bound is known for this very model."""
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
-        """Tell for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
+        """Return for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
 
 
 def bounded(model: Model) -> TypeGuard[BoundedModel]:
-    """Tell whether `model` has a validity bound that is known."""
+    """Return whether `model` has a validity bound that is known."""
     return isinstance(model, BoundedModel) and model.has_validity_bound
 
 
@@ -143,10 +143,10 @@ class RecordModel(Model, Protocol):
     schema: ClassVar[Schema]
 
     def to_record(self) -> Record:
-        """Return everything needed to make the model again."""
+        """Return everything needed to rebuild the model."""
 
     def uncertified(self) -> RecordModel:
-        """Return the model without what was proved or measured of it: its file was changed by hand."""
+        """Return the model without its certificate or measured error, since its file was edited."""
 
     @classmethod
     def from_record(cls, record: Record) -> RecordModel:
@@ -163,7 +163,7 @@ def as_edited(provenance: Mapping[str, str]) -> dict[str, str]:
     return {**provenance, "parameters": " ".join([*words, *([] if EDITED in words else [EDITED])])}
 
 
-# kind -> "module:Class". One line is all a new kind needs here; modules are imported when first asked for.
+# kind -> "module:Class". A new kind needs one line here; modules are imported on first use.
 KINDS: dict[str, str] = {
     "polynomial": "svmfast.models.polynomial:PolynomialModel",
     "routed": "svmfast.models.routed:RoutedModel",

@@ -39,7 +39,7 @@ class CascadeModel(Cacheless):
     Raises
     ------
     UnsupportedError
-        `exact` does not answer the question of `fast`, or they are regression models, of which a constant
+        `exact` and `fast` differ in type or labels, or they are regression models, of which a constant
         error tells nothing about single rows.
     """
 
@@ -94,11 +94,11 @@ class CascadeModel(Cacheless):
 
     @cached
     def working_bytes(self) -> int:
-        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
         return self.fast.working_bytes + self.exact.working_bytes
 
     def to_record(self) -> Record:
-        """Return everything needed to make the model again."""
+        """Return everything needed to rebuild the model."""
         embedded = {"fast": self.fast, "exact": self.exact}
         return Record(self.kind, self.provenance, {"error": self.error}, {}, embedded)
 

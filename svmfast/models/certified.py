@@ -1,4 +1,4 @@
-"""What a bound on the decision values proves about the answer, and what the exact model must answer itself.
+"""Which answers a bound on the decision values proves, and which the exact model must give itself.
 
 A certified model gives, beside each decision value, a number that its distance from the exact model's value
 cannot exceed. Here these intervals become statements about labels: docs/certificate.md.
@@ -41,13 +41,13 @@ class CertifiedModel(Model, Protocol):
 
 
 def bounds_its_error(model: Model) -> TypeGuard[CertifiedModel]:
-    """Tell whether `model` knows, or assumes, how far its values can lie from the exact model's."""
-    # isinstance of a protocol looks up every member of it: half of the time that a single row takes.
+    """Return whether `model` knows, or assumes, how far its values can lie from the exact model's."""
+    # isinstance with a protocol looks up every member, which takes half the time of predicting a single row.
     return bool(getattr(model, "has_error_bound", False))
 
 
 def certifies(model: Model) -> TypeGuard[CertifiedModel]:
-    """Tell whether `model` carries a certificate: bounds that are proven."""
+    """Return whether `model` carries a certificate: bounds that are proven."""
     return bounds_its_error(model) and model.is_rigorous
 
 
@@ -59,7 +59,7 @@ def certified_rows(
     probability: bool = False,
     tolerance: float | None = None,
 ) -> NDArray[np.bool_]:
-    """Tell for which rows the printed answer is provably the exact model's.
+    """Return for which rows the printed answer is provably the exact model's.
 
     Two classes and one-class: the sign cannot change, ``|value| > bound``. More classes: no uncertain pair
     can change the winner of the vote; one against the rest: no other class can reach the largest value.
@@ -173,7 +173,7 @@ def rounded_values(
 
 
 def certainty(head: Head, decisions: FloatArray) -> FloatArray:
-    """Return how wrong all values of a row must be at least for its label to be in doubt.
+    """Return the least error of all values of a row that puts its label in doubt.
 
     A row whose values have the bound `error` is certified, in the sense of :func:`certified_rows` without
     probabilities, where its certainty is above `error`.
@@ -263,7 +263,7 @@ def fall_back(
 def check_same_labels(model: Model, exact: Model) -> KernelExpansion:
     """Return `exact`; raise UnsupportedError unless its labels are among those that `model` can give.
 
-    How the two came by their values, and in what order they name the labels, is of no importance here.
+    How the two compute their values, and the order of their labels, do not matter here.
     """
     a, b = model.head, exact.head
     one_kind = a.is_classifier == b.is_classifier and a.is_regression == b.is_regression
@@ -282,7 +282,7 @@ def check_source(model: Model, source: str | None, is_source: Callable[[str], bo
     ----------
     model : Model
     source : str or None
-        What `model` says it was made from.
+        The source recorded in `model`.
     is_source : callable
         Tells whether a name is that of the exact model that is given.
     """

@@ -200,7 +200,7 @@ class KernelExpansion(Cacheless):
 
     @cached
     def working_bytes(self) -> int:
-        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
         if self.kernel.kind == "precomputed":
             return 0
         groups = np.array([len(self.sv)]) if self.nr_sv is None else self.nr_sv

@@ -114,7 +114,7 @@ class Head:
         return self.density_marks is not None if self.svm_type == "one_class" else self.prob_a is not None
 
     def same_functions(self, other: Head) -> bool:
-        """Tell whether the decision values of both stand for the same questions in the same order."""
+        """Return whether the decision values of both stand for the same questions in the same order."""
         if self.labels is None or other.labels is None:
             return True
         return self.one_vs_rest == other.one_vs_rest and np.array_equal(self.labels, other.labels)
@@ -187,7 +187,7 @@ class Head:
     def probabilities_in_doubt(
         self, decisions: FloatArray, errors: FloatArray, *, threads: int = 1
     ) -> NDArray[np.bool_]:
-        """Tell for which rows another decision value within `errors` could change what ``-b 1`` prints.
+        """Return for which rows another decision value within `errors` could change what ``-b 1`` prints.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ class Allowance:
         self.limit, self.name, self.held = limit, name, 0
 
     def has_room(self, count: int) -> bool:
-        """Tell whether there is room for `count` bytes beside what is held."""
+        """Return whether there is room for `count` bytes beside what is held."""
         return self.held + count <= self.limit
 
     def check(self, count: int) -> None:

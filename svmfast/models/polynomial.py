@@ -1,4 +1,4 @@
-"""Truncated expansions of any order, in one or more cells: what ``approximate`` makes."""
+"""Truncated expansions of any order, in one or more cells: the models of ``approximate``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ABOUT = ("zero", "centre")
 
 @dataclass(frozen=True, eq=False)
 class PolynomialModel(Cacheless):
-    """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, mu the centre nearest to z.
+    """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, mu the center nearest to z.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class PolynomialModel(Cacheless):
     sv_squared_norm : float
         Largest ``||x||^2`` over the support vectors.
     sv_squared_norms : (cells,) float64
-        Largest ``||x - mu||^2`` over the support vectors, for every centre.
+        Largest ``||x - mu||^2`` over the support vectors, for every center.
     provenance : mapping of str to str
     bound_degrees : (cells, p, top + 1) float64 or None
     bound_rest : (cells, p, 5) float64 or None
@@ -210,7 +210,7 @@ class PolynomialModel(Cacheless):
 
     @property
     def n_cells(self) -> int:
-        """Number of centres."""
+        """Number of centers."""
         return len(self.centres)
 
     @property
@@ -241,7 +241,7 @@ class PolynomialModel(Cacheless):
         )
 
     def cells(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
-        """Return the cell of every row: the nearest centre, the first of equals; ``(n,)`` int32."""
+        """Return the cell of every row: the nearest center, the first of equals; ``(n,)`` int32."""
         if self.n_cells == 1:
             return np.zeros(len(rows), dtype=np.int32)
         return self._native.nearest(rows.indptr, rows.indices, rows.values, threads)
@@ -258,7 +258,7 @@ class PolynomialModel(Cacheless):
             ) from error
 
     def evaluate(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
-        """Return decision values, squared distances from the centre, and cells.
+        """Return decision values, squared distances from the center, and cells.
 
         Returns
         -------
@@ -284,9 +284,9 @@ class PolynomialModel(Cacheless):
         return not any(word in ("calibrated", EDITED) or word.startswith("max_bytes=") for word in words)
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
-        """Tell for each row whether the validity bound holds; always, where nothing is truncated.
+        """Return for each row whether the validity bound holds; always, where nothing is truncated.
 
-        A row meets the polynomials of its cell, about that cell's centre: the bound is that of the lowest of
+        A row meets the polynomials of its cell, about that cell's center: the bound is that of the lowest of
         their orders (:func:`svmfast.certificate.inside_bound`).
         """
         if self.gamma == 0 or not self.head.n_functions:
@@ -310,7 +310,7 @@ class PolynomialModel(Cacheless):
         return np.where(known, at, d).astype(np.int32)
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean count of multiply-adds a dense row costs: distances to the centres, and terms."""
+        """Return the mean count of multiply-adds a dense row costs: distances to the centers, and terms."""
         d, cells = self.centres.shape[1], self.n_cells
         terms = np.array([sum(math.comb(d + int(order), int(order)) for order in row) for row in self.orders])
         share = np.bincount(self.cells(rows), minlength=cells) / max(1, len(rows))
@@ -318,15 +318,15 @@ class PolynomialModel(Cacheless):
 
     @cached
     def working_bytes(self) -> int:
-        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
         (cells, d), p = self.centres.shape, self.head.n_functions
-        # Places of tuples by degree, the search for the nearest centre, a block of rows in all variables.
+        # Places of tuples by degree, the search for the nearest center, a block of rows in all variables.
         needed: int = 8 * (self.order + 1) * (d + 1) + (d * (16 * cells + 128) if cells > 1 else 0) + 300 * d
         needed += 100 * cells * p
         return needed + (0 if self.embedded_exact is None else self.embedded_exact.working_bytes)
 
     def to_record(self) -> Record:
-        """Return everything needed to make the model again."""
+        """Return everything needed to rebuild the model."""
         scalars, arrays = head_fields(self.head)
         return Record(
             self.kind,

@@ -1,4 +1,4 @@
-"""Routed models: the nearest centre, then a small kernel expansion of that cell (meka, dcpred)."""
+"""Routed models: the nearest center, then a small kernel expansion of that cell (meka, dcpred)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class RoutedModel(Cacheless):
         The kernel's width in each cell.
     children : (nodes,) int64
     centers : (nodes - 1, d) float64
-        The tree of centres, as :class:`Router` takes it.
+        The tree of centers, as :class:`Router` takes it.
     landmarks : Rows
         All cells' landmarks, cell by cell.
     sizes : (cells,) int64
@@ -73,7 +73,7 @@ class RoutedModel(Cacheless):
     nr_sv : (cells, k) int64 or None
         Where every cell is a LIBSVM classifier: how many of its landmarks belong to each class.
     provenance : dict of str to str
-        What the file shall say of the model's making.
+        The origin of the model to record in its file.
     pseudo : PseudoLandmarks, optional
         With the rbf kernel and without `nr_sv` only.
     """
@@ -190,7 +190,8 @@ class RoutedModel(Cacheless):
         if self._cells is not None:
             cell_of = self.route(rows, threads=threads)
             values, doubtful = self._cells.decision_values(cell_of, rows, threads=threads)
-            for cell in np.unique(cell_of[doubtful]):  # a vote that hangs on rounding is LIBSVM's
+            # Rounding could change these votes.
+            for cell in np.unique(cell_of[doubtful]):
                 mine = doubtful[cell_of[doubtful] == cell]
                 values[mine] = self._engine(int(cell)).decision_values(rows.take(mine), threads=threads)
             return values
@@ -246,7 +247,7 @@ class RoutedModel(Cacheless):
 
     @cached
     def working_bytes(self) -> int:
-        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
         p, d = self.head.n_functions, self.centers.shape[1]
         siblings = np.ceil(self.children / ROUTER_WIDTH) * ROUTER_WIDTH
         tree = 8.0 * float(siblings[self.children > 1].sum()) * (d + 1) + 64 * len(self.children)
@@ -284,7 +285,7 @@ class RoutedModel(Cacheless):
         return [None] * self.n_cells
 
     def _engine(self, cell: int) -> DecisionEngine:
-        """A cell's engine, packed when a row first comes to it."""
+        """A cell's engine, packed when the first row is routed to it."""
         engine = self._engines[cell]
         if engine is None:
             end = int(self.sizes[: cell + 1].sum())
@@ -299,7 +300,7 @@ class RoutedModel(Cacheless):
         return engine
 
     def to_record(self) -> Record:
-        """Return everything needed to make the model again."""
+        """Return everything needed to rebuild the model."""
         scalars, arrays = head_fields(self.head)
         stored: dict[str, Array] = {
             "children": self.children,

@@ -1,4 +1,4 @@
-"""A model with the scaling of its rows in front: it takes rows as they were before they were scaled."""
+"""A model with a scaling in front of it: it accepts unscaled rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ScaledModel:
         Of any other kind, in the space of scaled rows.
     scaling : Scaling
     own_provenance : mapping of str to str
-        What the file tells of a LIBSVM model, whose text has no place for it; other kinds have their own.
+        The origin of a LIBSVM model, which its text cannot hold; other kinds have their own record.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class ScaledModel:
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the file tells of the model's origin."""
+        """The model's origin as recorded in its file."""
         own: Mapping[str, str] = getattr(self.model, "provenance", None) or self.own_provenance or {}
         return own
 
@@ -108,7 +108,7 @@ class ScaledModel:
         return bounded(self.model)
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
-        """Tell for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
+        """Return for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
         if not bounded(self.model):
             raise UnsupportedError("the model has no validity bound", "ask for one that approximate made")
         return self.model.inside_bound(self.scaling.apply(rows))
@@ -120,12 +120,12 @@ class ScaledModel:
 
     @property
     def working_bytes(self) -> int:
-        """The most bytes that predicting takes beside the model's own arrays and the rows."""
+        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
         # Both ends of each column, its scaled zero as computed and as read back.
         return self.model.working_bytes + 40 * len(self.scaling)
 
     def to_record(self) -> Record:
-        """Return everything needed to make the model again."""
+        """Return everything needed to rebuild the model."""
         scalars, arrays = self.scaling.stored()
         return Record(self.kind, dict(self.own_provenance or {}), scalars, arrays, {"model": self.model})
 
@@ -159,5 +159,5 @@ def unscaled(model: Model) -> Model:
 
 
 def with_scaling(model: Model, scaling: Scaling | None) -> Model:
-    """Return `model` with a scaling in front; `model` itself where there is none."""
+    """Return `model` with a scaling in front; `model` itself if there is none."""
     return model if scaling is None else ScaledModel(model, scaling)

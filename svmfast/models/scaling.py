@@ -248,7 +248,7 @@ class Scaling(Cacheless):
         return labels if self.target is None else self.target.apply(labels)
 
     def same_map(self, other: Scaling | None) -> bool:
-        """Tell whether `other` scales every row and label to the same numbers, names apart."""
+        """Return whether `other` scales every row and label to the same numbers, names apart."""
         if other is None:
             return False
         mine, theirs = self.stored(), other.stored()
@@ -374,7 +374,7 @@ def _vector(name: str, given: NDArray[Any]) -> FloatArray:
 
 
 def _all_or_none(given: Mapping[str, Any], names: Sequence[str]) -> bool:
-    """Tell whether all of `names` are given; some of them are an error."""
+    """Return whether all of `names` are given; some of them are an error."""
     there = [name in given for name in names]
     if any(there) and not all(there):
         missing, given_one = (names[there.index(one)] for one in (False, True))

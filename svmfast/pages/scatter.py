@@ -88,7 +88,7 @@ def scatter(marks: Sequence[Mark], axes: Axes, caption: str) -> str:
 
 
 def efficient(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Tell which points (gain, loss) no other beats: at least as good in both, better in one."""
+    """Return which points (gain, loss) no other beats: at least as good in both, better in one."""
     return [
         not any(x >= own_x and y <= own_y and (x, y) != (own_x, own_y) for x, y in points)
         for own_x, own_y in points

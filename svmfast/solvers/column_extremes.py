@@ -16,7 +16,7 @@ class ColumnExtremes:
     Parameters
     ----------
     memory : int
-        Most bytes that the columns may take.
+        Limit on the memory for the columns, in bytes.
 
     Attributes
     ----------

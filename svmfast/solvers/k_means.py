@@ -18,7 +18,7 @@ _SAFE = 1e100
 def k_means(
     points: Any, count: int, *, seed: int, max_iterations: int, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Return the centres that scikit-learn's k-means ends with.
+    """Return the centers that scikit-learn's k-means ends with.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ _DENSE_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Rows ordered by their nearest centre.
+    """Rows ordered by their nearest center.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = 
 
 
 def partition(rows: Rows, centers: FloatArray, *, threads: int = 1) -> Partition:
-    """Order the rows by nearest centre; centres that no row is nearest to are dropped."""
+    """Order the rows by nearest center; centres that no row is nearest to are dropped."""
     while True:
         order, start, grouped = Router.flat(centers).group(rows, threads=threads)
         filled = np.diff(start) > 0

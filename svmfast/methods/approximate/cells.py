@@ -57,7 +57,7 @@ class Cell:
     centre : (d,) float64
     rows : (m,) int64
     squared : (m,) float64
-        Their squared distances from the centre.
+        Their squared distances from the center.
     tails : tuple of p Tail
         Of order -1: all degrees.
     """
@@ -72,7 +72,7 @@ class Cell:
         return self.bounds_at(self.squared, gamma, orders)
 
     def bounds_at(self, squared: FloatArray, gamma: float, orders: Sequence[int]) -> FloatArray:
-        """Return the ``(m, p)`` bounds of rows at these squared distances from the centre."""
+        """Return the ``(m, p)`` bounds of rows at these squared distances from the center."""
         top = len(self.tails[0].degrees) - 1 if self.tails else 0
         r = np.sqrt(squared)
         out = np.empty((len(squared), len(self.tails)))

@@ -88,7 +88,7 @@ class CertificationSample:
         return outside
 
     def certified(self, rows: NDArray[np.int64], bounds: FloatArray) -> NDArray[np.bool_]:
-        """Tell which of `rows` would be certified under the bounds ``(len(rows), p)``."""
+        """Return which of `rows` would be certified under the bounds ``(len(rows), p)``."""
         tolerance = self.tolerance if self.head.is_regression else None
         return certified_rows(self.head, self.values[rows], bounds, tolerance=tolerance)
 
@@ -201,7 +201,7 @@ def _sample(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
 
 
 def _holds_vectors(model: KernelExpansion, keys: list[bytes], share: float) -> bool:
-    """Tell whether rows with `keys`, a `share` of the data, hold over half of that share of the vectors."""
+    """Return whether rows with `keys`, a `share` of the data, hold over half of that share of the vectors."""
     n = len(model.sv)
     sought = row_keys(model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SOUGHT)).astype(np.int64))))
     found = len(set(sought) & set(keys))

@@ -26,7 +26,7 @@ from svmfast.progress import Progress
 from svmfast.rows import FloatArray, Rows
 from svmfast.threads import map_in_threads
 
-# Support vectors on which the centres are compared: enough for a mean, and the exact values stay cheap.
+# Support vectors on which the centers are compared: enough for a mean, and the exact values stay cheap.
 SAMPLE = 2000
 #: exp() of more is out of range.
 _LARGEST_POWER = 709.0
@@ -63,7 +63,7 @@ class Expander:
         self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
 
     def centre(self, name: str) -> FloatArray:
-        """Return the centre called ``mean`` or ``origin``."""
+        """Return the center called ``mean`` or ``origin``."""
         return self.mean if name == "mean" else np.zeros_like(self.mean)
 
     def sample(self) -> Rows:

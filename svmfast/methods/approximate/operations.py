@@ -70,7 +70,7 @@ def foreseen(model: KernelExpansion, order: int, cells: int, *, full: bool, thre
 
 
 def sparse_is_cheaper(d: int, order: int, entries: float) -> bool:
-    """Tell whether rows with so many entries are cheaper term by term than as dense blocks."""
+    """Return whether rows with so many entries are cheaper term by term than as dense blocks."""
     return SPARSE_TERM * _monomials(entries, order) < math.comb(d + order, order)
 
 

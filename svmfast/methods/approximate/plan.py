@@ -201,7 +201,7 @@ def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> P
 
 
 def _allowance(cell: Cell, p: int, order: int, r: float, share: float) -> FloatArray:
-    """By how much shortening may move each degree: a share of the bound at distance `r` from the centre."""
+    """By how much shortening may move each degree: a share of the bound at distance `r` from the center."""
     beyond = cell.tails[p].degrees[order + 1 :]
     # c_j r^j / r^m as c_j r^(j - m): no quotient of two powers that may both be 0 in a tiny cell.
     powers = np.arange(order + 1, order + 1 + len(beyond)) - np.arange(order + 1)[:, None]
@@ -241,7 +241,7 @@ def _no_plan(found: Found, exact: float, numbers: int) -> str:
 
 
 def _too_slow(found: Found, step: Step, exact: float, target: float) -> str:
-    """Say why the best plan is no better: too few rows are certified, or enough at too high a cost."""
+    """Explain why the best plan is no better: too few rows are certified, or enough at too high a cost."""
     rows = f"{step.certified_percent:.4g}% of the rows"
     if step.certified_percent >= 100 * target:
         certify = "certifies" if step.cells == 1 else "certify"
@@ -258,7 +258,7 @@ def _too_slow(found: Found, step: Step, exact: float, target: float) -> str:
 def better_centre(
     expander: Expander, names: Sequence[str], order: int, errors: Mapping[str, float], certify: bool
 ) -> str:
-    """Return which of the centres `names` has the smaller bound, or without certificate the smaller error."""
+    """Return which of the centers `names` has the smaller bound, or without certificate the smaller error."""
     if len(names) == 1:
         return names[0]
     if certify:

@@ -61,7 +61,7 @@ class ApproximationReport:
     center : str
         ``mean`` or ``origin``, ``origin`` for exact conversions; ``cells`` where there are several.
     center_errors : mapping of str to float
-        Mean |difference of decision values| on the support vectors, for every centre that was tried.
+        Mean |difference of decision values| on the support vectors, for every center that was tried.
     gamma : float
     gamma_max_paper, gamma_max_centred : float
         Largest gamma for which the validity bound of the lowest order holds when rows reach as far as the

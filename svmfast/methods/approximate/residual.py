@@ -98,7 +98,7 @@ def residual_tail(
     top : int
         Last degree with a number of its own.
     reach, negligible : float
-        Points that together change no value by more than `negligible` at this distance from the centre leave
+        Points that together change no value by more than `negligible` at this distance from the center leave
         the quadratic part: the triangle inequality bounds what they add, so the claim stays as it is.
     by_row_norms : bool
         Use the triangle inequality for all points: O(n d) instead of O(n^2 d), and never smaller.

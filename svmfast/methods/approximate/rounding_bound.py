@@ -169,7 +169,7 @@ def polynomial_rounding_bound(
 
 
 def _is_moderate(total: float) -> bool:
-    """Tell whether sums of coefficients are far from both ends of the range, or there are none."""
+    """Return whether sums of coefficients are far from both ends of the range, or there are none."""
     return total == 0 or LEAST_TOTAL <= total <= MOST_TOTAL
 
 

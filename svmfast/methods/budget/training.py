@@ -81,7 +81,7 @@ def budget_train(
     threads : int
         The model is the same for any number.
     memory : int
-        Most bytes for the machines.
+        Limit on the memory for the machines, in bytes.
     progress : Progress
     observe : callable(PassStatus), optional
         Told of every pass that ends.

@@ -110,7 +110,7 @@ class BudgetRun:
         Rows to compare candidates on.
     threads : int
     memory : int
-        Most bytes the machines may take.
+        Limit on the memory for the machines, in bytes.
     """
 
     def __init__(
