@@ -19,7 +19,7 @@ from svmfast.values import MOST_64, Bytes, Names, ScalingFile, Switch, Text, Val
 T = TypeVar("T")
 
 _KEY = "svmfast.option"
-#: Bytes of memory that may be used where nobody says.
+#: Default memory limit in bytes.
 MEMORY = 2 << 30
 
 
@@ -36,9 +36,9 @@ class Option:
     help : str
         One or two sentences.
     flags : tuple of str
-        What the command line calls it, the longest last.
+        Its flags on the command line, the longest last.
     metavar : str or None
-        What stands for its value in help; None for that of `value`.
+        Placeholder of its value in help; None for that of `value`.
     shown : str or None
         The default in words, where it is not a constant.
     """
@@ -155,7 +155,7 @@ class Seeded:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded:
-    """Options of a method that takes much memory."""
+    """Options of a method that needs much memory."""
 
     memory: int = option(MEMORY, Bytes(), "Refuse models and work that need more memory.", shown="2G")
 
@@ -173,7 +173,7 @@ class ReadsModels:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How data are to be read: LIBSVM's text, and tables."""
+    """The format of data: LIBSVM's text, and tables."""
 
     zero_based: bool = option(False, Switch(), "Feature indices in the data start at 0 instead of 1.")
     dense: bool = option(

@@ -1,4 +1,4 @@
-"""The rows and the exact model on which others are measured, and what is measured: one line for a model."""
+"""The rows and the exact model with which others are compared, and the measurements: one line per model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ComparedModel:
     Attributes
     ----------
     path : str
-        How to call it in the report.
+        Its name in the report.
     model : Model
     n_bytes : int or None
         Size of its file.
@@ -35,7 +35,7 @@ class ComparedModel:
     sha256 : str or None
         Hash of its file.
     source : str or None
-        What its file says it was made from, ``sha256:...``.
+        The source recorded in its file, ``sha256:...``.
     """
 
     path: str
@@ -48,10 +48,10 @@ class ComparedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelResult(Quality):
-    """One model's line in a comparison; None where a figure has no meaning.
+    """One model's line in a comparison; figures that do not apply are None.
 
-    All figures without an ending are of what ``predict MODEL`` answers: a model with an exact model inside (a
-    cascade, or ``--embed-exact``) is judged with it. Such a model, and one that has a certificate alone, has
+    Figures without an ending refer to the answers of ``predict MODEL``: a model with an exact model inside (a
+    cascade, or ``--embed-exact``) is measured with it. Such a model, and one with only a certificate, has
     two more sets of figures: ``_with_fallback``, where an exact model answers the rows that are not certified
     or of which a cascade is not sure (its own, else the one compared with: ``predict --exact``), and
     ``_without_fallback``, the fast half alone (``predict --no-fallback``).
@@ -89,7 +89,7 @@ class ModelResult(Quality):
         Rows whose label is provably the exact model's; None for a model without a certificate, and for
         regression, whose certificate is an error bar.
     violations : int or None
-        Rows that break the certificate: some decision value farther from the exact one than its bound.
+        Rows with a decision value farther from the exact one than its bound.
     """
 
     path: str
@@ -135,15 +135,15 @@ class _Measured:
 
 
 class Benchmark:
-    """The exact model and the rows on which others are measured, one after the other.
+    """The exact model and the rows on which the others are measured, one after the other.
 
     Attributes
     ----------
     exact : ComparedModel
     linear_seconds : float
-        What a linear model takes on the rows.
+        Prediction time of a linear model on the rows.
     exact_seconds : float
-        What the exact model takes; known once a row was asked for.
+        Prediction time of the exact model; known once a row was measured.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class Benchmark:
         return _Measured(*measure(call, repeats=self._repeats, limit_seconds=self._limit))
 
     def _backed(self, entrant: ComparedModel, inside: KernelExpansion | None) -> _Measured | None:
-        """Measure with the exact model inside, or else with the one that is compared with, behind."""
+        """Measure with the embedded exact model as fallback, or else with the one compared with."""
         model = entrant.model
         exact = inside
         if exact is None and bounds_its_error(model) and self._is_source(entrant):
@@ -248,7 +248,7 @@ class Benchmark:
         return int(np.count_nonzero(measured.said.predicted != self._reference.predicted))
 
     def _values(self, model: Model, inside: KernelExpansion | None, main: _Measured) -> FloatArray:
-        """Return the values that predict prints: of rows left to the exact model, all are its own."""
+        """Return the values that predict prints: for rows left to the exact model, all values are its own."""
         if inside is None or model.head.n_functions <= 1 or not inside.head.same_functions(model.head):
             return main.said.decisions
         return answer(model, self._rows, exact=inside, threads=self._threads).decisions
@@ -263,7 +263,7 @@ class Benchmark:
         return float(difference.mean()), float(difference.max())
 
     def _certificate(self, entrant: ComparedModel) -> dict[str, Any]:
-        """Return the certificate's figures; it says nothing of another exact model than its own."""
+        """Return the certificate's figures, which hold only for the exact model it was made from."""
         model = entrant.model
         if not bounds_its_error(model) or not model.is_rigorous or not self._is_source(entrant):
             return {}
@@ -277,7 +277,7 @@ class Benchmark:
         return found
 
     def _halves(self, model: Model, alone: _Measured, backed: _Measured | None) -> dict[str, Any]:
-        """Return the figures with and without the exact model behind."""
+        """Return the figures with and without fallback."""
         if backed is None:
             return {}
         found: dict[str, Any] = {}
@@ -300,7 +300,7 @@ class Benchmark:
 def inside_exact(model: Model) -> KernelExpansion | None:
     """Return the exact model with which ``predict MODEL`` answers what `model` leaves open; None without.
 
-    Regression has none: what is left open depends on a tolerance that only the user knows.
+    Regression has none: which rows are left open depends on a tolerance that only the user knows.
     """
     if not bounds_its_error(model) or model.head.is_regression:
         return None

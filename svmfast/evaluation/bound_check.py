@@ -1,4 +1,4 @@
-"""Does data lie where a truncated expansion can be trusted? Its extent, and rows inside the bound.
+"""Whether a truncated expansion is accurate on data: its extent, and the rows inside the bound.
 
 Everything here runs over blocks of rows that are met once each, in bounded memory, and gives the same numbers
 however the rows are cut into blocks.

@@ -1,4 +1,4 @@
-"""How near an exported file is to its model, measured when it is made."""
+"""The difference between an exported file and its model, measured when the file is made."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from svmfast.models.base import Model
 from svmfast.models.scaled import unscaled
 from svmfast.rows import FloatArray, Rows, as_rows
 
-#: So many rows of a model's own are measured where none are given, fewer of models that cost more than that.
+#: Number of the model's own vectors to measure on if no rows are given; fewer for expensive models.
 OWN_ROWS, _LEAST_ROWS, _OWN_WORK = 1000, 50, 2e8
 #: Rows that are worked on at a time.
 _BLOCK = 4096
-#: A test of values allows so many times the largest difference that was measured: compilers may contract.
+#: A test of values allows this multiple of the largest measured difference, since compilers may contract.
 _LENIENCE = 4.0
 
 #: From a computation, rows and a dtype to values ``(n, p)`` and how many of the labels are certain.
@@ -27,7 +27,7 @@ Exported = Callable[[Computation, Rows, Any], tuple[Reals, int | None]]
 
 
 def twin_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[Reals, int | None]:
-    """Return what the C file computes."""
+    """Return the results of the C file's arithmetic."""
     decisions, cells, squared = values(computation, rows, dtype)
     bound = bound_of(computation, dtype)
     if bound is None:

@@ -170,7 +170,7 @@ class _Body:
         )
 
     def _entries(self) -> list[str]:
-        """What programs call, of dense rows and of pairs."""
+        """The functions that programs call, for dense rows and for pairs."""
         computation = self.computation
         d, p, width = len(computation.variables), computation.head.n_functions, computation.n_features
         zero, real = self.tables.real(0), self.tables.real

@@ -94,7 +94,7 @@ static inline $n_real $n_tanh_($n_real x) {
 
 
 def arithmetic(tables: Tables, *, exp: bool, root: bool, tanh: bool) -> str:
-    """Return the functions that the file needs of its own, or of the C library where $N_LIBM is defined."""
+    """Return the file's own mathematical functions, or those of the C library if $N_LIBM is defined."""
     single = tables.dtype == np.float32
     real = tables.real
     least, log2e, high, low, degree = EXP[tables.dtype]

@@ -18,7 +18,7 @@ static inline $n_real $n_horner_(const $n_real *coefficient, int degree, $n_real
 
 
 def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) -> str:
-    """Return the function that tells whether a row's label is certain."""
+    """Return the function that decides whether a row's label is certain."""
     values = computation.values
     assert isinstance(values, Polynomials)
     real, precision = tables.real, bound.precision

@@ -144,7 +144,7 @@ def polynomials(tables: Tables, computation: Computation) -> str:
 
 
 def _centre_table(tables: Tables, computation: Computation) -> str:
-    """Return the centers' table, which the route may have made."""
+    """Return the table of the centers, which the route may already have made."""
     name = f"{tables.prefix}_centres"
     values = computation.values
     assert isinstance(values, Polynomials)

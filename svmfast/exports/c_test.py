@@ -48,7 +48,7 @@ int main(void) {
 
 
 def self_test(settings: Settings, computation: Computation, type_: str) -> str:
-    """Return the test, compiled where $N_TEST is defined, and its main, where $N_TEST_MAIN is too."""
+    """Return the test, compiled if $N_TEST is defined, and its main, if $N_TEST_MAIN is defined too."""
     test = settings.test
     assert test is not None
     tables = Tables(settings.prefix, settings.dtype)

@@ -17,7 +17,7 @@ def filled(template: str, prefix: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a C string of any text, in UTF-8: what is not a plain character as its octal number."""
+    """Return a text as a C string, in UTF-8, with all but plain characters as octal escapes."""
     plain = {byte for byte in range(32, 127) if byte not in b'"\\?$'}
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
 
@@ -54,7 +54,7 @@ class Tables:
         if not np.isfinite(number):
             raise OverflowError(f"{value} has no place in {self.dtype}")
         if number != 0 and abs(number) < np.finfo(self.dtype).tiny:
-            number = self.dtype.type(0)  # denormals: some machines take them for 0
+            number = self.dtype.type(0)  # some machines flush denormals to 0
         text = str(number)
         if "e" not in text and "." not in text:
             text += ".0"

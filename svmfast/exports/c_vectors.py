@@ -179,7 +179,7 @@ class _Vectors:
         ]
 
     def offset(self, width: int) -> str:
-        """Return what leads a pointer to a cell's first row of a table so wide."""
+        """Return the expression that advances a pointer to a cell's first row in a table of this width."""
         return f" + {self.first.wide('cell')} * {width}" if self.cells > 1 else ""
 
     def step(self, kernel: str, d: int, real: Real) -> list[str]:

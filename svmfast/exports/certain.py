@@ -29,7 +29,7 @@ SPARE = 4096
 
 @dataclass(frozen=True)
 class Precision:
-    """What differs between the bounds of single and double precision.
+    """The constants that differ between the bounds of single and double precision.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def has_certificate(computation: Computation) -> bool:
 
 
 def bound_of(computation: Computation, dtype: Any) -> Bound | None:
-    """Return the numbers of the certificate of a file in `dtype`; None where there is none.
+    """Return the numbers of the certificate of a file in `dtype`; None if there is none.
 
     Also where a number leaves the range of `dtype`.
     """
@@ -156,13 +156,13 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
 
 
 def _up(values: FloatArray, kind: np.dtype[Any], floor: float) -> Reals:
-    """Return numbers of `kind` that are larger: by what double precision may be off here, and by rounding."""
+    """Return numbers of `kind` rounded up, with a margin for the error of double precision here."""
     larger = np.maximum(values * (1 + 1e-9), floor)
     return np.asarray(np.nextafter(larger.astype(kind), kind.type(np.inf)))
 
 
 def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> tuple[FloatArray, FloatArray]:
-    """Return of every degree the norm of its coefficients, and of what rounding moves them by."""
+    """Return for every degree the norm of its coefficients, and the norm of their rounding errors."""
     cells, p = values.orders.shape
     sizes, moved = np.zeros((cells, p, order + 1)), np.zeros((cells, p, order + 1))
     multiplicities = [one.multiplicity for one in degrees(d, order)]

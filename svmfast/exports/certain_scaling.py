@@ -24,7 +24,7 @@ _LEAST_SPAN, _MOST_FACTOR = 1e-200, 1e100
 def entry_errors(scaling: Affine | None, kind: np.dtype[Any], unit: float) -> tuple[float, float]:
     """Return a and the norm of b: every entry of the two rows is within ``a |z| + b_j``, z the file's.
 
-    The file is given x, the model any row that rounds to x. Both are infinite where that has no bound.
+    The file gets x, the model any row that rounds to x. Both are infinite if there is no bound.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a model computes, described once: every kind becomes one of these, every language prints it.
+"""The description of a model's computation: every kind is converted to it, every language prints it.
 
 A row's *variables* are the features that the model has numbers for; all other features only count in a
 distance. A scaling may stand in front of the features. A route leads from the variables to a cell, the cell's
@@ -233,7 +233,7 @@ def _of_polynomial(model: Model) -> Computation:
         certificate = Certificate(model.bound_degrees, model.bound_rest)
     cells = model.n_cells
     variables, centres, orders = model.features, model.centres, model.orders
-    if not len(variables):  # constants; a first variable stands in, as languages know no empty table
+    if not len(variables):  # constants; languages have no empty tables, so there is one dummy variable
         variables, centres, orders = np.zeros(1, np.int64), np.zeros((cells, 1)), np.zeros_like(orders)
     values = Polynomials(
         model.gamma,
@@ -301,7 +301,7 @@ def _of_cascade(_model: Model) -> Computation:
     )
 
 
-#: Every kind of model -> its description, or the error that says why it has none.
+#: Kind of model -> its description, or the error that explains why it has none.
 DESCRIBED: dict[str, Callable[[Model], Computation]] = {
     "libsvm": _of_expansion,
     "polynomial": _of_polynomial,
@@ -312,7 +312,7 @@ DESCRIBED: dict[str, Callable[[Model], Computation]] = {
 
 
 def computation_of(model: Model) -> Computation:
-    """Return what `model` computes.
+    """Return the computation of `model`.
 
     Raises
     ------

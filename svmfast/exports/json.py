@@ -1,4 +1,4 @@
-"""JSON: a model's computation as it is described, for programs that nobody here thought of."""
+"""JSON: the description of a model's computation, for programs in any language."""
 
 from __future__ import annotations
 

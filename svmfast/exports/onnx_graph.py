@@ -1,4 +1,4 @@
-"""ONNX graphs, node by node: names are made as they are needed."""
+"""ONNX graphs, built node by node; names are generated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an export is asked for, what it measured, and what it says of itself."""
+"""The settings of an export, its measurements, and the description in the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svmfast.rows import FloatArray, Rows
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The exported arithmetic beside the model's own, on the same rows.
+    """The exported arithmetic compared with the model's own, on the same rows.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Accuracy:
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """Rows that an exported file carries to test itself, and what the model says of them.
+    """The rows in an exported file for its own test, with the model's answers.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class CheckedRows:
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What every language is given beside the computation.
+    """The settings that every language receives with the computation.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Settings:
         Of every name; a valid identifier.
     dtype : float32 or float64
     origin : mapping of str to str
-        What the file says of where it comes from.
+        The origin that the file states.
     accuracy : Accuracy
     test : CheckedRows or None
     feature_names : tuple of str
@@ -92,7 +92,7 @@ class Printed:
     ----------
     data : bytes
     table_bytes : int or None
-        Constant tables: flash beside the code. Only of C.
+        Bytes of constant tables, in addition to the code. C only.
     stack_bytes : int or None
         Arrays on the stack while a label is computed. Only of C.
     """
@@ -115,7 +115,7 @@ def sentence(accuracy: Accuracy, dtype: np.dtype[Any]) -> str:
 
 
 def sample_of(rows: Rows, most: int) -> Rows:
-    """Return at most so many of the rows, evenly spread."""
+    """Return at most this many of the rows, evenly spread."""
     if len(rows) <= most:
         return rows
     return rows.take(np.linspace(0, len(rows) - 1, most).astype(np.int64))

@@ -19,9 +19,9 @@ Reals = NDArray[Any]
 
 #: Numbers of a block of rows and vectors.
 _BLOCK = 1 << 21
-#: Single precision adds up so many vectors before it adds their sum to the others'.
+#: Number of vectors that single precision sums before it adds the partial sum to the total.
 FOLD = 32
-#: From so many vectors of a cell on.
+#: Least number of vectors in a cell.
 FOLD_FROM = 64
 
 #: Of each precision: the least argument of the exponential, log2(e), ln 2 in two parts, degree.

@@ -1,4 +1,4 @@
-"""The checksum of a container file: of what it says, not of how that is spelled. See docs/model-format.md."""
+"""The checksum of a container file: of its content, not of its spelling. See docs/model-format.md."""
 
 from __future__ import annotations
 

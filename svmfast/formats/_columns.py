@@ -20,7 +20,7 @@ from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
-#: The column of labels where nobody names one.
+#: The default name of the column of labels.
 LABEL = "label"
 #: Names shown in a message.
 _SHOWN = 8
@@ -43,7 +43,7 @@ class Columns:
     ----------
     schema : pyarrow.Schema
     path : str
-        What messages call the table.
+        Name of the table in messages.
     reading : Reading
     names : sequence of str, optional
         A model's features.

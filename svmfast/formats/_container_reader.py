@@ -38,7 +38,7 @@ _SIZE = re.compile(r"\d{1,18}", re.ASCII)
 
 @dataclass
 class Container:
-    """A container file: the record, the line on which each part stands, and warnings as whole messages.
+    """A container file: the record, the line of each part, and warnings as whole messages.
 
     `edited` tells that its content, or that of a model inside, is not what its checksum says.
     """
@@ -57,7 +57,7 @@ def parse_container(data: bytes, path: str, allowance: Allowance | None = None) 
     data : bytes
         The whole file, decompressed.
     path : str
-        What to call it in messages.
+        Its name in messages.
     allowance : Allowance, optional
         Memory for the arrays; that of `data` is counted already.
 
@@ -76,7 +76,7 @@ def parse_container(data: bytes, path: str, allowance: Allowance | None = None) 
 def parse_model(
     data: bytes, path: str, allowance: Allowance | None = None, *, allow_edited: bool = False
 ) -> tuple[Model, Container]:
-    """Read a container file and make its model; parameters and errors as :func:`parse_container`.
+    """Read a container file and build its model; parameters and errors as :func:`parse_container`.
 
     With `allow_edited` a checksum that does not fit the content is no error; the model then has no
     certificate.
@@ -94,7 +94,7 @@ def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
         raise errors.ModelContradictionError(
             path, at, error.what, error.token, f"expected {error.expected}"
         ) from error
-    # Last: what contradicts itself is named with its own line.
+    # Last, so that contradictions are reported with their own line.
     reader.check_content()
     return model.uncertified() if reader.edited else model, container
 
@@ -125,7 +125,7 @@ class _ContainerReader:
         schema = model_class(kind).schema
         scalars = {f.name: f for f in schema.scalars}
         arrays = {f.name: f for f in schema.arrays}
-        # (section, name, must be there), in the only order in which they may stand
+        # (section, name, required), in their only valid order
         order = [
             *(("", name, False) for name in PROVENANCE),
             *(("", f.name, not f.optional) for f in schema.scalars),
@@ -184,7 +184,7 @@ class _ContainerReader:
         return Container(record, self.lines, self.warnings, self.edited or self.edited_inside)
 
     def check_content(self) -> None:
-        """Refuse content that is not what its checksum says, unless that is allowed."""
+        """Refuse content that does not match its checksum, unless that is allowed."""
         if self.edited and not self.allow_edited:
             fault = errors.ModelChecksumError(
                 self.path,
@@ -283,7 +283,7 @@ class _ContainerReader:
     def _read_text(self, words: list[str], line: int) -> str:
         if len(words) < 2:
             raise self._fault(errors.ModelCountError, line, f"'{words[0]}' has no value", "one")
-        # Everything behind the key and one blank, as it stands.
+        # Everything after the key and one blank, unchanged.
         start = self.data.rfind(b"\n", 0, self.pos - 1) + 1
         text = self.data[start : self.pos].decode("utf-8").rstrip("\r\n")
         value = text[len(words[0]) + 1 :]

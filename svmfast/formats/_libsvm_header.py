@@ -1,4 +1,4 @@
-"""The header of LIBSVM model text: keys and values up to the SV line, and whether they make a model."""
+"""The header of LIBSVM model text: keys and values up to the SV line, and whether they form a model."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def is_model_key(word: str) -> bool:
 
 
 class LibsvmHeader:
-    """Reads and checks a header; `end` is then the position behind the word ``SV``.
+    """Reads and checks a header; `end` is then the position after the word ``SV``.
 
     Attributes
     ----------
     values : dict of str to value
         Text, int, float or array by key.
     lines : dict of str to int
-        The line each key stands on.
+        The line of each key.
     """
 
     def __init__(self, data: bytes, path: str) -> None:
@@ -180,7 +180,7 @@ class LibsvmHeader:
         what = f"text after '{key}'" if key == "SV" else f"text after the value of '{key}'"
         raise self.fault(errors.ModelCountError, self.lines[key], what, "a line end", token)
 
-    # --- what a model must have ---
+    # --- required parts of a model ---
 
     def _check(self) -> None:
         values = self.values

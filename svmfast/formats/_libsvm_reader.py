@@ -30,7 +30,7 @@ def parse_libsvm_model(
     data : bytes
         The whole file, decompressed.
     path : str
-        What to call it in messages.
+        Its name in messages.
     allowance : Allowance, optional
         Memory for the arrays; that of `data` is counted already.
 

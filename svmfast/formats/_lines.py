@@ -5,7 +5,7 @@ from __future__ import annotations
 from svmfast._core import TEXT_PADDING
 from svmfast.formats.source import Source
 
-#: A longer line is refused: what it holds is not data, or needs another machine.
+#: A longer line is refused: it is not data, or needs a larger machine.
 MAX_LINE_BYTES = 1 << 30
 #: Lines from here on are looked at for signs of a binary file before more memory is spent on them.
 _SUSPICIOUS_LINE = 1 << 20

@@ -1,4 +1,4 @@
-"""What the tokenizer finds wrong, said to people: the rule, the line, the token, and what to do about it."""
+"""Messages for the tokenizer's errors: the rule, the line, the token, and what is expected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Dialect:
 
     @property
     def row_form(self) -> str:
-        """What a row looks like."""
+        """The format of a row."""
         entries = "value value ..." if self.dense else "index:value ..."
         return f"label {entries}" if self.labelled else entries
 
@@ -83,7 +83,7 @@ _RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
 
 
 def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
-    """Return the error for what the tokenizer found."""
+    """Return the error for the tokenizer's finding."""
     rule, why, line, text, raw_token, found, wanted = fault
     raw = raw_token or b""
     token = None if raw_token is None else raw_token.decode("utf-8", "surrogateescape")

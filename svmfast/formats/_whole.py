@@ -6,10 +6,10 @@ from svmfast.errors import CompressedDataError
 from svmfast.formats.source import Source
 from svmfast.models.memory import Allowance
 
-#: What a file is shows in so many bytes.
+#: Number of bytes that identify the kind of a file.
 KILOBYTE = 1024
 _FIRST_BUFFER = 1 << 16
-#: A packed model unpacks to so many bytes, or to so many times its size: text never packs better.
+#: Limits on a compressed model: decompressed bytes, and their ratio to its size, which text never exceeds.
 _UNPACKED_BYTES, _UNPACKED_RATIO = 64 << 20, 100
 
 
@@ -25,7 +25,7 @@ def first_words(opened: Source) -> bytes:
 
 
 def read_whole(opened: Source, allowance: Allowance) -> bytes:
-    """Return all that is left of an input, unpacked; its length is counted as held.
+    """Return the rest of an input, decompressed; its length is counted as held.
 
     Raises
     ------

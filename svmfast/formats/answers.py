@@ -1,4 +1,4 @@
-"""Answers as they are written: svm-predict's text, or a table."""
+"""Writers of answers: svm-predict's text, or a table."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _outcomes(head: Head) -> list[str]:
 
 
 class AnswerWriter(Protocol):
-    """What answers are written with."""
+    """The interface of writers of answers."""
 
     def write(self, found: Answer, kept: Any = None) -> None:
         """Append the answers for some rows, and columns kept of them (a pyarrow.RecordBatch)."""
@@ -76,7 +76,7 @@ class TextAnswers:
     probability, decision_values, bound, certify : bool
         The columns that were asked for.
     first : bool
-        Whether the rows are the first ones, before which the line of names stands.
+        Whether the rows are the first ones, which follow the line of names.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class TextAnswers:
 
 
 class TableAnswers:
-    """A table: ``label``, what was asked for beside it, and the columns that are kept.
+    """A table: ``label``, the other columns requested, and the columns that are kept.
 
     Parameters
     ----------
@@ -173,5 +173,5 @@ class TableAnswers:
         self._table.write(columns, len(predicted), kept)
 
     def finish(self) -> None:
-        """Write what is left, and the table's end."""
+        """Write the remaining rows, and the end of the table."""
         self._table.finish()

@@ -1,4 +1,4 @@
-"""Checkpoints of a training run: numbers and arrays in one npz file, written beside its place and renamed."""
+"""Checkpoints of a training run: numbers and arrays in an npz file, written elsewhere and renamed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svmfast.errors import CheckpointError, FileAccessError, OptionError
 from svmfast.formats.target import write_atomic
 
 _META = "svmfast_checkpoint"
-#: What reading a damaged file raises in zipfile, NumPy and json.
+#: Exceptions of zipfile, NumPy and json for a damaged file.
 _DAMAGE = (
     *(ValueError, TypeError, KeyError, IndexError, EOFError, OSError, zipfile.BadZipFile, zlib.error),
     *(RuntimeError, RecursionError, MemoryError, OverflowError),
@@ -47,7 +47,7 @@ class CheckpointFile:
         self.path = path
 
     def read(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-        """Return the state; None where there is no file yet."""
+        """Return the state; None if there is no file yet."""
         return read_checkpoint(self.path) if os.path.exists(self.path) else None
 
     def write(self, meta: Meta, arrays: Arrays) -> None:
@@ -62,7 +62,7 @@ def write_checkpoint(path: str | os.PathLike[str], meta: Meta, arrays: Arrays) -
     ----------
     path : str or os.PathLike
     meta : mapping
-        What JSON can hold. Floats keep every bit.
+        A value that JSON can hold. Floats keep every bit.
     arrays : mapping of str to array
     """
     packed = io.BytesIO()
@@ -88,7 +88,7 @@ def _array(content: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read what :func:`write_checkpoint` wrote.
+    """Read a checkpoint written by :func:`write_checkpoint`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rows in any form that is known: LIBSVM data text, or a table (:mod:`svmfast.formats.tables`).
+"""Rows in any known format: LIBSVM data text, or a table (:mod:`svmfast.formats.tables`).
 
 What a file is follows from its content, but for CSV, which is known by its ending or by a line of column
 names. Of LIBSVM's text no more is looked at than its first byte, and nothing of the tables is imported.
@@ -28,7 +28,7 @@ _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
     (b"ARROW1", "arrow"),
     (b"\xff\xff\xff\xff", "arrow stream"),
 )
-#: What a line of column names, of a file that does not end in .csv, may begin with.
+#: First characters of a line of column names, in a file whose name does not end in .csv.
 _LETTERS = frozenset(b'"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz')
 #: Bytes in which the line of column names has to end.
 _MOST_HEADER = 1 << 20
@@ -50,7 +50,7 @@ def stream_data(
     reading : Reading
     threads : int
     keep : sequence of str
-        Columns of a table to be kept beside the rows (``Dataset.kept``).
+        Columns of a table to keep with the rows (``Dataset.kept``).
     chunk_bytes : int
         Text per dataset, about.
 
@@ -96,7 +96,7 @@ def read_data(
 def recognized(source: SourceLike, reading: Reading) -> tuple[Any, TableKind | None]:
     """Return the source, opened where it had to be looked at, and which kind of table it is; None for text.
 
-    ``dense`` asks for LIBSVM's reader, whatever the file is called.
+    ``dense`` selects LIBSVM's reader, whatever the file's name.
     """
     if reading.dense:
         return source, None

@@ -1,4 +1,4 @@
-"""What a file is, by its content, and models of any kind from and to files."""
+"""The kind of a file, by its content; models of any kind from and to files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FileKind = Literal["libsvm-model", "svmfast-model", "data", "empty"]
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel(Cacheless):
-    """A model and what its file tells beside it.
+    """A model and the other content of its file.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class LoadedModel(Cacheless):
 
     @cached
     def identity(self) -> str:
-        """What a conversion of this model names as its source, see :func:`identity_of`."""
+        """The source that a conversion of this model records, see :func:`identity_of`."""
         return identity_of(self.model)
 
     def is_source(self, source: str | None) -> bool:
@@ -96,7 +96,7 @@ def detect(source: SourceLike) -> FileKind:
     Parameters
     ----------
     source : path, bytes, seekable binary file object or opened Source
-        A file object is left where it stood, and nothing is taken from a Source.
+        A file object keeps its position, and nothing is consumed from a Source.
     """
     if isinstance(source, Source):
         return file_kind(first_words(source))
@@ -109,12 +109,12 @@ def detect(source: SourceLike) -> FileKind:
 
 
 def open_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool = False) -> LoadedModel:
-    """Read a model of any kind and keep what its file tells beside it.
+    """Read a model of any kind and the other content of its file.
 
     Parameters
     ----------
     source : path, ``-``, bytes, binary file object or opened Source
-        Plain or compressed text. What is no model by its first word is not read further.
+        Plain or compressed text. If the first word is not that of a model, nothing more is read.
     memory : int
         Most bytes that the model may take: its text while it is read, its arrays, and what predicting with
         it takes beside them.
@@ -173,7 +173,7 @@ def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes
     ----------
     model : Model
     provenance : dict, optional
-        Written into our text over what the model itself tells; LIBSVM's has no place for it.
+        Provenance for svmfast's format, in addition to the model's own; LIBSVM's text cannot hold it.
     """
     if isinstance(model, KernelExpansion):
         return libsvm_model_bytes(model)

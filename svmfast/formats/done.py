@@ -33,7 +33,7 @@ def stamp(path: str | os.PathLike[str]) -> list[int] | None:
 
 
 class DoneList:
-    """What is finished in a folder, for one run at a time. A context manager.
+    """The record of finished outputs in a folder, for one run at a time. A context manager.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class DoneList:
     Raises
     ------
     WriteError
-        The folder cannot be made or written.
+        The folder cannot be created or written.
     OptionError
         Another run writes into the folder.
     """
@@ -93,7 +93,7 @@ class DoneList:
         return known
 
     def find(self, name: str, made_from: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return what was noted of an output; None where it is missing, changed, or made from other things.
+        """Return the record of an output; None if the output is missing, changed, or made from other inputs.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class DoneList:
         return noted
 
     def add(self, name: str, made_from: Mapping[str, Any], noted: Mapping[str, Any]) -> None:
-        """Note that an output stands in its place."""
+        """Record that an output is complete."""
         entry = {
             "output": name,
             "stamp": stamp(os.path.join(self.folder, name)),
@@ -126,7 +126,7 @@ class DoneList:
             raise WriteError(self._place, error.strerror or str(error)) from error
 
     def remove_unfinished(self, names: Iterable[str]) -> None:
-        """Remove what earlier runs that were killed left of these outputs; nobody else writes them now."""
+        """Remove temporary files that killed runs left for these outputs; no other run writes them now."""
         wanted: dict[str, set[str]] = {}
         for name in names:
             folder, last = os.path.split(name)

@@ -1,4 +1,4 @@
-"""Packed files: known by their first bytes when they are read, packed by their name's ending when written.
+"""Compressed files: recognized by their first bytes when read, selected by the name's ending when written.
 
 gzip, bzip2 and xz come with Python; zstd needs Python 3.14, or one of the modules ``backports.zstd`` and
 ``zstandard``.
@@ -21,9 +21,9 @@ MAGIC = {
 #: The ending of a name, and how a file of that name is packed.
 ENDINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
-#: Memory that an xz file may ask for: its dictionary is as large as its header says (xz -9: 64 MiB).
+#: Memory limit for an xz file: its header sets the size of the dictionary (xz -9: 64 MiB).
 XZ_MEMORY = 136 << 20
-#: Bytes that :class:`Packer` packs at a time. What it writes must not depend on how the text came.
+#: Bytes that :class:`Packer` compresses at a time, so that the output does not depend on the pieces of text.
 _PIECE = 1 << 20
 #: Packed bytes handed to the module zstandard at a time: they unpack to 32 MiB at most.
 _ZSTD_SLICE = 1 << 10
@@ -99,7 +99,7 @@ class _ZstandardDecoder:
 
 
 def zstd_module() -> Any:
-    """Return the module that reads and writes zstd; None where there is none."""
+    """Return the module that reads and writes zstd; None if there is none."""
     for name in ("compression.zstd", "backports.zstd", "zstandard"):
         try:
             return importlib.import_module(name)
@@ -140,9 +140,9 @@ def without_ending(name: str) -> str:
 
 
 class Packer:
-    """Packs text; the same text gives the same bytes, in whatever pieces it comes.
+    """Compresses text; the same text gives the same bytes, however it is divided into pieces.
 
-    Nothing of the clock or of the file's name goes into them.
+    They contain neither the time nor the file's name.
 
     Raises
     ------

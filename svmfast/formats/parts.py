@@ -103,7 +103,7 @@ def _row_groups(path: str, part_bytes: int) -> list[Part]:
 
     try:
         metadata = parquet.read_metadata(path)
-    except Exception:  # whoever reads the whole file says what is wrong
+    except Exception:  # reading the whole file reports the error
         return [Part(path)]
     ranges: list[tuple[list[int], int]] = []
     size, row = part_bytes, 0

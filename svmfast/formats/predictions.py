@@ -28,7 +28,7 @@ def pair_names(head: Head) -> list[str]:
 def header(
     head: Head, *, probability: bool, decision_values: bool, bound: bool, certify: bool = False
 ) -> bytes:
-    """Return the first line of the output, or nothing where svm-predict writes none.
+    """Return the first line of the output, or nothing if svm-predict writes none.
 
     Probabilities: ``labels 1 -1`` in the model's order, or ``label normal outlier``. Decision values add the
     names of :func:`pair_names`, the bound adds ``bound``, the certificate ``certified error_bound``; without
@@ -75,7 +75,7 @@ def lines(
     inside : (n,) bool, optional
         Printed as ``inside`` or ``outside``.
     certified : (n,) bool, optional
-        Printed as ``yes`` or ``no``; ``-`` where only the error bounds are given.
+        Printed as ``yes`` or ``no``; ``-`` if only the error bounds are given.
     error_bounds : (n,) float64, optional
         Printed as ``%.6g``.
     """
@@ -98,7 +98,7 @@ def lines(
         tails.append(np.where(inside, " inside", " outside").tolist())
     if error_bounds is not None:
         tails.append([" -"] * n if certified is None else np.where(certified, " yes", " no").tolist())
-        # Rounded up: what is printed is still a bound.
+        # Rounded up, so that the printed number is still a bound.
         tails.append([f" {value:.6g}" for value in (error_bounds * (1 + 1e-5)).tolist()])
     row = " ".join(formats)
     values = np.concatenate(columns, axis=1).ravel().tolist()

@@ -1,4 +1,4 @@
-"""svm-scale's range files: what a column's least and greatest values become."""
+"""svm-scale's range files: the limits to which each column's values are scaled."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def ranges_bytes(ranges: ColumnRanges, target: TargetRange | None = None) -> byt
 
 
 class _Lines:
-    """The lines of a range file, taken one after the other."""
+    """The lines of a range file, read one after the other."""
 
     def __init__(self, text: bytes, name: str) -> None:
         self._lines = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace").splitlines()
@@ -119,7 +119,7 @@ class _Lines:
         self._at, self._name = 0, name
 
     def fault(self, what: str, token: str | None, expected: str) -> DataFormatError:
-        """Return the error of the line that was taken last."""
+        """Return the error for the line read last."""
         return DataFormatError(self._name, self._at or None, what, token, f"expected {expected}")
 
     def word(self, expected: str) -> str:

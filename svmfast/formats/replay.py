@@ -46,7 +46,7 @@ class ReplayableInput:
         self._stack = ExitStack()
 
     def source(self) -> object:
-        """Return what the readers of ``formats`` take, standing at the start of the input."""
+        """Return a source for the readers of ``formats``, positioned at the start of the input."""
         if self.path != "-" and _is_regular(self.path):
             return self.path
         if self._spool is None:
@@ -84,7 +84,7 @@ class ReplayableInput:
 
 
 def _refuse_binary(path: str, start: bytes) -> None:
-    """Refuse what cannot be text by its start: a device that never ends would fill the disk."""
+    """Refuse input that cannot be text by its first bytes: an endless device would fill the disk."""
     from svmfast.formats.source import is_packed
 
     if b"\0" in start and not is_packed(start):

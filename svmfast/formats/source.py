@@ -28,7 +28,7 @@ from svmfast.formats.target import Writer, write_atomic
 
 __all__ = ["Source", "SourceLike", "Writer", "open_source", "write_atomic"]
 
-#: What :func:`open_source` takes: a path, ``-`` for standard input, the bytes themselves, a binary file.
+#: Argument of :func:`open_source`: a path, ``-`` for standard input, the bytes themselves, a binary file.
 SourceLike = Any
 
 _PACKED_BYTES = 1 << 17  # compressed bytes handed to a decompressor at a time
@@ -42,7 +42,7 @@ _FOREIGN_MAGIC = {
 
 
 class _Raw:
-    """Bytes as they are stored: reads what is there, and can be asked not to wait."""
+    """The stored bytes: reads the bytes that are available, and can do so without waiting."""
 
     def __init__(self, file: Any, name: str, owned: bool) -> None:
         self.file, self.name, self.owned = file, name, owned
@@ -126,7 +126,7 @@ def _widen_pipe(descriptor: int) -> None:
 
 
 def is_packed(start: bytes) -> bool:
-    """Return whether an input is packed, in any way that is known here, by its first bytes."""
+    """Return whether an input is compressed in a known format, by its first bytes."""
     return start.startswith((*MAGIC.values(), *_FOREIGN_MAGIC.values()))
 
 
@@ -136,7 +136,7 @@ class Source:
     Attributes
     ----------
     name : str
-        What messages call it: the path as given, ``-``, ``<bytes>`` or the file object's name.
+        Its name in messages: the path as given, ``-``, ``<bytes>`` or the file object's name.
     size : int or None
         Stored (packed) bytes where they are known beforehand, for progress bars.
     """
@@ -147,8 +147,8 @@ class Source:
         self.size = self._raw.size
         self._packing: str | None = None
         self._decoder: Decoder | None = None
-        self._head: bytes | None = None  # not read yet: opening a pipe must not wait for what it brings
-        self._ahead = b""  # unpacked, looked at and not taken yet
+        self._head: bytes | None = None  # not read yet: opening a pipe must not wait for its data
+        self._ahead = b""  # decompressed and inspected, but not consumed yet
 
     @property
     def consumed(self) -> int:
@@ -168,7 +168,7 @@ class Source:
         return self._head
 
     def _read_head(self) -> bytes:
-        """Read until the first bytes tell what this is: one byte of a plain text, six of an xz file."""
+        """Read until the first bytes identify the format: one byte for plain text, six for xz."""
         head = b""
         magics = [*MAGIC.values(), *_FOREIGN_MAGIC.values()]
         while not head or any(len(head) < len(m) and m.startswith(head) for m in magics):
@@ -196,7 +196,7 @@ class Source:
         return decoder
 
     def readinto(self, view: memoryview, wait: bool = True) -> int | None:
-        """Fill `view` with what is there, at least one byte.
+        """Fill `view` with the bytes that are available, at least one.
 
         Returns
         -------
@@ -325,7 +325,7 @@ class Source:
                 pass
 
     def close(self) -> None:
-        """Close what was opened here; a file object that was handed in stays open."""
+        """Close the file if it was opened here; a file object given by the caller stays open."""
         self._raw.close()
 
     def __enter__(self) -> Source:

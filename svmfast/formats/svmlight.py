@@ -36,7 +36,7 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
 
-#: Text handed to the tokenizer at a time; what it becomes is of the same size.
+#: Bytes of text given to the tokenizer at a time; its output has about the same size.
 CHUNK_BYTES = 2 << 20
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -45,7 +45,7 @@ _WRITE_ENTRIES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a reader let pass and its user may want to hear of: counts, all 0 for a plain file.
+    """Counts of irregularities that a reader tolerated; all are 0 for a plain file.
 
     Attributes
     ----------
@@ -105,11 +105,11 @@ class Dataset:
     labels : (n,) float64
         Finite, or nan for data without labels.
     path : str
-        What messages call the input.
+        Name of the input in messages.
     first_line : int
         Line of the first row, from 1 (0 without rows).
     notes : Notes
-        What was let pass in these lines.
+        Irregularities that were tolerated in these lines.
     kept : pyarrow.RecordBatch or None
         Other columns of the same rows of a table.
     columns : tuple of str or None
@@ -134,9 +134,9 @@ class DataStream(Iterator[Dataset]):
     Attributes
     ----------
     path : str
-        What messages call the input.
+        Name of the input in messages.
     notes : Notes
-        What was let pass so far, comments behind the last row included.
+        Irregularities tolerated so far, including comments after the last row.
     rows_read : int
         Rows given so far.
     owns : bool
@@ -168,7 +168,7 @@ class DataStream(Iterator[Dataset]):
 
     @property
     def bytes_total(self) -> int | None:
-        """Stored bytes of the input, where known beforehand."""
+        """Size of the stored input in bytes, if known beforehand."""
         return self._source.size
 
     @property
@@ -232,7 +232,7 @@ class DataStream(Iterator[Dataset]):
         elif start.startswith(_BYTE_ORDER_MARK):
             self._pending_mark = 1
             if self._lines.filled == len(_BYTE_ORDER_MARK):
-                self._lines.end = self._lines.filled  # not even a blank line stands behind it
+                self._lines.end = self._lines.filled  # not even a blank line follows
             return len(_BYTE_ORDER_MARK)
         return 0
 
@@ -264,7 +264,7 @@ class DataStream(Iterator[Dataset]):
     def _finish(self) -> Dataset:
         if self._tokenizer.rows:
             return self._take()
-        self._take()  # comments behind the last row
+        self._take()  # comments after the last row
         self.close()
         if self._error is not None:
             raise self._error

@@ -11,7 +11,7 @@ import numpy as np
 from svmfast.formats._columns import pyarrow
 from svmfast.formats.target import Writer
 
-#: Rows of a row group or record batch, whatever the blocks in which rows come: same rows, same bytes.
+#: Rows of a row group or record batch, whatever the input's blocks: equal rows give equal bytes.
 GROUP_ROWS = 1 << 17
 
 
@@ -74,7 +74,7 @@ class TableOutput:
             self._write(GROUP_ROWS)
 
     def finish(self) -> None:
-        """Write what is left, and the table's end."""
+        """Write the remaining rows, and the end of the table."""
         if self._rows:
             self._write(self._rows)
         if self._writer is not None:
@@ -107,7 +107,7 @@ class TableOutput:
 
 
 class _Sink(io.RawIOBase):
-    """Python's kind of file in front of what only takes bytes."""
+    """A Python file object in front of a writer of bytes."""
 
     def __init__(self, file: Writer) -> None:
         self._file, self._at = file, 0

@@ -103,7 +103,7 @@ class TableStream(Iterator[Dataset]):
 
     @property
     def bytes_total(self) -> int | None:
-        """Stored bytes of the table, where known beforehand."""
+        """Size of the stored table in bytes, if known beforehand."""
         return self._source.size
 
     @property
@@ -257,7 +257,7 @@ class TableStream(Iterator[Dataset]):
 
     @contextlib.contextmanager
     def _reporting(self) -> Iterator[None]:
-        """Turn what pyarrow says of a file into one line."""
+        """Turn pyarrow's message about a file into one line."""
         try:
             yield
         except (self._pa.ArrowException, OSError, EOFError) as error:
@@ -341,7 +341,7 @@ def from_object(data: Any, reading: Reading, names: Sequence[str] | None = None)
 
 
 def _loaded(scale: Any) -> Any:
-    """Return a scaling, read from its file where it is a path."""
+    """Return a scaling, read from its file if it is a path."""
     if not isinstance(scale, str | os.PathLike):
         return scale
     from svmfast.formats.ranges import read_scaling

@@ -1,4 +1,4 @@
-"""Where results go: beside their place first, and into it only when they are complete; packed by name."""
+"""Outputs: written under a temporary name and renamed when complete; compressed by the name's ending."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Output:
         return size
 
     def flush(self) -> None:
-        """Hand everything to the system; what is to be packed waits for its end."""
+        """Flush everything to the system; compressed output is written at its end."""
         self._file.flush()
 
     def finish(self) -> None:
-        """Write what is left to be packed."""
+        """Compress and write the remaining text."""
         if self._packer is not None:
             self._store(self._packer.finish())
 
@@ -209,7 +209,7 @@ def _descriptor(shown: str) -> int | None:
 
 
 def _checked_place(shown: str) -> tuple[str, int | None]:
-    """Return where the file itself is, and its mode, None where there is none yet."""
+    """Return the path of the file behind any links, and its mode; None if there is no file yet."""
     with _reported(shown):
         place = _place_of(shown)
         mode = _mode_of(place)

@@ -48,7 +48,7 @@ class Joiner:
         self._limit, self._seed, self._threads = f"{max_percent:.15g}%", seed, threads
 
     def join(self, fast: Model) -> CascadeModel | None:
-        """Return `fast` with the exact model behind it; None where that gains nothing.
+        """Return `fast` with the exact model as fallback; None if that gains nothing.
 
         Raises
         ------

@@ -83,7 +83,7 @@ class Request:
 
 @dataclass
 class _Entry:
-    """A way to answer that has been measured: a candidate's file, or that with the exact model behind it."""
+    """A measured way to answer: a candidate's file, alone or with the exact model as fallback."""
 
     name: str
     candidate: Candidate

@@ -134,7 +134,7 @@ class StateFile(Protocol):
         """Its name."""
 
     def read(self) -> tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]] | None:
-        """Return the state; None where there is no file yet."""
+        """Return the state; None if there is no file yet."""
 
     def write(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Replace the state as a whole."""

@@ -1,4 +1,4 @@
-"""What the estimators have in common: checked rows, labels as numbers, answers of a model."""
+"""The common parts of the estimators: checked rows, labels as numbers, answers of a model."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return rows, self._labels[codes].astype(np.float64)
 
     def _class_weights(self, labels: FloatArray) -> dict[int, float]:
-        """Return what `class_weight` multiplies C by, by the labels of svmfast; those of 1 are left out."""
+        """Return the factors of C from `class_weight`, by svmfast's labels; factors of 1 are left out."""
         y = self.classes_[self._places(labels)]
         found = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         pairs = zip(self._labels.tolist(), found.tolist(), strict=True)
@@ -214,7 +214,7 @@ def _vote_values(
 
 
 def kernel_width(gamma: float | str, rows: Rows) -> float:
-    """Return the number that `gamma` stands for: "scale" and "auto" as in scikit-learn's SVC."""
+    """Return the value of `gamma`, with "scale" and "auto" as in scikit-learn's SVC."""
     if isinstance(gamma, str):
         if gamma == "auto":
             return 1 / rows.n_columns

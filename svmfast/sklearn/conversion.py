@@ -1,4 +1,4 @@
-"""Conversion of an exact model under limits: what FastSVC and FastSVR do after training."""
+"""Conversion of an exact model under limits, as FastSVC and FastSVR do after training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svmfast.models.scaled import scaling_of, unscaled, with_scaling
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
-#: What `method` may be.
+#: Values of `method`.
 METHODS = ("auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade")
 #: Not worth a conversion: a model of at most so many multiply-adds a row, which take microseconds, or of at
 #: most so many times a linear model's.
@@ -37,12 +37,12 @@ _REFUSED = (NegativeAnswerError, UnsupportedError, MemoryLimitError)
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """What a conversion made of the exact model.
+    """The result of a conversion.
 
     Attributes
     ----------
     method : str
-        The method of the model that was taken; ``exact`` where none was better.
+        The method of the chosen model; ``exact`` if none was better.
     difference : float
         Share of rows with another label than the exact model's; of regression the root mean square difference
         over the standard deviation of the exact values. Measured on a fifth of the rows, at most 20,000,
@@ -53,7 +53,7 @@ class ConversionReport:
     bytes, bytes_exact : int
         Sizes of the models' files.
     tried : dict of str to str
-        What became of each method.
+        The result of each method.
     """
 
     method: str
@@ -79,7 +79,7 @@ class _Conversion:
     threads: int
 
     def convert(self, method: str) -> Model:
-        """Return what a method makes of the exact model."""
+        """Return the result of converting the exact model with a method."""
         given: dict[str, Any] = {"threads": self.threads, "seed": self.seed, **self.options}
         if method == "exact":
             return self.exact
@@ -102,7 +102,7 @@ class _Conversion:
         return model
 
     def _predicted(self, model: Model, rows: Rows) -> np.ndarray[Any, Any]:
-        """Return what a model predicts of rows, its exact half included."""
+        """Return a model's predictions for rows, including its fallback."""
         exact = getattr(model, "exact", None)
         return answer(model, rows, exact=exact, threads=self.threads).predicted
 
@@ -155,7 +155,7 @@ def convert(
     ValueError
         No such method; options for auto.
     NegativeAnswerError, UnsupportedError
-        The method makes no model of this one, or none of that size.
+        The method cannot convert this model, or not to that size.
     """
     if method not in METHODS:
         raise ValueError(f"method is '{method}'; expected one of {', '.join(METHODS)}")

@@ -18,7 +18,7 @@ REGRESSORS = (FastSVR, MekaRidge, DCPredRidge)
 
 
 def register_onnx() -> None:
-    """Make sklearn-onnx know all estimators of svmfast; ``skl2onnx.to_onnx(pipeline, X)`` then works.
+    """Register all estimators of svmfast with sklearn-onnx, so that ``skl2onnx.to_onnx(pipeline, X)`` works.
 
     A classifier has the outputs ``label`` and ``scores`` (decision values of the model, in LIBSVM's order), a
     regressor ``variable``. The estimator's part computes in double precision, whatever comes in.
@@ -37,7 +37,7 @@ def register_onnx() -> None:
 
 
 def _outputs(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> Any:
-    """Declare what comes out: sklearn-onnx would put probabilities in a dictionary, which these are not."""
+    """Declare the outputs: sklearn-onnx would expect a dictionary of probabilities."""
     operator = scope.declare_local_operator(f"Svmfast{type(model).__name__}", model)
     operator.inputs = inputs
     for name, kind in _kinds(model):
@@ -61,7 +61,7 @@ def _shapes(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Add the nodes of the model's computation, under names that are nobody else's."""
+    """Add the nodes of the model's computation, under unique names."""
     from onnx import TensorProto, helper
 
     graph = Graph(np.dtype(np.float64), prefix=scope.get_unique_variable_name("svmfast"))

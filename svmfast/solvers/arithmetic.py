@@ -1,4 +1,4 @@
-"""What the last digits of sums depend on, beside the input: the instruction set, and BLAS's."""
+"""What the last digits of sums depend on besides the input: the instruction sets of the core and of BLAS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def instruction_set() -> str:
 
 
 def arithmetic() -> str:
-    """Return what equal bytes of a trained model ask for: the instruction sets of the core and of BLAS.
+    """Return what the bytes of a trained model depend on: the instruction sets of the core and of BLAS.
 
     On other ones sums are taken in another order and libraries choose other code for exp and log, so the last
     digits of a model that was searched for with them differ. For example ``avx512, BLAS SkylakeX``.

@@ -1,4 +1,4 @@
-"""What k successes in n trials say of a share, and a count of a mean: exact limits.
+"""Exact confidence limits for a share, from k successes in n trials, and for a mean, from a count.
 
 Clopper and Pearson, Biometrika 26, 1934; Garwood, Biometrika 28, 1936. Sums of shares: :func:`sum_interval`.
 """

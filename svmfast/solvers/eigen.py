@@ -7,7 +7,7 @@ import numpy as np
 from svmfast.rows import FloatArray
 from svmfast.threads import interruptible
 
-#: From this size on LAPACK takes long enough for somebody to notice.
+#: From this size on LAPACK takes noticeably long.
 _LARGE = 500
 
 

@@ -1,4 +1,4 @@
-"""k-means centres, whatever the points are: no features, fewer distinct points than centres, huge values."""
+"""k-means centers for any points: without features, fewer distinct points than centers, huge values."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from svmfast.solvers.k_means import k_means
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-#: K-means sees at most so many rows (Si, Hsieh, Dhillon 2017, section 5.2).
+#: Most rows that k-means uses (Si, Hsieh, Dhillon 2017, section 5.2).
 KMEANS_ROWS = 20_000
 _DENSE_BYTES = 256 * 2**20
 
@@ -63,7 +63,7 @@ def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = 
     ----------
     rows : Rows of n > 0 rows
     clusters : int
-        Fewer centres come back where there are fewer distinct rows.
+        Fewer centers are returned if there are fewer distinct rows.
     seed : int
     max_rows : int
         Sampled uniformly where there are more.

@@ -13,7 +13,7 @@ FloatArray = NDArray[np.float64]
 
 #: Eigenvalues below this share of the largest count as zero: their inverse roots would blow up rounding.
 EIGENVALUE_CUTOFF = 1e-10
-#: Rows made dense at a time.
+#: Number of rows made dense at a time.
 CHUNK_ROWS = 2048
 
 

@@ -61,7 +61,7 @@ def solve_squared_hinge(
     start : (r, K) float64, optional
         Where to start; zero else.
     weights : (n,) float64, optional
-        What each row is worth; 1 else. `squared_features` should count them.
+        Weight of each row; 1 by default. `squared_features` should include the weights.
 
     Returns
     -------

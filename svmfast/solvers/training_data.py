@@ -1,4 +1,4 @@
-"""Training rows for solvers that take them piece by piece: working sets, each of which fits in memory.
+"""Training rows for solvers that process them in pieces: working sets, each of which fits in memory.
 
 Rows live in *compact* columns: only columns that occur are kept, numbered from 0, so a solver may hold dense
 vectors of that width whatever indices the file uses. ``source.columns`` leads back.
@@ -34,7 +34,7 @@ class WorkingSet:
         In compact columns.
     labels : (n,) float64
     numbers : (n,) int64
-        Where each row stands in the whole input, from 0.
+        Position of each row in the whole input, from 0.
     """
 
     rows: Rows
@@ -43,7 +43,7 @@ class WorkingSet:
 
 
 class TrainingSource(Protocol):
-    """All training rows, cut into working sets anew for every pass."""
+    """All training rows, divided into new working sets for every pass."""
 
     @property
     def n_rows(self) -> int:

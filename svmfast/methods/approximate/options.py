@@ -15,7 +15,7 @@ MOST_ROWS = 20_000
 MOST_ORDER = 16
 #: Most cells.
 MOST_CELLS = 1 << 16
-#: Share of the rows that "auto" is to certify where nobody says.
+#: Default share of the rows that "auto" aims to certify.
 TARGET = 0.99
 
 

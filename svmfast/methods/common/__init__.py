@@ -1,1 +1,1 @@
-"""What several methods need."""
+"""Code shared by several methods."""

@@ -12,7 +12,7 @@ from svmfast.rows import FloatArray
 def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
     """Return the head, and +1/-1 targets: one column for two classes, one for each of more.
 
-    Labels stand in the order of their first rows, +1 before -1 where there are just these, as in LIBSVM.
+    Labels are in the order of their first rows, but +1 before -1 if these are the only two, as in LIBSVM.
     """
     limits = np.iinfo(np.int32)
     bad = np.flatnonzero((labels != np.trunc(labels)) | (np.abs(labels) > limits.max))

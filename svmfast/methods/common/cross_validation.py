@@ -32,7 +32,7 @@ class CrossValidation:
 
     @property
     def score(self) -> float:
-        """Percent of right labels, or RMSE: what a pair is chosen by."""
+        """The score by which a pair is chosen: percentage of right labels, or RMSE."""
         return self.quality.main
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rows that occur more than once: told apart by a hash, grouped, and judged whether they are copies.
+"""Rows that occur more than once: found by a hash, grouped, and tested for being copies.
 
 Rows drawn independently may be equal, where the population has few different ones, and every draw counts.
 Copies of a file are equal too, and say nothing new. The two differ in how often rows occur (:func:`copied`).
@@ -16,12 +16,12 @@ from svmfast.solvers.binomial import poisson_limits
 
 IntArray = NDArray[np.int64]
 
-#: Copies are reported only where independent draws would look so with less than about this probability.
+#: Copies are reported only if independent draws would look like this with less than about this probability.
 COPIED_BY_CHANCE = 1e-4
 
 
 def row_keys(rows: Rows) -> list[bytes]:
-    """Return what is equal for equal rows, whether or not they store zeros: a hash, as rows may be long."""
+    """Return a hash of each row that is equal for equal rows, whether or not they store zeros."""
     stored = rows.values != 0
     if not stored.all():
         starts = np.concatenate([[0], np.cumsum(stored)])[rows.indptr]

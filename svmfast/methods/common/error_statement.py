@@ -1,4 +1,4 @@
-"""The error of a converted model on rows that nothing was chosen by: what every report of it holds."""
+"""The error of a converted model on rows that were not used for any choice: part of every report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ErrorStatement:
-    """A statistical statement: what held-out rows show, which says nothing of any single row.
+    """A statistical statement from held-out rows, which proves nothing for a single row.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ _AGREEMENT = {
 
 
 def held_out(figures: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return what was measured on rows held out, under the names that all reports have for it."""
+    """Return the figures measured on held-out rows, under the names that all reports share."""
     if figures is None:
         return None
     found = {_HELD_OUT.get(key, key): value for key, value in figures.items() if key not in _AGREEMENT}

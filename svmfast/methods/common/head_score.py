@@ -1,4 +1,4 @@
-"""What decision values are worth against labels or values."""
+"""Scores of decision values against labels or target values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The width of a kernel where none is given."""
+"""The default width of a kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def kernel_width(columns: int, exact: Model | None, kind: str) -> float:
 
 
 def widths_to_try(exact: KernelExpansion) -> dict[str, tuple[float, ...]]:
-    """Return the option `gamma` of a candidate of ``frontier``: none where that of the exact model serves."""
+    """Return the option `gamma` of a candidate of ``frontier``; none if the exact model's gamma is used."""
     if exact.kernel.kind == "rbf":
         return {}
     return {"gamma": (float(f"{1.0 / max(1, exact.n_features):.6g}"),)}

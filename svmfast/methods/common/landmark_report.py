@@ -1,4 +1,4 @@
-"""What the methods that train a model of landmarks report, dcpred and meka: figures and how they print."""
+"""The report of the methods that train landmarks, dcpred and meka: figures and their printed lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svmfast.score import Quality
 
 @dataclass(frozen=True, kw_only=True)
 class LandmarkReport:
-    """What a fit did.
+    """The result of a fit.
 
     Attributes
     ----------
@@ -32,15 +32,15 @@ class LandmarkReport:
         Of a prediction, the mean of the rows. A linear model's are ``linear_multiply_adds``.
     linear_multiply_adds : float
     training : Quality
-        On the first rows that were trained on, 20,000 at most, against what was fitted.
+        On the first training rows, at most 20,000, compared with the fitted labels or values.
     cross_validation : tuple of CrossValidation
     folds : int or None
     held_out : mapping or None
-        Of a conversion: its error on rows that took no part.
+        For a conversion: its error on held-out rows.
     seconds : mapping of str to float
         By phase.
     probabilities : str
-        What became of the exact model's: ``none`` to begin with, ``kept``, or ``dropped``.
+        The fate of the exact model's probabilities: ``none`` (there were none), ``kept``, or ``dropped``.
     prediction : PredictionTime or None
         None where it was not measured.
     """

@@ -1,4 +1,4 @@
-"""What a report prints about the probabilities of an exact model."""
+"""The line of a report about the probabilities of an exact model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def probability_lines(what: str, held_out: Mapping[str, float] | None = None) -> list[str]:
-    """Return the line of a report; none where the exact model had no probabilities.
+    """Return the line of a report; none if the exact model had no probabilities.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Probability parameters for a model whose decision values changed a little, and what became of them."""
+"""Probability parameters for a model whose decision values changed slightly: kept, refitted or dropped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmfast.rows import FloatArray, Rows
 
 
 def probabilities_after(exact: Head, made: Head) -> str:
-    """Tell what a conversion did to probabilities: ``none`` (there were none), kept, refitted or dropped."""
+    """Return what happened to the probabilities: ``none`` (there were none), kept, refitted or dropped."""
     if not exact.has_probability:
         return "none"
     if not made.has_probability:
@@ -65,7 +65,7 @@ def refit_probabilities(
         Rows with labels of the model. One-class models need no labels.
     threads : int
     notes : list of str
-        Receives what the user should know.
+        Receives remarks for the user.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from svmfast.rows import FloatArray, Rows
 
 
 class RowSample:
-    """A uniform sample of rows that stream by, in memory bounded by twice the limit; in order, none twice.
+    """A uniform sample of a stream of rows, without repetition and in order, in memory for twice the limit.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class RowSample:
         self._held = 0
 
     def add(self, rows: Rows, labels: FloatArray) -> None:
-        """Offer rows with their labels; what is kept does not depend on how they are cut into blocks."""
+        """Offer rows with their labels; the sample does not depend on the division into blocks."""
         self._parts.append(rows)
         self._labels.append(np.asarray(labels, dtype=np.float64))
         self._keys.append(self._rng.random(len(rows)))

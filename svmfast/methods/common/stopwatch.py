@@ -6,13 +6,13 @@ import time
 
 
 class Stopwatch:
-    """Seconds of what was done, by name."""
+    """Seconds of each phase, by name."""
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
         self._since = time.perf_counter()
 
     def lap(self, name: str) -> None:
-        """Name what was done since the lap before."""
+        """Record the time since the last lap under a name."""
         now = time.perf_counter()
         self.laps[name], self._since = now - self._since, now

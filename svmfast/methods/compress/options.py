@@ -9,7 +9,7 @@ from svmfast.errors import OptionError
 from svmfast.options import Bounded, Seeded, option
 from svmfast.values import Bytes, Choice, Real, Share, Switch, Whole
 
-#: Rows of data that are used where nobody says.
+#: Default limit on the rows of data that are used.
 MOST_ROWS = 60_000
 #: Ways to say how small.
 TARGETS = ("sv", "ratio", "max_diff", "max_bytes")

@@ -58,7 +58,7 @@ def measured(report: CompressReport) -> float:
 def search(
     compressor: Compressor, size_of: SizeOf, options: CompressOptions, *, progress: Progress = silent
 ) -> Found:
-    """Make the model that is asked for, or say why there is none that is smaller than the exact one.
+    """Make the required model, or explain why there is none smaller than the exact one.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from svmfast.methods.common.landmark_report import LandmarkReport
 
 @dataclass(frozen=True, kw_only=True)
 class MekaReport(LandmarkReport):
-    """What a fit did.
+    """The result of a fit.
 
     Attributes
     ----------
