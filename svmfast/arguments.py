@@ -1,4 +1,4 @@
-"""Checks of what Python callers give: the command line's own types have done the same before."""
+"""Checks of arguments from Python; on the command line the option types do the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmfast.errors import OptionError, WrongTypeError
 def check_number(
     name: str, value: Any, *, least: float = 0.0, above: bool = False, most: float = math.inf
 ) -> None:
-    """Refuse what is no finite number in a range; None, which stands for a default, passes.
+    """Refuse anything but a finite number in a range, or None for a default.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Immutable objects that compute attributes once, and leave those behind when they are pickled."""
+"""Immutable objects that compute attributes once, and do not pickle them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class cached(Generic[T, R]):
 
 
 class Cacheless:
-    """Base of dataclasses whose pickles and copies hold their fields alone: what is cached is made again."""
+    """Base of dataclasses whose pickles and copies hold only their fields; caches are rebuilt."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]

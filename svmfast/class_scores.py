@@ -27,7 +27,7 @@ LEAST_ROWS, MOST_LINES = 5, 5
 
 @dataclass(frozen=True)
 class ClassScore:
-    """One class's counts and what they say; a ratio without a denominator is None.
+    """One class's counts and scores; a ratio without a denominator is None.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ClassScore:
 
     @property
     def precision(self) -> float | None:
-        """Percent right among the rows that are given the label; None where none is."""
+        """Percentage of right labels among the rows that are given the label; None if there are none."""
         return 100 * self.correct / self.predicted if self.predicted else None
 
     @property
@@ -168,7 +168,7 @@ class ClassCounts:
         self._labels, self._counts = labels, counts
 
     def state(self) -> dict[str, Any]:
-        """Return what was counted, as plain values for :meth:`merge`."""
+        """Return the counts as plain values for :meth:`merge`."""
         return {
             "labels": None if self._labels is None else self._labels.tolist(),
             "counts": self._counts.tolist(),
@@ -176,7 +176,7 @@ class ClassCounts:
         }
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """Count what others have counted."""
+        """Add the counts of others."""
         if state["labels"] is None:
             self._labels = self._pairs = None
         labels = np.array(state["labels"] or (), dtype=np.float64)

@@ -29,7 +29,7 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
     collection : dask array (n, d), dask DataFrame, or dask bag of paths
         Of a DataFrame the columns are those that the model names, else all of them in order.
     **options
-        Of :class:`svmfast.Predictor`: ``exact``, ``tolerance``, ``probability``, ...
+        Options of :class:`svmfast.Predictor`: ``exact``, ``tolerance``, ``probability``, ...
 
     Returns
     -------

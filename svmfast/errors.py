@@ -53,7 +53,7 @@ class InputError(SvmfastError):
     token : str or None
         The offending text; the message shows the start of a long one.
     expected : str
-        What should stand there, or what to do.
+        The expected value, or what to do.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class EmptyModelError(ModelFormatError):
 
 
 class UnknownModelKeyError(ModelFormatError):
-    """A word stands where a key of the format should."""
+    """A word was found instead of a key of the format."""
 
 
 class RepeatedModelKeyError(ModelFormatError):
-    """A key stands in the file twice."""
+    """A key occurs twice in the file."""
 
 
 class MissingModelKeyError(ModelFormatError):
@@ -94,7 +94,7 @@ class MissingModelKeyError(ModelFormatError):
 
 
 class ModelKeyOrderError(ModelFormatError):
-    """A key stands before one that it depends on."""
+    """A key comes before one that it depends on."""
 
 
 class ModelValueError(ModelFormatError):
@@ -118,7 +118,7 @@ class ModelContradictionError(ModelFormatError):
 
 
 class ModelChecksumError(ModelFormatError):
-    """The content is not what the file's checksum says: it was changed after it was written.
+    """The content does not match the file's checksum: it was changed after it was written.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class CheckpointError(InputError):
 
 
 class FrontierRecordError(InputError):
-    """A file in the folder of ``svmfast frontier`` is not what svmfast writes there."""
+    """A file in the folder of ``svmfast frontier`` was not written by svmfast."""
 
 
 class CompressedDataError(InputError):
@@ -207,7 +207,7 @@ class CompressedDataError(InputError):
 
 
 class UnsupportedCompressionError(InputError):
-    """The file is compressed in a way the standard library cannot read."""
+    """The file is compressed in a format that the standard library cannot read."""
 
 
 class WriteError(SvmfastError):
@@ -218,7 +218,7 @@ class WriteError(SvmfastError):
     path : str
         The output as the user named it (``-`` for standard output).
     reason : str
-        What the system says.
+        The system's message.
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -227,7 +227,7 @@ class WriteError(SvmfastError):
 
 
 class UnsupportedError(SvmfastError):
-    """What was asked for cannot be done for this model or data; says what would work."""
+    """The request cannot be met for this model or data; the message says what would work."""
 
     def __init__(self, what: str, instead: str = "") -> None:
         self.what, self.instead = what, instead
@@ -240,12 +240,12 @@ class MissingPackageError(UnsupportedError):
     Parameters
     ----------
     what : str
-        What needs it: a clause.
+        A clause that states what needs it.
     package : str
     extra : str, optional
         The extra of svmfast that brings it.
     instead : str, optional
-        What to do where it is no extra.
+        What to do if it is not an extra.
     """
 
     def __init__(self, what: str, package: str, extra: str = "", instead: str = "") -> None:
@@ -255,7 +255,7 @@ class MissingPackageError(UnsupportedError):
 
 
 class ClusterError(SvmfastError):
-    """A cluster cannot be reached, or went away; says what to do."""
+    """A cluster cannot be reached, or the connection was lost; the message says what to do."""
 
 
 class OptionError(SvmfastError):
@@ -263,11 +263,11 @@ class OptionError(SvmfastError):
 
 
 class NotFiniteError(SvmfastError):
-    """A computation left the range of floating point; says which one and with what numbers."""
+    """A computation left the range of floating point; the message names it and its numbers."""
 
 
 class WrongTypeError(OptionError, TypeError):
-    """An argument of a type that is not accepted; says which are.
+    """An argument has the wrong type; the message names the accepted types.
 
     Parameters
     ----------
@@ -284,18 +284,18 @@ class WrongTypeError(OptionError, TypeError):
 
 
 class NothingFitsError(UnsupportedError):
-    """A negative answer: no model of the kind is as small, or as cheap, as was asked for."""
+    """A negative answer: no model of this kind is as small, or as cheap, as required."""
 
     exit_code = 1
 
 
 class NegativeAnswerError(SvmfastError):
-    """A negative answer: no model is what was asked for, or the exact model is the better choice.
+    """A negative answer: no model meets the requirements, or the exact model is the better choice.
 
     Attributes
     ----------
     result : Result or None
-        The report of what was tried.
+        The report of the plans tried.
     """
 
     exit_code = 1
@@ -344,7 +344,7 @@ class MemoryLimitError(SvmfastError):
     needed, limit : int
         Bytes.
     what : str
-        What would take the memory.
+        The object that needs the memory.
     instead : str
         What to do.
     """
@@ -394,7 +394,7 @@ class CommaSeparatedError(DataFormatError):
 
 
 class MissingIndexError(DataFormatError):
-    """Nothing stands before the colon."""
+    """There is nothing before the colon."""
 
 
 class BadIndexError(DataFormatError):
@@ -418,11 +418,11 @@ class UnsortedIndexError(DataFormatError):
 
 
 class DuplicateIndexError(DataFormatError):
-    """An index stands twice in a row."""
+    """An index occurs twice in a row."""
 
 
 class MissingValueError(DataFormatError):
-    """Nothing stands after the colon."""
+    """There is nothing after the colon."""
 
 
 class BadValueError(DataFormatError):
@@ -462,7 +462,7 @@ class EncodingError(DataFormatError):
 
 
 class LineTooLongError(DataFormatError):
-    """A line exceeds what is held in memory."""
+    """A line is longer than the limit."""
 
 
 class PrecomputedRowError(DataFormatError):
@@ -474,7 +474,7 @@ class RowWidthError(DataFormatError):
 
 
 class TableError(InputError):
-    """A table is not what it should be."""
+    """A table is invalid."""
 
 
 class MissingColumnError(TableError):
@@ -486,7 +486,7 @@ class ColumnTypeError(TableError):
 
 
 class NullCellError(TableError):
-    """A cell of a table has no value where a number must stand."""
+    """A cell of a table that must hold a number is empty."""
 
 
 class DamagedTableError(TableError):

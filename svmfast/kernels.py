@@ -163,7 +163,7 @@ class DecisionEngine:
         libsvm_order : bool
             Sum every row as LIBSVM does, bit for bit (regression prints its values with 17 digits).
         wanted : (len(rows), p) bool, optional
-            Which values are asked for: a row meets only the classes of its pairs. The others mean nothing.
+            The values required: only the classes of a row's pairs are evaluated. The others are undefined.
         """
         if self._laplacian is not None:
             values: FloatArray = self._laplacian.decide(rows.indptr, rows.indices, rows.values, threads)
@@ -357,7 +357,7 @@ class ExpansionSizes:
         return found
 
     def densely(self, padded: FloatArray, share: float) -> FloatArray:
-        """Return the most numbers of each expansion that are held densely: none where it is too sparse."""
+        """Return the limit on each expansion's dense numbers: 0 if it is too sparse."""
         dense = self.entries >= share * self.vectors * self.columns
         found: FloatArray = np.where(dense, padded * self.columns, 0.0)
         return found

@@ -1,4 +1,4 @@
-"""Options, declared once: a dataclass whose fields know their help, range and default.
+"""Options, declared once: a dataclass whose fields have their help, range and default.
 
 The command line, the Python API and the option tables of the documentation are made from these classes. A
 message or a help text names an option in backquotes, as in "`gamma` is 0"; the command line shows the flag

@@ -1,4 +1,4 @@
-"""How long work tells of its progress without knowing who listens."""
+"""The progress callback of long work."""
 
 from __future__ import annotations
 

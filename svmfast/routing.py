@@ -39,7 +39,7 @@ class Router:
         return cls(flat_tree(len(centers)), centers)
 
     def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
-        """Return the cell of each row; of equally near centres the first."""
+        """Return the cell of each row, that of the nearest center; the first of equals."""
         return self._native.route(rows.indptr, rows.indices, rows.values, threads)
 
     def group(self, rows: Rows, *, threads: int = 1) -> tuple[IntArray, IntArray, Rows]:

@@ -79,7 +79,7 @@ class Rows:
         values: NDArray[np.float64],
         n_columns: int,
     ) -> Rows:
-        """Return rows of arrays that are known to be right, and that nobody else will change.
+        """Return rows from arrays that are known to be valid and will not be changed elsewhere.
 
         They are neither checked nor copied, and become read-only.
         """
@@ -217,7 +217,7 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _owned(given: ArrayLike, kinds: str, name: str) -> NDArray[Any]:
-    """Return a one-dimensional array that nobody else can change, copied if need be."""
+    """Return a one-dimensional array that cannot be changed elsewhere, copied if necessary."""
     array = np.asarray(given)
     if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
         what = "numbers" if "f" in kinds else "integers"

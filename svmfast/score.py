@@ -25,7 +25,7 @@ def percent(count: int, total: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """What predictions are worth against targets; None where a figure has no meaning for the question.
+    """Scores of predictions against targets; figures that do not apply are None.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Quality:
 
     @property
     def main(self) -> float:
-        """The accuracy or, for regression, the root mean square error: what parameters are chosen by."""
+        """The score by which parameters are chosen: accuracy or, for regression, root mean square error."""
         found = self.accuracy if self.mse is None else self.rmse
         return math.nan if found is None else found
 
@@ -171,7 +171,7 @@ class Score:
             _accumulate(self._more, (np.abs(predicted - target), moved, moved * moved))
 
     def state(self) -> dict[str, Any]:
-        """Return what was counted, decision values aside, as plain values for :meth:`merge`."""
+        """Return the counts, without decision values, as plain values for :meth:`merge`."""
         return {
             "total": self.total,
             "correct": self.correct,
@@ -182,7 +182,7 @@ class Score:
         }
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """Count what another score has counted; there is no :attr:`auc` of both."""
+        """Add the counts of another score; there is no common :attr:`auc`."""
         self.total += state["total"]
         self.correct += state["correct"]
         self._sums = self._sums + np.asarray(state["sums"], dtype=np.float64)

@@ -40,13 +40,13 @@ def thread_count(threads: int | None) -> int:
     Parameters
     ----------
     threads : int or None
-        None stands for the cores that this process may use, and for no more than ``OMP_NUM_THREADS``, by
+        None means the cores that this process may use, and at most ``OMP_NUM_THREADS``, by
         which schedulers and worker pools keep their processes apart. Who asks for a number gets it.
 
     Returns
     -------
     int
-        At most 64, or four for each core where that is more.
+        At most 64, or four per core if that is more.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def available_threads(wanted: int) -> int:
 
 
 def _running() -> int:
-    """Return how many threads this process has; 0 where the system does not tell."""
+    """Return the number of threads of this process; 0 if the system does not report it."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:

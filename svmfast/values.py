@@ -1,4 +1,4 @@
-"""What an option may hold: numbers, shares, multiples, sizes, times, grids, choices and switches.
+"""The kinds of option values: numbers, shares, multiples, sizes, times, grids, choices and switches.
 
 Every kind of value reads text (the command line) and accepts Python values (the API) by the same rules.
 Numbers are written in decimal with the digits 0 to 9; nan, inf, ``1_000``, digits of other scripts and what
@@ -41,11 +41,11 @@ class Value(ABC):
     Attributes
     ----------
     name : str
-        What help calls it.
+        Its name in help.
     """
 
     name = "value"
-    #: What a Python value must be for it to be looked at.
+    #: Accepted types of a Python value.
     type_expected = "a number"
 
     def has_type(self, value: Any) -> bool:
@@ -53,17 +53,17 @@ class Value(ABC):
         return isinstance(value, Number) and not isinstance(value, bool)
 
     def of_text(self, text: str) -> Any:
-        """Return what `text` spells; None where that is not allowed."""
+        """Return the value that `text` spells; None if it is not allowed."""
         text = text.strip(" \t\n")
         return self.read(text) if len(text) <= _MOST_DIGITS else None
 
     @abstractmethod
     def read(self, text: str) -> Any:
-        """Return what `text` spells, without blanks at its ends; None where that is not allowed."""
+        """Return the value that `text` spells, ignoring blanks at its ends; None if it is not allowed."""
 
     @abstractmethod
     def expected(self) -> str:
-        """Return what is allowed, as it follows "expected"."""
+        """Return a description of the allowed values, to follow the word "expected"."""
 
     @abstractmethod
     def accept(self, value: Any) -> Any:
@@ -204,7 +204,7 @@ class Weights(Value):
     Attributes
     ----------
     label, weight : Value
-        What a label and a weight may be.
+        The allowed labels and weights.
     """
 
     name = "NUMBER"

@@ -44,7 +44,7 @@ EMBED = "--embed-exact"
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for.
+    """The options that were given.
 
     Attributes
     ----------

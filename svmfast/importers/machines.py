@@ -67,7 +67,7 @@ def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[st
     ----------
     estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
     called : str
-        What messages call it.
+        Its name in messages.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a method declares: its name, inputs, options, and where the code is that runs.
+"""The declaration of a method: its name, inputs, options, and the location of its code.
 
 Nothing here, nor in the declarations, imports NumPy: help and completion start at Python's own speed.
 """
@@ -71,9 +71,9 @@ class GivenModel:
     ----------
     model : Model
     name : str
-        What messages call it.
+        Its name in messages.
     identity : str
-        ``sha256:`` and the hash of its content: the `source` of what is made from it.
+        ``sha256:`` and the hash of its content: the `source` of models made from it.
     n_bytes : int or None
         Size of its file.
     """
@@ -94,7 +94,7 @@ class GivenRows:
     labels : (n,) float64 or None
         None where there are none.
     name : str
-        What messages call them.
+        Their name in messages.
     seen : int
         How many there were; more than n where only a sample is kept.
     """
@@ -113,7 +113,7 @@ class GivenStream:
     ----------
     source : TrainingSource
     name : str
-        What messages call them.
+        Their name in messages.
     in_memory : bool
         Whether there is one working set, which holds all of them.
     digest : str
@@ -141,7 +141,7 @@ class StateFile(Protocol):
 
 
 class Report(Protocol):
-    """What a method reports: plain numbers, and how they print."""
+    """The interface of reports: plain numbers, and their printed lines."""
 
     def lines(self) -> list[str]:
         """Return the report as lines of text."""
@@ -174,7 +174,7 @@ class PredictionTime:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a run.
+    """The result of a run.
 
     Attributes
     ----------
@@ -182,12 +182,12 @@ class Outcome:
         None where nothing is to be written: the run scores only, or refuses.
     report : Report
     refusal : str or None
-        Why the model asked for is not there: a negative answer, no error.
+        Why there is no such model: a negative answer, not an error.
     fallback_error : float or None
         The error that ``predict`` may assume of the model, to answer the other rows by the exact model
         that was converted.
     warnings : tuple of str
-        What to warn of once the model is written: where writing fails, its error stands alone.
+        Warnings to print once the model is written; if writing fails, only the error is printed.
     """
 
     model: Model | None
@@ -203,7 +203,7 @@ Race = Callable[[Callable[[], object], Callable[[], object]], float]
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What the front end supplies to a run.
+    """The settings that the front end passes to a run.
 
     Attributes
     ----------
@@ -306,7 +306,7 @@ class NotTried:
 
 @dataclass(frozen=True)
 class Grid:
-    """What a method's grid depends on.
+    """The inputs of a method's grid of candidates.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Style:
-    """How a method is drawn: a colour that colour-blind readers tell from the others, and a marker."""
+    """A method's color and marker in figures; the colors can be distinguished by color-blind readers."""
 
     color: str
     marker: str
@@ -400,7 +400,7 @@ class Method:
     def command_words(
         self, inputs: Mapping[str, str], options: Mapping[str, Any], output: str, reading: Sequence[str] = ()
     ) -> list[str]:
-        """Return what follows ``svmfast`` on a command line that does this.
+        """Return the arguments of ``svmfast`` for the same run on the command line.
 
         Parameters
         ----------
@@ -433,7 +433,7 @@ class Method:
         return found
 
     def grid(self, given: Grid) -> tuple[Sequence[Candidate], Sequence[NotTried]]:
-        """Return what ``frontier`` tries of this method."""
+        """Return the candidates of this method for ``frontier``."""
         if self.candidates is None:
             return (), ()
         found: tuple[Sequence[Candidate], Sequence[NotTried]] = imported(self.candidates)(given)
@@ -447,6 +447,6 @@ def _holds(word: str, options: Mapping[str, Any]) -> bool:
 
 
 def imported(place: str) -> Any:
-    """Return what ``module:name`` names."""
+    """Return the object that ``module:name`` names."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

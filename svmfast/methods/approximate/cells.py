@@ -1,4 +1,4 @@
-"""How many cells, where, and of which order each: the plan of an approximation, before anything is built.
+"""The plan of an approximation, made before anything is built: the cells, their centers and orders.
 
 The degrees of a residual are known without its polynomial (:mod:`svmfast.methods.approximate.residual`), for
 all orders at once. So a plan is tried by its certificates alone: centres by k-means on the rows that fit,
@@ -88,7 +88,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Step:
-    """What was tried: so many cells of at most this order certify this share of the held-out rows.
+    """A plan that was tried: a number of cells, the largest order, and the share of held-out rows certified.
 
     Attributes
     ----------
@@ -130,12 +130,12 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What planning found.
+    """The result of planning.
 
     Attributes
     ----------
     best : Plan or None
-        None where no plan was worth its size, or none was finished in time.
+        None if no plan was worth its size, or none was finished in time.
     step : Step or None
         Of the best plan; without one, of the plan that costs least.
     steps : tuple of Step
@@ -152,12 +152,12 @@ class Found:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a plan costs.
+    """The cost of a plan.
 
     Attributes
     ----------
     polynomial : callable
-        Counted multiply-adds of one polynomial of an order, in so many cells.
+        Counted multiply-adds of one polynomial of an order, with this many cells.
     each_row : callable
         Those that every row takes beside its polynomials: finding the cell, and the certificate.
     exact : float
@@ -165,7 +165,7 @@ class Costs:
     numbers : callable
         Numbers that one polynomial of an order stores, its share of the certificate included.
     worth : callable
-        Whether so many stored numbers are worth their size at so many multiply-adds.
+        Whether this many stored numbers are worth their size at this many multiply-adds.
     """
 
     polynomial: Callable[[int, int], float]
@@ -229,7 +229,7 @@ class Planner:
             Of a single cell.
         cells : int or None
         allowed : callable
-            Whether so many cells of at most this order may be made at all.
+            Whether this many cells of at most this order are allowed.
         """
         tried: list[tuple[Plan, Step]] = []
         best: Plan | None = None
@@ -271,7 +271,7 @@ class Planner:
         return centres + sum(each[int(order)] for order in orders.flat)
 
     def step(self, plan: Plan) -> Step:
-        """Return what a plan certifies of the held-out rows, and costs with them."""
+        """Return the share of the held-out rows that a plan certifies, and its cost on them."""
         held, p, n_cells = self.held_out, self.terms.n_functions, len(plan.cells)
         nearest = _nearest(held.points, np.array([cell.centre for cell in plan.cells]))
         certified, operations = 0, 0.0

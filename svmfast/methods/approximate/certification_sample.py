@@ -1,4 +1,4 @@
-"""The rows of an approximation: some choose centres and orders, others measure what came of it.
+"""The rows of an approximation: some choose centers and orders, others measure the result.
 
 The exact decision values of all of them are known. A certified value lies within its bound of the exact one
 and is in practice far closer, so while choosing a row counts as certified when its exact values exceed the

@@ -60,9 +60,9 @@ def gaussian_certificate(
     tail : Tail
         Of this order or a lower one.
     coefficients, moved
-        The packed polynomial as stored, and the symmetric norms of what shortening changed.
+        The packed polynomial as stored, and the symmetric norms of the changes by shortening.
     scales, shift
-        What calibration did to each degree and to rho: it counts as error.
+        The change of each degree and of rho by calibration, which counts as error.
     """
     points, beta = terms.points_of(p), terms.beta[p]
     tail = tail.of_order(order)

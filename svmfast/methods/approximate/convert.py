@@ -36,7 +36,7 @@ PLANNING_SHARE = 0.7
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be made of a model.
+    """The requirements on the new model.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ def _task(model: KernelExpansion, options: ApproximateOptions) -> Task:
 
 
 def _check_memory(model: KernelExpansion, task: Task, options: ApproximateOptions) -> None:
-    """Refuse what cannot fit."""
+    """Refuse work that cannot fit in memory."""
     tried = 2 if options.center == "auto" and not (task.collapses or task.chooses) else 1
     cells = 1 if task.collapses else task.cells
     limit = options.max_bytes if task.chooses else None

@@ -78,7 +78,7 @@ class Expander:
         return float(squared_norms_about(self.terms.points, centre).max())
 
     def about(self, centres: Sequence[FloatArray], order: int) -> str:
-        """Tell about what the polynomials are best written: rows with few entries stay cheap about zero."""
+        """Return the better center of the polynomials: about zero, rows with few entries stay cheap."""
         if not any(centre.any() for centre in centres):
             return "zero"
         # Far from zero the terms grow by exp(2 gamma ||x - mu|| ||mu||) before they cancel.
@@ -108,7 +108,7 @@ class Expander:
         scales : (p, order + 1) float64, optional
             Factors of the degrees (calibration).
         allowances : p arrays (order + 1,), optional
-            By how much shortening may move each degree, where that is more than nearly nothing.
+            Change of each degree that shortening may cause, if it is not negligible.
         """
         out = []
         for p in range(self.terms.n_functions):
@@ -187,7 +187,7 @@ class Expander:
         gamma = self.model.kernel.gamma
         worst = 0.0
         for p in range(self.terms.n_functions):
-            # Every so many support vectors: enough to choose by, at a fraction of the certificate's cost.
+            # A sample of the support vectors is enough to choose, at a fraction of the certificate's cost.
             step = max(1, -(-len(self.terms.beta[p]) // SAMPLE))
             points, beta = self.terms.points[self.terms.support[p][::step]], self.terms.beta[p][::step]
             s = float(squared_norms_about(points, centre).mean()) if len(points) else 0.0

@@ -31,7 +31,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Measured:
-    """What an approximation answers, beside the exact model.
+    """The answers of an approximation compared with the exact model's.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Measured:
         What the rows are: ``OF_DATA`` of :mod:`svmfast.methods.approximate.certification_sample`, held out
         from every choice, or its ``OF_VECTORS``.
     labels_differing : int or None
-        Rows whose label is not the exact model's, as the model answers by itself: with an embedded exact
+        Rows whose label differs from the exact model's, with the model's own fallback: with an embedded exact
         model the rows that are not certified are that one's. None for regression.
     labels_differing_without_fallback : int or None
         The same of the expansion alone; None unless an exact model is embedded.
@@ -177,7 +177,7 @@ def refusal(measured: Measured, made: PolynomialModel) -> str | None:
 
 
 def difference_warning(measured: Measured, made: PolynomialModel) -> str | None:
-    """Return what must be known before relying on `made`, or None."""
+    """Return a caution about `made`, or None."""
     return (
         f"{measured.sentence}; {alternatives(made, measured.source)}"
         if measured.percent > WARN_ABOVE
@@ -199,7 +199,7 @@ def _spread_percent(values: FloatArray, exact: FloatArray) -> float:
 
 
 def alternatives(made: PolynomialModel, source: str) -> str:
-    """Return what may come closer to the exact model than `made`, of what this kind of model can be given.
+    """Return options that may give a closer model than `made`, for this kind of model.
 
     `source` is what `made` was measured on.
     """

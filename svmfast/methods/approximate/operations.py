@@ -42,7 +42,7 @@ def _monomials(variables: float, order: int) -> float:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What making expansions will take, before it is begun: for each cell, and in bytes at once."""
+    """The estimated work of building expansions: per cell, and bytes at once."""
 
     seconds_a_cell: float
     bytes: int

@@ -1,4 +1,4 @@
-"""Cells and orders by choice: plan them, build them, and shorten them to the size that was asked for."""
+"""The choice of cells and orders: plan them, build them, and shorten them to the required size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for.
+    """The options that were given.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def check_size(
     max_bytes: int | None,
     memory_limit: int,
 ) -> None:
-    """Refuse what cannot fit before anything is stored densely: even the least of it is too large.
+    """Refuse work that cannot fit in memory before anything is stored densely.
 
     `tried` centres are held at once.
     """
@@ -105,7 +105,7 @@ class Planned:
 
 
 def planned(expander: Expander, who: Roles, request: Request) -> Planned:
-    """Choose cells and orders, build them, and shorten them to the size that was asked for."""
+    """Choose cells and orders, build them, and shorten them to the required size."""
     assert who.planning is not None
     options = request.options
     terms, model = expander.terms, expander.model

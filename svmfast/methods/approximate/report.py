@@ -1,4 +1,4 @@
-"""What ``approximate`` made, from what, and how far it reaches."""
+"""The report of ``approximate``: the model, its source, and its range of validity."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from svmfast.models.polynomial import PolynomialModel
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximationReport:
-    """How far the result is from the exact model, what was made, from what, and how far it reaches.
+    """The report of ``approximate``: the error, the model, its source, and its range of validity.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class ApproximationReport:
     bytes_exact : int or None
         Size of the exact model's file.
     probabilities : {"none", "kept", "refitted", "dropped"}
-        What became of the exact model's.
+        The fate of the exact model's probabilities.
     """
 
     labels_differing: int | None
@@ -213,7 +213,7 @@ class ApproximationReport:
 def report_of(
     expander: Expander, made: PolynomialModel, measured: Measured, who: Roles, target: float
 ) -> ApproximationReport:
-    """Return what can be told from `made` and what was measured on the rows that `who` holds out.
+    """Return the remarks on `made` and on the figures measured on the rows that `who` holds out.
 
     `target` is the share of rows that was to be certified.
     """

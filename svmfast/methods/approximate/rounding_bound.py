@@ -1,4 +1,4 @@
-"""Rounding in numbers: what floating point adds to the error of an expansion, and to the exact model's own.
+"""Bounds on rounding errors: those of an expansion, and those of the exact model.
 
 Every constant here is derived in docs/certificate.md. Counts of operations are bounded from above, and the
 classical bound gamma_m = m u / (1 - m u) <= 1.01 m u stands for any order of summation.
@@ -59,7 +59,7 @@ def gaussian_rounding_bound(
     about_zero: bool,
     scales: FloatArray,
 ) -> RoundingBound:
-    """Return what rounding adds to a Gaussian expansion: building, shortening, evaluating, the exact side.
+    """Return the rounding error of a Gaussian expansion: building, shortening, evaluating, the exact side.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def gaussian_rounding_bound(
     centre : (d,) float64
     coefficients : packed polynomial as stored
     moved : (order + 1,) float64
-        Symmetric norms of what shortening changed, degree by degree.
+        Symmetric norms of the changes by shortening, degree by degree.
     rho : float
     order, about_zero, scales
         As in :func:`svmfast.methods.approximate.taylor.gaussian_coefficients`.
@@ -135,7 +135,7 @@ def polynomial_rounding_bound(
     coefficients: FloatArray,
     rho: float,
 ) -> RoundingBound:
-    """Return what rounding adds where a polynomial kernel was converted exactly."""
+    """Return the rounding error of an exactly converted polynomial kernel."""
     n, d = points.shape
     total = float(np.abs(beta).sum())
     scales = PowerScales.of(points, gamma, coef0, degree)

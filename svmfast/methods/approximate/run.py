@@ -1,4 +1,4 @@
-"""A run of ``approximate``, and what ``frontier`` tries of it."""
+"""A run of ``approximate``, and its candidates for ``frontier``."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcom
 
 
 def _announce(model: KernelExpansion, options: ApproximateOptions, setting: Setting) -> None:
-    """Note what it will take before it is begun, unless that is next to nothing."""
+    """Report the expected time and memory before the work begins, unless they are negligible."""
     if model.kernel.kind != "rbf":
         return
     order = 2 if isinstance(options.order, str) else options.order
@@ -82,7 +82,7 @@ def _announce(model: KernelExpansion, options: ApproximateOptions, setting: Sett
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return what ``frontier`` tries: orders and cells that do not store far more than the exact model."""
+    """Return the candidates for ``frontier``: orders and cells not much larger than the exact model."""
     model, found, left_out = grid.exact, [], []
     if model.kernel.kind in ("linear", "polynomial"):
         return [Candidate("approximate", 0, {}, ("model",))], []

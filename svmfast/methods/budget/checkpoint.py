@@ -1,4 +1,4 @@
-"""Checkpoints of ``budget-train``: whose they are, and how a run goes on from one."""
+"""Checkpoints of ``budget-train``: the run they belong to, and how it is continued."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FREE = ("passes", "folds", "checkpoint_every", "resume", "memory")
 def checkpointing(
     options: BudgetTrainOptions, data: GivenStream, held: GivenRows | None, setting: Setting
 ) -> Iterator[Checkpointing | None]:
-    """Yield the checkpoints of a training run, with the state to go on from; None where none are wanted."""
+    """Yield the checkpoints of a training run and the state to continue from; None without checkpoints."""
     file = setting.checkpoint
     if file is None:
         yield None
@@ -55,7 +55,7 @@ def checkpointing(
 
 
 def fingerprint(options: BudgetTrainOptions, data: GivenStream, held: GivenRows | None) -> dict[str, Any]:
-    """Return what must be equal for a run to go on; more passes may be asked for."""
+    """Return the settings that must be equal for a run to continue; the number of passes may grow."""
     run: dict[str, Any] = json.loads(json.dumps(asdict(options)))
     for name in _FREE:
         del run[name]
@@ -85,7 +85,7 @@ def _check_same_run(path: str, run: dict[str, Any], saved: Any) -> None:
 
 
 def difference(name: str, saved: object, value: object) -> str:
-    """Say in words what differs: of data nobody can tell from the values, of options anybody can."""
+    """Describe the difference: for options with their values, for data (hashes) without."""
     if name == "version":
         return "another version of svmfast"
     if name == "arithmetic":

@@ -27,7 +27,7 @@ REFIT_MATRICES = 8
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """What a run returns for one pair.
+    """The result of a run for one pair.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Finished:
         On the selection rows.
     refit : RefitReport or None
     refitted : bool
-        Whether the refit is what is returned.
+        Whether the refit is returned.
     """
 
     expansion: BudgetExpansion
@@ -141,7 +141,7 @@ def _refit_in_step(
 
 
 def as_written(values: FloatArray) -> FloatArray:
-    """Round to the digits of a LIBSVM model file, so that what is fitted and judged is what will be read."""
+    """Round to the digits of a LIBSVM model file, so that fitting and measuring use the stored numbers."""
     with np.errstate(divide="ignore"):
         place = np.floor(np.log10(np.abs(values)))
     exponent = SV_DIGITS - 1 - place

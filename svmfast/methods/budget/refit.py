@@ -181,7 +181,7 @@ def refit(
     start, count, options, bias
         As for :class:`Refit`.
     blocks : callable
-        Gives all training rows anew at each call, always in the same order.
+        Yields all training rows again at each call, always in the same order.
     threads : int
 
     Returns

@@ -1,4 +1,4 @@
-"""What a budgeted training run reports: where it stands after a pass, and how it went."""
+"""The reports of a budgeted training run: after each pass, and at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmfast.score import Quality
 
 @dataclass(frozen=True)
 class PassStatus:
-    """Where a run stands at the end of a pass.
+    """The state of a run at the end of a pass.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class PassStatus:
     validation: Quality | None
 
     def line(self) -> str:
-        """Return what is worth knowing at the end of a pass."""
+        """Return the status line at the end of a pass."""
         parts = [
             f"pass {self.epoch}/{self.passes}",
             f"{self.steps_per_second:,.0f} steps/s",
@@ -70,7 +70,7 @@ class BudgetTrainReport:
     support_vectors : int
         Of the model.
     selection : str
-        What candidates were compared on.
+        The rows on which candidates were compared.
     selection_rows : int
     loss_iterate, loss_returned : float or None
         Mean over the functions of the share of wrong labels (classification) or the mean squared error on

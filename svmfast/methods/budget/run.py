@@ -1,4 +1,4 @@
-"""A run of ``budget-train``, and what ``frontier`` tries of it."""
+"""A run of ``budget-train``, and its candidates for ``frontier``."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _cross_validated(
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return what ``frontier`` tries: some budgets below the number of support vectors."""
+    """Return the candidates for ``frontier``: some budgets below the number of support vectors."""
     model = grid.exact
     kernel, head = model.kernel, model.head
     if kernel.kind != "rbf" or head.svm_type == "one_class":

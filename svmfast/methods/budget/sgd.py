@@ -33,7 +33,7 @@ _AUDITED = ("gss", "lookup-h", "lookup-wd")
 
 @dataclass(frozen=True)
 class StepOptions:
-    """What a machine needs to know before its first step.
+    """The settings that a machine needs before its first step.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class StepOptions:
     epsilon : float
         Half the width of the insensitive tube.
     weights : (float, float)
-        What the loss of a negative and of a positive row is multiplied by; hinge only.
+        Weights of the losses of negative and of positive rows; hinge only.
     bias : bool
         Give every row a constant feature 1, whose weight is the bias.
     audit : bool
@@ -85,7 +85,7 @@ RowArrays = tuple[NDArray[np.int64], NDArray[np.int32], FloatArray, FloatArray, 
 
 @dataclass(frozen=True, eq=False)
 class TrainingBlock:
-    """Rows with what the solvers need of them: ||x||^2 and targets (+1 and -1, or values)."""
+    """Rows with the data that the solvers need: ||x||^2 and targets (+1 and -1, or values)."""
 
     rows: Rows
     norms: FloatArray
@@ -114,7 +114,7 @@ class BudgetExpansion:
 
 @dataclass(frozen=True)
 class StepStatistics:
-    """What the steps did so far.
+    """Counts of the steps so far.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class StepStatistics:
 
 @dataclass(frozen=True)
 class MergeAudit:
-    """Merging decisions beside those of golden section search to 1e-10.
+    """Merging decisions compared with those of golden section search to 1e-10.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class BudgetedSgd:
         return BudgetExpansion(*self._native.expansion())
 
     def statistics(self) -> StepStatistics:
-        """Return what was counted."""
+        """Return the counts."""
         c = self._native.counters()
         seconds, maintenance = self._native.seconds()
         return StepStatistics(
@@ -236,7 +236,7 @@ class BudgetedSgd:
         )
 
     def save(self) -> dict[str, FloatArray]:
-        """Return all state; a machine restored from it goes on to the same bits."""
+        """Return all state; a machine restored from it continues with the same bits."""
         names = ("vectors", "slots", "inverse", "counters")
         return dict(zip(names, self._native.save(), strict=True))
 

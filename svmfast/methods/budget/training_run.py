@@ -389,7 +389,7 @@ class BudgetRun:
         return meta, arrays
 
     def restore(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what :meth:`save` returned.
+        """Restore the state that :meth:`save` returned.
 
         Raises
         ------

@@ -59,7 +59,7 @@ def join(
     threads: int = 1,
     progress: Progress = silent,
 ) -> tuple[CascadeModel, CascadeReport]:
-    """Return `fast` and `exact` in one model that differs from `exact` on few rows, and what was found.
+    """Return `fast` and `exact` in one model that differs from `exact` on few rows, and the report.
 
     The guarantee holds for the model returned, and for the models returned with ``report.cheaper`` taken by
     themselves: that is decided on rows that take no part in choosing the error.
@@ -96,7 +96,7 @@ def join(
     options = options or CascadeOptions()
     if isinstance(fast, CascadeModel):
         fast = fast.fast
-    CascadeModel(fast, exact, 0.0)  # refuses what does not go together
+    CascadeModel(fast, exact, 0.0)  # refuses models that do not fit together
     group, first = groups_of(row_keys(rows))
     _check_rows(group, len(first), options)
     found, of_fast, of_exact = _evaluate(fast, exact, rows, group, labels, threads, progress)
@@ -145,7 +145,7 @@ def join(
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """What a model says of the rows: labels and, where there is one decision value a row, these; ``(n,)``."""
+    """A model's labels for the rows and, if there is one decision value per row, those; ``(n,)``."""
 
     labels: FloatArray
     values: FloatArray | None
@@ -158,7 +158,7 @@ class _Answers:
 
 
 def _either(answered: BoolArray, of_fast: _Answers, of_exact: _Answers) -> _Answers:
-    """Return what the two together say, the fast model of the rows `answered`."""
+    """Return the labels of the two together, with the fast model answering the rows `answered`."""
     values = None
     if of_fast.values is not None and of_exact.values is not None:
         values = np.where(answered, of_fast.values, of_exact.values)
@@ -301,7 +301,7 @@ def _changes(
     true: FloatArray | None,
     chosen: Chosen | None,
 ) -> tuple[ClassChange, ...]:
-    """Return what happens to each class; `chosen` where the limit is of every class."""
+    """Return the figures of each class; `chosen` if the limit holds for every class."""
     kept = {score.label: score for score in class_scores(of_both, of_exact, names)}
     before: dict[float, ClassScore] = {}
     after: dict[float, ClassScore] = {}

@@ -12,7 +12,7 @@ from svmfast.score import OF_CLASSES, Quality
 
 @dataclass(frozen=True)
 class ClassChange:
-    """What joining does to one class.
+    """The effect of joining on one class.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class ClassChange:
     exact_rows : int
         Rows to which the exact model gives it.
     labels_differing : int
-        Of these, those to which the two together give another one.
+        The number of these rows whose label the two models together change.
     labels_differing_limit_percent : float or None
         At most this part of the rows to which the exact model gives it gets another; None unless asked for.
     """
@@ -60,7 +60,7 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class CascadeReport:
-    """What joining two models found on the rows.
+    """The figures of two joined models on the rows.
 
     Attributes
     ----------
@@ -74,13 +74,13 @@ class CascadeReport:
     error : float
         A row is the fast model's where all its decision values could be wrong by this much.
     labels_differing_without_fallback : int
-        Rows of which the fast model alone has another label than the exact one.
+        Rows for which the fast model alone gives another label than the exact one.
     answered : int
         Rows that the fast model answers.
     labels_differing, labels_differing_choosing : int
         Those of them that differ, and how many of these are among the rows that chose the error.
     labels_differing_limit_percent : float
-        With the confidence asked for, the part of rows like these that differs is at most this.
+        Upper limit, at the given confidence, on the share of rows like these that differ.
     quality_exact, quality : Quality
         Of the exact model and of both together; nothing in them is known where true labels are not.
     classes : tuple of ClassChange
@@ -119,7 +119,7 @@ class CascadeReport:
 
     @property
     def deciding(self) -> str:
-        """What decided whether to join."""
+        """The figures that decided whether to join."""
         if not self.rows_deciding:
             return "the models' sizes (all rows are needed to choose the error)"
         return f"the {self.rows_deciding:,} rows that decide"

@@ -27,7 +27,7 @@ DECIDING_SHARE = 5
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """What is known of n rows on which both models were evaluated.
+    """The figures of n rows on which both models were evaluated.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Evaluated:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What the rows gave.
+    """The figures of the rows.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Chosen:
 
 
 def least_rows(max_diff: float, confidence: float) -> int:
-    """Return how many rows of which none differs show that at most the share `max_diff` does."""
+    """Return the number of rows, none of which differs, that proves a share of at most `max_diff`."""
     least = trials_needed(max_diff, confidence)
     while largest_count(least, max_diff, confidence) < 0:  # the two round differently
         least += 1

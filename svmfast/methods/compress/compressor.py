@@ -199,7 +199,7 @@ class Compressor:
             largest = np.abs(self.split.sv.values).max(initial=0.0)
             keep = np.abs(reduced.vectors) > tolerance * largest
             thinned = solve_coefficients(self.fit, np.where(keep, reduced.vectors, 0.0), reduced.sizes)
-            # What is left makes up for what was dropped.
+            # The remaining entries compensate for the dropped ones.
             reduced = move(
                 self.fit,
                 thinned,
@@ -290,7 +290,7 @@ def prepare(
     ----------
     model : KernelExpansion
     data : Rows, optional
-        Rows like those the model will meet; labels are not needed.
+        Rows like those to predict; labels are not needed.
     labels : (n,) float64, optional
         Labels or values of `data`, if known: they serve the probabilities.
     options : CompressOptions, optional

@@ -25,7 +25,7 @@ class Part:
     rows : Rows of n rows
         In the compressed model's own columns (see :attr:`DataSplit.columns`).
     winner : (n,) int64
-        Class the exact model says, as a number, ascending; 0 where there is only one function.
+        Class given by the exact model, as a number, ascending; 0 if there is only one function.
     exact : (n, p) float64
         The exact model's decision values.
     times : (n,) float64
@@ -43,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class DataSplit:
-    """What a model is compressed on.
+    """The data on which a model is compressed.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class DataSplit:
         Whether `choose` and `state` are data; else they are support vectors, which the exact model fits
         closer than other rows.
     trained_on : bool
-        Whether the data hold more than half of the support vectors, so are what the model was trained on.
+        Whether the data hold more than half of the support vectors, so that the model was trained on them.
     """
 
     sv: Rows

@@ -77,7 +77,7 @@ def start_vectors(
     -------
     vectors : (count, n_columns) float64
     notes : list of str
-        What was done differently than asked.
+        Deviations from the options given.
     """
     if how not in STARTS:
         raise OptionError(f"unknown start '{how}'; expected one of {' '.join(STARTS)}")

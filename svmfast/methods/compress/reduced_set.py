@@ -66,7 +66,7 @@ class ReducedSet:
 
 
 class Target:
-    """Rows with the decision values an expansion should have there, and what each is worth.
+    """Rows with an expansion's target decision values, and the weight of each row.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def move(
     Parameters
     ----------
     target, held_out : Target
-        What is fitted, and what decides when to stop.
+        The rows fitted, and the rows that decide when to stop.
     start : ReducedSet
     max_iterations : int
     patience : int

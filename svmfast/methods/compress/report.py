@@ -10,7 +10,7 @@ from svmfast.methods.common.error_statement import ErrorStatement, held_out
 
 @dataclass(frozen=True)
 class StartReport:
-    """What one start alone is worth: its vectors with least-squares coefficients, on the stating rows."""
+    """The score of one start: its vectors with least-squares coefficients, on the held-out rows."""
 
     name: str
     label_agreement: float | None
@@ -20,7 +20,7 @@ class StartReport:
 
 @dataclass(frozen=True)
 class CompressReport:
-    """What was done and how far the result is from the exact model.
+    """The report of ``compress``: the work done, and the difference from the exact model.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class CompressReport:
     bytes, source_bytes : int or None
         Sizes of the files, where known.
     start : str
-        The start that was taken; `starts` tells of all that were tried.
+        The chosen start; `starts` has the figures of all starts tried.
     iterations, evaluations : int
     stopped : str
     rows_fitted, rows_choosing : int
@@ -38,7 +38,7 @@ class CompressReport:
     probabilities : str
         ``none``, ``refitted`` or ``kept``.
     sizes_tried : tuple of (int, float)
-        While searching a size: support vectors, and what was measured there.
+        The sizes tried: support vectors, and the figures measured.
     notes : tuple of str
         Whole sentences for people.
     verdict : str

@@ -1,4 +1,4 @@
-"""A run of ``compress``, and what ``frontier`` tries of it."""
+"""A run of ``compress``, and its candidates for ``frontier``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return what ``frontier`` tries: some sizes, and the size that a limit of bytes asks for."""
+    """Return the candidates for ``frontier``: some sizes, and the size that a limit on bytes requires."""
     model = grid.exact
     n, least = len(model.sv), max(2, model.head.n_classes if model.head.is_classifier else 2)
     common = {**SHORT, "seed": grid.seed}

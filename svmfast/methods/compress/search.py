@@ -32,7 +32,7 @@ class Found:
     Attributes
     ----------
     model : KernelExpansion or None
-        None when nothing that is smaller than the exact model is as small or as close as asked for.
+        None if no model smaller than the exact one is as small or as close as required.
     report : CompressReport or None
         Of the model, or of the closest miss.
     verdict : str
@@ -45,8 +45,8 @@ class Found:
 
 
 def measured(report: CompressReport) -> float:
-    """Return what `max_diff` limits: the share of held-out rows with another label; in regression the
-    root mean square difference over the standard deviation of the exact values."""
+    """Return the figure that `max_diff` limits: the share of held-out rows with another label, or for
+    regression the root mean square difference over the standard deviation of the exact values."""
     statement = report.statement
     if statement.label_agreement is None:
         return statement.relative_rms
@@ -66,7 +66,7 @@ def search(
     size_of : callable
         Returns the bytes of a model's file.
     options : CompressOptions
-        One of `sv`, `ratio`, `max_diff` and `max_bytes` says how small.
+        Exactly one of `sv`, `ratio`, `max_diff` and `max_bytes` sets the size.
     progress : Progress
     """
     exact, n = compressor.model, len(compressor.model.sv)

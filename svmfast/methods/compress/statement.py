@@ -48,7 +48,7 @@ def error_statement(
 
 
 def caution(statement: ErrorStatement) -> str | None:
-    """Return a sentence on how little a statement from few rows says, or None."""
+    """Return a warning if a statement rests on too few rows, or None."""
     if statement.rows >= _VALUES_FOR_999:
         return None
     return (
