@@ -45,9 +45,9 @@ def predict(
     probability : bool
         Give probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
     bound : bool
-        Tell which rows are inside the validity bound of an approximated model.
+        Report which rows are inside the validity bound of an approximated model.
     certify : bool
-        Tell which labels are provably those of the exact model that `model` was made from, and the bound of
+        Report which labels are provably those of the exact model that `model` was made from, and the bound of
         the values' error (docs/certificate.md). Of a LIBSVM model: the bound of the rounding that proves each
         label to be svm-predict's (docs/single-precision.md).
     exact : KernelExpansion or path, optional

@@ -45,15 +45,15 @@ class Predictor:
     decision_values : bool
         Write the decision values too, in LIBSVM's order of pairs; an Answer has them always.
     bound : bool
-        Tell which rows are inside the validity bound of an approximated model.
+        Report which rows are inside the validity bound of an approximated model.
     certify : bool
-        Tell which labels are provably those of the exact model that `model` was made from, and the bound of
+        Report which labels are provably those of the exact model that `model` was made from, and the bound of
         the values' error (docs/certificate.md). Of a LIBSVM model: the bound of the rounding that proves each
         label to be svm-predict's (docs/single-precision.md).
     exact : KernelExpansion or path, optional
-        That exact model: it answers the rows that are not certified, so that every label is its own.
+        The exact model, which answers the rows that are not certified, so that every label is its own.
     fallback : bool, optional
-        Do so with the exact model embedded in `model` (default: if there is one); False: never.
+        Use the exact model embedded in `model` in the same way (default: if there is one); False: never.
     tolerance : float, optional
         A row is certified only if its error bound is at most this; regression needs it for `exact`. Values
         of a LIBSVM regression model may then be off by so much: single precision answers where its bound is

@@ -33,7 +33,7 @@ def timing(speed: Speed) -> str | None:
 
 
 def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
-    """Say what `point` loses on the confirming rows: first what is limited by --max-diff, then the rest."""
+    """Describe the losses of `point` on the confirming rows: first the limited ones, then the rest."""
     loss, known = point.confirming, exact.confirming
     rows = f"on {loss.rows:,} confirming rows"
     if loss.labels_differing is None:
@@ -44,7 +44,7 @@ def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
 
 
 def unstated(point: Point, limits: Limits) -> str | None:
-    """Say what so few confirming rows cannot show even where no label differs."""
+    """Return a remark if there are too few confirming rows to show the limit even if no label differs."""
     loss = point.confirming
     if (
         not limits.max_diff
@@ -104,7 +104,7 @@ def rule(limits: Limits) -> str:
 
 
 def nearest_miss(point: Point) -> str:
-    """Say what the model is like that comes nearest to the limits, by the choosing rows."""
+    """Describe the model that comes closest to the limits on the choosing rows."""
     loss = point.choosing
     fast = f"{point.speed.ratio:.3g} times as fast as the exact model"
     if loss.labels_differing is None:

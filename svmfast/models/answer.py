@@ -193,9 +193,9 @@ def answer(
     probability : bool
         Give probabilities. Regression models have none for a row: nothing changes but the check.
     bound : bool
-        Tell which rows are inside the validity bound.
+        Report which rows are inside the validity bound.
     certify : bool
-        Tell which answers are provably the exact model's.
+        Report which answers are provably the exact model's.
     exact : KernelExpansion, optional
         Answers the rows that are not certified (implies `certify`), behind the scaling of `model`. Where it
         has values of pairs and `model` one for each class, `decisions` stay the model's own.
