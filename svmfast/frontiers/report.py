@@ -200,7 +200,7 @@ def _of_exact(known: Skill, task: str) -> dict[str, Any]:
 _COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
     ("", lambda point: "", False),  # a star
     ("accuracy", lambda point: percent(point.confirming.quality.accuracy, 2), False),
-    ("balanced", lambda point: percent(point.confirming.quality.balanced_accuracy, 2), False),
+    ("balanced", lambda point: percent(point.confirming.quality.balanced_accuracy, 2), True),
     ("lowest recall", lambda point: percent(point.confirming.quality.lowest_recall, 2), True),
     ("ROC AUC", lambda point: figure(point.confirming.quality.auc), True),
     ("MSE", lambda point: figure(point.confirming.quality.mse), False),

@@ -216,7 +216,6 @@ def test_a_class_that_the_accuracy_hides_is_named() -> None:
     assert f"remark: {line}" in verdict(kept)
     whole = found(best, Limits(0.5))
     assert f"**Remark**: {line}." in as_markdown(whole)
-    assert " balanced " in as_text(whole)
     heads = next(row for row in as_markdown(whole).splitlines() if row.startswith("| model"))
     assert heads.startswith("| model |  | accuracy | balanced | lowest recall | ROC AUC | differ |")
     page = as_html(whole).decode()
