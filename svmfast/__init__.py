@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset as Dataset
     from svmfast.formats.svmlight import read_svmlight as read_svmlight
     from svmfast.formats.svmlight import stream_svmlight as stream_svmlight
-    from svmfast.formats.svmlight import write_svmlight as write_svmlight
+    from svmfast.formats.svmlight_writer import write_svmlight as write_svmlight
     from svmfast.importers.to_sklearn import to_sklearn as to_sklearn
     from svmfast.models.answer import Answer as Answer
     from svmfast.models.scaled import ScaledModel as ScaledModel
@@ -83,7 +83,7 @@ _PUBLIC = {
     "scale": "svmfast.api.scale",
     "stream_svmlight": "svmfast.formats.svmlight",
     "to_sklearn": "svmfast.importers.to_sklearn",
-    "write_svmlight": "svmfast.formats.svmlight",
+    "write_svmlight": "svmfast.formats.svmlight_writer",
 }
 
 __all__ = ["__version__", *_PUBLIC]

@@ -1,7 +1,7 @@
 """The bounds: how far a truncated expansion can be trusted. One home for each of them.
 
 Notation of docs/certificate.md: gamma is the kernel's width parameter, x a support vector, z a row, both
-possibly measured from a centre mu.
+possibly measured from a center mu.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def inside_bound(
     ----------
     gamma : float
     sv_max_squared_norm : float
-        Largest ``||x||^2`` over the support vectors (about the center for the centred bound).
+        Largest ``||x||^2`` over the support vectors (about the center for the centered bound).
     row_squared_norms : (n,) float64
-        ``||z||^2`` of the rows (about the same centre).
+        ``||z||^2`` of the rows (about the same center).
     order : int
         Of the expansion.
 
@@ -117,24 +117,24 @@ def inside_bound(
         return np.asarray(~(product * gamma * (2 / largest_exponent(order)) >= 1))
 
 
-def centred_squared_norms(rows: Rows, centre: FloatArray) -> FloatArray:
-    """Return ``||z - centre||^2`` of every row; columns beyond the center's length count as they are.
+def centered_squared_norms(rows: Rows, center: FloatArray) -> FloatArray:
+    """Return ``||z - center||^2`` of every row; columns beyond the center's length count as they are.
 
     Parameters
     ----------
     rows : Rows of n rows
-    centre : (d,) float64
+    center : (d,) float64
 
     Returns
     -------
     (n,) float64, never negative
     """
     # z.z - 2 mu.z + mu.mu would cancel; instead the entries of z replace the center's own squares.
-    known = rows.indices < len(centre)
+    known = rows.indices < len(center)
     at = np.zeros(rows.nnz)
-    at[known] = centre[rows.indices[known]]
+    at[known] = center[rows.indices[known]]
     change = (rows.values - at) ** 2 - at * at
-    out = np.full(len(rows), float(centre @ centre))
+    out = np.full(len(rows), float(center @ center))
     filled = np.flatnonzero(np.diff(rows.indptr))
     if len(filled):
         out[filled] += np.add.reduceat(change, rows.indptr[filled])

@@ -1,5 +1,7 @@
 """Every way svmfast can refuse: one class per way to fail, each carrying its fields.
 
+Longer than 400 lines because it is a list: nearly every class is a name and one line of text.
+
 Nothing is printed here; the command line turns an error into one line on stderr and the exit status
 :attr:`SvmfastError.exit_code`.
 """

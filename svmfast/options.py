@@ -133,6 +133,12 @@ def words_of(cls: type, given: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def with_defaults(options: T, usual: Mapping[str, Any]) -> T:
+    """Return an options object with the values `usual` for those options that are None."""
+    missing = {name: value for name, value in usual.items() if getattr(options, name) is None}
+    return dataclasses.replace(options, **missing)  # type: ignore[type-var]
+
+
 def changed_words(options: object) -> tuple[str, ...]:
     """Return the command line's words for those options of an object that are not at their default."""
     values = {one.name: getattr(options, one.name) for one in options_of(type(options))}

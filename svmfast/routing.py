@@ -24,7 +24,7 @@ class Router:
         How many children each node has, breadth first; a node without children is a leaf, and leaves are the
         cells in that order. Node 0 is the root. Flat: ``[c, 0, 0, ...]``.
     centers : (nodes - 1, d) float64
-        Centres of all nodes but the root. Columns beyond d do not matter: they add the same to all distances.
+        Centers of all nodes but the root. Columns beyond d do not matter: they add the same to all distances.
     """
 
     def __init__(self, children: IntArray, centers: FloatArray) -> None:

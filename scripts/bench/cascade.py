@@ -295,14 +295,14 @@ def main() -> None:
     heading = machine(usable_cores())
     if options.json:
         options.json.write_text(json.dumps({"machine": heading, "records": records}, indent=1) + "\n")
-    told = [f"Measured on {place(heading)}", "", f"    {heading['command']}", ""]
+    note = [f"Measured on {place(heading)}", "", f"    {heading['command']}", ""]
     tables = {"cascade": guarantee_table(records)}
     if not options.no_speed:
         tables["cascade-speed"] = speed_table(records)
     for name, table in tables.items():
         print("\n".join(table))
         if options.page:
-            put(options.page, name, told + table)
+            put(options.page, name, note + table)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
     python scripts/bench/certified.py --data DIR --models DIR     # on the large public sets (plain or .xz)
     python scripts/bench/certified.py ... --only usps --json raw.json --readme docs/benchmarks.md
 
-For each model: what `svmfast approximate --order auto --cells auto` chose, or that it does not pay; how many
-test rows are certified; rows whose error exceeds their bound (must be 0); labels that differ from
+For each model: what `svmfast approximate --order auto --cells auto` chose, or that the exact model is better;
+how many test rows are certified; rows whose error exceeds their bound (must be 0); labels that differ from
 svm-predict's when the exact model answers the others (must be 0); and the gain in speed, exact labels
 included. Both sides of a comparison run in turn. `--readme` puts the table between the markers
 ``<!-- certified -->`` and ``<!-- /certified -->``.

@@ -51,8 +51,8 @@ def read(folder: Path, name: str) -> Dataset:
 
 
 def accuracy(model: Model, test: Dataset) -> float:
-    said = model.head.predict(model.decision_values(test.rows, threads=THREADS))
-    return float(np.mean(said == test.labels) * 100)
+    predicted = model.head.predict(model.decision_values(test.rows, threads=THREADS))
+    return float(np.mean(predicted == test.labels) * 100)
 
 
 def costs(model: Any, test: Dataset) -> dict[str, float]:
@@ -226,9 +226,9 @@ def curves_part(folder: Path, only: list[str]) -> dict[str, Any]:
         points = []
         for variant, changes in VARIANTS.items():
             for landmarks in sizes:
-                wish = {"kmeans": "weighted", "iterations": iterations, **changes}
+                given = {"kmeans": "weighted", "iterations": iterations, **changes}
                 chosen = options_of(case, clusters=clusters, landmarks=landmarks, **{
-                    **wish, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0})  # fmt: skip
+                    **given, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0})  # fmt: skip
                 begin = time.perf_counter()
                 model, report = fit_svc(data.rows, data.labels, chosen, threads=THREADS)
                 points.append({
@@ -246,7 +246,7 @@ RIDGE = {"cadata": (2.0, 0.1), "cpusmall": (1.0, 0.05)}
 def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
     """The paper's figure 3; RMSE in units of the standard deviation of the test values."""
     out: dict[str, Any] = {}
-    for name, (gamma, strength) in RIDGE.items():
+    for name, (gamma, regularization) in RIDGE.items():
         if only and name not in only:
             continue
         data, test = read(folder, f"{name}_scale.s80"), read(folder, f"{name}_scale.s20")
@@ -254,13 +254,13 @@ def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
         y, truth = (data.labels - mean) / spread, (test.labels - mean) / spread
         points = []
 
-        def rmse(said: np.ndarray, truth: np.ndarray = truth, spread: float = spread) -> float:
-            return float(np.sqrt(np.mean((said - truth) ** 2)) * spread)
+        def rmse(predicted: np.ndarray, truth: np.ndarray = truth, spread: float = spread) -> float:
+            return float(np.sqrt(np.mean((predicted - truth) ** 2)) * spread)
 
         for variant, changes in VARIANTS.items():
             for landmarks in (4, 8, 16, 32):
                 chosen = DcpredOptions(
-                    gamma=(gamma,), lambda_=(strength,), clusters=8, landmarks=landmarks,
+                    gamma=(gamma,), lambda_=(regularization,), clusters=8, landmarks=landmarks,
                     **{**changes, "pseudo_landmarks": 2 * landmarks if "pseudo" in changes else 0},
                 )  # fmt: skip
                 model, report = fit_ridge(data.rows, y, chosen, threads=THREADS)
@@ -274,7 +274,7 @@ def ridge_part(folder: Path, only: list[str]) -> dict[str, Any]:
                 with one_blas_thread():
                     made = BASELINES[base](Kernel("rbf", gamma), data.rows, rank, 0)
                     phi, psi = made.transform(data.rows), made.transform(test.rows)
-                    w = np.linalg.solve(phi.T @ phi + strength * np.eye(phi.shape[1]), phi.T @ y)
+                    w = np.linalg.solve(phi.T @ phi + regularization * np.eye(phi.shape[1]), phi.T @ y)
                 points.append(
                     {"variant": base, "landmarks": rank, "rmse": rmse(psi @ w), "counted": rank * (d + 1) / d}
                 )

@@ -246,26 +246,26 @@ def measure(model: Path, rows: Path, board: str, folder: Path) -> Measured:
     ]
     _built(about, answer, "run.elf", ["-DMODEL_TEST"], folder)
     done = subprocess.run(about.run, cwd=folder, capture_output=True, text=True, timeout=600)
-    said = {
+    printed = {
         name: int(value)
         for name, value in re.findall(r"(wrong|ticks|stack) (\d+)", done.stdout + done.stderr)
     }
-    if set(said) != {"wrong", "ticks", "stack"}:
+    if set(printed) != {"wrong", "ticks", "stack"}:
         raise SystemExit(
             f"embedded: {model.name} on {board} ended without an answer: "
             f"{done.stdout[-300:]} {done.stderr[-300:]}"
         )
     n = int(re.findall(r"#define MODEL_TEST_ROWS (\d+)", text)[0])
     assert made.report.table_bytes is not None
-    instructions = said["ticks"] * about.per_tick / n
+    instructions = printed["ticks"] * about.per_tick / n
     return Measured(
         model.name,
         board,
         n,
-        said["wrong"],
+        printed["wrong"],
         sizes[1] - sizes[0],
         made.report.table_bytes,
-        said["stack"],
+        printed["stack"],
         instructions,
     )
 

@@ -131,11 +131,11 @@ def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
         theirs = answers(exact)
         points, small = [], {}
         for size in work.sizes:
-            wish = "--ratio" if size.endswith("%") else "--sv"
+            size_option = "--ratio" if size.endswith("%") else "--sv"
             for method, how in METHODS.items():
                 path = folder / f"{size}-{method}"
                 made = run(
-                    *(PROGRAM, "compress", exact, "-o", path, wish, size, "--data", train),
+                    *(PROGRAM, "compress", exact, "-o", path, size_option, size, "--data", train),
                     *(*how, "--seed", args.seed, "-j", args.jobs, "--json", "-q"),
                 )
                 report = json.loads(made.stdout)
@@ -143,11 +143,11 @@ def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
                 run(args.svm_predict, test, path, folder / "svm-predict")
                 if method == "compress":
                     small[path] = len(points)
-                said = report["held_out"]
+                held_out = report["held_out"]
                 points.append(
                     {
                         "method": method,
-                        "wish": size,
+                        "size": size,
                         "vectors": report["support_vectors"],
                         "accuracy": 100 * float(np.mean(mine == truth)),
                         "exact_labels": 100 * float(np.mean(mine == theirs)),
@@ -160,7 +160,7 @@ def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
                         "start": report["start"],
                         "iterations": report["iterations"],
                         "stated_agreement": [
-                            100 - said[f"labels_differing_percent_{k}"] for k in ("high", "low")
+                            100 - held_out[f"labels_differing_percent_{k}"] for k in ("high", "low")
                         ],
                     }
                 )
@@ -200,7 +200,7 @@ def table(results: dict[str, Any]) -> str:
     for name, result in results.items():
         by_size: dict[str, dict[str, Any]] = {}
         for p in result["points"]:
-            by_size.setdefault(p["wish"], {})[p["method"]] = p
+            by_size.setdefault(p["size"], {})[p["method"]] = p
         for i, at in enumerate(by_size.values()):
             ours = at["compress"]
             first = f"{name}, {result['vectors']:,} SVs" if i == 0 else ""
@@ -220,8 +220,8 @@ def table(results: dict[str, Any]) -> str:
     for name, result in results.items():
         for p in result["points"]:
             if p["method"] == "compress":
-                same = {q["method"]: q["exact_labels"] for q in result["points"] if q["wish"] == p["wish"]}
-                first = name if p["wish"] == result["points"][0]["wish"] else ""
+                same = {q["method"]: q["exact_labels"] for q in result["points"] if q["size"] == p["size"]}
+                first = name if p["size"] == result["points"][0]["size"] else ""
                 low, high = p["stated_agreement"]
                 lines.append(
                     f"| {first} | {p['vectors']:,} | {same['random']:.2f} | {same['lars']:.2f} "

@@ -27,7 +27,7 @@ from measuring import PROGRAM, Finished, machine, place, run
 from pages import put_into
 
 from svmfast.formats.libsvm_model import write_libsvm_model
-from svmfast.formats.svmlight import write_svmlight
+from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
@@ -206,7 +206,7 @@ def tables(found: dict[str, Any]) -> str:
     where = found["machine"]
     out = [
         f"Measured on {place(where, 'numpy')}. "
-        + "Where not said otherwise: " + ", ".join(f"{n:,} {name}" for name, n in BASE.items()) + ".",
+        + "Where not stated otherwise: " + ", ".join(f"{n:,} {name}" for name, n in BASE.items()) + ".",
         "",
         f"    {where['command']}",
         "",

@@ -179,7 +179,7 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
         best = max(scores, key=lambda s: s.score)
         settings = MekaOptions(
             gamma=(best.gamma,),
-            C=(best.strength,),
+            C=(best.regularization,),
             clusters=clusters,
             rank=rank,
             landmarks=landmarks,
@@ -193,7 +193,7 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
             {
                 "data": name,
                 "gamma": best.gamma,
-                "C": best.strength,
+                "C": best.regularization,
                 "clusters": clusters,
                 "rank": rank,
                 "landmarks": landmarks,
@@ -224,16 +224,16 @@ def exact_part(folder: Path) -> list[dict[str, Any]]:
         begin = time.perf_counter()
         model, report = fit_exact(rows, exact, settings, threads=THREADS)
         seconds = time.perf_counter() - begin
-        said = model.decision_values(test, threads=THREADS)
+        values = model.decision_values(test, threads=THREADS)
         out.append(
             {
                 "clusters": clusters,
                 "rank": rank,
                 "landmarks": landmarks,
-                "lambda": report.strength,
+                "lambda": report.regularization,
                 "seconds": seconds,
-                "differing": float(np.mean(model.head.predict(said) != labels) * 100),
-                "mean_error": float(np.abs(said - wanted).mean()),
+                "differing": float(np.mean(model.head.predict(values) != labels) * 100),
+                "mean_error": float(np.abs(values - wanted).mean()),
                 "accuracy": percent(model, test, truth),
                 "exact_accuracy": float(np.mean(labels == truth) * 100),
                 "counted_cost": report.multiply_adds / report.linear_multiply_adds,

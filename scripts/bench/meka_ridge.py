@@ -53,20 +53,20 @@ def ridge_part(folder: Path) -> dict[str, Any]:
                 gamma=gammas, lambda_=lambdas, clusters=5, rank=k, seed=split, folds=3, memory=8 * 2**30
             )
             if "meka" in chosen:
-                gamma, strength = chosen["meka"]
-                settings = replace(settings, gamma=(gamma,), lambda_=(strength,), folds=None)
+                gamma, regularization = chosen["meka"]
+                settings = replace(settings, gamma=(gamma,), lambda_=(regularization,), folds=None)
             model, report = fit_ridge(inside, a, settings, threads=THREADS)
-            chosen["meka"] = (report.gamma, report.strength)
-            said = model.decision_values(outside, threads=THREADS)[:, 0]
-            scores.setdefault("meka", []).append(float(np.sqrt(np.mean((said - b) ** 2))))
+            chosen["meka"] = (report.gamma, report.regularization)
+            predicted = model.decision_values(outside, threads=THREADS)[:, 0]
+            scores.setdefault("meka", []).append(float(np.sqrt(np.mean((predicted - b) ** 2))))
             rank = round(report.bytes / (8 * len(inside)))
             for base in BASELINES:
                 if base not in chosen:
                     chosen[base] = baseline_choice(base, inside, a, rank, gammas, lambdas)
-                said = baseline_ridge(
+                predicted = baseline_ridge(
                     base, inside, a, outside, rank, chosen[base][0], [chosen[base][1]], split
                 )
-                scores.setdefault(base, []).append(float(np.sqrt(np.mean((said[0] - b) ** 2))))
+                scores.setdefault(base, []).append(float(np.sqrt(np.mean((predicted[0] - b) ** 2))))
         out[name] = {
             "rows": len(rows),
             "rank": k,
@@ -104,9 +104,9 @@ def baseline_choice(
     total = np.zeros((len(gammas), len(lambdas)))
     for f in range(3):
         for g, gamma in enumerate(gammas):
-            said = baseline_ridge(
+            predicted = baseline_ridge(
                 name, rows.take(fold != f), y[fold != f], rows.take(fold == f), rank, gamma, list(lambdas), 0
             )
-            total[g] += [np.sum((s - y[fold == f]) ** 2) for s in said]
+            total[g] += [np.sum((s - y[fold == f]) ** 2) for s in predicted]
     g, s = np.unravel_index(np.argmin(total), total.shape)
     return gammas[g], lambdas[s]

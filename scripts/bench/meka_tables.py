@@ -223,7 +223,7 @@ def _exact(found: list[Record]) -> list[str]:
         *_table(*rows),
         "",
         *_text(
-            "A prediction pays for landmarks, not for rank: of the same landmarks the full rank is the",
+            "Landmarks set the time of a prediction, not the rank: for the same landmarks full rank is the",
             "better",
             "model, and is the default of `--from`.",
         ),

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from measuring import PROGRAM
 
-from svmfast.formats.svmlight import read_svmlight, write_svmlight
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.rows import Rows
 
 
@@ -69,8 +70,8 @@ class Bench:
         return self.scratch / name
 
     def accuracy(self, model: Path, test: str) -> float:
-        said = self.run("predict", self.find(test), model, self.made("labels"), "-j", self.threads)
-        return float(said.split("Accuracy = ")[1].split("%")[0])
+        printed = self.run("predict", self.find(test), model, self.made("labels"), "-j", self.threads)
+        return float(printed.split("Accuracy = ")[1].split("%")[0])
 
 
 def gamma_max(data: str) -> Callable[[Bench], str]:
@@ -130,15 +131,15 @@ def saved_by_lookup(train: str, cost: float, gamma: float, size: int) -> Callabl
     return measure
 
 
-def ridge(train: str, test: str, gamma: float, strength: float, rank: int) -> Callable[[Bench], str]:
+def ridge(train: str, test: str, gamma: float, lambda_: float, rank: int) -> Callable[[Bench], str]:
     def measure(bench: Bench) -> str:
         model = bench.made(f"{train}.ridge")
         bench.run(
-            "meka", bench.find(train), "-o", model, "--task", "ridge", "-g", gamma, "--lambda", strength,
+            "meka", bench.find(train), "-o", model, "--task", "ridge", "-g", gamma, "--lambda", lambda_,
             "--clusters", 5, "--rank", rank, "-q", "-j", bench.threads,
         )  # fmt: skip
-        said = bench.run("predict", bench.find(test), model, bench.made("values"), "-j", bench.threads)
-        return f"{math.sqrt(float(said.split('Mean squared error = ')[1].split()[0])):.3f}"
+        printed = bench.run("predict", bench.find(test), model, bench.made("values"), "-j", bench.threads)
+        return f"{math.sqrt(float(printed.split('Mean squared error = ')[1].split()[0])):.3f}"
 
     return measure
 
@@ -221,7 +222,7 @@ CLAESEN, XU, BSGD, MEKA, DCPRED = (
 )  # fmt: skip
 SPLIT = "rows split 80:20"
 SAMPLE = "20,000 rows of 581,012"
-ORIGIN, AUTO = "the paper's expansion", "with our choice of centre"
+ORIGIN, AUTO = "the paper's expansion", "with our choice of center"
 A9A, IJCNN = ("a9a_g0.1.model", "a9a.t"), ("ijcnn1_c250.model", "ijcnn1.t")
 COVTYPE = "covtype20k.libsvm.binary.scale"
 PENDIGITS = ("pendigits.scale", "pendigits.scale.t")

@@ -189,8 +189,8 @@ def read_model(text: bytes) -> str:
             raise AssertionError(f"not one line with status 2: {error}") from error
         return f"{type(error).__name__} {re.sub(r'[0-9]+', '', error.what)[:40]}"
     model = loaded.model
-    written, said = meaning(model_bytes(model, loaded.provenance)), meaning(text)
-    assert alike(written, said), f"{written} instead of {said}"
+    written, result = meaning(model_bytes(model, loaded.provenance)), meaning(text)
+    assert alike(written, result), f"{written} instead of {result}"
     if not (isinstance(model, KernelExpansion) and model.kernel.kind == "precomputed"):
         assert model.decision_values(ROWS).shape == (2, model.head.n_functions)
     return f"{loaded.format} {len(loaded.warnings)}"
@@ -288,9 +288,9 @@ def main() -> None:
     for name in options.only.split(","):
         began = time.monotonic()
         if name in NATIVE:
-            said = run_native(name, options.runs, options.seconds, options.seed, options.fast)
+            result = run_native(name, options.runs, options.seconds, options.seed, options.fast)
         elif name == "schema":
-            said = run_schema(
+            result = run_schema(
                 options.model_runs,
                 options.seconds,
                 options.seed,
@@ -303,8 +303,8 @@ def main() -> None:
             seeds = model_seeds(name == "container")
             if name == "data":
                 seeds = [bytes([i % 7]) + s[2:] for i, s in enumerate(seeds_of("tokenizer")) if len(s) > 2]
-            said = run_python(read, seeds, options.model_runs, options.seconds, options.seed, name)
-        print(f"{name}: {said}, {time.monotonic() - began:.0f} s", flush=True)
+            result = run_python(read, seeds, options.model_runs, options.seconds, options.seed, name)
+        print(f"{name}: {result}, {time.monotonic() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -62,10 +62,10 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
     def add(
-        self, where: str, said: str, seconds: float, peak_mb: float, limit_mb: float, faults: list[str]
+        self, where: str, message: str, seconds: float, peak_mb: float, limit_mb: float, faults: list[str]
     ) -> None:
-        self.tried["answers" if said.startswith("answer") else "refusals"] += 1
-        line = f"{where:<52} {seconds:8.1f} s {peak_mb:7.0f} MB (at most {limit_mb:,.0f})  {said}"
+        self.tried["answers" if message.startswith("answer") else "refusals"] += 1
+        line = f"{where:<52} {seconds:8.1f} s {peak_mb:7.0f} MB (at most {limit_mb:,.0f})  {message}"
         print(line, flush=True)
         self.lines.append(line)
         if peak_mb > limit_mb:
@@ -113,8 +113,8 @@ def edges(tally: Tally, quick: bool) -> None:
             edge = Edge(Path(place))
             found = convert(edge, name) if how == "convert" else learn(edge, name, gamma)
         for command, outcome in found.items():
-            answers += outcome.said in ("answer", "no")
-            refusals += outcome.said not in ("answer", "no")
+            answers += outcome.message in ("answer", "no")
+            refusals += outcome.message not in ("answer", "no")
             for fault in outcome.faults:
                 tally.fault(
                     f"{how}: {name}{'' if gamma is None else f', gamma {gamma:g}'}: {command}: {fault}"
@@ -307,13 +307,13 @@ def one_stream(
         faults.append(f"memory grows: {peaks}")
     size, rows = copies * len(text), copies * text.count(b"\n")
     shown = ", ".join(f"{peak:.0f}" for peak in peaks)
-    said = (
+    message = (
         f"answer: {rows:,} labels right; {size / seconds / 1e6:.0f} MB/s, {rows / seconds:,.0f} rows/s, "
         f"{size / busy / 1e6:.0f} MB a processor second; "
         f"peak {shown} MB at 10, 50, 100 %"
     )
     where = f"stream of {size / 1e9:.2f} GB, {name} model"
-    tally.add(where, said, seconds, max(peaks, default=0.0), 400, faults)
+    tally.add(where, message, seconds, max(peaks, default=0.0), 400, faults)
 
 
 def high_water_mb(process: int) -> float:
@@ -333,8 +333,8 @@ def decided(out: str) -> Iterator[tuple[str, list[float], str, float]]:
 
 def bound_faults(out: str, values: NDArray[np.float64], model: Large) -> list[str]:
     faults, truth = [], model.labels(values)
-    for row, (label, said, certified, bound) in enumerate(decided(out)):
-        if np.abs(np.array(said) - values[row]).max() > bound + 1e-9:
+    for row, (label, message, certified, bound) in enumerate(decided(out)):
+        if np.abs(np.array(message) - values[row]).max() > bound + 1e-9:
             faults.append(f"row {row + 1} lies outside its bound")
         if certified == "yes" and float(label) != truth[row]:
             faults.append(f"row {row + 1} is certified and wrong")
@@ -393,17 +393,24 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
             faults.append(f"status {done.status}: {done.message[-300:]}")
         if output is not None and written != (done.status == 0):
             faults.append(f"status {done.status}, output {'there' if written else 'missing'}")
-        said = "answer" if done.status == 0 else f"status {done.status}: {lines[-1]}"
+        message = "answer" if done.status == 0 else f"status {done.status}: {lines[-1]}"
         if done.status == 1 and not done.message:
-            said = "answer: no"
+            message = "answer: no"
         if done.status == 0 and "--certify" in words:
             faults += bound_faults(done.out, values, model)
-            said += f": {sum(c == 'yes' for _, _, c, _ in decided(done.out))} of {len(rows)} labels certified"
+            message += (
+                f": {sum(c == 'yes' for _, _, c, _ in decided(done.out))} of {len(rows)} labels certified"
+            )
         elif done.status == 0 and "--decision-values" in words:
             faults += value_faults(done.out, values, model)
-            said += f": {values.size:,} values, {len(rows)} labels right"
+            message += f": {values.size:,} values, {len(rows)} labels right"
         tally.add(
-            f"{name}: {words.split(' -')[0].split()[0]}", said, done.seconds, done.peak_mb, limit_mb, faults
+            f"{name}: {words.split(' -')[0].split()[0]}",
+            message,
+            done.seconds,
+            done.peak_mb,
+            limit_mb,
+            faults,
         )
         return done
 
@@ -439,10 +446,10 @@ def value_faults(out: str, values: NDArray[np.float64], model: Large) -> list[st
     if len(lines) != len(values):
         return [f"{len(lines)} lines for {len(values)} rows"]
     for row, line in enumerate(lines):
-        label, *said = map(float, line.split())
-        if np.abs(np.array(said) - values[row]).max() > 1e-9 * scale:
+        label, *message = map(float, line.split())
+        if np.abs(np.array(message) - values[row]).max() > 1e-9 * scale:
             faults.append(
-                f"row {row + 1}: values are off by {np.abs(np.array(said) - values[row]).max():.3g}"
+                f"row {row + 1}: values are off by {np.abs(np.array(message) - values[row]).max():.3g}"
             )
         if label != truth[row]:
             faults.append(f"row {row + 1}: {label:g} instead of {truth[row]}")

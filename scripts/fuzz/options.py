@@ -243,8 +243,8 @@ def main() -> int:
         return 0
     for name, by_status in counts.items():
         if by_status:
-            said = ", ".join(f"{n} of status {status}" for status, n in sorted(by_status.items()))
-            print(f"{name}: {by_status.total()} sets: {said}")
+            counts = ", ".join(f"{n} of status {status}" for status, n in sorted(by_status.items()))
+            print(f"{name}: {by_status.total()} sets: {counts}")
     print(f"the longest: {longest[0]:.1f} s of processor time, {longest[1]}")
     print(f"{done} sets, {wrong} wrong")
     return 1 if wrong else 0

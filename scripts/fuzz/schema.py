@@ -55,8 +55,8 @@ def use_model(text: bytes) -> str:
         model = open_model(text).model
         describe_model(model)
         exact = getattr(model, "embedded_exact", None)
-        said = answer(model, ROWS, exact=None if model.head.is_regression else exact)
-        values, labels = model.decision_values(ROWS), said.predicted
+        answered = answer(model, ROWS, exact=None if model.head.is_regression else exact)
+        values, labels = model.decision_values(ROWS), answered.predicted
         if missing_probability(model) is None:
             shares = answer(model, ROWS, probability=True).probabilities
             shares = np.empty(0) if shares is None else shares  # a regression has none for a row
@@ -120,17 +120,17 @@ def run_part(part: int, runs: int, seed: int, kept: Path, deadline: float) -> di
             signal.setitimer(signal.ITIMER_PROF, 20)  # of processor time: the process may be stopped
             text = resealed(text)[: 4 * LONGEST - 1]  # otherwise nearly all would end at the checksum
             reading[: len(text) + 1] = text + b"\0"
-            said = use_model(text)
+            answered = use_model(text)
             signal.setitimer(signal.ITIMER_PROF, 0)
             done += 1
-            answers[said] += 1
+            answers[answered] += 1
             if len(text) < LONGEST:
-                if said.startswith("svmfast-model"):
+                if answered.startswith("svmfast-model"):
                     if len(good) < 300:
                         good.append(text)
                     elif chance.random() < 0.05:
                         good[chance.randrange(len(good))] = text
-                elif answers[said] == 1 and done > len(seeds):
+                elif answers[answered] == 1 and done > len(seeds):
                     odd.append(text)
             if not SANITIZED and done % 16 == 0 and peak_kib() > MOST_MEMORY:
                 raise AssertionError(f"{peak_kib() // 1024} MiB, by this input or the fifteen before it")
@@ -159,10 +159,10 @@ def forked(work: Callable[[], dict[str, object]], kept: Path) -> dict[str, objec
             os._exit(status)
     os.close(write)
     with os.fdopen(read) as pipe:
-        said = pipe.read()
+        answered = pipe.read()
     _, status = os.waitpid(child, 0)
-    if status == 0 and said:
-        found: dict[str, object] = json.loads(said)
+    if status == 0 and answered:
+        found: dict[str, object] = json.loads(answered)
         return found
     if kept.exists():
         kept.write_bytes(kept.read_bytes().split(b"\0", 1)[0])
@@ -194,10 +194,10 @@ def run_schema(runs: int, seconds: float, seed: int, build: Path, progress: Path
         many = sys.maxsize if part == SYSTEMATIC else min(PART, runs - part * PART)
         found = forked(lambda: run_part(part, many, seed, kept, deadline), kept)  # noqa: B023
         if "failed" in found:
-            said = f"schema, seed {seed}, part {part}: {found['failed']}"
+            answered = f"schema, seed {seed}, part {part}: {found['failed']}"
             if not keep:
-                sys.exit(said)
-            print(said, flush=True)
+                sys.exit(answered)
+            print(answered, flush=True)
             continue
         parts.append(found)
         if progress is not None:

@@ -333,7 +333,7 @@ class PolynomialValues {
                 product += row.value[k] * center[row.position[k]];
             }
             s[i] = (square - 2 * product) + (own_square + row.other);
-            // Infinity less infinity: a row that far away is not at the centre.
+            // Infinity less infinity: a row that far away is not at the center.
             s[i] = std::isnan(s[i]) ? std::numeric_limits<double>::infinity() : std::max(0.0, s[i]);
             // This form cancels, and the root of what is left would magnify it: the bound takes both ends.
             const double error =

@@ -88,7 +88,7 @@ class BoundCheck(BoundReport):
             "tolerance": self.tolerance,
             "required_certified_percent": required,
             "met": None if required is None else self.verdict,
-            **{name: _bound_dict(getattr(self, name)) for name in ("paper", "centred", "own")},
+            **{name: _bound_dict(getattr(self, name)) for name in ("paper", "centered", "own")},
         }
 
     def lines(self) -> list[str]:
@@ -103,8 +103,8 @@ class BoundCheck(BoundReport):
             out.append(f"order       {_span(self.orders)}")
         for name, about, bound in (
             ("paper", "the origin", self.paper),
-            ("centred", "the mean", self.centred),
-            ("own", "the model's centres", self.own),
+            ("centered", "the mean", self.centered),
+            ("own", "the model's centers", self.own),
         ):
             if bound is not None:
                 out.append(f"{name:<11} {_bound_text(bound, about, self.rows)}")
@@ -116,8 +116,8 @@ class BoundCheck(BoundReport):
                 what += f", the values within {self.tolerance:g}"
             share = f"{self.certified:,} of {self.rows:,}"
             out.append(f"certified   {share} {what} ({self.certified_percent:.2f}%)")
-        if self.paper is not None and self.centred is None:
-            out.append("centred     not computed: the data is too wide to keep a mean")
+        if self.paper is not None and self.centered is None:
+            out.append("centered     not computed: the data is too wide to keep a mean")
         sentence = self._sentence()
         if sentence is not None:
             out.append(f"verdict     {sentence}")
@@ -172,7 +172,7 @@ def bound_check(
     Returns
     -------
     BoundCheck
-        ``report.verdict``, ``report.paper.gamma_max``, ``report.centred.gamma_max``, ``report.inside()``,
+        ``report.verdict``, ``report.paper.gamma_max``, ``report.centered.gamma_max``, ``report.inside()``,
         ``report.certified_percent``.
 
     Raises

@@ -1,7 +1,7 @@
 """Prediction of many files by the workers of a Dask cluster: files, or parts of large ones.
 
 Workers read inputs and write outputs themselves, so they need the same folders under the same paths. What a
-worker writes appears whole or not at all, and what is finished is noted here, when the worker has said so.
+worker writes appears whole or not at all, and what is finished is noted here, once the worker reports it.
 """
 
 from __future__ import annotations

@@ -283,7 +283,7 @@ def _check_range(computation: Computation, dtype: np.dtype[Any]) -> None:
     if isinstance(values, KernelSums):
         parts += [values.vectors, values.coef, values.gamma, np.array([values.coef0])]
     else:
-        parts += [values.centres, values.coefficients, np.array([values.gamma])]
+        parts += [values.centers, values.coefficients, np.array([values.gamma])]
     largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
     if largest > float(np.finfo(dtype).max):
         raise OptionError(

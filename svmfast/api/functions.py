@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from svmfast.methods.method import Input, Method
+from svmfast.methods.given import Input
+from svmfast.methods.method import Method
 from svmfast.options import Option, Reading, options_of
 
 if TYPE_CHECKING:

@@ -32,7 +32,8 @@ from svmfast.errors import (
     WrongTypeError,
 )
 from svmfast.methods.common.row_sample import RowSample
-from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, Inputs, Method, Setting
+from svmfast.methods.given import GivenModel, GivenRows, GivenStream, Input, Inputs, Setting
+from svmfast.methods.method import Method
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.memory import MEMORY, require_memory

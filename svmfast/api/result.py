@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from svmfast.methods.method import Report
+    from svmfast.methods.given import Report
     from svmfast.models.base import Model
 
 

@@ -80,7 +80,7 @@ def command(
     Inside the validity bound every term of the expansion is accurate to 3.05 %. At order 2 it is the paper's,
     max||x||^2 ||z||^2 < 1/(16 gamma^2) over the support vectors x and a row z; other orders have other
     constants in place of 1/16. Without a model the rows of DATA serve as both x and z, and gamma_max is where
-    the first row leaves the bound. 'centred' measures all vectors from their mean, as approximate may do too.
+    the first row leaves the bound. 'centered' measures all vectors from their mean, as approximate may.
 
     With --model or --gamma the exit status is the result: 0 if every row is inside, else 1. An approximated
     model is checked with its own orders and centers. If it has a certificate, the share of rows whose label

@@ -20,7 +20,8 @@ from svmfast.cli.signals import ending_softly
 from svmfast.cli.svm_train import SvmTrainCommand
 from svmfast.display import rounded_up, shell_line
 from svmfast.errors import OptionError
-from svmfast.methods.method import Input, Method
+from svmfast.methods.given import Input
+from svmfast.methods.method import Method
 from svmfast.options import Reading, options_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,14 @@ def message_of(error: click.UsageError) -> str:
             return f"no option '--unlabelled': {error.ctx.info_name} needs the labels of all rows"
         hint = None if error.ctx is None else _meant(error.option_name, error.ctx)
         return f"No such option '{error.option_name}'" + (f"; {hint}" if hint else "")
-    return error.format_message().rstrip(".").replace("\n", " ")
+    message = error.format_message().rstrip(".").replace("\n", " ")
+    if error.ctx is not None and message.startswith("Got unexpected extra argument"):
+        return f"{message}; usage: {_usage(error.ctx)}"
+    return message
+
+
+def _usage(ctx: click.Context) -> str:
+    return " ".join([ctx.command_path, *ctx.command.collect_usage_pieces(ctx)])
 
 
 def _reads_rows(ctx: click.Context) -> bool:
@@ -37,8 +44,7 @@ def _meant(name: str, ctx: click.Context) -> str | None:
         else:
             called = (param.metavar or str(param.name)).upper().strip("[]").removesuffix("...")
             if bare.upper() == called:
-                pieces = [ctx.command_path, *ctx.command.collect_usage_pieces(ctx)]
-                return f"{called} is an argument: {' '.join(pieces)}"
+                return f"{called} is an argument: {_usage(ctx)}"
     if len(bare) > 1:
         starting = [word for word in words if word.startswith(bare)]
         near = starting or get_close_matches(bare, words, n=1, cutoff=_ALIKE)

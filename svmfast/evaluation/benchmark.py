@@ -130,7 +130,7 @@ class ModelResult(Quality):
 class _Measured:
     """One way to answer the rows, and how long it takes."""
 
-    said: Answer
+    answer: Answer
     timing: Timing
 
 
@@ -181,27 +181,27 @@ class Benchmark:
         backed = self._backed(entrant, inside)
         main = alone if inside is None or backed is None else backed
         if self._reference is None:
-            self._reference, self.exact_seconds = main.said, main.timing.seconds
+            self._reference, self.exact_seconds = main.answer, main.timing.seconds
         regression = head.is_regression
         seconds, differing = main.timing.seconds, self._differing(main)
         mean_error, max_error = self._errors(model, self._values(model, inside, main))
-        open_share = None if inside is None else _open_share(main.said)
+        open_share = None if inside is None else _open_share(main.answer)
         counted = counted_work(model, self._rows, inside, open_share)
         return ModelResult(
             path=entrant.path,
             kind=model.kind,
             **vars(
                 quality(
-                    main.said.predicted,
+                    main.answer.predicted,
                     self._targets,
                     regression=regression,
-                    decisions=main.said.decisions,
+                    decisions=main.answer.decisions,
                     sides=head.sides,
                 )
             ),
             labels_differing=differing,
             labels_differing_percent=None if differing is None else percent(differing, len(self._rows)),
-            values_differing_percent=_spread_percent(main.said, self._reference) if regression else None,
+            values_differing_percent=_spread_percent(main.answer, self._reference) if regression else None,
             mean_abs_error=mean_error,
             max_abs_error=max_error,
             inside_bound_percent=_inside_percent(model, self._rows),
@@ -245,12 +245,12 @@ class Benchmark:
         if self.exact.model.head.is_regression:
             return None
         assert self._reference is not None
-        return int(np.count_nonzero(measured.said.predicted != self._reference.predicted))
+        return int(np.count_nonzero(measured.answer.predicted != self._reference.predicted))
 
     def _values(self, model: Model, inside: KernelExpansion | None, main: _Measured) -> FloatArray:
         """Return the values that predict prints: for rows left to the exact model, all values are its own."""
         if inside is None or model.head.n_functions <= 1 or not inside.head.same_functions(model.head):
-            return main.said.decisions
+            return main.answer.decisions
         return answer(model, self._rows, exact=inside, threads=self._threads).decisions
 
     def _errors(self, model: Model, decisions: FloatArray) -> tuple[float | None, float | None]:
@@ -282,7 +282,7 @@ class Benchmark:
             return {}
         found: dict[str, Any] = {}
         for ending, part in (("with_fallback", backed), ("without_fallback", alone)):
-            worth = quality(part.said.predicted, self._targets, regression=False)
+            worth = quality(part.answer.predicted, self._targets, regression=False)
             found |= {
                 f"labels_differing_{ending}": self._differing(part),
                 f"accuracy_{ending}": worth.accuracy,
@@ -290,7 +290,7 @@ class Benchmark:
                 f"predict_seconds_{ending}": part.timing.seconds,
                 f"speedup_{ending}": self.exact_seconds / part.timing.seconds,
             }
-        mean, largest = self._errors(model, alone.said.decisions)
+        mean, largest = self._errors(model, alone.answer.decisions)
         return found | {
             "mean_abs_error_without_fallback": mean,
             "max_abs_error_without_fallback": largest,
@@ -332,15 +332,15 @@ def counted_work(
     return count + open_share * exact.multiply_adds(rows)
 
 
-def _open_share(said: Answer) -> float:
+def _open_share(answer: Answer) -> float:
     """The share of rows that the exact model answered."""
-    assert said.certified is not None
-    return float(np.mean(~said.certified))
+    assert answer.certified is not None
+    return float(np.mean(~answer.certified))
 
 
-def _spread_percent(said: Answer, reference: Answer) -> float:
+def _spread_percent(answer: Answer, reference: Answer) -> float:
     spread = float(reference.predicted.std())
-    error = math.sqrt(float(np.mean((said.predicted - reference.predicted) ** 2)))
+    error = math.sqrt(float(np.mean((answer.predicted - reference.predicted) ** 2)))
     return error / spread * 100 if spread else (0.0 if error == 0 else math.inf)
 
 

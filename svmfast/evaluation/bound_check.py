@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmfast.arguments import check_number
-from svmfast.certificate import MAX_ORDER, centred_squared_norms, gamma_max, inside_bound
+from svmfast.certificate import MAX_ORDER, centered_squared_norms, gamma_max, inside_bound
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows, certifies
@@ -22,7 +22,7 @@ from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent
 
-#: Columns up to which a mean is kept (one float64 each: 128 MiB). Wider data gets no centred bound.
+#: Columns up to which a mean is kept (one float64 each: 128 MiB). Wider data gets no centered bound.
 WIDEST_MEAN = 1 << 24
 
 
@@ -49,7 +49,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Bound:
-    """The validity bound of an order about one centre (:func:`svmfast.certificate.inside_bound`), on data.
+    """The validity bound of an order about one center (:func:`svmfast.certificate.inside_bound`), on data.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Bound:
         For a smaller gamma every row is inside: ``1 / (4 max||x|| max||z||)`` at order 2. None for a model
         that is already approximated: its gamma is what it is.
     max_squared_norm : float or None
-        Largest ``||z - centre||^2`` of the data.
+        Largest ``||z - center||^2`` of the data.
     rows_inside : int or None
         None when no gamma is at hand.
     inside_percent : float or None
@@ -86,9 +86,9 @@ class BoundReport:
     orders : tuple of int
         Of the expansion that is judged, or of an approximated model's polynomials, ascending; a cell is held
         to the lowest of its own. Empty where nothing is truncated.
-    paper, centred, own : Bound or None
+    paper, centered, own : Bound or None
         About the origin; about the mean of the support vectors (of the data, where there is no model); about
-        an approximated model's own centres. A model that is approximated already has only its own, and none
+        an approximated model's own centers. A model that is approximated already has only its own, and none
         where it is not known (:attr:`svmfast.models.polynomial.PolynomialModel.has_validity_bound`).
     exact : bool
         The model converts exactly: there is no bound to be inside of, and every row is.
@@ -106,7 +106,7 @@ class BoundReport:
     gamma: float | None = None
     orders: tuple[int, ...] = ()
     paper: Bound | None = None
-    centred: Bound | None = None
+    centered: Bound | None = None
     own: Bound | None = None
     exact: bool = False
     certified: int | None = None
@@ -127,7 +127,7 @@ class BoundReport:
             return True
         if self.approximated:
             return None if self.own is None else self.own.inside
-        asked = {"origin": [self.paper], "mean": [self.centred], "auto": [self.paper, self.centred]}[center]
+        asked = {"origin": [self.paper], "mean": [self.centered], "auto": [self.paper, self.centered]}[center]
         verdicts = [bound.inside for bound in asked if bound is not None]
         return any(verdicts) if verdicts and None not in verdicts else None
 
@@ -179,24 +179,24 @@ def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) ->
     data = extent(blocks())
     if not data.rows:
         raise OptionError("no rows to check")
-    centres = [np.zeros(0)] if data.mean is None else [np.zeros(0), data.mean]
+    centers = [np.zeros(0)] if data.mean is None else [np.zeros(0), data.mean]
     norms = [data.max_squared_norm]
-    for centre in centres[1:]:
-        norms.append(max(float(centred_squared_norms(block, centre).max()) for block in _filled(blocks())))
+    for center in centers[1:]:
+        norms.append(max(float(centered_squared_norms(block, center).max()) for block in _filled(blocks())))
     inside: list[int | None] = [None if gamma is None else data.rows for _ in norms]
     if gamma is not None and not all(_holds(gamma, norm, order) for norm in norms):
         counts = [0] * len(norms)
         for block in _filled(blocks()):
-            for i, centre in enumerate(centres):
-                squares = centred_squared_norms(block, centre)
+            for i, center in enumerate(centers):
+                squares = centered_squared_norms(block, center)
                 counts[i] += int(np.count_nonzero(inside_bound(gamma, norms[i], squares, order=order)))
         inside = list(counts)
     bounds = [
         Bound(gamma_max(norm, order=order), norm, count, None if count is None else percent(count, data.rows))
         for norm, count in zip(norms, inside, strict=True)
     ]
-    centred = bounds[1] if len(bounds) > 1 else None
-    return BoundReport(data.rows, data.features, gamma, (order,), bounds[0], centred)
+    centered = bounds[1] if len(bounds) > 1 else None
+    return BoundReport(data.rows, data.features, gamma, (order,), bounds[0], centered)
 
 
 def check_model(
@@ -214,7 +214,7 @@ def check_model(
     blocks : iterable of Rows
     model : Model
         An exact RBF model is checked about the origin and about the mean of its support vectors, an
-        approximated one about its own centres and for its own orders. Linear and polynomial models convert
+        approximated one about its own centers and for its own orders. Linear and polynomial models convert
         exactly. Where the model carries a certificate, the rows it covers are counted too.
     order : int, optional
         Of the expansion of an exact model, 0 to 16 (default: 2).
@@ -240,9 +240,9 @@ def check_model(
                 f"the bound does not apply to the {kernel.kind} kernel", "it is for models with an RBF kernel"
             )
         order = 2 if order is None else order
-        rows, features, found = _against(blocks, kernel.gamma, sv_centres(model.sv), order)
-        centred = found[1] if len(found) > 1 else None
-        return BoundReport(rows, features, kernel.gamma, (order,), found[0], centred)
+        rows, features, found = _against(blocks, kernel.gamma, sv_centers(model.sv), order)
+        centered = found[1] if len(found) > 1 else None
+        return BoundReport(rows, features, kernel.gamma, (order,), found[0], centered)
     if order is not None:
         raise OptionError("an order is for exact models: what was approximated already has its own")
     if not isinstance(model, PolynomialModel):
@@ -287,38 +287,38 @@ def check_order(order: int) -> None:
 
 
 def _against(
-    blocks: Iterable[Rows], gamma: float, centres: list[tuple[FloatArray, float]], order: int
+    blocks: Iterable[Rows], gamma: float, centers: list[tuple[FloatArray, float]], order: int
 ) -> tuple[int, int, list[Bound]]:
-    """Meet rows with the bound about some centres; each with its largest squared norm of support vectors."""
+    """Meet rows with the bound about some centers; each with its largest squared norm of support vectors."""
     rows = features = 0
-    largest = [0.0] * len(centres)
-    inside = [0] * len(centres)
+    largest = [0.0] * len(centers)
+    inside = [0] * len(centers)
     for block in _filled(blocks):
         rows += len(block)
         features = max(features, _width(block))
-        for i, (centre, sv_squared) in enumerate(centres):
-            squares = centred_squared_norms(block, centre)
+        for i, (center, sv_squared) in enumerate(centers):
+            squares = centered_squared_norms(block, center)
             largest[i] = max(largest[i], float(squares.max()))
             inside[i] += int(np.count_nonzero(inside_bound(gamma, sv_squared, squares, order=order)))
     if not rows:
         raise OptionError("no rows to check")
     bounds = [
         Bound(gamma_max(sv_squared, largest[i], order=order), largest[i], inside[i], percent(inside[i], rows))
-        for i, (_, sv_squared) in enumerate(centres)
+        for i, (_, sv_squared) in enumerate(centers)
     ]
     return rows, features, bounds
 
 
-def sv_centres(sv: Rows) -> list[tuple[FloatArray, float]]:
+def sv_centers(sv: Rows) -> list[tuple[FloatArray, float]]:
     """Return the centers an exact model can be expanded about, origin and mean of the support vectors.
 
     Each comes with the largest squared norm of the support vectors about it.
     """
     data = extent([sv])
-    centres = [(np.zeros(0), data.max_squared_norm)]
+    centers = [(np.zeros(0), data.max_squared_norm)]
     if data.mean is not None and len(sv):
-        centres.append((data.mean, float(centred_squared_norms(sv, data.mean).max())))
-    return centres
+        centers.append((data.mean, float(centered_squared_norms(sv, data.mean).max())))
+    return centers
 
 
 def _holds(gamma: float, squared_norm: float, order: int) -> bool:

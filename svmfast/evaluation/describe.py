@@ -39,7 +39,7 @@ def describe_model(model: Model) -> dict[str, Any]:
     ``model`` behind it.
     """
     head = model.head
-    said: dict[str, Any] = {
+    description: dict[str, Any] = {
         "kind": model.kind,
         "svm_type": head.svm_type,
         "labels": None if head.labels is None else [int(label) for label in head.labels],
@@ -49,49 +49,53 @@ def describe_model(model: Model) -> dict[str, Any]:
     }
     if isinstance(model, KernelExpansion):
         kernel = model.kernel
-        said["kernel"] = kernel.kind
-        said |= {name: getattr(kernel, name) for name in _PARAMETERS[kernel.kind]}
-        said["support_vectors"] = len(model.sv)
+        description["kernel"] = kernel.kind
+        description |= {name: getattr(kernel, name) for name in _PARAMETERS[kernel.kind]}
+        description["support_vectors"] = len(model.sv)
         if model.nr_sv is not None:
-            said["support_vectors_of_labels"] = [int(count) for count in model.nr_sv]
-        said["stored_values"] = model.sv.nnz
-        said["max_squared_norm"] = finite(_largest_squared_norm(model.sv))
+            description["support_vectors_of_labels"] = [int(count) for count in model.nr_sv]
+        description["stored_values"] = model.sv.nnz
+        description["max_squared_norm"] = finite(_largest_squared_norm(model.sv))
     elif model.kind in KINDS:
         record: Record = model.to_record()  # type: ignore[attr-defined]
-        said["provenance"] = dict(getattr(model, "provenance", record.provenance))
-        said["certificate"] = certifies(model)
+        description["provenance"] = dict(getattr(model, "provenance", record.provenance))
+        description["certificate"] = certifies(model)
         embedded = model.embedded_exact if bounds_its_error(model) else None
-        said["embedded_exact"] = (
+        description["embedded_exact"] = (
             None
             if embedded is None
             else {"kernel": embedded.kernel.kind, "support_vectors": len(embedded.sv)}
         )
         if isinstance(model, ScaledModel):
-            said["scaling"] = describe_scaling(model.scaling)
-            said["model"] = describe_model(model.model)
-            return said
-        said["scalars"] = {name: value for name, value in record.scalars.items() if name not in said}
+            description["scaling"] = describe_scaling(model.scaling)
+            description["model"] = describe_model(model.model)
+            return description
+        description["scalars"] = {
+            name: value for name, value in record.scalars.items() if name not in description
+        }
         if isinstance(model, CascadeModel):
-            said["fast"] = describe_model(model.fast)
-        said["arrays"] = {name: list(array.shape) for name, array in record.arrays.items()}
-    return said
+            description["fast"] = describe_model(model.fast)
+        description["arrays"] = {name: list(array.shape) for name, array in record.arrays.items()}
+    return description
 
 
 def describe_scaling(scaling: Scaling) -> dict[str, Any]:
     """Return the figures of a scaling: what is the same for all columns, and counts of them."""
-    said: dict[str, Any] = {"columns": len(scaling)}
+    description: dict[str, Any] = {"columns": len(scaling)}
     if scaling.ranges is not None:
-        said |= {"lower": scaling.ranges.lower, "upper": scaling.ranges.upper}
-    said["dropped_columns"] = int(np.count_nonzero(scaling.factor == 0))
-    said["columns_with_moved_zeros"] = scaling.moved_zeros
-    said["digits"] = scaling.digits
-    said["clip"] = None if scaling.clip is None else list(scaling.clip)
+        description |= {"lower": scaling.ranges.lower, "upper": scaling.ranges.upper}
+    description["dropped_columns"] = int(np.count_nonzero(scaling.factor == 0))
+    description["columns_with_moved_zeros"] = scaling.moved_zeros
+    description["digits"] = scaling.digits
+    description["clip"] = None if scaling.clip is None else list(scaling.clip)
     target = scaling.target
-    said["labels"] = None if target is None else [target.minimum, target.maximum, target.lower, target.upper]
+    description["labels"] = (
+        None if target is None else [target.minimum, target.maximum, target.lower, target.upper]
+    )
     for name in ("feature_names", "class_names"):
         names = getattr(scaling, name)
-        said[name] = None if names is None else list(names)
-    return said
+        description[name] = None if names is None else list(names)
+    return description
 
 
 def _largest_squared_norm(rows: Rows) -> float:

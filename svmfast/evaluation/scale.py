@@ -24,7 +24,7 @@ class ScaleCheck:
     Parameters
     ----------
     model : Model
-        Of a linear kernel, and of others whose vectors are no rows, nothing is said.
+        Of a linear kernel, and of others whose vectors are no rows, there is no warning.
     scaled : bool
         Whether the rows have been scaled; the verdict on others says how that is done.
     """

@@ -50,7 +50,7 @@ def skill(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Ski
     -----
     Chance deals the same predicted labels out to the rows at random. The variance of the number of right ones
     is that of Hoeffding's combinatorial central limit theorem (Annals of Mathematical Statistics 22, 1951).
-    Where all targets are of one class, chance cannot be told from skill: any right label counts.
+    Where all targets are of one class, nothing separates chance from skill: any right label counts.
     """
     if regression:
         return _skill_of_values(predicted, target)
@@ -59,14 +59,14 @@ def skill(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Ski
     labels = np.unique(np.concatenate((predicted, target)))
     if (target == target[0]).all():
         return Skill(n, right / n, percent(right, n), 0.0, right > 0)
-    said, true = (
+    predicted, true = (
         np.array([np.count_nonzero(values == label) for label in labels]) / n
         for values in (predicted, target)
     )
-    chance = float(said @ true)
-    # Sum over all pairs of rows of the squared centred agreements, by pairs of labels.
-    centred = np.eye(len(labels)) - true[:, None] - said[None, :] + chance
-    variance = n * n * float(said @ (centred**2) @ true) / max(1, n - 1)
+    chance = float(predicted @ true)
+    # Sum over all pairs of rows of the squared centered agreements, by pairs of labels.
+    centered = np.eye(len(labels)) - true[:, None] - predicted[None, :] + chance
+    variance = n * n * float(predicted @ (centered**2) @ true) / max(1, n - 1)
     needed = _DEVIATIONS * math.sqrt(variance) if n >= _ENOUGH_ROWS else 0.0
     share = (right / n - chance) / (1 - chance) if chance < 1 else 0.0
     return Skill(n, share, percent(right, n), 100 * chance, right > n * chance + needed)

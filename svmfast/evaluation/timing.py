@@ -47,7 +47,7 @@ def measure(
     limit_seconds : float
         Start no further repeat once so much time is spent; there is always one.
     warm_up : bool
-        Call once before, untimed: the first call pays for page faults, packing and cold caches. A call that
+        Call once before, untimed: the first call includes page faults, packing and cold caches. A call that
         alone uses up the limit is its own warm-up.
     """
     begin = time.perf_counter()
@@ -86,7 +86,7 @@ class Speed:
         return self.high <= NARROW * self.low
 
 
-#: Two speeds a tenth apart can be told apart by intervals no wider than that.
+#: Two speeds a tenth apart are distinguished by intervals no wider than that.
 NARROW = 1.1
 CONFIDENCE = 0.95
 #: A sample repeats a call until it takes so many seconds: clocks and schedulers have a grain.

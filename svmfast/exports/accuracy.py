@@ -84,20 +84,20 @@ def checked_rows(
     expected = computation.head.predict(wanted)
     # Rows as the file has them: without features that the model does not know.
     got, _ = exported(computation, as_rows(table), dtype)
-    said = computation.head.predict(got.astype(np.float64))
+    predicted = computation.head.predict(got.astype(np.float64))
     if computation.head.is_regression:
-        worst = float(np.abs(said - expected).max(initial=0.0))
+        worst = float(np.abs(predicted - expected).max(initial=0.0))
         scale = float(np.abs(expected).max(initial=0.0))
         tolerance = max(
             _LENIENCE * worst, 8 * float(np.finfo(dtype).eps) * scale, accuracy.largest_difference
         )
         return CheckedRows(table, expected, tolerance)
-    same = said == expected
+    same = predicted == expected
     return CheckedRows(table[same], expected[same], 0.0, int(np.count_nonzero(~same)))
 
 
 def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
-    """Return rows that the model itself has: its vectors, or random ones about as far from its centres."""
+    """Return rows that the model itself has: its vectors, or random ones about as far from its centers."""
     inside = unscaled(model)
     vectors = getattr(inside, "sv", None)
     if vectors is None:
@@ -114,12 +114,12 @@ def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
     directions = rng.standard_normal((OWN_ROWS, d))
     directions /= np.maximum(np.sqrt((directions**2).sum(axis=1, keepdims=True)), 1e-300)
     if isinstance(computation.values, Polynomials):
-        centres = computation.values.centres
-        cell = rng.integers(len(centres), size=OWN_ROWS)
-        reach = np.sqrt(getattr(inside, "sv_squared_norms", np.ones(len(centres))))[cell]
-        directions = centres[cell] + directions * (reach * rng.random(OWN_ROWS))[:, None]
+        centers = computation.values.centers
+        cell = rng.integers(len(centers), size=OWN_ROWS)
+        reach = np.sqrt(getattr(inside, "sv_squared_norms", np.ones(len(centers))))[cell]
+        directions = centers[cell] + directions * (reach * rng.random(OWN_ROWS))[:, None]
     table[:, computation.variables] = directions
-    return unmapped(computation, as_rows(table)), "random rows about the model's centres"
+    return unmapped(computation, as_rows(table)), "random rows about the model's centers"
 
 
 def unmapped(computation: Computation, rows: Rows) -> Rows:

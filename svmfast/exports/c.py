@@ -234,7 +234,7 @@ class _Body:
         total = real * p + (0 if computation.all_variables else real * d)
         if isinstance(values, Polynomials):
             levels = int(values.orders.max(initial=0)) + 1
-            total += (real * d if values.centred else 0) + levels * (real + 8)
+            total += (real * d if values.centered else 0) + levels * (real + 8)
         else:
             total += real * p if folds(values, self.tables.dtype) else 0
             if values.pseudo is not None:
@@ -297,25 +297,27 @@ def _comment(
     bound: Bound | None,
 ) -> str:
     prefix = settings.prefix
-    said = [f"{prefix}{ENDING}: {what_it_is(computation)}.", ""]
-    said += [f"{name}: {value}" for name, value in settings.origin.items()]
-    said += ["", sentence(settings.accuracy, settings.dtype) + "."]
-    said.append(
+    comment = [f"{prefix}{ENDING}: {what_it_is(computation)}.", ""]
+    comment += [f"{name}: {value}" for name, value in settings.origin.items()]
+    comment += ["", sentence(settings.accuracy, settings.dtype) + "."]
+    comment.append(
         f"Tables: {flash:,} bytes. Stack: about {stack:,} bytes of arrays. Multiply-adds of a row: "
         f"{computation.multiply_adds():,.0f}."
     )
     parts = ", ".join(f"{name} {size:,}" for name, size in tables.sizes.items())
-    said.append(f"Bytes of each table: {parts or 'none'}.")
+    comment.append(f"Bytes of each table: {parts or 'none'}.")
     called = f"{prefix}_value(x)" if computation.head.is_regression else f"{prefix}_predict(x)"
-    said += ["", f"Call {called}; {prefix}_decision(x, out) gives the decision values."]
+    comment += ["", f"Call {called}; {prefix}_decision(x, out) gives the decision values."]
     if bound is not None:
-        said.append(f"{prefix}_certain(x, &label) tells whether the label is provably the exact model's.")
-    said.append(
+        comment.append(
+            f"{prefix}_certain(x, &label) returns whether the label is provably the exact model's."
+        )
+    comment.append(
         f"Define {prefix.upper()}_LIBM to use the C library's functions in place of the ones below"
         + (f", {prefix.upper()}_TEST to get the test." if settings.test is not None else ".")
     )
     lines: list[str] = []
-    for text in said:
+    for text in comment:
         safe = text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")
         safe = "".join(c if c.isprintable() and ord(c) < 128 else "?" for c in safe).replace("$", "$ ")
         lines += textwrap.wrap(safe, 106, subsequent_indent="  ") or [""]
@@ -326,7 +328,7 @@ def what_it_is(computation: Computation) -> str:
     """Describe a computation in a few words."""
     values, head = computation.values, computation.head
     if isinstance(values, Polynomials):
-        cells = len(values.centres)
+        cells = len(values.centers)
         what = f"expansion of order {int(values.orders.max(initial=0))}"
         what += f" in {cells:,} cells" if cells > 1 else ""
     else:

@@ -12,7 +12,7 @@ from svmfast.models.head import Head
 
 #: How tables are placed and read; a program may define them before it includes the file.
 HOOKS = """\
-/* Tables lie in flash. Where that has to be said, as on AVR, define these before this file is included. */
+/* Tables lie in flash. Where that must be declared, as on AVR, define these before this file is included. */
 #ifndef $N_TABLE
 #ifdef __AVR__
 #include <avr/pgmspace.h>

@@ -23,7 +23,7 @@ def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) 
     assert isinstance(values, Polynomials)
     real, precision = tables.real, bound.precision
     u = precision.unit
-    p, many = values.orders.shape[1], len(values.centres) > 1
+    p, many = values.orders.shape[1], len(values.centers) > 1
     top, order = bound.degrees.shape[-1] - 1, bound.rounding.shape[-1] - 1
     slopes = bound.slope.shape[-1]
     name = {

@@ -16,23 +16,23 @@ def route(tables: Tables, computation: Computation) -> str:
     if found is None:
         return ""
     d = len(computation.variables)
-    centres = tables.reals("centres", found.centres)
+    centers = tables.reals("centers", found.centers)
     step = (
         f"        s = {tables.real(0)};\n"
         f"        for (j = 0; j < {d}; ++j) {{\n"
-        "            $n_real difference = v[j] - $N_READ(centre);\n"
-        "            ++centre;\n"
+        "            $n_real difference = v[j] - $N_READ(center);\n"
+        "            ++center;\n"
         "            s += difference * difference;\n"
         "        }\n"
     )
     if found.is_flat:
         return (
-            "/* The cell whose centre is nearest; the first of equals. */\n"
+            "/* The cell whose center is nearest; the first of equals. */\n"
             "static inline int $n_cell_(const $n_real *v) {\n"
-            f"    const $n_real *centre = {centres};\n"
+            f"    const $n_real *center = {centers};\n"
             f"    $n_real s, least = {tables.real(0)};\n"
             "    int j, cell, nearest = 0;\n"
-            f"    for (cell = 0; cell < {len(found.centres)}; ++cell) {{\n{step}"
+            f"    for (cell = 0; cell < {len(found.centers)}; ++cell) {{\n{step}"
             "        if (cell == 0 || s < least) {\n"
             "            least = s;\n            nearest = cell;\n        }\n    }\n"
             "    return nearest;\n}\n"
@@ -47,7 +47,7 @@ def route(tables: Tables, computation: Computation) -> str:
         f"    $n_real s, least = {tables.real(0)};\n"
         "    int j, node = 0, child, nearest, children;\n"
         f"    while ((children = {count.at('node')}) > 0) {{\n"
-        f"        const $n_real *centre = {centres} + ({start.wide('node')} - 1) * {d};\n"
+        f"        const $n_real *center = {centers} + ({start.wide('node')} - 1) * {d};\n"
         "        nearest = 0;\n"
         f"        for (child = 0; child < children; ++child) {{\n{_deeper(step)}"
         "            if (child == 0 || s < least) {\n"
@@ -66,7 +66,7 @@ def polynomials(tables: Tables, computation: Computation) -> str:
     values = computation.values
     assert isinstance(values, Polynomials)
     real, d, p = tables.real, len(computation.variables), computation.head.n_functions
-    cells, order = len(values.centres), int(values.orders.max(initial=0))
+    cells, order = len(values.centers), int(values.orders.max(initial=0))
     coefficients = tables.reals("coefficients", values.coefficients)
     rho = tables.reals("rho", values.rho)
     counts = values.counts()
@@ -79,8 +79,8 @@ def polynomials(tables: Tables, computation: Computation) -> str:
         starts = np.concatenate([[0], np.cumsum(counts.ravel())])[:-1]
         first = f" + {tables.whole('starts', starts).wide(f'(cell * {p} + f)')}"
         own = tables.whole("orders", values.orders).at(f"(cell * {p} + f)")
-    measured = bool(values.gamma) or values.centred or values.certificate is not None
-    centre = _centre_table(tables, computation) if measured else ""
+    measured = bool(values.gamma) or values.centered or values.certificate is not None
+    center = _center_table(tables, computation) if measured else ""
     text = _NESTED if order else ""
     places = [math.comb(d + m - 1, m) for m in range(max(order, 1))]
     text = (
@@ -98,13 +98,13 @@ def polynomials(tables: Tables, computation: Computation) -> str:
     )
     sum_ = f"$n_polynomial_(w, {own}, {coefficients}{first})" if order else f"$N_READ({coefficients}{first})"
     lines = [
-        "/* The values of one cell; returns the squared distance from its centre. */",
+        "/* The values of one cell; returns the squared distance from its center. */",
         "static inline $n_real $n_expansions_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
     ]
-    if centre:
+    if center:
         at = f" + cell * {d}" if cells > 1 else ""
         lines += [
-            f"    const $n_real *centre = {centre}{at};",
+            f"    const $n_real *center = {center}{at};",
             f"    $n_real s = {real(0)}, difference;",
             "    int j;",
         ]
@@ -113,7 +113,7 @@ def polynomials(tables: Tables, computation: Computation) -> str:
     lines.append("    int f;")
     if values.gamma:
         lines.append("    $n_real factor;")
-    if values.centred:
+    if values.centered:
         lines.append(f"    $n_real w[{d}];")
     else:
         lines.append("    const $n_real *w = v;")
@@ -121,12 +121,12 @@ def polynomials(tables: Tables, computation: Computation) -> str:
         lines.append("    (void)cell;")
     if not order:
         lines.append("    (void)w;")
-    if centre:
+    if center:
         lines += [
             f"    for (j = 0; j < {d}; ++j) {{",
-            "        difference = v[j] - $N_READ(centre + j);",
+            "        difference = v[j] - $N_READ(center + j);",
             "        s += difference * difference;",
-            *(["        w[j] = difference;"] if values.centred else []),
+            *(["        w[j] = difference;"] if values.centered else []),
             "    }",
             "    s += rest;",
         ]
@@ -143,12 +143,12 @@ def polynomials(tables: Tables, computation: Computation) -> str:
     return text + "\n".join(declared_first(lines)) + "\n"
 
 
-def _centre_table(tables: Tables, computation: Computation) -> str:
+def _center_table(tables: Tables, computation: Computation) -> str:
     """Return the table of the centers, which the route may already have made."""
-    name = f"{tables.prefix}_centres"
+    name = f"{tables.prefix}_centers"
     values = computation.values
     assert isinstance(values, Polynomials)
-    return name if computation.route is not None else tables.reals("centres", values.centres)
+    return name if computation.route is not None else tables.reals("centers", values.centers)
 
 
 _NESTED = """\

@@ -127,13 +127,13 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
     roundings = 1.01 * (order * (d + 2) + 6) * precision.unit
     rounding = sizes * roundings + moved + precision.floor
     slope = (sizes * np.arange(order + 1))[..., 1:] if order else np.zeros((cells, p, 1))
-    centres = values.centres
-    stored = stored_numbers(centres, kind)
-    reach = np.zeros(cells) if values.centred else np.sqrt((centres * centres).sum(axis=1))
+    centers = values.centers
+    stored = stored_numbers(centers, kind)
+    reach = np.zeros(cells) if values.centered else np.sqrt((centers * centers).sum(axis=1))
     relative, absolute = entry_errors(computation.scaling, kind, precision.unit)
     step = np.asarray(1.005 * (precision.unit + relative))
     shift = (
-        np.sqrt(((stored - centres) ** 2).sum(axis=1))
+        np.sqrt(((stored - centers) ** 2).sum(axis=1))
         + relative * np.sqrt((stored**2).sum(axis=1))
         + absolute
     )

@@ -21,7 +21,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.pseudo import PseudoLandmarks
-from svmfast.models.routed import RoutedModel, centres_on_the_way
+from svmfast.models.routed import RoutedModel, centers_on_the_way
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import ColumnRanges
 from svmfast.routing import flat_tree
@@ -64,12 +64,12 @@ class Route:
     ----------
     children : (nodes,) int64
         Counts, breadth first; leaves are the cells in that order.
-    centres : (nodes - 1, d) float64
+    centers : (nodes - 1, d) float64
         Of all nodes but the root, in the variables.
     """
 
     children: IntArray
-    centres: FloatArray
+    centers: FloatArray
 
     @property
     def is_flat(self) -> bool:
@@ -126,9 +126,9 @@ class Polynomials:
     Attributes
     ----------
     gamma : float
-    centred : bool
+    centered : bool
         Whether w is z - mu.
-    centres : (cells, d) float64
+    centers : (cells, d) float64
     orders : (cells, p) int32
     coefficients : (total,) float64
         As in :class:`svmfast.models.polynomial.PolynomialModel`.
@@ -137,8 +137,8 @@ class Polynomials:
     """
 
     gamma: float
-    centred: bool
-    centres: FloatArray
+    centered: bool
+    centers: FloatArray
     orders: NDArray[np.int32]
     coefficients: FloatArray
     rho: FloatArray
@@ -146,7 +146,7 @@ class Polynomials:
 
     def counts(self) -> IntArray:
         """Return the number of coefficients of every cell and function, ``(cells, p)``."""
-        d = self.centres.shape[1]
+        d = self.centers.shape[1]
         flat = [math.comb(d + int(order), int(order)) for order in self.orders.flat]
         return np.array(flat, dtype=np.int64).reshape(self.orders.shape)
 
@@ -201,7 +201,7 @@ class Computation:
                 each = np.full(len(values.sizes), active)
                 cost = cost + values.pseudo.multiply_adds(values.sizes, each)
         if self.route is not None:
-            cost = cost + centres_on_the_way(self.route.children) * d
+            cost = cost + centers_on_the_way(self.route.children) * d
         return float(cost.mean() if cells is None else cost[cells].mean())
 
 
@@ -232,19 +232,19 @@ def _of_polynomial(model: Model) -> Computation:
     if model.bound_degrees is not None and model.bound_rest is not None:
         certificate = Certificate(model.bound_degrees, model.bound_rest)
     cells = model.n_cells
-    variables, centres, orders = model.features, model.centres, model.orders
+    variables, centers, orders = model.features, model.centers, model.orders
     if not len(variables):  # constants; languages have no empty tables, so there is one dummy variable
-        variables, centres, orders = np.zeros(1, np.int64), np.zeros((cells, 1)), np.zeros_like(orders)
+        variables, centers, orders = np.zeros(1, np.int64), np.zeros((cells, 1)), np.zeros_like(orders)
     values = Polynomials(
         model.gamma,
         model.about == "centre",
-        centres,
+        centers,
         orders,
         model.coefficients,
         model.rho,
         certificate,
     )
-    route = None if cells == 1 else Route(flat_tree(cells), centres)
+    route = None if cells == 1 else Route(flat_tree(cells), centers)
     width = max(1, model.n_features)
     return Computation(model.kind, model.head, width, variables, route, values, dict(model.provenance))
 
@@ -252,8 +252,8 @@ def _of_polynomial(model: Model) -> Computation:
 def _of_routed(model: Model) -> Computation:
     assert isinstance(model, RoutedModel)
     d = max(1, model.n_features)
-    centres = np.zeros((len(model.centers), d))
-    centres[:, : model.centers.shape[1]] = model.centers
+    centers = np.zeros((len(model.centers), d))
+    centers[:, : model.centers.shape[1]] = model.centers
     values = KernelSums(
         model.kernel,
         model.gamma,
@@ -266,7 +266,7 @@ def _of_routed(model: Model) -> Computation:
         model.rho,
         model.pseudo,
     )
-    route = None if model.n_cells == 1 else Route(model.children, centres)
+    route = None if model.n_cells == 1 else Route(model.children, centers)
     return Computation(model.kind, model.head, d, np.arange(d), route, values, dict(model.provenance))
 
 

@@ -35,7 +35,7 @@ def print_json(computation: Computation, settings: Settings) -> Printed:
         "variables": _list(computation.variables),
         "route": None
         if route is None
-        else {"children": _list(route.children), "centres": _list(route.centres)},
+        else {"children": _list(route.children), "centers": _list(route.centers)},
         "values": _values(computation.values),
         "answer": _answer(computation.head, computation.class_names),
     }
@@ -60,8 +60,8 @@ def _values(values: KernelSums | Polynomials) -> dict[str, Any]:
         return {
             "form": "polynomials",
             "gamma": values.gamma,
-            "centred": values.centred,
-            "centres": _list(values.centres),
+            "centered": values.centered,
+            "centers": _list(values.centers),
             "orders": _list(values.orders),
             "coefficients": _list(values.coefficients),
             "rho": _list(values.rho),

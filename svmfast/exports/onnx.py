@@ -126,10 +126,10 @@ def _variables(graph: Graph, computation: Computation, x: str) -> tuple[str, str
     return z, graph.total(left, 1)
 
 
-def _distances(graph: Graph, z: str, centres: NDArray[np.float64]) -> str:
+def _distances(graph: Graph, z: str, centers: NDArray[np.float64]) -> str:
     """Squared distances from constant points, without the row's own square: the nearest is the same."""
-    squares = graph.reals((centres * centres).sum(axis=1)[None])
-    return str(graph.add("Add", graph.add("MatMul", z, graph.reals(-2 * centres.T)), squares))
+    squares = graph.reals((centers * centers).sum(axis=1)[None])
+    return str(graph.add("Add", graph.add("MatMul", z, graph.reals(-2 * centers.T)), squares))
 
 
 def _cells(graph: Graph, computation: Computation, z: str) -> str | None:
@@ -137,9 +137,9 @@ def _cells(graph: Graph, computation: Computation, z: str) -> str | None:
     route = computation.route
     if route is None:
         return None
-    middle = route.centres.mean(axis=0)
+    middle = route.centers.mean(axis=0)
     shifted = graph.add("Sub", z, graph.reals(middle))
-    apart = _distances(graph, shifted, route.centres - middle)
+    apart = _distances(graph, shifted, route.centers - middle)
     if route.is_flat:
         return str(graph.add("ArgMin", apart, axis=1, keepdims=0))
     children = route.children

@@ -186,8 +186,8 @@ def _polynomials(graph: Graph, computation: Computation, cell: CellTables, z: st
     assert isinstance(values, Polynomials)
     (cells, p), d = values.orders.shape, len(computation.variables)
     order = int(values.orders.max(initial=0))
-    shifted = graph.add("Sub", z, cell.one(values.centres))
-    w = shifted if values.centred else z
+    shifted = graph.add("Sub", z, cell.one(values.centers))
+    w = shifted if values.centered else z
     inner, top = _coefficients(values, d, order)
     out = cell.one(inner[0])  # (1, p)
     powers = graph.add(

@@ -85,7 +85,7 @@ def power(base: Reals, degree: int) -> Reals:
 def values(
     computation: Computation, rows: Rows, dtype: Any = np.float64
 ) -> tuple[Reals, NDArray[np.int32], Reals]:
-    """Return decision values ``(n, p)``, cells ``(n,)`` and squared distances from the cells' centres.
+    """Return decision values ``(n, p)``, cells ``(n,)`` and squared distances from the cells' centers.
 
     The distances are 0 where the values are no polynomials.
     """
@@ -119,7 +119,7 @@ def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
     children = route.children
     first = 1 + np.concatenate([[0], np.cumsum(children)[:-1]])
     leaf = np.cumsum(children == 0) - 1
-    centres = route.centres.astype(z.dtype)
+    centers = route.centers.astype(z.dtype)
     node = np.zeros(len(z), dtype=np.int64)
     for here in range(len(children)):  # breadth first: a row's nodes ascend
         mine = np.flatnonzero(node == here)
@@ -129,19 +129,19 @@ def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
             cells[mine] = leaf[here]
             continue
         best = np.full(len(mine), first[here])
-        least = _squared_distance(z[mine], centres[first[here] - 1])
+        least = _squared_distance(z[mine], centers[first[here] - 1])
         for child in range(first[here] + 1, first[here] + children[here]):
-            s = _squared_distance(z[mine], centres[child - 1])
+            s = _squared_distance(z[mine], centers[child - 1])
             closer = s < least
             best[closer], least[closer] = child, s[closer]
         node[mine] = best
     return cells
 
 
-def _squared_distance(z: Reals, centre: Reals) -> Reals:
+def _squared_distance(z: Reals, center: Reals) -> Reals:
     s = np.zeros(len(z), dtype=z.dtype)
     for j in range(z.shape[1]):
-        difference = z[:, j] - centre[j]
+        difference = z[:, j] - center[j]
         s = s + difference * difference
     return s
 
@@ -241,13 +241,13 @@ def root(s: Reals) -> Reals:
 
 def _polynomials(values: Polynomials, cell: int, z: Reals, rest: Reals) -> tuple[Reals, Reals]:
     kind, real = z.dtype, z.dtype.type
-    centre = values.centres[cell].astype(kind)
-    shifted = z - centre
+    center = values.centers[cell].astype(kind)
+    shifted = z - center
     s = np.zeros(len(z), dtype=kind)
     for j in range(z.shape[1]):
         s = s + shifted[:, j] * shifted[:, j]
     s = s + rest
-    w = np.ascontiguousarray((shifted if values.centred else z).T)
+    w = np.ascontiguousarray((shifted if values.centered else z).T)
     counts = values.counts()
     at = int(counts[:cell].sum())
     p = counts.shape[1]

@@ -82,7 +82,7 @@ def _array(content: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
         raise ValueError("another version of NumPy's format")
     shape, transposed, dtype = np.lib.format.read_array_header_1_0(header)
     if dtype.kind not in "fiu" or math.prod(shape) * dtype.itemsize != len(raw) - header.tell():
-        raise ValueError("not the numbers that are said to be there")
+        raise ValueError("other numbers than the checkpoint declares")
     values: NDArray[Any] = np.frombuffer(raw, dtype, offset=header.tell()).copy()
     return values.reshape(shape[::-1]).T if transposed else values.reshape(shape)
 

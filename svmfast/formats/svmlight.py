@@ -1,4 +1,4 @@
-"""LIBSVM data text: ``label index:value ...``, read whole or as a stream, and written.
+"""LIBSVM data text: ``label index:value ...``, read whole or as a stream; ``svmlight_writer`` writes it.
 
 The grammar is native (``_core/svmlight.cpp``); this module feeds it blocks of whole lines in bounded memory.
 What it finds wrong becomes an error for people in ``_svmlight_errors``.
@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from svmfast._core import SvmlightTokenizer, write_svmlight_rows
+from svmfast._core import SvmlightTokenizer
 from svmfast.errors import (
     DataFormatError,
     EmptyDataError,
@@ -29,7 +29,6 @@ from svmfast.errors import (
 from svmfast.formats._lines import MAX_LINE_BYTES, Lines
 from svmfast.formats._svmlight_errors import Dialect, explain
 from svmfast.formats.source import Source, SourceLike, open_source
-from svmfast.formats.target import Writer, write_atomic
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 2 << 20
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_WRITE_ENTRIES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class Notes:
 
     def messages(self) -> list[str]:
         """Return a sentence for each count that is not 0, in the order of the attributes."""
-        said = [
+        remarks = [
             (self.comment_lines, "comment line{s} skipped"),
             (self.line_comments, "comment{s} at the end of a row ignored"),
             (self.qid_tokens, "qid: token{s} ignored"),
@@ -90,7 +88,7 @@ class Notes:
             (self.byte_order_mark, "UTF-8 byte order mark dropped"),
             (self.blank_rows, "blank line{s} read as row{s} of zeros"),
         ]
-        return [f"{n:,} {text.format(s='' if n == 1 else 's')}" for n, text in said if n]
+        return [f"{n:,} {text.format(s='' if n == 1 else 's')}" for n, text in remarks if n]
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,50 +380,3 @@ def read_svmlight(
         threads=threads,
     ) as stream:
         return stream.read_whole()
-
-
-def write_svmlight(
-    file: str | os.PathLike[str] | Writer, rows: Rows, labels: ArrayLike, *, zero_based: bool = False
-) -> None:
-    """Write LIBSVM data text; every number is the shortest decimal that reads back as the same float64.
-
-    Parameters
-    ----------
-    file : str, os.PathLike or binary file object
-        A path is written atomically, packed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``
-        (:func:`svmfast.formats.target.write_atomic`).
-    rows : Rows
-        Stored zeros are written.
-    labels : (n,) array_like
-        Finite.
-    zero_based : bool
-        Write the columns as they are instead of counting from 1.
-
-    Raises
-    ------
-    OptionError
-        Labels and rows do not fit together, or something is nan or infinite.
-    WriteError
-        The path cannot be written.
-    """
-    marks = np.ascontiguousarray(labels, dtype=np.float64)
-    if marks.shape != (len(rows),):
-        raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {marks.shape}")
-    if not (np.isfinite(marks).all() and np.isfinite(rows.values).all()):
-        raise OptionError("labels and values must be finite to be written")
-    if isinstance(file, (str, os.PathLike)):
-        with write_atomic(file) as output:
-            _write(output, rows, marks, zero_based)
-    else:
-        _write(file, rows, marks, zero_based)
-
-
-def _write(output: Writer, rows: Rows, labels: NDArray[np.float64], zero_based: bool) -> None:
-    indptr = np.ascontiguousarray(rows.indptr)
-    arrays = labels, indptr, np.ascontiguousarray(rows.indices), np.ascontiguousarray(rows.values)
-    first = 0
-    while first < len(rows):
-        last = int(np.searchsorted(indptr, indptr[first] + _WRITE_ENTRIES, side="right")) - 1
-        last = min(max(last, first + 1), first + _WRITE_ENTRIES, len(rows))
-        output.write(write_svmlight_rows(*arrays, first, last, 0 if zero_based else 1))
-        first = last

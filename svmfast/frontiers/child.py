@@ -31,13 +31,14 @@ class Failed(Exception):
     Attributes
     ----------
     final : bool
-        The command said no, or refused its input: it would again. Not so where it was killed or broke down.
+        The command ended with a negative answer, or refused its input, and would again. False where it was
+        killed or failed.
     negative : bool
         The command did its work, and its verdict on the model is negative.
     """
 
-    def __init__(self, said: str, *, final: bool, negative: bool = False) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, final: bool, negative: bool = False) -> None:
+        super().__init__(message)
         self.final, self.negative = final, negative
 
 
@@ -93,12 +94,12 @@ def make(
     OutOfTime, Failed
     """
     begin = time.perf_counter()
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as stderr:
         process = subprocess.Popen(
             child_command(arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=stderr,
             start_new_session=True,
             env=_environment(os.environ if environment is None else environment),
         )
@@ -106,8 +107,8 @@ def make(
             status = _wait(process, seconds, tick)
         finally:
             _end(process)
-        said.seek(0)
-        lines = said.read().decode("utf-8", "replace").strip().splitlines()
+        stderr.seek(0)
+        lines = stderr.read().decode("utf-8", "replace").strip().splitlines()
     if status:
         words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
         said_last = lines[-1].removeprefix("svmfast: ") if lines else words

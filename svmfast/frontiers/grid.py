@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from svmfast.display import shell_line
 from svmfast.errors import OptionError
 from svmfast.methods import registry
-from svmfast.methods.method import Grid
+from svmfast.methods.grid import Grid
 from svmfast.models.memory import MEMORY
 from svmfast.options import options_of
 

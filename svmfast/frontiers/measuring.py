@@ -55,7 +55,7 @@ class Losses:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Answer:
     """A model's answer for a set of rows.
 
     Attributes
@@ -71,7 +71,7 @@ class _Said:
     ranking: Ranking | None
     sure: NDArray[np.bool_] | None = None
 
-    def backed(self, exact: _Said) -> _Said:
+    def backed(self, exact: _Answer) -> _Answer:
         """Return the answer where that of the exact model stands for the rows that this one leaves open."""
         if self.sure is None:
             return self
@@ -80,11 +80,11 @@ class _Said:
             ours, theirs = self.ranking, exact.ranking
             values = ours.values if ours.sides == theirs.sides else -ours.values
             ranking = Ranking(np.where(self.sure, values, theirs.values), theirs.sides)
-        return _Said(np.where(self.sure, self.predicted, exact.predicted), ranking, self.sure)
+        return _Answer(np.where(self.sure, self.predicted, exact.predicted), ranking, self.sure)
 
 
-def _said(head: Head, predicted: FloatArray, decisions: FloatArray) -> _Said:
-    return _Said(predicted, None if head.sides is None else Ranking(decisions[:, 0], head.sides))
+def _answered(head: Head, predicted: FloatArray, decisions: FloatArray) -> _Answer:
+    return _Answer(predicted, None if head.sides is None else Ranking(decisions[:, 0], head.sides))
 
 
 class Measuring:
@@ -105,21 +105,21 @@ class Measuring:
     def __init__(self, exact: KernelExpansion, choosing: Part, confirming: Part, *, threads: int = 1) -> None:
         self.exact, self.choosing, self.confirming, self._threads = exact, choosing, confirming, threads
         begin = time.perf_counter()
-        self._exact_said = [self._answer(exact, choosing)]
+        self._exact_answers = [self._answer(exact, choosing)]
         self.exact_seconds = time.perf_counter() - begin
-        self._exact_said.append(self._answer(exact, confirming))
+        self._exact_answers.append(self._answer(exact, confirming))
         self._unit = linear_multiply_adds(exact.head, choosing.rows)
 
     @property
     def choosing_labels(self) -> FloatArray:
         """The exact model's labels of the choosing rows."""
-        return self._exact_said[0].predicted
+        return self._exact_answers[0].predicted
 
     @property
     def exact_skill(self) -> Skill:
         """How much better than chance the exact model answers both sets."""
         return skill(
-            np.concatenate([said.predicted for said in self._exact_said]),
+            np.concatenate([one.predicted for one in self._exact_answers]),
             np.concatenate((self.choosing.labels, self.confirming.labels)),
             regression=self.exact.head.is_regression,
         )
@@ -127,38 +127,36 @@ class Measuring:
     def of_exact(self) -> Losses:
         """Return the exact model's own line."""
         lines = [
-            no_loss(
-                said.predicted, part.labels, regression=self.exact.head.is_regression, ranking=said.ranking
-            )
-            for said, part in zip(self._exact_said, self._parts(), strict=True)
+            no_loss(one.predicted, part.labels, regression=self.exact.head.is_regression, ranking=one.ranking)
+            for one, part in zip(self._exact_answers, self._parts(), strict=True)
         ]
         return Losses(lines[0], lines[1], None, self._counted(self.exact), True)
 
     def alone(self, model: Model) -> Losses:
         """Return what `model` loses by itself."""
-        said = [self._answer(model, part) for part in self._parts()]
-        return self._losses(model, said, backed=False)
+        answers = [self._answer(model, part) for part in self._parts()]
+        return self._losses(model, answers, backed=False)
 
     def backed(self, model: Model) -> Losses:
         """Return what `model` loses where the exact model answers the rows that it leaves open."""
-        said = [self._answer(model, part) for part in self._parts()]
-        return self._losses(model, said, backed=True)
+        answers = [self._answer(model, part) for part in self._parts()]
+        return self._losses(model, answers, backed=True)
 
     def _parts(self) -> tuple[Part, Part]:
         return self.choosing, self.confirming
 
-    def _answer(self, model: Model, part: Part) -> _Said:
+    def _answer(self, model: Model, part: Part) -> _Answer:
         if not bounds_its_error(model) or model.head.is_regression:
             found = answer(model, part.rows, threads=self._threads)
-            return _said(model.head, found.predicted, found.decisions)
+            return _answered(model.head, found.predicted, found.decisions)
         decisions, bounds = model.certified_values(part.rows, threads=self._threads)
-        said = _said(model.head, model.head.predict(decisions), decisions)
-        return replace(said, sure=certified_rows(model.head, decisions, bounds))
+        ours = _answered(model.head, model.head.predict(decisions), decisions)
+        return replace(ours, sure=certified_rows(model.head, decisions, bounds))
 
-    def _losses(self, model: Model, said: list[_Said], *, backed: bool) -> Losses:
+    def _losses(self, model: Model, answers: list[_Answer], *, backed: bool) -> Losses:
         regression = self.exact.head.is_regression
         found = []
-        for one, exact, part in zip(said, self._exact_said, self._parts(), strict=True):
+        for one, exact, part in zip(answers, self._exact_answers, self._parts(), strict=True):
             whole = one.backed(exact) if backed else one
             predicted, theirs, ranking = whole.predicted, exact.predicted, whole.ranking
             if backed and certifies(model) and (predicted == theirs).all():  # proven, not estimated
@@ -168,7 +166,7 @@ class Measuring:
             if len(found) == 1:
                 skilled = self.exact.head.svm_type == "one_class"
                 skilled = skilled or skill(predicted, part.labels, regression=regression).some
-        first, last = (one.sure for one in said)
+        first, last = (one.sure for one in answers)
         counted = (
             self._counted(model, float(np.mean(~first)))
             if backed and first is not None

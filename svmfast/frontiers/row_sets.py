@@ -79,7 +79,7 @@ class RowSets:
 
         They are written at every run, so that they are always those of this run's data and seed.
         """
-        from svmfast.formats.svmlight import write_svmlight
+        from svmfast.formats.svmlight_writer import write_svmlight
 
         raw = self.raw or self
         parts = ((CHOOSE_PART, raw.choosing), (CONFIRM_PART, raw.confirming), (TRAIN_PART, raw.rest))

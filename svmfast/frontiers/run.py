@@ -279,7 +279,7 @@ class FrontierRun:
         left = asked.end - time.monotonic()
         calls = {"exact": self._call(None, rows), **{e.name: self._call(e, rows) for e in entries}}
         seconds, speeds = race(calls, limit_seconds=_bounded(0.25 * left), rounds=FEW_ROUNDS)
-        # Those that may be recommended are to be told apart; of the others a rough figure will do.
+        # Those that may be recommended are distinguished; a rough figure of the others will do.
         good = {e.name for e in entries if asked.limits.kept_by(e.losses.choosing) and e.losses.skilled}
         calls = {name: call for name, call in calls.items() if name == "exact" or name in good}
         if len(calls) > 1:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, UnsupportedError
-from svmfast.kernels import KERNELS, DecisionEngine, ExpansionSizes, Kernel, decision_bytes
+from svmfast.kernel_memory import ExpansionSizes, decision_bytes
+from svmfast.kernels import KERNELS, DecisionEngine, Kernel
 from svmfast.models.head import MOST_COUPLED, Head
 from svmfast.models.sizes import check_sizes
 from svmfast.rows import Rows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
-from svmfast.certificate import REST, SPARE_ENTRIES, centred_squared_norms, error_bounds, inside_bound
+from svmfast.certificate import REST, SPARE_ENTRIES, centered_squared_norms, error_bounds, inside_bound
 from svmfast.errors import ModelContentError, NotFiniteError, UnsupportedError
 from svmfast.models.base import (
     EDITED,
@@ -49,8 +49,8 @@ class PolynomialModel(Cacheless):
     features : (d,) int64
         Zero-based columns of the polynomials' variables, ascending; all others only count in ``||z||^2``.
     about : str
-        ``zero``: the polynomials are in z, so that rows with few entries stay cheap; ``centre``: in z - mu.
-    centres : (cells, d) float64
+        ``zero``: the polynomials are in z, so that rows with few entries stay cheap; ``center``: in z - mu.
+    centers : (cells, d) float64
     orders : (cells, p) int32
         Degree of every cell's polynomial of every decision function.
     coefficients : (total,) float64
@@ -74,7 +74,7 @@ class PolynomialModel(Cacheless):
     n_features: int
     features: NDArray[np.int64]
     about: str
-    centres: FloatArray
+    centers: FloatArray
     orders: NDArray[np.int32]
     coefficients: FloatArray
     rho: FloatArray
@@ -111,7 +111,7 @@ class PolynomialModel(Cacheless):
     )
 
     def __post_init__(self) -> None:
-        p, (cells, d) = self.head.n_functions, self.centres.shape
+        p, (cells, d) = self.head.n_functions, self.centers.shape
         _expect("gamma", 0 <= self.gamma < math.inf, "not a width", "a number of at least 0")
         _expect("about", self.about in ABOUT, f"'{self.about}'", " or ".join(ABOUT))
         _expect("rho", self.rho.shape == (p,), f"{self.rho.size} values", f"{p}, one for each function")
@@ -121,7 +121,7 @@ class PolynomialModel(Cacheless):
         _expect(
             "features",
             in_range and bool((columns[1:] > columns[:-1]).all()),
-            "not the columns of the centres' variables",
+            "not the columns of the centers' variables",
             f"{d} ascending indices from 1 to n_features",
         )
         _expect("centres", cells >= 1, "no cell", "at least one")
@@ -211,7 +211,7 @@ class PolynomialModel(Cacheless):
     @property
     def n_cells(self) -> int:
         """Number of centers."""
-        return len(self.centres)
+        return len(self.centers)
 
     @property
     def order(self) -> int:
@@ -220,7 +220,7 @@ class PolynomialModel(Cacheless):
 
     @cached
     def _native(self) -> _core.PolynomialValues:
-        d = self.centres.shape[1]
+        d = self.centers.shape[1]
         count = [math.comb(d + int(order), int(order)) for order in self.orders.flat]
         starts = np.concatenate(([0], np.cumsum(count)[:-1])).astype(np.int64).reshape(self.orders.shape)
         certificate = (
@@ -232,7 +232,7 @@ class PolynomialModel(Cacheless):
             self.features.astype(np.int32),
             self.gamma,
             self.about == "zero",
-            np.ascontiguousarray(self.centres),
+            np.ascontiguousarray(self.centers),
             np.ascontiguousarray(self.orders),
             starts,
             np.ascontiguousarray(self.coefficients),
@@ -292,11 +292,11 @@ class PolynomialModel(Cacheless):
         if self.gamma == 0 or not self.head.n_functions:
             return np.ones(len(rows), dtype=np.bool_)
         cells = self.cells(rows)
-        mine = rows.renumbered(self._variables(rows.indices), self.centres.shape[1] + 1)
+        mine = rows.renumbered(self._variables(rows.indices), self.centers.shape[1] + 1)
         out = np.empty(len(rows), dtype=np.bool_)
         for cell in range(self.n_cells):
             which = np.flatnonzero(cells == cell)
-            squared = centred_squared_norms(mine.take(which), self.centres[cell])
+            squared = centered_squared_norms(mine.take(which), self.centers[cell])
             reach, order = float(self.sv_squared_norms[cell]), int(self.orders[cell].min())
             out[which] = inside_bound(self.gamma, reach, squared, order=order)
         return out
@@ -311,7 +311,7 @@ class PolynomialModel(Cacheless):
 
     def multiply_adds(self, rows: Rows) -> float:
         """Return the mean count of multiply-adds a dense row costs: distances to the centers, and terms."""
-        d, cells = self.centres.shape[1], self.n_cells
+        d, cells = self.centers.shape[1], self.n_cells
         terms = np.array([sum(math.comb(d + int(order), int(order)) for order in row) for row in self.orders])
         share = np.bincount(self.cells(rows), minlength=cells) / max(1, len(rows))
         return float(share @ terms) + (cells * d if cells > 1 else 0)
@@ -319,7 +319,7 @@ class PolynomialModel(Cacheless):
     @cached
     def working_bytes(self) -> int:
         """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
-        (cells, d), p = self.centres.shape, self.head.n_functions
+        (cells, d), p = self.centers.shape, self.head.n_functions
         # Places of tuples by degree, the search for the nearest center, a block of rows in all variables.
         needed: int = 8 * (self.order + 1) * (d + 1) + (d * (16 * cells + 128) if cells > 1 else 0) + 300 * d
         needed += 100 * cells * p
@@ -343,7 +343,7 @@ class PolynomialModel(Cacheless):
                 "rho": self.rho,
                 # In files, as everywhere in LIBSVM's world, the first feature is 1.
                 "features": self.features + 1,
-                "centres": self.centres,
+                "centres": self.centers,
                 "sv_squared_norms": self.sv_squared_norms,
                 "orders": self.orders,
                 "coefficients": self.coefficients,
@@ -370,7 +370,7 @@ class PolynomialModel(Cacheless):
             n_features=int(scalars["n_features"]),
             features=arrays["features"] - 1,
             about=str(scalars["about"]),
-            centres=arrays["centres"],
+            centers=arrays["centres"],
             orders=arrays["orders"],
             coefficients=arrays["coefficients"],
             rho=arrays["rho"],

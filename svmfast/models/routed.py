@@ -11,15 +11,8 @@ from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError
-from svmfast.kernels import (
-    LAPLACIAN,
-    CellEngine,
-    DecisionEngine,
-    ExpansionSizes,
-    Kernel,
-    cell_bytes,
-    decision_bytes,
-)
+from svmfast.kernel_memory import ExpansionSizes, cell_bytes, decision_bytes
+from svmfast.kernels import LAPLACIAN, CellEngine, DecisionEngine, Kernel
 from svmfast.models.base import (
     HEAD_ARRAYS,
     HEAD_SCALARS,
@@ -122,7 +115,7 @@ class RoutedModel(Cacheless):
         check_tree("children", self.children)
         if len(self.centers) != len(self.children) - 1:
             expected = f"{len(self.children) - 1}, for each node but the root"
-            raise ModelContentError("centers", f"{len(self.centers)} centres", expected)
+            raise ModelContentError("centers", f"{len(self.centers)} centers", expected)
         cells, m = int(np.count_nonzero(self.children == 0)), len(self.landmarks)
         if self.kernel not in ROUTED_KERNELS:
             raise ModelContentError("kernel_type", "unknown kernel", " or ".join(ROUTED_KERNELS), self.kernel)
@@ -207,13 +200,13 @@ class RoutedModel(Cacheless):
         return self._router.route(rows, threads=threads)
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean count of multiply-adds a dense row costs: centres on its way, landmarks, sums.
+        """Return the mean count of multiply-adds a dense row costs: centers on its way, landmarks, sums.
 
         The papers' unit is this over the d multiply-adds of a linear model's one function.
         """
         share = np.bincount(self.route(rows), minlength=self.n_cells) / max(1, len(rows))
         d, active = self.n_features, self._active_functions()
-        cost = centres_on_the_way(self.children) * d + self.sizes * (d + active)
+        cost = centers_on_the_way(self.children) * d + self.sizes * (d + active)
         if self.pseudo is not None:
             cost = cost + self.pseudo.multiply_adds(self.sizes, active)
         return float(share @ cost)
@@ -370,8 +363,8 @@ class RoutedModel(Cacheless):
         )
 
 
-def centres_on_the_way(children: IntArray) -> FloatArray:
-    """Return how many centres a row is compared with on its way to each cell."""
+def centers_on_the_way(children: IntArray) -> FloatArray:
+    """Return how many centers a row is compared with on its way to each cell."""
     compared: FloatArray = np.zeros(len(children))
     following = 1
     for node, count in enumerate(children):

@@ -212,7 +212,7 @@ def _first_that_fits(work: _Conversion, tried: dict[str, str]) -> tuple[str, Mod
     linear = exact.n_features * max(1, exact.head.n_functions)
     small = work.max_bytes is None or work.size(exact) <= work.max_bytes
     if small and exact_cost <= max(FEW_OPERATIONS, NEARLY_LINEAR * linear):
-        tried["exact"] = "costs little: there is nothing to be gained"
+        tried["exact"] = "already fast: a conversion would hardly be faster"
         return "exact", exact
     for method in ("approximate", "compress", "dcpred"):
         try:

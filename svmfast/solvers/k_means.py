@@ -47,7 +47,7 @@ def k_means(
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    # Fewer distinct points than centres are no fault. A filter for good: catch_warnings is not for threads.
+    # Fewer distinct points than centers are no fault. A filter for good: catch_warnings is not for threads.
     warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
 
     def fit() -> FloatArray:
@@ -58,6 +58,6 @@ def k_means(
             found: FloatArray = means.fit(points, sample_weight=weights).cluster_centers_
             return found
 
-    centres = interruptible(fit)
-    found: FloatArray = np.ascontiguousarray(centres if scale == 1.0 else centres * scale, dtype=np.float64)
+    centers = interruptible(fit)
+    found: FloatArray = np.ascontiguousarray(centers if scale == 1.0 else centers * scale, dtype=np.float64)
     return found

@@ -57,7 +57,7 @@ def load_kmeans() -> None:
 
 
 def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = KMEANS_ROWS) -> FloatArray:
-    """Return centres of the rows by k-means (scikit-learn's, from one k-means++ start).
+    """Return centers of the rows by k-means (scikit-learn's, from one k-means++ start).
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = 
 
 
 def partition(rows: Rows, centers: FloatArray, *, threads: int = 1) -> Partition:
-    """Order the rows by nearest center; centres that no row is nearest to are dropped."""
+    """Order the rows by nearest center; centers that no row is nearest to are dropped."""
     while True:
         order, start, grouped = Router.flat(centers).group(rows, threads=threads)
         filled = np.diff(start) > 0

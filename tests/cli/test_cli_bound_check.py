@@ -35,9 +35,9 @@ def support_vectors(path: Path) -> np.ndarray:
     return rows
 
 
-def shares(x: np.ndarray, z: np.ndarray, gamma: float, centre: np.ndarray | float) -> float:
-    worst = ((x - centre) ** 2).sum(axis=1).max()
-    return float(np.mean(worst * ((z - centre) ** 2).sum(axis=1) < 1 / (16 * gamma * gamma)) * 100)
+def shares(x: np.ndarray, z: np.ndarray, gamma: float, center: np.ndarray | float) -> float:
+    worst = ((x - center) ** 2).sum(axis=1).max()
+    return float(np.mean(worst * ((z - center) ** 2).sum(axis=1) < 1 / (16 * gamma * gamma)) * 100)
 
 
 def report(*args: Any, status: int = 0) -> dict[str, Any]:
@@ -51,10 +51,10 @@ def test_gamma_max_before_training() -> None:
     found = report(PHOTOS)
     z = dense(PHOTOS)
     norms = (z**2).sum(axis=1)
-    centred = ((z - z.mean(axis=0)) ** 2).sum(axis=1)
+    centered = ((z - z.mean(axis=0)) ** 2).sum(axis=1)
     assert (found["inputs"]["data"], found["rows"], found["features"]) == ([str(PHOTOS)], 4000, 15)
     assert found["paper"]["gamma_max"] == pytest.approx(1 / (4 * norms.max()), rel=1e-14)
-    assert found["centred"]["gamma_max"] == pytest.approx(1 / (4 * centred.max()), rel=1e-12)
+    assert found["centered"]["gamma_max"] == pytest.approx(1 / (4 * centered.max()), rel=1e-12)
     assert found["inside"] is None
 
 
@@ -64,7 +64,7 @@ def test_a_gamma_is_judged(gamma: str, status: int) -> None:
     z = dense(PHOTOS)
     assert found["inside"] is (status == 0)
     assert found["paper"]["inside_percent"] == shares(z, z, float(gamma), 0.0)
-    assert found["centred"]["inside_percent"] == shares(z, z, float(gamma), z.mean(axis=0))
+    assert found["centered"]["inside_percent"] == shares(z, z, float(gamma), z.mean(axis=0))
 
 
 def test_a_model_is_judged_about_origin_and_mean() -> None:
@@ -74,20 +74,20 @@ def test_a_model_is_judged_about_origin_and_mean() -> None:
     gamma = float(path.read_text().split("gamma ")[1].split()[0])
     assert found["gamma"] == gamma
     assert found["paper"]["inside_percent"] == shares(x, z, gamma, 0.0) == 100
-    assert found["centred"]["inside_percent"] == shares(x, z, gamma, x.mean(axis=0)) < 100
+    assert found["centered"]["inside_percent"] == shares(x, z, gamma, x.mean(axis=0)) < 100
     assert report(PHOTOS, "--model", path, "--center", "mean", status=1)["inside"] is False
     assert report(PHOTOS, "--model", path, "--center", "origin")["inside"] is True
 
 
 def test_an_approximated_model_is_held_to_its_own_bound(tmp_path: Path) -> None:
-    for centre, status in (("origin", 0), ("mean", 1)):
-        approximated = tmp_path / centre
-        made = svmfast("approximate", model("photos_c_rbf"), "-o", approximated, "--center", centre)
+    for center, status in (("origin", 0), ("mean", 1)):
+        approximated = tmp_path / center
+        made = svmfast("approximate", model("photos_c_rbf"), "-o", approximated, "--center", center)
         assert made.returncode == 0
         found = report(PHOTOS, "--model", approximated, status=status)
         exact = report(PHOTOS, "--model", model("photos_c_rbf"))
-        assert found["paper"] is found["centred"] is None
-        form = exact["paper" if centre == "origin" else "centred"]
+        assert found["paper"] is found["centered"] is None
+        form = exact["paper" if center == "origin" else "centered"]
         assert found["own"]["rows_inside"] == form["rows_inside"]
 
 
@@ -122,7 +122,7 @@ def test_pipes_and_packed_files_say_the_same(tmp_path: Path) -> None:
 def test_text_form() -> None:
     done = svmfast("bound-check", PHOTOS, "--gamma", "0.05")
     lines = dict(line.split(None, 1) for line in done.stdout.decode().splitlines())
-    assert set(lines) == {"data", "gamma", "order", "paper", "centred", "verdict"}
+    assert set(lines) == {"data", "gamma", "order", "paper", "centered", "verdict"}
     assert lines["order"] == "2"
     assert lines["paper"].startswith("gamma_max 0.0171177, ")
     assert lines["verdict"] == "outside: some rows are"
@@ -180,8 +180,8 @@ def test_regression_is_certified_within_a_tolerance(tmp_path: Path) -> None:
         done = svmfast(*words, "--require-certified", share)
         lines = dict(line.split(None, 1) for line in done.stdout.decode().splitlines())
         assert done.returncode == status
-        said = f"{sum(rows)} of {len(rows)} values are provably within {tolerance:g} of the exact model's"
-        assert lines["certified"].startswith(said)
+        message = f"{sum(rows)} of {len(rows)} values are provably within {tolerance:g} of the exact model's"
+        assert lines["certified"].startswith(message)
     done = svmfast("bound-check", data("diabetes.test"), "--model", made, "--require-certified", "40%")
     assert done.returncode == 2
     assert b"regression has no label to certify; give --tolerance" in done.stderr
@@ -206,9 +206,9 @@ def test_quiet_prints_the_report_all_the_same() -> None:
     words = ("bound-check", PHOTOS, "--gamma", "0.05")
     assert svmfast(*words, "-q").stdout == svmfast(*words).stdout != b""
     for command in ("bound-check", "info", "compare"):
-        said = svmfast(command, "--help").stdout.decode()
-        assert "Print only the report, without remarks and progress." in " ".join(said.split())
-        assert "no summary" not in said
+        printed = svmfast(command, "--help").stdout.decode()
+        assert "Print only the report, without remarks and progress." in " ".join(printed.split())
+        assert "no summary" not in printed
 
 
 @pytest.mark.parametrize(
@@ -250,12 +250,12 @@ def test_a_model_is_judged_by_the_bound_of_its_order(order: int, tmp_path: Path)
     of_exact = report(
         PHOTOS, "--model", exact, "--order", str(order), "--center", "mean", status=int(inside < len(z))
     )
-    assert of_exact["centred"]["rows_inside"] == inside
+    assert of_exact["centered"]["rows_inside"] == inside
     compared = svmfast("compare", exact, made, "--data", PHOTOS, "--json", "--repeats", "1")
     assert json.loads(compared.stdout)["models"][1]["inside_bound_percent"] == 100 * inside / len(z)
 
 
-def test_cells_are_judged_each_by_its_centre_and_lowest_order(tmp_path: Path) -> None:
+def test_cells_are_judged_each_by_its_center_and_lowest_order(tmp_path: Path) -> None:
     made = tmp_path / "made"
     words = ("approximate", model("iris_c_rbf_prob"), "-o", made, "--order", "3", "--cells", "6", "-q")
     assert svmfast(*words).returncode == 0
@@ -267,10 +267,10 @@ def test_cells_are_judged_each_by_its_centre_and_lowest_order(tmp_path: Path) ->
     save_model(lower, made)
     z = dense(data("iris.test"))
     x = support_vectors(model("iris_c_rbf_prob"))
-    apart = ((z[:, None] - lower.centres[None, :, : z.shape[1]]) ** 2).sum(axis=2)
+    apart = ((z[:, None] - lower.centers[None, :, : z.shape[1]]) ** 2).sum(axis=2)
     inside = 0
     for row, cell in zip(z, apart.argmin(axis=1), strict=True):
-        mu = lower.centres[cell]
+        mu = lower.centers[cell]
         reach = 2 * lower.gamma * np.sqrt((((x - mu) ** 2).sum(axis=1)).max() * ((row - mu) ** 2).sum())
         inside += reach < largest_exponent(int(lower.orders[cell].min()))
     assert 0 < inside < len(z)
@@ -280,7 +280,7 @@ def test_cells_are_judged_each_by_its_centre_and_lowest_order(tmp_path: Path) ->
 
 def approximated(made: PolynomialModel, orders: np.ndarray) -> PolynomialModel:
     """The same model with lower orders in places: the higher degrees' coefficients are left out."""
-    d = made.centres.shape[1]
+    d = made.centers.shape[1]
     kept, at = [], 0
     for before, after in zip(made.orders.flat, orders.flat, strict=True):
         kept.append(made.coefficients[at : at + math.comb(d + int(after), d)])

@@ -17,14 +17,15 @@ from svmfast.cli.main import program
 from svmfast.errors import CheckpointError, FileAccessError
 from svmfast.formats.checkpoint import read_checkpoint, write_checkpoint
 from svmfast.formats.detect import load_model
-from svmfast.formats.svmlight import read_svmlight, write_svmlight
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.methods.budget.checkpoint import difference
 from svmfast.rows import Rows
 
 BREAST = data("breast.train")
 
 
-def said(result):
+def stderr_of(result):
     return result.stderr.decode()
 
 
@@ -39,7 +40,7 @@ def test_trains_into_the_current_folder_and_reports(tmp_path):
     assert (done.returncode, done.stdout) == (0, b"")
     assert [path.name for path in tmp_path.iterdir()] == ["breast.train.budget-train.model"]
     assert accuracy(tmp_path / "breast.train.budget-train.model") > 0.95
-    report = said(done)
+    report = stderr_of(done)
     for line in (
         r"^data        380 rows, 30 features, 2 classes, 1 decision function$",
         r"^problem     gamma 0\.05, lambda 0\.000263158$",
@@ -68,7 +69,7 @@ def test_json_quiet_and_verbose(tmp_path):
     passes = re.findall(
         r"^pass (\d)/3, [0-9,]+ steps/s, budget 9/9, [0-9.]+% of steps merge, "
         r"accuracy [0-9.]+%, balanced accuracy [0-9.]+%, ROC AUC [0-9.]+$",
-        said(done),
+        stderr_of(done),
         re.M,
     )
     assert passes == ["1", "2", "3"]
@@ -168,7 +169,7 @@ def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(stop,
     assert not model.exists()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["state"]
     done = svmfast(*safe, "--resume", large, model)
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, stderr_of(done)
     assert model.read_bytes() == whole
 
 
@@ -195,23 +196,25 @@ def test_a_signal_that_the_parent_ignores_is_ignored(number, large, tmp_path):
 def test_resume_without_a_checkpoint_starts_and_with_one_says_so(tmp_path):
     run = ("budget-train", "-g", "0.05", "-B", "9", "--checkpoint", "state", "--resume", BREAST, "m")
     first = svmfast(*run, cwd=tmp_path)
-    assert "going on" not in said(first)
+    assert "going on" not in stderr_of(first)
     model = (tmp_path / "m").read_bytes()
     again = svmfast(*run, cwd=tmp_path)
-    assert "svmfast: state: going on after 3,800 rows" in said(again)
+    assert "svmfast: state: going on after 3,800 rows" in stderr_of(again)
     assert (tmp_path / "m").read_bytes() == model
 
 
 def test_streamed_data_gives_the_same_bytes_however_it_arrives(large, tmp_path):
     run = ("budget-train", "-c", "10", "-g", "0.1", "-B", "30", "--passes", "2", "--memory", "1M")
     done = svmfast(*run, large, tmp_path / "m")
-    assert "working sets from a temporary file" in said(done)
+    assert "working sets from a temporary file" in stderr_of(done)
     piped = svmfast(*run, "-q", "-j", "1", "-", "-", stdin=large.read_bytes())
     assert piped.stdout == (tmp_path / "m").read_bytes()
     state = ("--checkpoint", tmp_path / "s", "--checkpoint-every", "7000")
     assert svmfast(*run, "-q", *state, large, "-").stdout == piped.stdout
     refused = svmfast("budget-train", "-v", "3", "--memory", "1M", large)
-    assert said(refused) == ("svmfast: cross validation needs all rows in memory; allow more with --memory\n")
+    assert stderr_of(refused) == (
+        "svmfast: cross validation needs all rows in memory; allow more with --memory\n"
+    )
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
@@ -234,11 +237,11 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     ):
         other = svmfast(*run, *words, BREAST, "m", cwd=tmp_path)
         assert other.returncode == 2
-        assert said(other).startswith(f"s: the checkpoint was written with {what}"), said(other)
-        assert said(other).endswith("; without --resume it starts anew\n")
+        assert stderr_of(other).startswith(f"s: the checkpoint was written with {what}"), stderr_of(other)
+        assert stderr_of(other).endswith("; without --resume it starts anew\n")
     other = svmfast(*run, data("iris.train"), "m", cwd=tmp_path)
     assert other.returncode == 2
-    assert said(other) == (
+    assert stderr_of(other) == (
         "s: the checkpoint was written with other training data; without --resume it starts anew\n"
     )
     assert difference("data", "9 rows, 4e5f, 1 working sets", "9 rows, 4e5f, 3 working sets") == (
@@ -247,12 +250,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     again = ("budget-train", "-q", "--checkpoint", "v", "--resume", "--validate")
     assert svmfast(*again, BREAST, BREAST, "n", cwd=tmp_path).returncode == 0
     other = svmfast(*again, data("breast.test"), BREAST, "n", cwd=tmp_path)
-    assert said(other).startswith("v: the checkpoint was written with other rows for --validate; ")
+    assert stderr_of(other).startswith("v: the checkpoint was written with other rows for --validate; ")
     other = svmfast(*again[:-1], BREAST, "n", cwd=tmp_path)
-    assert said(other).startswith("v: the checkpoint was written with --validate; ")
+    assert stderr_of(other).startswith("v: the checkpoint was written with --validate; ")
     (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:-100])
     damaged = svmfast(*run, BREAST, "m", cwd=tmp_path)
-    assert (damaged.returncode, said(damaged)) == (
+    assert (damaged.returncode, stderr_of(damaged)) == (
         2, "s: this is not a whole checkpoint; a file that --checkpoint wrote\n",
     )  # fmt: skip
     assert (tmp_path / "m").read_bytes() == kept
@@ -314,7 +317,7 @@ def test_refusals(arguments, message, tmp_path):
     before = sorted(p.name for p in tmp_path.iterdir())
     done = svmfast("budget-train", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert said(done).splitlines()[-1].startswith(message)
+    assert stderr_of(done).splitlines()[-1].startswith(message)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
@@ -325,7 +328,7 @@ def test_a_place_that_cannot_be_written_costs_no_training(tmp_path):
     ):
         done = svmfast("budget-train", "--passes", "100000000", *places, timeout=20)
         assert done.returncode == 2
-        assert "cannot be written" in said(done)
+        assert "cannot be written" in stderr_of(done)
         assert list(tmp_path.iterdir()) == []
 
 

@@ -25,10 +25,10 @@ def test_every_row_has_its_bound(tmp_path: Path, name: str) -> None:
     golden = (FIXTURES / "golden" / f"{name}.out").read_text().split()
     assert [row[0] for row in rest] == golden
     assert {row[1] for row in rest} == {"yes"}
-    said = package.predict(model(name), test, certify=True)
-    for row, bound in zip(rest, said.error_bounds, strict=True):
+    answer = package.predict(model(name), test, certify=True)
+    for row, bound in zip(rest, answer.error_bounds, strict=True):
         assert bound <= float(row[2]) <= bound * (1 + 2e-5)
-    single = int(said.single.sum())
+    single = int(answer.single.sum())
     assert (single > 0) == name.endswith("rbf")
     rows = f"{len(rest):,} rows"
     assert f"{single:,} of {rows} answered by single precision".encode() in done.stderr
@@ -55,8 +55,8 @@ def test_bounds_beside_decision_values_are_theirs(tmp_path: Path) -> None:
     first, *rest = lines(out)
     assert first[-2:] == ["certified", "error_bound"]
     assert max(float(row[-1]) for row in rest) < 1e-11
-    said = package.predict(model("iris_nu_rbf_prob"), data("iris.test"))
-    assert [[float(word) for word in row[1:-2]] for row in rest] == said.decisions.tolist()
+    answer = package.predict(model("iris_nu_rbf_prob"), data("iris.test"))
+    assert [[float(word) for word in row[1:-2]] for row in rest] == answer.decisions.tolist()
 
 
 def test_a_table_has_the_same_columns(tmp_path: Path) -> None:

@@ -63,13 +63,13 @@ def test_figures_are_those_of_the_predictions(approximated: Path) -> None:
     assert (first["multiply_adds"], first["linear_cost_counted"]) == (sv * 16, sv * 16 / 15)
     assert (second["multiply_adds"], second["linear_cost_counted"]) == (136, 136 / 15)  # 1 + 15 + 15 16 / 2
     targets = np.loadtxt(test, usecols=0)
-    said, values = decisions(exact, test)
+    predicted, values = decisions(exact, test)
     other, others = decisions(approximated, test)
     assert (first["labels_differing"], first["mean_abs_error"], first["max_abs_error"]) == (0, 0, 0)
     assert first["inside_bound_percent"] is None
-    assert first["accuracy"] == pytest.approx(np.mean(said == targets) * 100)
+    assert first["accuracy"] == pytest.approx(np.mean(predicted == targets) * 100)
     assert second["accuracy"] == pytest.approx(np.mean(other == targets) * 100)
-    assert second["labels_differing"] == np.count_nonzero(said != other) > 0
+    assert second["labels_differing"] == np.count_nonzero(predicted != other) > 0
     assert second["labels_differing_percent"] == second["labels_differing"] / 40
     assert second["mean_abs_error"] == pytest.approx(np.abs(values - others).mean())
     assert second["max_abs_error"] == pytest.approx(np.abs(values - others).max())
@@ -112,10 +112,10 @@ def test_recall_of_every_class_and_balanced_accuracy() -> None:
     found = compare(exact, other, "--data", test)["models"]
     targets = np.loadtxt(test, usecols=0)
     for path, line in zip((exact, other), found, strict=True):
-        said, _ = decisions(path, test)
+        predicted, _ = decisions(path, test)
         labels = np.unique(targets)
-        precision, recall, f1, rows = precision_recall_fscore_support(targets, said, labels=labels)
-        assert line["balanced_accuracy"] == pytest.approx(100 * balanced_accuracy_score(targets, said))
+        precision, recall, f1, rows = precision_recall_fscore_support(targets, predicted, labels=labels)
+        assert line["balanced_accuracy"] == pytest.approx(100 * balanced_accuracy_score(targets, predicted))
         assert [one["label"] for one in line["classes"]] == labels.tolist()
         assert [one["rows"] for one in line["classes"]] == rows.tolist()
         for key, value in (("recall", recall), ("precision", precision), ("f1", f1)):
@@ -131,10 +131,10 @@ def test_regression_has_mse_and_scc(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert svmfast("approximate", exact, "-o", out).returncode == 0
     found = compare(exact, out, "--data", test)
-    said = svmfast("predict", test, exact, tmp_path / "predictions").stdout.decode().splitlines()
+    printed = svmfast("predict", test, exact, tmp_path / "predictions").stdout.decode().splitlines()
     line = found["models"][0]
-    assert said[0] == f"Mean squared error = {line['mse']:g} (regression)"
-    assert said[1] == f"Squared correlation coefficient = {line['scc']:g} (regression)"
+    assert printed[0] == f"Mean squared error = {line['mse']:g} (regression)"
+    assert printed[1] == f"Squared correlation coefficient = {line['scc']:g} (regression)"
     assert not {"accuracy", "balanced_accuracy", "classes"} & set(line)
     assert line["labels_differing"] is None
 
@@ -247,7 +247,7 @@ def test_models_go_by_the_shortest_names_that_tell_them_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("args", "predicted"),
     [
         ((model("iris_c_linear"), model("breast_c_rbf")), "has the labels"),
         ((model("iris_c_linear"), model("diabetes_eps_rbf")), "is a regression model"),
@@ -260,11 +260,11 @@ def test_models_go_by_the_shortest_names_that_tell_them_apart() -> None:
         ((model("iris_c_linear"),), "Missing argument 'CANDIDATE...'"),
     ],
 )
-def test_misuse(args: tuple[Any, ...], message: str) -> None:
+def test_misuse(args: tuple[Any, ...], predicted: str) -> None:
     done = svmfast("compare", *args, "--data", data("iris.test"))
     assert (done.returncode, done.stdout) == (2, b"")
     assert len(done.stderr.splitlines()) == 1
-    assert message in done.stderr.decode()
+    assert predicted in done.stderr.decode()
 
 
 def test_a_huge_index_costs_nothing(tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ def test_max_diff(tmp_path: Path) -> None:
         "--data",
         data("photos.train"),
     )
-    status, said, _ = run(model("photos_c_rbf"), "-o", out, *arguments, "--json")
-    report = json.loads(said)
+    status, printed, _ = run(model("photos_c_rbf"), "-o", out, *arguments, "--json")
+    report = json.loads(printed)
     assert status == 0
     assert report["held_out"]["labels_differing_percent"] <= 2
     assert dict(report["sizes_tried"])[report["support_vectors"]] <= 0.02
@@ -92,7 +92,7 @@ def test_max_diff(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "wish", "message"),
+    ("name", "options", "message"),
     [
         (
             "breast_c_rbf",
@@ -104,12 +104,12 @@ def test_max_diff(tmp_path: Path) -> None:
     ],
 )
 def test_it_says_when_it_does_not_pay(
-    name: str, wish: tuple[object, ...], message: str, tmp_path: Path
+    name: str, options: tuple[object, ...], message: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "small.model"
-    status, _, said = run(model(name), "-o", out, *wish, "--iterations", "5", "--start", "kmeans")
+    status, _, stderr = run(model(name), "-o", out, *options, "--iterations", "5", "--start", "kmeans")
     assert status == 1
-    assert message in said
+    assert message in stderr
     assert not out.exists()
 
 
@@ -194,8 +194,8 @@ def test_assumed_error_sends_doubtful_rows_to_the_exact_model(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     beyond = np.abs(few.decision_values(test)[:, 0]) > error
     assert 0 < beyond.sum() < len(test)
-    said = f"{beyond.sum()} of 600 rows beyond an assumed error of {error:g} ("
-    assert said in done.stderr.decode()
+    message = f"{beyond.sum()} of 600 rows beyond an assumed error of {error:g} ("
+    assert message in done.stderr.decode()
     assert "statistical, not proven" in done.stderr.decode()
     expected = np.where(
         beyond,

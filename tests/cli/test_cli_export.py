@@ -25,7 +25,7 @@ def test_the_command_writes_what_the_function_returns(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, b"")
     made = package.export(EXACT, "c", prefix="iris", test=data("iris.test"))
     assert out.read_bytes() == made.data
-    said = done.stderr.decode()
+    errors = done.stderr.decode()
     for words in (
         "arithmetic in float",
         "0 labels differ",
@@ -33,8 +33,8 @@ def test_the_command_writes_what_the_function_returns(tmp_path: Path) -> None:
         "flash",
         "stack",
     ):
-        assert words in said
-    assert f"written      {out}, {out.stat().st_size:,} bytes" in said
+        assert words in errors
+    assert f"written      {out}, {out.stat().st_size:,} bytes" in errors
 
 
 def test_standard_output_takes_the_file(tmp_path: Path) -> None:

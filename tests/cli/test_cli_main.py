@@ -34,34 +34,34 @@ def test_help_lists_every_command_with_its_line() -> None:
 
 @pytest.mark.parametrize("name", main.commands())
 def test_defaults_in_words_stand_in_brackets_alone(name: str) -> None:
-    said = " ".join(svmfast(name, "--help").stdout.decode().split())
-    assert "[default: (" not in said
+    printed = " ".join(svmfast(name, "--help").stdout.decode().split())
+    assert "[default: (" not in printed
     if name in ("meka", "dcpred"):
-        assert "[default: 1/number of features; in a conversion that of the model]" in said
+        assert "[default: 1/number of features; in a conversion that of the model]" in printed
     if name == "approximate":
-        assert "(default: NAME.approximate.model in the current folder, NAME from MODEL)." in said
+        assert "(default: NAME.approximate.model in the current folder, NAME from MODEL)." in printed
 
 
 def test_remarks_begin_with_the_programs_name(tmp_path: Path) -> None:
     words = ("approximate", model("iris_c_rbf_prob"), "--order", "6", "-o", tmp_path / "out")
-    said = svmfast(*words).stderr.decode().splitlines()
-    assert any(line.startswith("svmfast: the file grew from ") for line in said)
-    assert not any("warning:" in line for line in said)
+    errors = svmfast(*words).stderr.decode().splitlines()
+    assert any(line.startswith("svmfast: the file grew from ") for line in errors)
+    assert not any("warning:" in line for line in errors)
     rows = tmp_path / "rows"
     rows.write_text("1 1:1\n1 1:2\n1 1:3\n")
-    said = svmfast("train", "-g", "1", rows, tmp_path / "trained").stderr.decode().splitlines()
-    assert f"svmfast: {rows}: all rows have label 1: the model will always answer that" in said
+    errors = svmfast("train", "-g", "1", rows, tmp_path / "trained").stderr.decode().splitlines()
+    assert f"svmfast: {rows}: all rows have label 1: the model will always answer that" in errors
 
 
 @pytest.mark.parametrize("name", [None, *main.commands()])
 def test_h_is_help_on_every_command(name: str | None, capsys: pytest.CaptureFixture[str]) -> None:
     words = [] if name is None else [name]
-    said = []
+    captured = []
     for option in ("--help", "-h"):
         assert main.run([*words, option]) == 0
-        said.append(capsys.readouterr())
-    assert said[0] == said[1]
-    assert said[0].out.startswith("Usage: svmfast")
+        captured.append(capsys.readouterr())
+    assert captured[0] == captured[1]
+    assert captured[0].out.startswith("Usage: svmfast")
 
 
 def test_trains_h_is_svm_trains_where_it_has_a_value(
@@ -103,6 +103,11 @@ def test_nothing_to_do_is_a_usage_error_with_the_help_on_stderr() -> None:
     ("args", "line"),
     [
         (["predikt"], "svmfast: no command 'predikt'; did you mean 'predict'?; see 'svmfast --help'"),
+        (
+            ["dcpred", "exact.model", "rows"],
+            "svmfast dcpred: Got unexpected extra argument (rows); usage: svmfast dcpred [OPTIONS] DATA; "
+            "see 'svmfast dcpred --help'",
+        ),
         (["--frobnicate"], "svmfast: No such option '--frobnicate'; see 'svmfast --help'"),
         (["predict"], "svmfast predict: Missing argument 'DATA'; see 'svmfast predict --help'"),
         (

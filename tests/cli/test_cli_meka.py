@@ -52,7 +52,7 @@ def test_command_ridge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     status, out, err = call(capsys, *words, "--json")
     assert status == 0
     report = json.loads(out)
-    assert report["strength"] == 0.25
+    assert report["regularization"] == 0.25
     assert report["prediction"]["linear_cost"] > 0
     assert "svmfast: memory: at most" in err
     made = load_model(model)

@@ -47,9 +47,9 @@ def test_output_and_messages_are_those_of_svm_predict(
 ) -> None:
     monkeypatch.chdir(FIXTURES)
     assert run(["predict", *args, str(tmp_path / "out")]) == 0
-    said = capfdbinary.readouterr().out
+    captured = capfdbinary.readouterr().out
     assert (tmp_path / "out").read_bytes() == (FIXTURES / output).read_bytes()
-    assert said == (FIXTURES / output).with_suffix(".stdout").read_bytes()
+    assert captured == (FIXTURES / output).with_suffix(".stdout").read_bytes()
 
 
 def test_arguments_options_and_streams_of_the_program(tmp_path: Path) -> None:

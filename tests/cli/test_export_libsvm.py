@@ -90,9 +90,9 @@ def test_a_model_with_names_finds_the_columns_of_a_table(tmp_path: Path) -> None
     assert svmfast("predict", "-q", tmp_path / "rows.csv", named, tmp_path / "b").returncode == 0
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     # The text is still there, and what is made of the model has the names.
-    said = svmfast("export", named, "--to", "libsvm", "-o", tmp_path / "back", "-q")
+    result = svmfast("export", named, "--to", "libsvm", "-o", tmp_path / "back", "-q")
     assert (tmp_path / "back").read_bytes() == EXACT.read_bytes()
-    assert said.stderr == b""
+    assert result.stderr == b""
     svmfast("approximate", named, "--order", "2", "--force", "-o", tmp_path / "fast", "-q")
     assert package.load_model(tmp_path / "fast").scaling.feature_names == NAMES
 

@@ -13,7 +13,8 @@ from program import FIXTURES, data, model, svmfast
 
 from svmfast.evaluation.scale import ScaleCheck, _median
 from svmfast.formats.detect import load_model
-from svmfast.formats.svmlight import read_svmlight, write_svmlight
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.rows import Rows
 
 OWN = [
@@ -72,9 +73,9 @@ def test_the_answer_does_not_depend_on_the_blocks() -> None:
         for start in range(0, 3000, size):
             check.add(rows[start : start + size])
         verdicts.add(check.verdict())
-    (said,) = verdicts
-    assert said is not None
-    assert "of the first 1,000 rows, largest of the model's vectors" in said
+    (message,) = verdicts
+    assert message is not None
+    assert "of the first 1,000 rows, largest of the model's vectors" in message
 
 
 def test_the_warning_of_scaled_rows_asks_for_no_range_file(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_bound_check_and_info_see_scaled_rows(fast: Path, tmp_path: Path) -> Non
         json.loads(svmfast("bound-check", *words, "--gamma", "0.5", "--json").stdout)
         for words in ((RAW["TEST"], "--scale", RANGES), (SCALED["TEST"],))
     )
-    assert ours["centred"] == theirs["centred"]
+    assert ours["centered"] == theirs["centered"]
     assert ours["inputs"]["ranges"] == os.fspath(RANGES)
     ours, theirs = (
         json.loads(svmfast("info", *words, "--json").stdout)

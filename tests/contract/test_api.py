@@ -33,14 +33,14 @@ def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("tolerance", [None, 0.5])
 def test_certified_rows_are_those_of_the_command(fast: Path, tolerance: float | None) -> None:
     rows = package.read_svmlight(data("breast.test"))
-    said = package.predict(fast, rows, certify=True, tolerance=tolerance)
+    predicted = package.predict(fast, rows, certify=True, tolerance=tolerance)
     words = () if tolerance is None else ("--tolerance", str(tolerance))
     expected = columns(data("breast.test"), fast, "--certify", "--no-fallback", *words)[1:]
-    assert said.certified is not None
-    assert said.error_bounds is not None
-    assert ["yes" if row else "no" for row in said.certified] == [line[1] for line in expected]
-    assert 0 < said.certified.sum() < len(rows)
-    np.testing.assert_allclose(said.error_bounds, [float(line[2]) for line in expected], rtol=3e-5)
+    assert predicted.certified is not None
+    assert predicted.error_bounds is not None
+    assert ["yes" if row else "no" for row in predicted.certified] == [line[1] for line in expected]
+    assert 0 < predicted.certified.sum() < len(rows)
+    np.testing.assert_allclose(predicted.error_bounds, [float(line[2]) for line in expected], rtol=3e-5)
 
 
 def test_with_the_exact_model_every_label_is_its_own(fast: Path) -> None:
@@ -50,11 +50,11 @@ def test_with_the_exact_model_every_label_is_its_own(fast: Path) -> None:
     expected = package.predict(exact, rows)
     assert (package.predict(fast, rows, fallback=False).decisions != expected.decisions).all()
     for given in (original, exact, loaded.embedded_exact, None):
-        said = package.predict(loaded, rows, exact=given)
-        assert (said.predicted == expected.predicted).all()
-        assert said.certified is not None
-        kept = ~said.certified
-        assert (said.decisions[kept] == expected.decisions[kept]).all()
+        answers = package.predict(loaded, rows, exact=given)
+        assert (answers.predicted == expected.predicted).all()
+        assert answers.certified is not None
+        kept = ~answers.certified
+        assert (answers.decisions[kept] == expected.decisions[kept]).all()
 
 
 def test_what_proves_nothing_is_refused(fast: Path) -> None:
@@ -82,8 +82,8 @@ def test_regression_needs_a_tolerance() -> None:
     with pytest.raises(OptionError, match="give `tolerance`"):
         package.predict(made, rows, exact=exact)
     tolerance = float(np.median(bounds))
-    said = package.predict(made, rows, exact=exact, tolerance=tolerance)
-    distance = np.abs(said.predicted - package.predict(exact, rows).predicted)
+    answers = package.predict(made, rows, exact=exact, tolerance=tolerance)
+    distance = np.abs(answers.predicted - package.predict(exact, rows).predicted)
     assert (distance <= tolerance).all()
     report = package.bound_check(rows, model=made, tolerance=tolerance)
     assert report.certified == (bounds <= tolerance).sum()
@@ -250,8 +250,8 @@ def test_train_scores_and_weighs() -> None:
 
 def test_bound_check_and_budget_train_take_threads_and_memory() -> None:
     fast, _ = package.approximate(model("breast_c_rbf"))
-    said = [package.bound_check(data("breast.test"), model=fast, threads=threads) for threads in (1, 2)]
-    assert said[0] == said[1]
+    result = [package.bound_check(data("breast.test"), model=fast, threads=threads) for threads in (1, 2)]
+    assert result[0] == result[1]
     with pytest.raises(MemoryLimitError):
         package.budget_train(data("breast.train"), budget=50_000, gamma=0.1, memory="1M")
 

@@ -60,14 +60,14 @@ def test_a_changed_coefficient_is_refused_by_every_command(fast: bytes, tmp_path
 def test_an_edited_model_has_no_certificate(fast: bytes, tmp_path: Path) -> None:
     path = tmp_path / "fast"
     path.write_bytes(edited(fast))
-    for option, said in (
+    for option, message in (
         ("--certify", b"the model carries no certificate"),
         ("--fallback", b"no certificate that tells which rows need its exact model"),
         ("--bound", b"no validity bound is known"),
     ):
         done = svmfast("predict", data("iris.test"), path, "--allow-edited", option)
         assert done.returncode == 2
-        assert said in done.stderr
+        assert message in done.stderr
     done = svmfast("predict", data("iris.test"), path, "--allow-edited", "--exact", IRIS)
     assert done.returncode == 2
     made = package.load_model(path, allow_edited=True)
@@ -176,10 +176,10 @@ def test_the_checksum_by_the_description_of_the_format() -> None:
 
 
 def test_no_damaged_byte_passes() -> None:
-    """What is accepted says what it said."""
+    """What is accepted has the content that it had."""
     made, _ = package.approximate(load_model(model("normal_one_rbf")), order=1, force=True)
     text = model_bytes(made)
-    said = meaning(text)
+    content = meaning(text)
     for at in range(len(text)):
         for piece in (DAMAGE[at % len(DAMAGE)], bytes([text[at] ^ (1 << at % 8)])):
             damaged = text[:at] + piece + text[at + 1 :]
@@ -187,4 +187,4 @@ def test_no_damaged_byte_passes() -> None:
                 open_model(damaged)
             except ModelFormatError:
                 continue
-            assert meaning(damaged) == said
+            assert meaning(damaged) == content

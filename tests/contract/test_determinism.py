@@ -55,7 +55,7 @@ COMMANDS: dict[str, list[str]] = {
     "dcpred from a model": ["dcpred", "--from", EXACT, IRIS, "-o", "OUT", *SMALL, "--iterations", "4"],
     "cascade": ["cascade", FAST, EXACT, "--data", IRIS, "--max-diff", "10%", "-o", "OUT"],
 }
-#: Figures of the clock, and what follows from them; everything else that is said counts.
+#: Figures of the clock, and what follows from them; everything else counts.
 CLOCK = re.compile(rb'"[a-z_]*(seconds|speedup|linear_cost|threads)[a-z_]*": [^\n]*')
 
 
@@ -104,9 +104,13 @@ def contents(out: Path) -> bytes:
     return written
 
 
-def without_clock(said: bytes) -> bytes:
+def without_clock(message: bytes) -> bytes:
     """Return a JSON report without seconds and speeds, other text as it is."""
-    return CLOCK.sub(b"", said) if said.startswith(b"{") else re.sub(rb"(?m)^(time|raced) .*$", b"", said)
+    return (
+        CLOCK.sub(b"", message)
+        if message.startswith(b"{")
+        else re.sub(rb"(?m)^(time|raced) .*$", b"", message)
+    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)

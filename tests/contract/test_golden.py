@@ -32,8 +32,8 @@ def test_output_and_messages_are_svm_predicts(
     *arguments, golden = shlex.split(command)
     monkeypatch.chdir(ROOT)
     assert run(["predict", *arguments, str(tmp_path / "out")]) == 0
-    said = capfdbinary.readouterr().out
-    assert said == Path(golden).with_suffix(".stdout").read_bytes()
+    captured = capfdbinary.readouterr().out
+    assert captured == Path(golden).with_suffix(".stdout").read_bytes()
     ours, theirs = (tmp_path / "out").read_text(), Path(golden).read_text()
     if _prints_sums(command) and not SAME_EXP:
         _compare_numbers(ours, theirs, probabilities="-b 1" in command)

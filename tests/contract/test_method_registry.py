@@ -20,7 +20,9 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.frontiers import run as frontier_run
 from svmfast.frontiers.child import Failed
 from svmfast.methods.common.class_targets import svc_targets
-from svmfast.methods.method import Candidate, Grid, Input, Inputs, Method, NotTried, Outcome, Setting, Style
+from svmfast.methods.given import Input, Inputs, Outcome, Setting
+from svmfast.methods.grid import Candidate, Grid, NotTried, Style
+from svmfast.methods.method import Method
 from svmfast.methods.registry import methods, register, unregister
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.options import option, options_of
@@ -65,7 +67,7 @@ def run_toy(inputs: Inputs, options: ToyOptions, setting: Setting) -> Outcome:
         n_features=width,
         features=np.arange(width, dtype=np.int64),
         about="zero",
-        centres=np.zeros((1, width)),
+        centers=np.zeros((1, width)),
         orders=np.ones((1, functions), dtype=np.int32),
         coefficients=np.hstack([np.zeros((functions, 1)), weights]).ravel(),
         rho=-offsets,

@@ -100,10 +100,10 @@ def test_centring_is_the_expansion_of_shifted_data() -> None:
     # rbf does not know where the origin is: expanding about m is expanding moved vectors about 0.
     exact, z = model("iris_c_rbf_prob"), rows("iris").to_dense()
     x = exact.sv.to_dense()
-    centred, _ = approximate(exact, center="mean")
+    centered, _ = approximate(exact, center="mean")
     moved = replace(exact, sv=Rows.from_dense(x - x.mean(axis=0)))
     about_origin, _ = approximate(moved, center="origin")
-    a = centred.decision_values(Rows.from_dense(z))
+    a = centered.decision_values(Rows.from_dense(z))
     b = about_origin.decision_values(Rows.from_dense(z - x.mean(axis=0)))
     assert a == pytest.approx(b, abs=1e-6 * np.abs(exact.sv_coef).sum())
 
@@ -281,7 +281,7 @@ def test_an_absurd_width_gives_finite_values_and_claims_nothing() -> None:
     assert not fast.has_error_bound
 
 
-def test_a_centre_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_center_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a number of features the choice rests on row norms; what is certified still holds."""
     from svmfast.methods.approximate import expander, residual
 

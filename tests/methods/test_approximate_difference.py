@@ -17,7 +17,8 @@ from program import data, model, svmfast
 import svmfast as package
 from svmfast.errors import NegativeAnswerError, OptionError
 from svmfast.formats.detect import load_model, model_bytes, save_model
-from svmfast.formats.svmlight import read_svmlight, write_svmlight
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.formats.svmlight_writer import write_svmlight
 from svmfast.kernels import Kernel
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -118,20 +119,22 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
 
 def test_what_is_named_applies_to_the_model(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(2.0, "epsilon_svr"), some_rows(200))
-    said = svmfast("approximate", exact, "-o", tmp_path / "out").stderr.decode()
-    assert re.search(r"svmfast: values differ by [\d.]+% of their spread from the exact model's \(480 ", said)
-    assert "cascade" not in said
-    assert "--embed-exact" not in said
-    said = svmfast(
+    errors = svmfast("approximate", exact, "-o", tmp_path / "out").stderr.decode()
+    assert re.search(
+        r"svmfast: values differ by [\d.]+% of their spread from the exact model's \(480 ", errors
+    )
+    assert "cascade" not in errors
+    assert "--embed-exact" not in errors
+    errors = svmfast(
         "approximate", exact, "-o", tmp_path / "out", "--cells", "3", "--data", rows
     ).stderr.decode()
     assert (
         "try more --cells, svmfast compress or svmfast dcpred of the exact model (--force writes it "
-        "anyway); nothing was written" in said
+        "anyway); nothing was written" in errors
     )
     plain, _ = written(tmp_path, wavy(2.0))
-    said = svmfast("approximate", plain, "-o", tmp_path / "out", "--certificate", "none").stderr.decode()
-    assert "leave rows in doubt to the exact model with svmfast cascade" in said
+    errors = svmfast("approximate", plain, "-o", tmp_path / "out", "--certificate", "none").stderr.decode()
+    assert "leave rows in doubt to the exact model with svmfast cascade" in errors
 
 
 def test_regression_is_judged_by_the_error_over_the_spread(tmp_path: Path) -> None:
@@ -359,14 +362,14 @@ def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatc
     assert [step.cells for step in whole.steps][:3] == [1, 5, 10]
     now = 0.0
     monkeypatch.setattr(cells.time, "monotonic", lambda: now)
-    counted = cells.Planner.centres
+    counted = cells.Planner.centers
 
     def slow(self: cells.Planner, size: int) -> Any:
         nonlocal now
         now += 60 if size == 10 else 1
         return counted(self, size)
 
-    monkeypatch.setattr(cells.Planner, "centres", slow)
+    monkeypatch.setattr(cells.Planner, "centers", slow)
     _, cut = approximate(exact, time_limit=20, **options)
     assert cut.time_limit_reached
     assert not whole.time_limit_reached

@@ -20,7 +20,7 @@ from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.run import candidates
 from svmfast.methods.budget.sgd import MAINTENANCE
 from svmfast.methods.budget.training import budget_train, cross_validate
-from svmfast.methods.method import Grid
+from svmfast.methods.grid import Grid
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.options import options_of
 from svmfast.rows import Rows

@@ -31,7 +31,7 @@ from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.cascade.threshold import Evaluated, _beyond_rounding, choose, smallest_error
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
-from svmfast.methods.method import Race
+from svmfast.methods.given import Race
 from svmfast.models.answer import answer
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certainty, certified_rows
@@ -170,13 +170,13 @@ def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
     assert report.labels_differing_choosing == left(joined.error, choosing)
     assert report.labels_differing_limit_percent <= 15
     # What predict does with it: answered rows are the fast model's, the others the exact one's.
-    said = answer(joined, rows, exact=exact)
-    assert said.certified is not None
-    assert said.certified.sum() == report.answered
-    expected = np.where(said.certified, fast.head.predict(decisions), theirs)
-    np.testing.assert_array_equal(said.predicted, expected)
+    answers = answer(joined, rows, exact=exact)
+    assert answers.certified is not None
+    assert answers.certified.sum() == report.answered
+    expected = np.where(answers.certified, fast.head.predict(decisions), theirs)
+    np.testing.assert_array_equal(answers.predicted, expected)
     assert (
-        (said.predicted != theirs).sum()
+        (answers.predicted != theirs).sum()
         == report.labels_differing
         == left(joined.error, np.arange(len(rows)))
     )
@@ -338,9 +338,9 @@ def test_the_program(tmp_path: Path) -> None:
     assert report["cheaper"]
 
     def labels(*more: str | Path) -> list[bytes]:
-        said = svmfast("predict", "-q", ROWS, *more, cwd=tmp_path)
-        assert (said.returncode, said.stderr) == (0, b"")
-        return said.stdout.split()
+        result = svmfast("predict", "-q", ROWS, *more, cwd=tmp_path)
+        assert (result.returncode, result.stderr) == (0, b"")
+        return result.stdout.split()
 
     exact, plain, both = labels(PHOTOS), labels("fast"), labels("fast.cascade.model")
     assert labels("--no-fallback", "fast.cascade.model") == plain
@@ -363,10 +363,10 @@ def test_the_program(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert b"the model carries no certificate" in refused.stderr
 
-    said = json.loads(svmfast("info", "--json", "fast.cascade.model", cwd=tmp_path).stdout)
-    assert (said["kind"], said["certificate"]) == ("cascade", False)
-    assert said["scalars"]["error"] == report["error"]
-    assert said["fast"]["support_vectors"] == len(fast.sv)
+    result = json.loads(svmfast("info", "--json", "fast.cascade.model", cwd=tmp_path).stdout)
+    assert (result["kind"], result["certificate"]) == ("cascade", False)
+    assert result["scalars"]["error"] == report["error"]
+    assert result["fast"]["support_vectors"] == len(fast.sv)
     shown = svmfast("compare", PHOTOS, "fast.cascade.model", "--data", ROWS, "--json", cwd=tmp_path)
     line = json.loads(shown.stdout)["models"][1]
     # compare judges what predict answers; the fast half alone is a detail.
@@ -395,8 +395,8 @@ def test_the_program_says_no(tmp_path: Path) -> None:
     save_model(larger, tmp_path / "fast")
     done = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "--json", cwd=tmp_path)
     assert done.returncode == 1
-    said = b"the exact model alone costs no more, by the 800 rows that decide; nothing was written\n"
-    assert done.stderr.endswith(said)
+    message = b"the exact model alone costs no more, by the 800 rows that decide; nothing was written\n"
+    assert done.stderr.endswith(message)
     report = json.loads(done.stdout)
     assert (report["cheaper"], report["outputs"], report["bytes"]) == (False, {"model": None}, None)
     assert [path.name for path in tmp_path.iterdir()] == ["fast"]
@@ -406,7 +406,7 @@ def test_the_program_says_no(tmp_path: Path) -> None:
     same = svmfast("cascade", PHOTOS, PHOTOS, "--data", ROWS, "-o", tmp_path / "x")
     assert (same.returncode, same.stderr) == (
         2,
-        b"svmfast: FAST is EXACT itself: there is nothing to be gained\n",
+        b"svmfast: FAST is EXACT itself; expected a faster model\n",
     )
     assert svmfast("cascade", "fast", PHOTOS, cwd=tmp_path).returncode == 2
     over = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "-o", "fast", cwd=tmp_path)
@@ -500,19 +500,21 @@ def test_rows_left_open_have_the_exact_models_own_probabilities() -> None:
     other = replace(
         fast, head=replace(fast.head, prob_a=-2 * fast.head.prob_a, prob_b=fast.head.prob_b + 0.3)
     )
-    said = answer(CascadeModel(other, exact, 0.2), rows, exact=exact, probability=True)
+    answers = answer(CascadeModel(other, exact, 0.2), rows, exact=exact, probability=True)
     theirs, ours = (answer(m, rows, probability=True) for m in (exact, other))
-    assert said.certified is not None
-    assert said.probabilities is not None
+    assert answers.certified is not None
+    assert answers.probabilities is not None
     assert theirs.probabilities is not None
     assert ours.probabilities is not None
-    mine = said.certified[:, None]
+    mine = answers.certified[:, None]
     assert 0 < mine.sum() < len(rows)
-    assert not np.allclose(theirs.probabilities[~said.certified], ours.probabilities[~said.certified])
+    assert not np.allclose(theirs.probabilities[~answers.certified], ours.probabilities[~answers.certified])
     np.testing.assert_array_equal(
-        said.probabilities, np.where(mine, ours.probabilities, theirs.probabilities)
+        answers.probabilities, np.where(mine, ours.probabilities, theirs.probabilities)
     )
-    np.testing.assert_array_equal(said.predicted, np.where(said.certified, ours.predicted, theirs.predicted))
+    np.testing.assert_array_equal(
+        answers.predicted, np.where(answers.certified, ours.predicted, theirs.predicted)
+    )
     dumb = replace(exact, head=replace(exact.head, prob_a=None, prob_b=None))
     with pytest.raises(UnsupportedError, match="the exact model does not support probability estimates"):
         answer(CascadeModel(other, dumb, 0.2), rows, exact=dumb, probability=True)
@@ -582,15 +584,15 @@ def test_the_recall_of_every_class_before_and_after(tmp_path: Path) -> None:
     values = {"_exact": first * theirs, "": first * joined}
     labels = [-1, 1]
     assert [one["label"] for one in report["classes"]] == labels
-    for said, ending in ((exact, "_exact"), (both, "")):
-        recall = 100 * recall_score(targets, said, labels=labels, average=None)
+    for predicted, ending in ((exact, "_exact"), (both, "")):
+        recall = 100 * recall_score(targets, predicted, labels=labels, average=None)
         for name, score in (("recall", recall_score), ("precision", precision_score), ("f1", f1_score)):
-            theirs = 100 * score(targets, said, labels=labels, average=None)
+            theirs = 100 * score(targets, predicted, labels=labels, average=None)
             assert [one[f"{name}{ending}"] for one in report["classes"]] == pytest.approx(theirs)
-        counts = confusion_matrix(targets, said, labels=labels).tolist()
+        counts = confusion_matrix(targets, predicted, labels=labels).tolist()
         assert report[f"confusion{ending}"] == {"labels": labels, "counts": counts}
         assert report[f"auc{ending}"] == pytest.approx(roc_auc_score(targets, values[ending]), rel=1e-12)
-        assert report[f"accuracy{ending}"] == pytest.approx(100 * np.mean(said == targets))
+        assert report[f"accuracy{ending}"] == pytest.approx(100 * np.mean(predicted == targets))
         assert report[f"balanced_accuracy{ending}"] == pytest.approx(recall.mean())
     for one in report["classes"]:
         own = exact == one["label"]
@@ -686,5 +688,5 @@ def test_a_file_that_turns_out_to_be_no_faster_says_so(tmp_path: Path) -> None:
     assert report["multiply_adds"] > report["multiply_adds_exact"]
     assert (tmp_path / "fast.cascade.model").exists()
     cost = f"{report['multiply_adds']:,.0f} multiply-adds a row"
-    said = f"svmfast: warning: with the error that the guarantee needs the two together cost {cost}"
-    assert done.stderr.decode().startswith(said)
+    message = f"svmfast: warning: with the error that the guarantee needs the two together cost {cost}"
+    assert done.stderr.decode().startswith(message)

@@ -1,4 +1,4 @@
-"""Many cells and orders by choice: certified, chosen for the reason given, and honest where nothing pays."""
+"""Many cells and orders by choice: certified, chosen by gain, refused where the exact model is better."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from svmfast.rows import Rows
 
 
 def clustered(seed: int = 0, gamma: float = 3.0, n: int = 400, d: int = 3) -> tuple[KernelExpansion, Rows]:
-    """A smooth function on far-apart clusters, and rows of the same kind: one centre cannot serve them."""
+    """A smooth function on far-apart clusters, and rows of the same kind: one center cannot serve them."""
     rng = np.random.default_rng(seed)
     middles = rng.uniform(-3, 3, size=(12, d))
     x = middles[rng.integers(0, 12, n)] + 0.1 * rng.normal(size=(n, d))
@@ -224,16 +224,16 @@ def test_a_target_that_is_missed_is_said() -> None:
 @settings(max_examples=30, deadline=None)
 def test_tails_agree_however_they_are_found(seed: int, gamma: float, negligible: float) -> None:
     rng = np.random.default_rng(seed)
-    x, beta, centre = rng.normal(size=(40, 3)), rng.normal(size=40), rng.normal(size=3)
-    every = residual_tail(x, beta, gamma, centre, -1, top=12)
+    x, beta, center = rng.normal(size=(40, 3)), rng.normal(size=40), rng.normal(size=3)
+    every = residual_tail(x, beta, gamma, center, -1, top=12)
     for order in (0, 2, 5):
-        direct = residual_tail(x, beta, gamma, centre, order, top=12)
+        direct = residual_tail(x, beta, gamma, center, order, top=12)
         again = every.of_order(order)
         # The same degrees; a later one may have its eigenvalue here and its trace there.
         assert (again.degrees[: order + 1] == 0).all()
         assert again.degrees[order + 1] == pytest.approx(direct.degrees[order + 1], rel=1e-6, abs=1e-12)
-        apart = residual_tail(x, beta, gamma, centre, order, top=12, reach=0.5, negligible=negligible)
-        loose = residual_tail(x, beta, gamma, centre, order, top=12, by_row_norms=True)
+        apart = residual_tail(x, beta, gamma, center, order, top=12, reach=0.5, negligible=negligible)
+        loose = residual_tail(x, beta, gamma, center, order, top=12, by_row_norms=True)
         assert (apart.degrees >= direct.degrees * (1 - 1e-6)).all()
         assert (loose.degrees >= apart.degrees * (1 - 1e-6)).all()
 
@@ -392,7 +392,7 @@ def test_the_program_converts_in_cells_and_predicts_the_exact_labels(tmp_path: P
     # The exact model is small and may win the race.
     done = svmfast("approximate", model("breast_c_rbf"), "-o", fast, *options, "--force")
     assert done.returncode == 0, done.stderr
-    assert b"about 5 centres" in done.stderr
+    assert b"about 5 centers" in done.stderr
     assert b"rows of --data" in done.stderr
     plain, certified = tmp_path / "plain", tmp_path / "certified"
     assert svmfast("predict", data("breast.test"), model("breast_c_rbf"), plain).returncode == 0
@@ -411,8 +411,8 @@ def test_the_program_converts_in_cells_and_predicts_the_exact_labels(tmp_path: P
 def test_cells_of_a_single_point_are_expanded_like_any_other(name: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = svmfast("approximate", model(name), "-o", out, "--cells", "100", "--order", "1", "-q")
-    said = [line for line in done.stderr.splitlines() if not line.startswith(b"svmfast: warning: ")]
-    assert (done.returncode, said) == (0, [])
+    errors = [line for line in done.stderr.splitlines() if not line.startswith(b"svmfast: warning: ")]
+    assert (done.returncode, errors) == (0, [])
     made, exact = load_model(str(out)), load_model(str(model(name)))
     rows = read_svmlight(str(data(f"{name.split('_')[0]}.test"))).rows
     values, bounds = made.certified_values(rows)  # type: ignore[attr-defined]

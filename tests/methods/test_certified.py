@@ -213,11 +213,11 @@ def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
         def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
             return decisions, bounds
 
-    said = answer(Noisy(), rows, exact=exact, threads=2)
-    assert said.certified is not None
-    assert np.array_equal(said.certified, certified)
-    assert np.array_equal(said.predicted, exact.head.predict(full))
-    assert np.array_equal(said.decisions, np.where(certified[:, None], decisions, full))
+    answers = answer(Noisy(), rows, exact=exact, threads=2)
+    assert answers.certified is not None
+    assert np.array_equal(answers.certified, certified)
+    assert np.array_equal(answers.predicted, exact.head.predict(full))
+    assert np.array_equal(answers.decisions, np.where(certified[:, None], decisions, full))
 
 
 def test_refusals() -> None:

@@ -1,4 +1,4 @@
-"""compress: models LIBSVM loads, an honest report, and a refusal where it does not pay."""
+"""compress: models LIBSVM loads, a report that holds, and a refusal where the result is no smaller."""
 
 from __future__ import annotations
 
@@ -131,16 +131,19 @@ def test_the_statement_holds_on_rows_never_seen() -> None:
     made, report = prepare(
         before, *rows("photos.train"), CompressOptions(start="kmeans", iterations=200)
     ).compress(20)
-    said = report.statement
-    assert (said.rows_from, said.median < said.quantile_99 < said.largest) == ("data", True)
+    statement = report.statement
+    assert (statement.rows_from, statement.median < statement.quantile_99 < statement.largest) == (
+        "data",
+        True,
+    )
     test, _ = rows("photos.test")
     new, old = made.decision_values(test), before.decision_values(test)
     # 4000 fresh rows against quantiles from about 250: half of them within a factor of the median.
-    assert np.quantile(np.abs(new - old), 0.5) == pytest.approx(said.median, rel=0.5)
+    assert np.quantile(np.abs(new - old), 0.5) == pytest.approx(statement.median, rel=0.5)
     agreement = np.mean(before.head.predict(old) == made.head.predict(new))
-    assert said.agreement_low is not None
-    assert said.agreement_high is not None
-    assert said.agreement_low <= agreement <= said.agreement_high
+    assert statement.agreement_low is not None
+    assert statement.agreement_high is not None
+    assert statement.agreement_low <= agreement <= statement.agreement_high
 
 
 @pytest.mark.parametrize(("name", "expected"), [("breast.train", True), ("breast.test", False)])
@@ -270,8 +273,8 @@ def test_refusals() -> None:
 
 def test_every_phase_is_named() -> None:
     """Starts and the statement take as long as the moving itself on large data."""
-    said: list[str] = []
+    phases: list[str] = []
     compressor = prepare(exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(iterations=2))
-    compressor.compress(6, progress=lambda _done, _total, what: said.append(what))
+    compressor.compress(6, progress=lambda _done, _total, what: phases.append(what))
     for phase in ("kmeans start", "lars start", "from kmeans", "error on held-out rows"):
-        assert phase in said
+        assert phase in phases

@@ -108,15 +108,15 @@ def test_weights_are_of_classes() -> None:
 def test_a_leaf_knows_only_its_classes() -> None:
     """Well-separated classes: leaves of one class are constant, and no leaf names a class it never saw."""
     rng = np.random.default_rng(0)
-    centres = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9]])
+    centers = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9]])
     which = rng.integers(0, 5, 600)
-    rows = Rows.from_dense(centres[which] + rng.normal(size=(600, 2)) * 0.4)
+    rows = Rows.from_dense(centers[which] + rng.normal(size=(600, 2)) * 0.4)
     model, _ = fit_svc(rows, which.astype(float), settings(clusters=4, gamma=(1.0,)))
     cells = model.route(rows)
-    said = model.head.predict(model.decision_values(Rows.from_dense(rng.uniform(-20, 20, (4000, 2)))))
+    predicted = model.head.predict(model.decision_values(Rows.from_dense(rng.uniform(-20, 20, (4000, 2)))))
     grid_cells = model.route(Rows.from_dense(np.random.default_rng(0).uniform(size=(1, 2))))
     assert grid_cells.shape == (1,)
-    assert set(said) <= set(range(5))
+    assert set(predicted) <= set(range(5))
     for cell in range(model.n_cells):
         present = np.unique(which[cells == cell])
         far = model.head.predict(model.decision_values(rows.take(cells == cell)))
@@ -203,20 +203,20 @@ def test_cross_validation_finds_its_way() -> None:
     scores = cross_validate_dcpred(rows, y, grid)
     assert len(scores) == 6
     best = min(scores, key=lambda s: s.score)
-    assert best.strength == 0.3
+    assert best.regularization == 0.3
     assert best.gamma != 30
     assert best.score < 0.9 * y.std()
     model, report = fit_ridge(rows, y, grid, threads=2)
     assert report.cross_validation == scores
-    assert (report.gamma, report.strength) == (best.gamma, best.strength)
+    assert (report.gamma, report.regularization) == (best.gamma, best.regularization)
     assert f"gamma {best.gamma!r}" in model.provenance["parameters"]
 
 
-def test_rows_too_wide_for_dense_centres_are_refused_before_any_work() -> None:
+def test_rows_too_wide_for_dense_centers_are_refused_before_any_work() -> None:
     rows, y = data("breast.train")
     spread = rows.indices * 60_000_003
     wide = Rows(rows.indptr, spread.astype(np.int32), rows.values, int(spread.max()) + 1)
-    with pytest.raises(MemoryLimitError, match="centres and landmarks of 1,740,000,088 columns"):
+    with pytest.raises(MemoryLimitError, match="centers and landmarks of 1,740,000,088 columns"):
         fit_svc(wide, y, settings())
 
 
@@ -309,9 +309,9 @@ def test_the_program_trains_predicts_and_compares(tmp_path: Path) -> None:
         "1",
     )
     assert again.read_bytes() == out.read_bytes()
-    said = run_program("predict", data_path("digits.test"), out, tmp_path / "said")
-    assert said.returncode == 0
-    assert float(said.stdout.split(b"=")[1].split(b"%")[0]) > 90
+    result = run_program("predict", data_path("digits.test"), out, tmp_path / "predictions")
+    assert result.returncode == 0
+    assert float(result.stdout.split(b"=")[1].split(b"%")[0]) > 90
     assert run_program("info", out).returncode == 0
     compared = run_program(
         "compare", model_path("digits_nu_rbf"), out, "--data", data_path("digits.test"), "--json"

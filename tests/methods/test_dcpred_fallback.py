@@ -52,10 +52,10 @@ def test_doubtful_rows_are_answered_by_the_exact_model(
     exact = run_program("predict", test, model_path(name), "-", "-q").stdout.split()
 
     def answered(error: str) -> list[bytes]:
-        said = run_program(*words[1:4], tmp_path / "said", *words[4:-1], error)
-        assert said.returncode == 0, said.stderr
-        assert b"statistical, not proven" in said.stderr
-        return (tmp_path / "said").read_bytes().split()
+        result = run_program(*words[1:4], tmp_path / "predictions", *words[4:-1], error)
+        assert result.returncode == 0, result.stderr
+        assert b"statistical, not proven" in result.stderr
+        return (tmp_path / "predictions").read_bytes().split()
 
     differing = sum(a != b for a, b in zip(answered(words[-1]), exact, strict=True))
     plain = run_program("predict", test, out, "-", "-q").stdout.split()
@@ -69,10 +69,10 @@ def test_values_of_classes_and_of_pairs_are_not_mixed(tmp_path: Path) -> None:
     made = run_program("dcpred", data_path("digits.train"), "-o", out, "--from", exact, *SMALL, "-q")
     assert made.returncode == 0, made.stderr
     words = ("--exact", exact, "--assume-error", "1", "--decision-values")
-    said = run_program("predict", data_path("digits.test"), out, "-", *words)
-    assert said.returncode == 2
-    assert b"MODEL and --exact have values of other classes or pairs" in said.stderr
-    assert said.stdout == b""
+    result = run_program("predict", data_path("digits.test"), out, "-", *words)
+    assert result.returncode == 2
+    assert b"MODEL and --exact have values of other classes or pairs" in result.stderr
+    assert result.stdout == b""
 
 
 def test_one_against_the_rest_is_certain_when_nothing_within_the_bounds_changes_it() -> None:

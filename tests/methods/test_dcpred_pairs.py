@@ -33,9 +33,9 @@ def test_training_is_close_to_libsvm() -> None:
     exact = train(rows.rows, rows.labels, TrainOptions(gamma=0.01, C=10.0))
     model, report = fit_svc(rows.rows, rows.labels, MINE, threads=2)
     theirs = exact.head.predict(exact.decision_values(test.rows))
-    said = model.head.predict(model.decision_values(test.rows))
-    assert np.mean(said == test.labels) >= np.mean(theirs == test.labels) - 0.02
-    assert np.mean(said == theirs) > 0.95
+    predicted = model.head.predict(model.decision_values(test.rows))
+    assert np.mean(predicted == test.labels) >= np.mean(theirs == test.labels) - 0.02
+    assert np.mean(predicted == theirs) > 0.95
     assert model.head.labels is not None
     assert model.head.labels.tolist() == exact.head.labels.tolist()  # type: ignore[union-attr]
     assert (report.task, report.landmarks, report.clusters, report.gamma) == ("pairs", 40, 1, 0.01)
@@ -80,8 +80,8 @@ def test_the_program_trains_pairs(tmp_path: Path) -> None:
     assert b"fitted to the exact values of the pairs" in made.stderr
     rows = read_svmlight(data_path("digits.train"))
     assert out.read_bytes() == model_bytes(fit_svc(rows.rows, rows.labels, MINE)[0])
-    said = run_program("predict", data_path("digits.test"), out, tmp_path / "said")
-    assert float(said.stdout.split(b"=")[1].split(b"%")[0]) > 90
+    result = run_program("predict", data_path("digits.test"), out, tmp_path / "predictions")
+    assert float(result.stdout.split(b"=")[1].split(b"%")[0]) > 90
 
 
 @pytest.mark.parametrize(

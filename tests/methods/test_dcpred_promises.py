@@ -102,7 +102,7 @@ def test_a_budget_is_spent_where_most_leaves_cost_nothing(monkeypatch: pytest.Mo
     training = training_of._svc(Rows.from_dense(x), y)
     limited = DcpredOptions(gamma=(1.0,), max_operations=12.0, iterations=0).resolved()
     found, tree, _ = choose(training, limited, 1.0, 1.0)
-    # A quarter of the rows meets landmarks of 4 features and one function; all are compared with 4 centres.
+    # A quarter of the rows meets landmarks of 4 features and one function; all are compared with 4 centers.
     each = (12.0 * 4 - 4 * 4) / (0.25 * (4 + 1))
     assert len(tree.leaf_centers) == 4
     assert found.pseudo == "poly" or found.landmarks == int(each)
@@ -116,7 +116,7 @@ def test_pairs_spend_a_cost() -> None:
     model, report = fit_svc(data.rows, data.labels, mine)
     assert report.landmarks == len(model.landmarks) == int(6.0 * d * 10 / (d + 9))
     assert report.multiply_adds / report.linear_multiply_adds <= 6.0
-    assert "cost 6.0x, clusters 1, landmarks " in model.provenance["parameters"]
+    assert "max-operations 6.0x, clusters 1, landmarks " in model.provenance["parameters"]
     with pytest.raises(UnsupportedError, match=r"`max_operations` 0\.5x allows 4 landmarks for 10 classes"):
         fit_svc(data.rows, data.labels, replace(mine, max_operations=0.5))
 
@@ -136,4 +136,4 @@ def test_what_had_no_part_is_not_recorded(tmp_path: Path) -> None:
     kernel = next(line for line in done.stderr.splitlines() if line.startswith(b"kernel"))
     assert kernel.endswith(b")")
     ridge = DcpredOptions(gamma=(1.0,), clusters=1, iterations=0)
-    assert fit_ridge(*_in_two_parts(60), ridge)[1].strength == 0.1
+    assert fit_ridge(*_in_two_parts(60), ridge)[1].regularization == 0.1

@@ -58,7 +58,7 @@ def models(cwd: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_everything_is_written(finished: tuple[Path, str]) -> None:
-    folder, said = finished
+    folder, stderr = finished
     found = models(folder)
     assert next(iter(found)) == "exact"
     assert {"linear", "approximate-2", "approximate-2 + exact"} <= set(found)
@@ -66,7 +66,7 @@ def test_everything_is_written(finished: tuple[Path, str]) -> None:
     assert found["approximate-2 + exact"]["confirming"]["labels_differing_percent"] == 0
     assert found["approximate-2 + exact"]["bytes"] > found["exact"]["bytes"]
     for name in found:
-        assert f"\n{name} " in said
+        assert f"\n{name} " in stderr
         made = folder / "dir" / "models" / name
         assert made.exists() == (name != "exact" and " + " not in name)
     files = {path.name for path in (folder / "dir").iterdir()}
@@ -88,7 +88,7 @@ def test_the_table_fits_100_columns(finished: tuple[Path, str]) -> None:
 
 
 def test_three_sets_of_rows_are_kept_apart_and_named(finished: tuple[Path, str]) -> None:
-    folder, said = finished
+    folder, stderr = finished
     rows = report(folder)["row_sets"]
     test, parts = data("breast.test").read_text().splitlines(), {}
     for name, file in (("choosing", "choose.part"), ("confirming", "confirm.part")):
@@ -104,7 +104,7 @@ def test_three_sets_of_rows_are_kept_apart_and_named(finished: tuple[Path, str])
     known = np.concatenate([part.rows.to_dense() for part in parts.values()])
     assert sorted(known.tolist()) == sorted(whole.rows.to_dense().tolist())
     page, figure = ((folder / "dir" / name).read_text() for name in ("report.md", "figure.svg"))
-    for text in (said, page):
+    for text in (stderr, page):
         assert all(name in text for name in ("trained on", "choosing", "confirming"))
     assert f"{rows['confirming']['rows']} confirming rows of breast.test" in figure
 
@@ -127,9 +127,9 @@ def test_figures_are_those_of_compare_on_the_confirming_rows(finished: tuple[Pat
 
 
 def test_every_command_makes_the_same_bytes(finished: tuple[Path, str]) -> None:
-    folder, said = finished
+    folder, stderr = finished
     best = report(folder)["recommended"]
-    assert f"\nmade by: {best['command']}\n" in said
+    assert f"\nmade by: {best['command']}\n" in stderr
     assert best["choosing"]["labels_differing_percent"] <= 0.5
     for point in report(folder)["models"]:
         if point["command"] is None:
@@ -506,13 +506,13 @@ def test_data_that_are_much_harder_get_a_warning(tmp_path: Path) -> None:
     (tmp_path / "hard").write_text("\n".join(flipped) + "\n")
     done = frontier(tmp_path, *BREAST, "--test", "hard", "--methods", "linear", "-q")
     assert done.returncode in (0, 1)
-    said = done.stderr.decode()
-    assert said.startswith("svmfast: warning: EXACT does far worse on TEST than on TRAIN: accuracy ")
-    assert said.count("\n") == 1
+    errors = done.stderr.decode()
+    assert errors.startswith("svmfast: warning: EXACT does far worse on TEST than on TRAIN: accuracy ")
+    assert errors.count("\n") == 1
 
 
 def test_quiet_prints_the_recommendation_alone(finished: tuple[Path, str]) -> None:
-    folder, said = finished
+    folder, errors = finished
     done = frontier(folder, *BREAST, *TEST, *FEW, "-q")
     assert (done.returncode, done.stderr) == (0, b"")
     lines = done.stdout.decode().splitlines()
@@ -522,7 +522,7 @@ def test_quiet_prints_the_recommendation_alone(finished: tuple[Path, str]) -> No
         "recommended", "measured", "quality", "timing", "too few rows", "rule", "made by", "used by"
     }  # fmt: skip
     assert {"recommended", "measured", "quality", "too few rows", "rule", "made by"} <= set(names)
-    assert "\nmodel " in said
+    assert "\nmodel " in errors
 
 
 def test_under_a_size_the_closest_model_is_recommended(tmp_path: Path) -> None:
@@ -537,9 +537,9 @@ def test_under_a_size_the_closest_model_is_recommended(tmp_path: Path) -> None:
     assert len(differing) > 2
     assert differing[found["recommended"]["name"]] == min(differing.values())
     assert max(differing.values()) > 5 * min(differing.values())
-    said = done.stdout.decode()
-    assert "rule: of the models with at most 10,240 bytes, the closest to the exact model" in said
-    assert "mean squared error" in said
+    printed = done.stdout.decode()
+    assert "rule: of the models with at most 10,240 bytes, the closest to the exact model" in printed
+    assert "mean squared error" in printed
 
 
 def test_limits_on_what_is_lost(finished: tuple[Path, str]) -> None:
@@ -608,13 +608,13 @@ def test_printed_and_stored_commands_are_quoted(tmp_path: Path) -> None:
 
 def test_the_bar_names_what_runs_and_moves(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    said = b""
+    message = b""
 
     def read() -> None:
-        nonlocal said
+        nonlocal message
         with suppress(OSError):  # the end of a terminal
             while chunk := os.read(ours, 1 << 16):
-                said += chunk
+                message += chunk
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -628,8 +628,8 @@ def test_the_bar_names_what_runs_and_moves(tmp_path: Path) -> None:
     os.close(ours)
     assert done.returncode in (0, 1)
     for name in (b"making linear", b"making compress-", b"timing"):
-        assert name in said
-    assert len(set(re.findall(rb"(\d+)%", said))) >= 3
+        assert name in message
+    assert len(set(re.findall(rb"(\d+)%", message))) >= 3
 
 
 def test_a_command_ticks_while_it_runs() -> None:
@@ -653,8 +653,8 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_standard_output_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = svmfast("frontier", BREAST[0], "--data", data("breast.train"), "-o", "-")
-    said = b"svmfast: --output is a folder of many files; give a name, not '-'\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, b"", said)
+    message = b"svmfast: --output is a folder of many files; give a name, not '-'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", message)
     assert not list(tmp_path.iterdir())
 
 
@@ -708,3 +708,6 @@ def test_the_plan(name: str) -> None:
         filled = one.filled("E", "T", "O")
         assert not [word for word in filled if word.startswith("{")]
     assert any("--max-bytes" in one.arguments for one in found)
+    # First of its method: a time limit must not leave out the size that was asked for.
+    first = next(one for one in found if one.method == "compress")
+    assert "--max-bytes" in first.arguments

@@ -131,10 +131,10 @@ def test_a_damaged_file_is_one_line(
 ) -> None:
     (copied.path / name).write_bytes(DAMAGE[what])
     assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
-    said = capfd.readouterr().err
-    assert said.startswith(f"{copied.path}/{name}: ")
-    assert said.endswith("; remove it, or give another --output\n")
-    assert said.count("\n") == 1
+    captured = capfd.readouterr().err
+    assert captured.startswith(f"{copied.path}/{name}: ")
+    assert captured.endswith("; remove it, or give another --output\n")
+    assert captured.count("\n") == 1
 
 
 @pytest.mark.parametrize("depth", range(100, 1000, 100))
@@ -152,9 +152,9 @@ def test_a_pipe_in_the_place_of_a_file_hangs_nothing(
     (copied.path / name).unlink()
     os.mkfifo(copied.path / name)
     assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
-    said = capfd.readouterr().err
-    assert said.count("\n") == 1
-    assert "not a regular file" in said
+    captured = capfd.readouterr().err
+    assert captured.count("\n") == 1
+    assert "not a regular file" in captured
 
 
 def test_a_model_that_answers_another_question_is_bad_input(
@@ -167,9 +167,9 @@ def test_a_model_that_answers_another_question_is_bad_input(
         record = json.loads(place(copied).read_text())
         place(copied).write_bytes(seal({**record, "sha256": hashlib.sha256(content).hexdigest()}))
         assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
-        said = capfd.readouterr().err
-        assert said.startswith(f"svmfast: {copied.path}/models/linear ")
-        assert said.count("\n") == 1
+        captured = capfd.readouterr().err
+        assert captured.startswith(f"svmfast: {copied.path}/models/linear ")
+        assert captured.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -48,12 +48,12 @@ def found(best: Point | None, limits: Limits, speed: Speed | None = EVEN) -> Fro
     )  # fmt: skip
 
 
-def said(best: Point | None, limits: Limits, speed: Speed | None = EVEN) -> dict[str, str]:
+def message(best: Point | None, limits: Limits, speed: Speed | None = EVEN) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in verdict(found(best, limits, speed)))
 
 
 def test_a_recommendation_says_what_is_gained_and_lost() -> None:
-    assert said(SMALL, Limits(0.5)) == {
+    assert message(SMALL, Limits(0.5)) == {
         "recommended": "compress-9, 8 times as fast as the exact model (7.8 to 8.2) and 10 times smaller",
         "confirmed": "0.3% (0.2% to 0.4% with 95% confidence) of the labels differ on 1,000 confirming rows",
         "quality": "accuracy 89.8% for 90%, 0.2 points lost (0.1 to 0.3); balanced accuracy 78.5% for 80%",
@@ -61,20 +61,20 @@ def test_a_recommendation_says_what_is_gained_and_lost() -> None:
         "of those within 10% of the fastest, the closest to the exact model",
         "made by": "svmfast compress 'the model'",
     }
-    balanced = said(SMALL, Limits(max_loss=2.0, balanced=True))["quality"]
+    balanced = message(SMALL, Limits(max_loss=2.0, balanced=True))["quality"]
     assert balanced.startswith("balanced accuracy 78.5% for 80%, 1.5 points lost (1.4 to 1.6); accuracy ")
 
 
 def test_a_larger_model_is_called_larger() -> None:
     large = replace(SMALL, n_bytes=2600)
-    assert said(large, Limits(0.5))["recommended"].endswith("(7.8 to 8.2) and 2.6 times LARGER")
+    assert message(large, Limits(0.5))["recommended"].endswith("(7.8 to 8.2) and 2.6 times LARGER")
 
 
 def test_a_speed_that_is_not_known_well_is_called_so() -> None:
-    assert "timing" not in said(SMALL, Limits(0.5))
-    assert said(SMALL, Limits(0.5), UNEVEN)["timing"].startswith("too uneven to say more; ")
-    assert said(SMALL, Limits(0.5), UNKNOWN)["timing"].startswith("too few samples for an interval; ")
-    assert "(" not in said(SMALL, Limits(0.5), UNKNOWN)["recommended"]
+    assert "timing" not in message(SMALL, Limits(0.5))
+    assert message(SMALL, Limits(0.5), UNEVEN)["timing"].startswith("too uneven to say more; ")
+    assert message(SMALL, Limits(0.5), UNKNOWN)["timing"].startswith("too few samples for an interval; ")
+    assert "(" not in message(SMALL, Limits(0.5), UNKNOWN)["recommended"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_speed_that_is_not_known_well_is_called_so() -> None:
 )
 def test_the_confirming_rows_have_the_last_word(differing: float, state: str) -> None:
     best = replace(SMALL, confirming=loss(differing))
-    lines = said(best, Limits(0.5))
+    lines = message(best, Limits(0.5))
     assert state in lines
     assert lines[state].startswith(f"{differing:g}% (")
     exact = (
@@ -99,34 +99,38 @@ def test_the_confirming_rows_have_the_last_word(differing: float, state: str) ->
 
 def test_what_is_faster_no_more_and_larger_is_not_recommended() -> None:
     slow, large = Speed(0.9, 0.8, 1.1, 9), replace(SMALL, n_bytes=1100)
-    lines = said(large, Limits(0.5), slow)
+    lines = message(large, Limits(0.5), slow)
     assert lines["recommended"] == (
         "the exact model as it is; compress-9 was the fastest when it was chosen, and timed once more it was "
         "0.9 times as fast as the exact model (0.8 to 1.1) and 1.1 times LARGER"
     )
     assert as_dict(found(large, Limits(0.5), slow))["refuted"]["by"] == "speed"
-    assert said(SMALL, Limits(0.5), slow)["recommended"].endswith(" and 10 times smaller")
+    assert message(SMALL, Limits(0.5), slow)["recommended"].endswith(" and 10 times smaller")
 
 
 def test_too_few_rows_are_called_so() -> None:
     few = Loss(
         95, Quality(accuracy=90.0, balanced_accuracy=90.0), 0, Estimate(0.0, 0.0, 3.8), NOTHING, NOTHING
     )
-    lines = said(replace(SMALL, confirming=few), Limits(0.5))
+    lines = message(replace(SMALL, confirming=few), Limits(0.5))
     assert lines["too few rows"] == "95 rows cannot show that at most 0.5% differ; 736 could"
     assert "measured" in lines
-    assert "too few rows" not in said(SMALL, Limits(0.5))
-    assert "too few rows" not in said(replace(SMALL, confirming=replace(few, differing=NOTHING)), Limits(0.5))
+    assert "too few rows" not in message(SMALL, Limits(0.5))
+    assert "too few rows" not in message(
+        replace(SMALL, confirming=replace(few, differing=NOTHING)), Limits(0.5)
+    )
 
 
 def test_a_proof_needs_no_interval() -> None:
-    lines = said(replace(SMALL, confirming=replace(loss(0.0), differing=NOTHING, lost=NOTHING)), Limits(0.5))
+    lines = message(
+        replace(SMALL, confirming=replace(loss(0.0), differing=NOTHING, lost=NOTHING)), Limits(0.5)
+    )
     assert lines["confirmed"] == "no label differs on 1,000 confirming rows, and none can: that is proven"
     assert "nothing lost" in lines["quality"]
 
 
 def test_under_a_size_the_loss_is_measured() -> None:
-    lines = said(replace(SMALL, confirming=loss(19.7, 12.0)), Limits(max_bytes=2048))
+    lines = message(replace(SMALL, confirming=loss(19.7, 12.0)), Limits(max_bytes=2048))
     assert lines["measured"].startswith("19.7% (")
     assert "12 points lost" in lines["quality"]
     assert lines["rule"] == (
@@ -209,8 +213,8 @@ def test_a_class_that_the_accuracy_hides_is_named() -> None:
     hidden = replace(loss(0.3), quality=never)
     line = "class 1 is recognized far below the accuracy of 99%: recall 0% (0 of 10); it is never predicted"
     best = replace(SMALL, confirming=hidden)
-    assert said(best, Limits(0.5))["remark"] == line
-    assert "remark" not in said(SMALL, Limits(0.5))
+    assert message(best, Limits(0.5))["remark"] == line
+    assert "remark" not in message(SMALL, Limits(0.5))
     kept = found(None, Limits(0.5))
     kept = replace(kept, points=[replace(EXACT, confirming=hidden)])
     assert f"remark: {line}" in verdict(kept)

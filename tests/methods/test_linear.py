@@ -82,8 +82,8 @@ def test_command(tmp_path: Path) -> None:
     again = svmfast("linear", data("breast.train"), "-q", "-j", "1", cwd=tmp_path)
     assert (again.returncode, again.stdout, again.stderr) == (0, b"", b"")
     assert (tmp_path / "breast.train.linear.model").read_bytes() == (tmp_path / "m").read_bytes()
-    said = svmfast("predict", data("breast.test"), "m", "out", cwd=tmp_path).stdout
-    assert said.startswith(b"Accuracy = 9")
+    printed = svmfast("predict", data("breast.test"), "m", "out", cwd=tmp_path).stdout
+    assert printed.startswith(b"Accuracy = 9")
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,9 @@ def test_cross_validation_finds_its_way() -> None:
     scores = cross_validate_meka(rows, y, grid)
     assert len(scores) == 9
     best = min(scores, key=lambda s: s.score)
-    assert (best.gamma, best.strength) in ((0.05, 0.3), (1e-3, 1e-4))
+    assert (best.gamma, best.regularization) in ((0.05, 0.3), (1e-3, 1e-4))
     model, report = fit_ridge(rows, y, grid)
-    assert (report.gamma, report.strength) == (best.gamma, best.strength)
+    assert (report.gamma, report.regularization) == (best.gamma, best.regularization)
     assert report.cross_validation == scores
     # A constant would score about the standard deviation.
     assert best.score < 0.85 * y.std() < min(s.score for s in scores if s.gamma == 20) * 1.1
@@ -120,18 +120,18 @@ def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, laplacian: bool
     model, _ = fit_svc(rows, y, blocks, threads=2)
     assert model_bytes(load_model(model_bytes(model))) == model_bytes(model)
     cells, own_cells = model.route(test), model.route(rows)
-    said = model.head.predict(model.decision_values(test))
+    predicted = model.head.predict(model.decision_values(test))
     checked = 0
     for cell in range(model.n_cells):
         there, own = test.take(cells == cell), own_cells == cell
         if len(np.unique(y[own])) == 1:
-            assert set(said[cells == cell]) <= set(y[own])
+            assert set(predicted[cells == cell]) <= set(y[own])
             continue
         if not laplacian:
             local = train(rows.take(own), y[own], TrainOptions(C=2.0, gamma=0.05))
-            assert np.array_equal(said[cells == cell], local.head.predict(local.decision_values(there)))
+            assert np.array_equal(predicted[cells == cell], local.head.predict(local.decision_values(there)))
         checked += 1
-        assert set(said[cells == cell]) <= set(y[own])
+        assert set(predicted[cells == cell]) <= set(y[own])
     assert checked > 0
 
 
@@ -354,7 +354,7 @@ def test_the_function_fits_scores_and_reports_the_error() -> None:
     options = MekaOptions(**small)
     model, report = meka(rows, y, task="ridge", **small)
     assert model_bytes(model) == model_bytes(fit_ridge(rows, y, options)[0])
-    assert report.strength == 0.1
+    assert report.regularization == 0.1
     found = meka(rows, task="error", **small)
     assert found.model is None
     expected = kernel_error(rows, options)

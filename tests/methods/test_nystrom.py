@@ -26,8 +26,8 @@ def test_as_many_landmarks_as_rows_reproduce_the_exact_model() -> None:
 def test_ridge_is_the_closed_form_on_the_features() -> None:
     """The dual of ridge regression with the approximated kernel matrix gives the same values."""
     train = package.read_svmlight(data("diabetes.train"))
-    gamma, strength, m = 0.05, 0.3, 20
-    made, report = package.nystrom(train, task="ridge", gamma=gamma, lambda_=strength, landmarks=m)
+    gamma, regularization, m = 0.05, 0.3, 20
+    made, report = package.nystrom(train, task="ridge", gamma=gamma, lambda_=regularization, landmarks=m)
     kept = np.sort(np.random.default_rng([0, 1]).permutation(len(train))[report.rows_held_out :])
     x, y = train.rows.to_dense()[kept], train.labels[kept]
     z = kmeans_centers(train.rows.take(kept), m, seed=0)
@@ -37,7 +37,9 @@ def test_ridge_is_the_closed_form_on_the_features() -> None:
 
     approximated = kernel(x, z) @ np.linalg.pinv(kernel(z, z)) @ kernel(x, z).T
     centering = np.eye(len(x)) - 1 / len(x)
-    alpha = np.linalg.solve(centering @ approximated @ centering + strength * np.eye(len(x)), y - y.mean())
+    alpha = np.linalg.solve(
+        centering @ approximated @ centering + regularization * np.eye(len(x)), y - y.mean()
+    )
     expected = y.mean() + centering @ approximated @ centering @ alpha
     np.testing.assert_allclose(made.decision_values(train.rows.take(kept))[:, 0], expected, rtol=1e-5)
 

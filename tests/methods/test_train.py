@@ -127,7 +127,7 @@ options = TrainOptions(svm_type="epsilon_svr", C=10, gamma=0.1)
 for _ in range(4):
     print(cross_validate(data.rows, data.labels, 5, options).tobytes().hex())
 """
-    said = [
+    models = [
         subprocess.run(
             [sys.executable, "-c", script, DATA / "diabetes.train"],
             env={**os.environ, "OMP_NUM_THREADS": threads},
@@ -137,8 +137,8 @@ for _ in range(4):
         for threads in ("1", "2")
     ]
     # Left alone, two threads give four different results.
-    assert set(said[0]) == set(said[1])
-    assert len(set(said[0])) == 1
+    assert set(models[0]) == set(models[1])
+    assert len(set(models[0])) == 1
 
 
 @pytest.mark.parametrize("name", ["wine", "digits", "iris"])
@@ -152,12 +152,12 @@ def test_pairs_trained_side_by_side_are_libsvms_model_to_the_byte(name: str, ker
         one = libsvm_model_bytes(train(rows, labels, options))
         assert libsvm_model_bytes(train(rows, labels, options, threads=3)) == one
     cut = TrainOptions(kernel=kernel, gamma=0.02, truncate_labels=True)
-    said = train(rows, labels + 0.4, cut, threads=2)
-    assert libsvm_model_bytes(said) == libsvm_model_bytes(train(rows, labels, cut))
+    result = train(rows, labels + 0.4, cut, threads=2)
+    assert libsvm_model_bytes(result) == libsvm_model_bytes(train(rows, labels, cut))
     # Cut off, two classes are left, whose order LIBSVM turns.
     two = np.where(labels == labels[0], -1.0, 1.0)
-    said = train(rows, two * np.where(labels % 2, 1.0, 1.4), cut, threads=2)
-    assert libsvm_model_bytes(said) == libsvm_model_bytes(train(rows, two, cut))
+    result = train(rows, two * np.where(labels % 2, 1.0, 1.4), cut, threads=2)
+    assert libsvm_model_bytes(result) == libsvm_model_bytes(train(rows, two, cut))
 
 
 def test_model_name_defaults_to_the_data_file_in_the_current_folder(tmp_path: Path) -> None:
@@ -374,10 +374,10 @@ def test_one_line_and_status_2_and_no_file(
     before = sorted(tmp_path.iterdir())
     monkeypatch.chdir(tmp_path)
     assert main.run(["train", "-q", *arguments]) == 2
-    said = capfd.readouterr()
-    assert said.out == ""
-    assert message in said.err
-    assert len(said.err.splitlines()) == 1
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert len(captured.err.splitlines()) == 1
     assert sorted(tmp_path.iterdir()) == before
 
 

@@ -35,7 +35,7 @@ def go(text, accepted=None):
     assert status in counts and (accepted is None or accepted == (status == 0)), status
     counts[status] += 1
 
-def said(other):
+def stated(other):
     return packed({**known, "svmfast_checkpoint": np.frombuffer(json.dumps(other).encode(), np.uint8)})
 
 go(raw, True)
@@ -53,8 +53,8 @@ for name, array in known.items():
        None if "best" in name else False)
 for key, value in meta.items():
     for other in (None, -1, 1 << 70, 1 << 40, "x", [], {}, True, 1.5):
-        go(said({**meta, key: other}))
-    go(said({k: v for k, v in meta.items() if k != key}), False)
+        go(stated({**meta, key: other}))
+    go(stated({k: v for k, v in meta.items() if k != key}), False)
 for text in (b"[" * 200000, b"[]", b"{", bytes([255])):
     go(packed({**known, "svmfast_checkpoint": np.frombuffer(text, np.uint8)}), False)
 for packing in (zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA):  # a small file that would unpack to a large one

@@ -46,8 +46,8 @@ def check(text: bytes) -> bool:
         if error.exit_code != 2 or "\n" in str(error):
             raise AssertionError(f"not one line with status 2: {error}") from error
         return False
-    written, said = meaning(model_bytes(loaded.model, loaded.provenance)), meaning(text)
-    assert alike(written, said) if re.search(rb"\bSV\b", text) else written == said
+    written, read = meaning(model_bytes(loaded.model, loaded.provenance)), meaning(text)
+    assert alike(written, read) if re.search(rb"\bSV\b", text) else written == read
     if isinstance(loaded.model, KernelExpansion) and loaded.model.kernel.kind == "precomputed":
         return True
     assert loaded.model.decision_values(ROWS).shape == (3, loaded.model.head.n_functions)

@@ -206,9 +206,9 @@ def test_a_directory_or_a_socket_as_input(
             names = {"ODD": odd, "MODEL": PHOTOS, "OUT": tmp_path / "out", "ROWS": data("photos.test")}
             names["OTHER"] = model("breast_c_rbf")
             assert run([str(names.get(word, word)) for word in READERS[command]]) == 2
-            said, message = capfd.readouterr()
-            assert said == ""
-            assert message in (f"{odd}: cannot be read: {reason}\n", f"{odd}: {reason}\n")
+            out, err = capfd.readouterr()
+            assert out == ""
+            assert err in (f"{odd}: cannot be read: {reason}\n", f"{odd}: {reason}\n")
     assert listing(tmp_path) == {"socket"}
 
 

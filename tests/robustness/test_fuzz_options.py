@@ -28,10 +28,10 @@ def test_no_option_set_ends_in_an_internal_error() -> None:
 
 
 def test_every_option_has_values_and_a_number_means_the_same_set() -> None:
-    said = [run("--list", "--sets", "400", "--seed", "2") for _ in range(2)]
-    assert said[0].returncode == 0, said[0].stderr
-    assert said[0].stdout == said[1].stdout
-    made = said[0].stdout.splitlines()
+    result = [run("--list", "--sets", "400", "--seed", "2") for _ in range(2)]
+    assert result[0].returncode == 0, result[0].stderr
+    assert result[0].stdout == result[1].stdout
+    made = result[0].stdout.splitlines()
     assert len(made) == 400
     sys.path.insert(0, str(ROOT / "scripts" / "fuzz"))
     try:

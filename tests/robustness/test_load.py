@@ -23,8 +23,8 @@ def edge(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.
     def within(words: Sequence[str], _folder: Path) -> subprocess.CompletedProcess[str]:
         capfd.readouterr()
         status = run(words)
-        said, message = capfd.readouterr()
-        return subprocess.CompletedProcess(words, status, said, message)
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(words, status, out, err)
 
     return Edge(tmp_path, within)
 
@@ -45,12 +45,12 @@ def test_data_at_the_edge_get_an_answer_or_one_line(edge: Edge, name: str) -> No
 def test_any_gamma_can_be_learnt_with(edge: Edge, gamma: float) -> None:
     found = learn(edge, "normal", gamma)
     assert not {command: outcome.faults for command, outcome in found.items() if outcome.faults}
-    assert all(outcome.said == "answer" for outcome in found.values())
+    assert all(outcome.message == "answer" for outcome in found.values())
 
 
 def test_no_rows_are_refused_by_every_command(edge: Edge) -> None:
     expected = "data: there are no rows; expected 'label index:value ...' a line"
-    assert {outcome.said for outcome in learn(edge, "no rows").values()} == {expected}
+    assert {outcome.message for outcome in learn(edge, "no rows").values()} == {expected}
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_what_leaves_the_range_of_floating_point_is_one_line(words: tuple[str, .
     done = executable(words, tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     # What was observed, and no guess at its cause.
-    said = r"svmfast: a computation has no finite result: (overflow|invalid value) encountered in \w+"
-    assert re.fullmatch(said + "; run again with --debug for the trace\n", done.stderr)
+    message = r"svmfast: a computation has no finite result: (overflow|invalid value) encountered in \w+"
+    assert re.fullmatch(message + "; run again with --debug for the trace\n", done.stderr)
     assert not (tmp_path / "out").exists()
 
 

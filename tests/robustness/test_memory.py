@@ -215,13 +215,13 @@ def endless(piece: bytes, *words: str | Path) -> tuple[int, bytes]:
 
 
 def test_pipes_that_never_end() -> None:
-    status, said = endless(b"y\n" * 4096, "predict", IRIS, "-")
-    assert (status, said.splitlines()[0][:23]) == (2, b"-:1: not a model ('y');")
-    status, said = endless(b" \n" * 4096, "predict", IRIS, "-")
-    assert (status, said[:17]) == (2, b"-:1: not a model;")
-    status, said = endless(b"svm_type " * 4096, "predict", IRIS, "-", "--memory", "20M")
-    assert (status, said.count(b"\n")) == (2, 1)
-    assert said.endswith(b"bytes, the limit is 20,971,520; allow more memory\n")
+    status, stderr = endless(b"y\n" * 4096, "predict", IRIS, "-")
+    assert (status, stderr.splitlines()[0][:23]) == (2, b"-:1: not a model ('y');")
+    status, stderr = endless(b" \n" * 4096, "predict", IRIS, "-")
+    assert (status, stderr[:17]) == (2, b"-:1: not a model;")
+    status, stderr = endless(b"svm_type " * 4096, "predict", IRIS, "-", "--memory", "20M")
+    assert (status, stderr.count(b"\n")) == (2, 1)
+    assert stderr.endswith(b"bytes, the limit is 20,971,520; allow more memory\n")
 
 
 # --- packed files

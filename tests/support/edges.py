@@ -178,7 +178,7 @@ MODELS: dict[str, tuple[Model, tuple[str, ...]]] = {
 class Outcome:
     """What a run came to: ``answer``, or what it was refused for."""
 
-    said: str
+    message: str
     faults: list[str] = field(default_factory=list)
 
 
@@ -231,12 +231,12 @@ def check_exact(edge: Edge, model: Model, data: str) -> Outcome:
     """``predict`` against the slow twin: the labels, and the decision values to rounding."""
     rows = DATA[data]
     outcome = judged(done := edge("predict", "-q", "--decision-values", "data", "model"), no=False)
-    if outcome.said != "answer":
+    if outcome.message != "answer":
         return outcome
-    said = columns(done.stdout)
-    if len(said) != len(rows):
-        outcome.faults.append(f"{len(said)} lines for {len(rows)} rows")
-    for number, ((_, x), (label, value)) in enumerate(zip(rows, said, strict=False), start=1):
+    answers = columns(done.stdout)
+    if len(answers) != len(rows):
+        outcome.faults.append(f"{len(answers)} lines for {len(rows)} rows")
+    for number, ((_, x), (label, value)) in enumerate(zip(rows, answers, strict=False), start=1):
         expected = model.value(x)
         room = 1e-9 * model.scale if model.kernel in ("rbf", "sigmoid") else 1e-9 * abs(expected)
         close = abs(float(value) - expected) <= room or float(value) == expected
@@ -250,10 +250,10 @@ def check_approximated(edge: Edge, model: Model, data: str) -> Outcome:
     rows = DATA[data]
     words = ("predict", "-q", "--decision-values", "--certify", "data", "fast")
     outcome = judged(done := edge(*words), no=False)
-    if outcome.said != "answer":
+    if outcome.message != "answer":
         return outcome
-    for number, ((_, x), said) in enumerate(zip(rows, columns(done.stdout), strict=True), start=1):
-        label, value, certified, bound = said
+    for number, ((_, x), line) in enumerate(zip(rows, columns(done.stdout), strict=True), start=1):
+        label, value, certified, bound = line
         expected = model.value(x)
         if not abs(float(value) - expected) <= float(bound):
             outcome.faults.append(f"row {number}: {value} is not within {bound} of {expected}")
@@ -265,10 +265,10 @@ def check_approximated(edge: Edge, model: Model, data: str) -> Outcome:
 def check_values(edge: Edge, model: str, data: str) -> Outcome:
     """``predict`` of a model that a command has made: a finite value for each row."""
     outcome = judged(done := edge("predict", "-q", "--decision-values", "data", model), no=False)
-    if outcome.said == "answer":
-        said = columns(done.stdout)
-        if len(said) != len(DATA[data]) or not all(math.isfinite(float(v)) for line in said for v in line):
-            outcome.faults.append(f"not a finite value for each row: {said[:3]}")
+    if outcome.message == "answer":
+        answers = columns(done.stdout)
+        if len(answers) != len(DATA[data]) or not all(math.isfinite(float(v)) for a in answers for v in a):
+            outcome.faults.append(f"not a finite value for each row: {answers[:3]}")
     return outcome
 
 

@@ -175,7 +175,7 @@ def test_avx2_and_avx512_give_the_same_bits():
 
     if isa() != "avx512":
         pytest.skip("this machine has no AVX-512")
-    said = {
+    hashes = {
         subprocess.run(
             [sys.executable, "-c", PROGRAM],
             env={**os.environ, "SVMFAST_ISA": name, "PYTHONPATH": TEST_PATH},
@@ -185,7 +185,7 @@ def test_avx2_and_avx512_give_the_same_bits():
         ).stdout
         for name in ("avx2", "avx512")
     }
-    assert len(said) == 1
+    assert len(hashes) == 1
 
 
 def test_the_baseline_build_agrees():

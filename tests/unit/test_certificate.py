@@ -187,9 +187,9 @@ def test_rows_searched_for_do_not_violate(order: int, center: str) -> None:
 def test_degree_bound_is_between_error_and_rkhs_norm() -> None:
     rng = np.random.default_rng(3)
     x, beta, gamma, order = rng.normal(size=(80, 5)) * 0.5, rng.normal(size=80), 0.3, 2
-    centre = x.mean(axis=0)
-    tail = residual_tail(x, beta, gamma, centre, order, top=14)
-    u, w = x - centre, rng.normal(size=(500, 5))
+    center = x.mean(axis=0)
+    tail = residual_tail(x, beta, gamma, center, order, top=14)
+    u, w = x - center, rng.normal(size=(500, 5))
     s = (w * w).sum(axis=1)
     r = np.sqrt(s)
     bound = np.exp(-gamma * s) * np.polyval(tail.degrees[::-1], r) + tail.beyond * r**15
@@ -276,10 +276,10 @@ def test_fallback_gives_every_label_of_the_exact_model() -> None:
     model = random_model(11, 30, 4, 4, 0.5, 0.8, 1.0)
     rows = Rows.from_dense(np.random.default_rng(12).normal(size=(500, 4)))
     made, report = approximate(model, order=3)
-    said = answer(made, rows, exact=model, threads=2)
-    assert said.certified is not None
-    assert np.array_equal(said.predicted, model.head.predict(model.decision_values(rows)))
-    assert 0 < said.certified.sum() < 500
+    answers = answer(made, rows, exact=model, threads=2)
+    assert answers.certified is not None
+    assert np.array_equal(answers.predicted, model.head.predict(model.decision_values(rows)))
+    assert 0 < answers.certified.sum() < 500
     assert report.certified_percent is not None
 
 
@@ -291,10 +291,10 @@ def test_regression_is_certified_within_a_tolerance() -> None:
     )
     made, report = approximate(model, order=4)
     rows = Rows.from_dense(rng.normal(size=(300, 3)) * 1.5)
-    said = answer(made, rows, exact=model, tolerance=1e-3)
-    assert said.certified is not None
-    assert np.abs(said.predicted - model.decision_values(rows)[:, 0]).max() <= 1e-3
-    assert 0 < said.certified.sum() < 300
+    answers = answer(made, rows, exact=model, tolerance=1e-3)
+    assert answers.certified is not None
+    assert np.abs(answers.predicted - model.decision_values(rows)[:, 0]).max() <= 1e-3
+    assert 0 < answers.certified.sum() < 300
     assert report.certified_percent is None
     with pytest.raises(OptionError, match="give a tolerance"):
         answer(made, rows, exact=model)

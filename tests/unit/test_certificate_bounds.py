@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from svmfast.certificate import centred_squared_norms, gamma_max, inside_bound, largest_exponent
+from svmfast.certificate import centered_squared_norms, gamma_max, inside_bound, largest_exponent
 from svmfast.errors import OptionError
 from svmfast.rows import Rows
 
@@ -38,14 +38,14 @@ def test_inside_means_every_term_is_within_three_percent() -> None:
     )
 
 
-def test_centred_norms() -> None:
+def test_centered_norms() -> None:
     rng = np.random.default_rng(2)
     dense = rng.normal(size=(50, 7)) * (rng.uniform(size=(50, 7)) < 0.4)
     dense[3] = 0
-    centre = rng.normal(size=5)
-    full = np.concatenate([centre, np.zeros(2)])
+    center = rng.normal(size=5)
+    full = np.concatenate([center, np.zeros(2)])
     expected = ((dense - full) ** 2).sum(axis=1)
-    assert centred_squared_norms(Rows.from_dense(dense), centre) == pytest.approx(expected, rel=1e-13)
+    assert centered_squared_norms(Rows.from_dense(dense), center) == pytest.approx(expected, rel=1e-13)
 
 
 @pytest.mark.parametrize("gamma", [1e-300, 1e300, 1.7e308])

@@ -1,4 +1,4 @@
-"""What dcpred is made of: native objective against NumPy, trees of centres, the widened Nystrom kernel."""
+"""What dcpred is made of: native objective against NumPy, trees of centers, the widened Nystrom kernel."""
 
 from __future__ import annotations
 
@@ -138,10 +138,12 @@ def test_every_row_a_landmark_is_kernel_ridge_regression() -> None:
         )
     coef, rho = solve_linear(features, root, (y - y.mean())[:, None], np.ones(80), 5.0, "squares")
     other = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.4)
-    centred = np.eye(80) - 1 / 80
+    centered = np.eye(80) - 1 / 80
     k = Kernel("rbf", 0.4).matrix(x, x)
-    # With an offset: ridge on the centred kernel.
-    expected = centred @ k @ centred @ np.linalg.solve(centred @ k @ centred + 0.1 * np.eye(80), y - y.mean())
+    # With an offset: ridge on the centered kernel.
+    expected = (
+        centered @ k @ centered @ np.linalg.solve(centered @ k @ centered + 0.1 * np.eye(80), y - y.mean())
+    )
     np.testing.assert_allclose(features @ coef[0] - rho, expected, atol=1e-5)
     assert np.corrcoef(features @ coef[0] - rho, other.fit(x, y).predict(x))[0, 1] > 0.99
 
@@ -202,7 +204,7 @@ def test_trees_send_every_row_to_its_leaf(leaves: int, levels: int) -> None:
     two = levels == 2 or (leaves > 64 and levels == 0)
     assert len(tree.children) == (1 + count if not two else len(tree.centers) + 1)
     assert (tree.children[0] < count) == two
-    # Leaf centres stand in the order of the cells: a leaf's centre is near its own rows.
+    # Leaf centers stand in the order of the cells: a leaf's center is near its own rows.
     own = np.stack([rows.to_dense()[tree.leaf == s].mean(axis=0) for s in range(count)])
     assert np.median(np.linalg.norm(own - tree.leaf_centers, axis=1)) < 0.2
 

@@ -17,7 +17,7 @@ ANY_TEXT = st.text(st.characters(blacklist_categories=[]))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "escaped"),
     [
         ("plain.model", "plain.model"),
         ("größe 数 µ", "größe 数 µ"),
@@ -32,23 +32,23 @@ ANY_TEXT = st.text(st.characters(blacklist_categories=[]))
         ("[red]x[/red]", "[red]x[/red]"),
     ],
 )
-def test_what_does_not_print_becomes_an_escape(text: str | bytes, said: str) -> None:
-    assert shown(text) == said
+def test_what_does_not_print_becomes_an_escape(text: str | bytes, escaped: str) -> None:
+    assert shown(text) == escaped
 
 
 @given(ANY_TEXT)
 def test_what_is_shown_is_printable_and_shown_again_the_same(text: str) -> None:
-    said = shown(text)
-    assert said.isprintable()
-    assert shown(said) == said
-    said.encode()
+    escaped = shown(text)
+    assert escaped.isprintable()
+    assert shown(escaped) == escaped
+    escaped.encode()
 
 
 @given(ANY_TEXT, st.integers(min_value=3, max_value=30))
 def test_a_limit_is_kept_and_cuts_no_escape(text: str, limit: int) -> None:
-    said = shown(text, limit)
-    assert len(said) <= limit
-    assert said == shown(text) or (said.endswith("...") and shown(text).startswith(said[:-3]))
+    escaped = shown(text, limit)
+    assert len(escaped) <= limit
+    assert escaped == shown(text) or (escaped.endswith("...") and shown(text).startswith(escaped[:-3]))
     assert shown("\n" * 4, 7) == r"\n\n..."
 
 

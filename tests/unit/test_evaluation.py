@@ -124,7 +124,7 @@ def test_the_extent_does_not_depend_on_the_blocks(size: int) -> None:
 def test_wide_data_has_no_mean_and_still_a_bound() -> None:
     wide = Rows(np.array([0, 1]), np.array([2**31 - 2], np.int32), np.array([2.0]), 2**31 - 1)
     found = bound_check.check_data(lambda: [wide], 0.01)
-    assert found.centred is None
+    assert found.centered is None
     assert found.paper is not None
     assert (found.paper.gamma_max, found.features, found.inside()) == (1 / 16, 2**31 - 1, True)
 
@@ -153,9 +153,9 @@ def test_predict_from_arrays_matrices_and_files() -> None:
     assert np.array_equal(svmfast.predict(model("breast_c_rbf"), given).predicted, expected)
     with pytest.raises(UnsupportedError, match="probability"):
         svmfast.predict(loaded, given, probability=True)
-    said = svmfast.predict(model("breast_c_rbf_prob"), given, probability=True)
-    assert said.probabilities is not None
-    assert said.probabilities.shape == (189, 2)
+    answers = svmfast.predict(model("breast_c_rbf_prob"), given, probability=True)
+    assert answers.probabilities is not None
+    assert answers.probabilities.shape == (189, 2)
 
 
 def test_compare_from_python() -> None:

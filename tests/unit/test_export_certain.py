@@ -25,7 +25,7 @@ from svmfast.rows import FloatArray, as_rows
 
 mpf = mpmath.mpf
 PRECISIONS = {"float": np.float32, "double": np.float64}
-#: Conversions with a certificate: orders, centres, cells, classes, one class, exact polynomials, shortened.
+#: Conversions with a certificate: orders, centers, cells, classes, one class, exact polynomials, shortened.
 CASES: dict[str, tuple[str, dict[str, object]]] = {
     "order 2": ("breast_c_rbf", {"order": 2}),
     "about zero": ("breast_c_rbf", {"order": 3, "center": "origin"}),
@@ -81,9 +81,9 @@ def near_the_boundary(fast: PolynomialModel, file: Compiled, count: int) -> Iter
     assert source is not None
     width, reach = file.features, float(np.sqrt(fast.sv_squared_norms.max()))
     for _ in range(count):
-        centre = np.zeros(width)
-        centre[fast.features] = fast.centres[rng.integers(len(fast.centres))]
-        ends = centre + rng.normal(size=(40, width)) * reach / np.sqrt(width)
+        center = np.zeros(width)
+        center[fast.features] = fast.centers[rng.integers(len(fast.centers))]
+        ends = center + rng.normal(size=(40, width)) * reach / np.sqrt(width)
         answers = file.answers(ends)
         other = np.flatnonzero(answers != answers[0])
         if not len(other):
@@ -141,7 +141,7 @@ def test_no_row_is_found_whose_error_passes_its_bound(name: str, precision: str)
     worst = 0.0
     for start in range(3):
         z = np.zeros(width)
-        z[computation.variables] = fast.centres[rng.integers(len(fast.centres))]
+        z[computation.variables] = fast.centers[rng.integers(len(fast.centers))]
         z = (
             z + rng.normal(size=width) * (0.3, 1, 3)[start] * np.sqrt(fast.sv_squared_norms.max() / width)
         ).astype(kind)

@@ -40,7 +40,7 @@ def nearest(route: dict[str, Any] | None, v: list[float]) -> int:
     while children[node]:
         options = range(first[node], first[node] + children[node])
         node = min(
-            options, key=lambda n: sum((a - b) ** 2 for a, b in zip(v, route["centres"][n - 1], strict=True))
+            options, key=lambda n: sum((a - b) ** 2 for a, b in zip(v, route["centers"][n - 1], strict=True))
         )
     return sum(1 for n in range(node) if not children[n])
 
@@ -62,9 +62,9 @@ def answer(document: dict[str, Any], x: list[float]) -> tuple[list[float], Any]:
 
 def sums(values: dict[str, Any], cell: int, v: list[float], others: list[float], p: int) -> list[float]:
     if values["form"] == "polynomials":
-        w = [a - b for a, b in zip(v, values["centres"][cell], strict=True)]
+        w = [a - b for a, b in zip(v, values["centers"][cell], strict=True)]
         s = sum(a * a for a in w) + sum(a * a for a in others)
-        w = w if values["centred"] else v
+        w = w if values["centered"] else v
         at = sum(math.comb(len(v) + order, order) for orders in values["orders"][:cell] for order in orders)
         out = []
         for order, rho in zip(values["orders"][cell], values["rho"], strict=True):
@@ -151,13 +151,13 @@ def test_a_reader_of_the_page_gets_the_models_answers(name: str) -> None:
     expected = loaded.head.predict(values)
     scale = max(1.0, float(np.abs(values).max(initial=0)))
     least = 1e-8 if "triangle" in name else 1e-4 if "scaled" in name else 1e-11
-    for x, row, said in zip(rows.to_dense(document["features"]).tolist(), values, expected, strict=True):
+    for x, row, value in zip(rows.to_dense(document["features"]).tolist(), values, expected, strict=True):
         found, answered = answer(document, x)
         assert np.abs(np.array(found) - row).max(initial=0) < least * scale
         if loaded.head.is_regression:
-            assert abs(answered - said) < least * scale
+            assert abs(answered - value) < least * scale
         else:
-            assert answered == said
+            assert answered == value
 
 
 def test_a_certificate_probabilities_and_names_are_kept() -> None:

@@ -1,4 +1,4 @@
-"""Formulas against 50 digits: kernels, the certificate's bound, the quadratic form about a centre, merging.
+"""Formulas against 50 digits: kernels, the certificate's bound, the quadratic form about a center, merging.
 
 mpmath evaluates the definitions on the very doubles that the code is given; nothing of the code's own algebra
 (centring, squared norms, Horner's scheme, lookup tables) is used on its side.
@@ -136,33 +136,33 @@ def test_the_bound_of_the_certificate(
     scale=st.floats(1e-2, 2),
     away=st.floats(0, 3),
 )
-def test_the_polynomial_about_a_centre(
+def test_the_polynomial_about_a_center(
     seed: int, d: int, order: int, gamma: float, scale: float, away: float
 ) -> None:
-    """The packed coefficients, about the centre and multiplied out about zero, are the truncated series."""
+    """The packed coefficients, about the center and multiplied out about zero, are the truncated series."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(6, d)) * scale
-    centre, z = rng.normal(size=d) * away * scale, rng.normal(size=d) * scale
+    center, z = rng.normal(size=d) * away * scale, rng.normal(size=d) * scale
     beta = rng.normal(size=6)
     wanted = size = mpf(0)
     for point, b in zip(points, exactly(beta), strict=True):
-        u = [p - m for p, m in zip(exactly(point), exactly(centre), strict=True)]
-        w = [p - m for p, m in zip(exactly(z), exactly(centre), strict=True)]
+        u = [p - m for p, m in zip(exactly(point), exactly(center), strict=True)]
+        w = [p - m for p, m in zip(exactly(z), exactly(center), strict=True)]
         a = b * mpmath.exp(-mpf(gamma) * mpmath.fsum(p * p for p in u))
         dot = mpmath.fsum(p * q for p, q in zip(u, w, strict=True))
         wanted += a * mpmath.fsum((2 * mpf(gamma) * dot) ** m / mpmath.factorial(m) for m in range(order + 1))
-        # Everything that is added up, by absolute values; about zero w and u.centre grow apart and cancel.
+        # Everything that is added up, by absolute values; about zero w and u.center grow apart and cancel.
         length = mpmath.sqrt(mpmath.fsum(p * p for p in u))
-        reach = mpf(float(np.sqrt(z @ z))) + 2 * mpf(float(np.sqrt(centre @ centre)))
+        reach = mpf(float(np.sqrt(z @ z))) + 2 * mpf(float(np.sqrt(center @ center)))
         most = 2 * mpf(gamma) * length * reach
         size += abs(a) * mpmath.fsum(most**m / mpmath.factorial(m) for m in range(order + 1))
     for about_zero in (False, True):
-        packed = gaussian_coefficients(points, beta, gamma, centre, order, about_zero=about_zero)
-        at = exactly(z) if about_zero else [p - m for p, m in zip(exactly(z), exactly(centre), strict=True)]
+        packed = gaussian_coefficients(points, beta, gamma, center, order, about_zero=about_zero)
+        at = exactly(z) if about_zero else [p - m for p, m in zip(exactly(z), exactly(center), strict=True)]
         found = mpf(0)
         for m, part in enumerate(by_degree(packed, d, order)):
             found += mpmath.fsum(c * v for c, v in zip(exactly(part), monomials(at, m), strict=True))
-        exponent = gamma * float(np.max(np.sum((points - centre) ** 2, axis=1)))
+        exponent = gamma * float(np.max(np.sum((points - center) ** 2, axis=1)))
         units = 200 + 60 * d * order + 10 * d * exponent
         assert abs(found - wanted) <= units * UNIT * size + TINY, about_zero
 

@@ -56,11 +56,11 @@ def test_no_output_is_an_input(
             paths = {"OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint", **given}
             paths[output] = NAMES[kind](path)
             assert run(words(name, paths)) == 2, (output, word)
-            said, message = capfd.readouterr()
-            assert said == ""
-            assert message.startswith("svmfast: ")
-            assert f" itself, '{paths[output]}'; it would be lost\n" in message
-            assert message.count("\n") == 1
+            out, err = capfd.readouterr()
+            assert out == ""
+            assert err.startswith("svmfast: ")
+            assert f" itself, '{paths[output]}'; it would be lost\n" in err
+            assert err.count("\n") == 1
     assert {path: path.read_bytes() for path in given.values()} == before
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "checkpoint").exists()
@@ -173,8 +173,8 @@ def test_a_model_in_the_place_of_data_is_seen(
     paths[first_data] = tmp_path / "model"
     if name != "frontier":  # which leaves its training data to the commands that it starts
         assert run(words(name, paths)) == 2
-        said = f"{tmp_path}/model:1: a model, not data ('svm_type'); expected label index:value ..."
-        assert capfd.readouterr().err.splitlines()[-1] == said
+        message = f"{tmp_path}/model:1: a model, not data ('svm_type'); expected label index:value ..."
+        assert capfd.readouterr().err.splitlines()[-1] == message
     if first_model is None:
         return
     paths[first_model] = old

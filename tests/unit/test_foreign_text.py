@@ -29,9 +29,9 @@ HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b1m\u202e[red]$x_1$\nINJECTED\r" + os.fsdecode(
 WORD = HOSTILE.replace("\n", "\x0b").replace("\r", "").encode("utf-8", "surrogateescape")
 
 
-def check(said: bytes, where: str) -> list[str]:
+def check(message: bytes, where: str) -> list[str]:
     """Check that text is harmless and return its lines."""
-    lines = said.decode("utf-8").split("\n")
+    lines = message.decode("utf-8").split("\n")
     for before, line in pairwise(["", *lines]):
         assert line.isprintable(), (where, line)
         # A table may break a long name, but behind the escape.
@@ -64,11 +64,11 @@ def test_names_of_missing_files_cannot_act(
     for word in inputs(name):
         paths = {word: f"missing{HOSTILE}", "OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint"}
         assert run(words(name, paths)) == 2
-        said = check(capfdbinary.readouterr().err, word)
+        captured = check(capfdbinary.readouterr().err, word)
         # The last line; a warning may come before.
-        assert all(line.startswith("svmfast: warning: ") for line in said[:-2])
-        assert r"missing\x1b[2J" in said[-2]
-        assert r"\nINJECTED\r\xff" in said[-2]
+        assert all(line.startswith("svmfast: warning: ") for line in captured[:-2])
+        assert r"missing\x1b[2J" in captured[-2]
+        assert r"\nINJECTED\r\xff" in captured[-2]
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "import"])
@@ -90,8 +90,8 @@ def test_words_of_files_cannot_act(
             broken.write_bytes(damaged)
             out = tmp_path / f"{word}{number}"
             status = run(words(name, {word: broken, "OUT": out, "CHECKPOINT": tmp_path / "checkpoint"}))
-            said = capfdbinary.readouterr()
-            told = [*check(said.out, word), *check(said.err, word)]
+            captured = capfdbinary.readouterr()
+            told = [*check(captured.out, word), *check(captured.err, word)]
             assert status == 2
             assert any(f"{broken}:" in line for line in told), told
 
@@ -127,8 +127,8 @@ def test_values_of_options_cannot_act(capfdbinary: pytest.CaptureFixture[bytes])
 
 def test_a_trace_cannot_act(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run(["--debug", "info", HOSTILE]) == 2
-    said = check(capfdbinary.readouterr().err, "trace")
-    assert "Traceback (most recent call last):" in said
+    captured = check(capfdbinary.readouterr().err, "trace")
+    assert "Traceback (most recent call last):" in captured
 
 
 def test_a_table_on_a_terminal_takes_names_for_no_markup(tmp_path: Path) -> None:
@@ -136,13 +136,13 @@ def test_a_table_on_a_terminal_takes_names_for_no_markup(tmp_path: Path) -> None
     shutil.copy(model("iris_c_linear"), tmp_path / exact)
     shutil.copy(data("iris.test"), tmp_path / rows)
     ours, theirs = pty.openpty()
-    said = b""
+    message = b""
 
     def read() -> None:
-        nonlocal said
+        nonlocal message
         with suppress(OSError):  # the end of a terminal
             while chunk := os.read(ours, 1 << 16):
-                said += chunk
+                message += chunk
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -157,9 +157,9 @@ def test_a_table_on_a_terminal_takes_names_for_no_markup(tmp_path: Path) -> None
     reader.join()
     os.close(ours)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert rb"[red]x[bold]\x1b[2J" in said
-    assert rb"[bold]\u202erows" in said
-    assert b"\x1b[2J" not in said
+    assert rb"[red]x[bold]\x1b[2J" in message
+    assert rb"[bold]\u202erows" in message
+    assert b"\x1b[2J" not in message
 
 
 def test_markdown_shows_names_as_they_are() -> None:

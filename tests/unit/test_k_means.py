@@ -20,9 +20,9 @@ def test_the_unit_of_the_points_does_not_matter() -> None:
     np.testing.assert_allclose(sparse, found, rtol=1e-12)
 
 
-def test_points_without_features_and_fewer_than_centres() -> None:
+def test_points_without_features_and_fewer_than_centers() -> None:
     assert k_means(np.zeros((4, 0)), 3, seed=0, max_iterations=10).shape == (3, 0)
     same = np.repeat([[1.0, 2.0], [3.0, -4.0]], 5, axis=0)
-    centres = k_means(same, 4, seed=0, max_iterations=10)
-    assert centres.shape == (4, 2)
-    assert {tuple(centre) for centre in centres} == {(1.0, 2.0), (3.0, -4.0)}
+    centers = k_means(same, 4, seed=0, max_iterations=10)
+    assert centers.shape == (4, 2)
+    assert {tuple(center) for center in centers} == {(1.0, 2.0), (3.0, -4.0)}

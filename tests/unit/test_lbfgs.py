@@ -53,11 +53,11 @@ def test_a_gradient_with_kinks() -> None:
 def test_limits() -> None:
     points: list[int] = []
 
-    def look(i: int, _x: FloatArray) -> bool:
+    def callback(i: int, _x: FloatArray) -> bool:
         points.append(i)
         return i == 5
 
-    assert minimise(rosenbrock, np.zeros(3), 100, look=look).iterations == 5
+    assert minimise(rosenbrock, np.zeros(3), 100, callback=callback).iterations == 5
     assert points == [1, 2, 3, 4, 5]
     assert minimise(rosenbrock, np.zeros(3), 3).iterations == 3
     start = np.ones(3)  # the minimum itself

@@ -13,8 +13,8 @@ from svmfast.solvers.binomial import clopper_pearson, sum_interval
 def test_figures_of_labels() -> None:
     target = np.array([1.0] * 8 + [2.0] * 2)
     exact = np.array([1.0] * 7 + [2.0] * 3)  # one wrong
-    said = np.array([1.0] * 8 + [2.0, 1.0])  # that one right, another one wrong
-    found = loss(said, exact, target, regression=False)
+    predicted = np.array([1.0] * 8 + [2.0, 1.0])  # that one right, another one wrong
+    found = loss(predicted, exact, target, regression=False)
     assert (found.rows, found.labels_differing, found.differing.value) == (10, 2, 20.0)
     assert found.differing == Estimate(20.0, *(100 * end for end in clopper_pearson(2, 10)))
     assert found.quality.accuracy == 90
@@ -33,8 +33,8 @@ def test_figures_of_labels() -> None:
 def test_figures_of_values() -> None:
     target = np.array([0.0, 1.0, 2.0, 3.0])
     exact = target + np.array([0.1, -0.1, 0.1, -0.1])
-    said = exact + np.array([0.1, -0.1, 0.1, -0.1])
-    found = loss(said, exact, target, regression=True)
+    predicted = exact + np.array([0.1, -0.1, 0.1, -0.1])
+    found = loss(predicted, exact, target, regression=True)
     assert found.lost.value == pytest.approx(300)  # 0.04 for 0.01
     assert found.differing.value == pytest.approx(100 * 0.1 / exact.std())
     assert found.labels_differing is None
@@ -58,10 +58,10 @@ def test_the_interval_of_lost_accuracy_covers(worse: float, better: float, n: in
     covered = 0
     for _ in range(400):
         drawn = rng.random(n)
-        target, exact, said = np.zeros(n), np.zeros(n), np.zeros(n)
-        said[drawn < worse] = 1
+        target, exact, predicted = np.zeros(n), np.zeros(n), np.zeros(n)
+        predicted[drawn < worse] = 1
         exact[(drawn >= worse) & (drawn < worse + better)] = 1
-        found = loss(said, exact, target, regression=False).lost
+        found = loss(predicted, exact, target, regression=False).lost
         covered += found.low <= 100 * (worse - better) <= found.high
     assert covered >= 0.94 * 400
 
@@ -74,8 +74,8 @@ def test_the_interval_of_lost_balanced_accuracy_covers() -> None:
     chance = np.concatenate([np.full(n, share) for n, share in shares.values()])
     covered = 0
     for _ in range(400):
-        said = np.where(rng.random(len(target)) < chance, 9.0, target)
-        found = loss(said, target, target, regression=False).balanced_lost
+        predicted = np.where(rng.random(len(target)) < chance, 9.0, target)
+        found = loss(predicted, target, target, regression=False).balanced_lost
         assert found is not None
         covered += found.low <= truth <= found.high
     assert covered >= 0.94 * 400
@@ -87,8 +87,8 @@ def test_the_interval_of_growing_error_covers() -> None:
     for _ in range(400):
         target, noise = rng.normal(size=n), rng.normal(size=n)
         exact = target + noise
-        said = exact + 0.3 * rng.normal(size=n)
-        found = loss(said, exact, target, regression=True).lost
+        predicted = exact + 0.3 * rng.normal(size=n)
+        found = loss(predicted, exact, target, regression=True).lost
         covered += found.low <= 9 <= found.high  # the variances add: 1.09 for 1
     assert covered >= 0.92 * 400
 

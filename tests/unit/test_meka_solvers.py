@@ -106,9 +106,9 @@ def test_strategies_spread_the_ranks() -> None:
     spread = [0.01, 1, 1]
     x = [rng.normal(size=(n, 4)) * s + 20 * i for i, (n, s) in enumerate(zip(sizes, spread, strict=True))]
     part = parted(Rows.from_dense(np.concatenate(x)), 3)
-    by_centre = np.argsort(part.centers[:, 0])
+    by_center = np.argsort(part.centers[:, 0])
     ranks = {
-        name: approximate_kernel(GAUSS, part, MekaOptions(rank=30, strategy=name)).ranks[by_centre]
+        name: approximate_kernel(GAUSS, part, MekaOptions(rank=30, strategy=name)).ranks[by_center]
         for name in ("equal", "size", "eigen")
     }
     assert ranks["equal"][1:].tolist() == [30, 30]

@@ -76,16 +76,16 @@ def test_what_is_no_number_is_refused_by_every_option(
     name: str, command: click.Command, option: click.Option, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["x" for param in command.params if isinstance(param, click.Argument)]
-    said = option.opts[-1]
-    given = "-w1" if said == "-w" else said
+    flag = option.opts[-1]
+    given = "-w1" if flag == "-w" else flag
     for text in NO_NUMBERS:
         # `-w1 WEIGHT` is a pair to click, but one word on the command line.
-        words = [text] * (1 if said == "-w" else option.nargs)
+        words = [text] * (1 if flag == "-w" else option.nargs)
         assert main.run([name, *arguments, given, *words]) == 2, text[:60]
         printed = capsys.readouterr()
         assert printed.out == ""
         assert printed.err.startswith(f"svmfast {name}: Invalid value for ")
-        assert f"{said}'" in printed.err
+        assert f"{flag}'" in printed.err
         assert "see 'svmfast" in printed.err
         assert len(printed.err.splitlines()) == 1, text[:60]
         assert len(printed.err) < 300

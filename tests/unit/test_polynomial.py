@@ -29,7 +29,7 @@ def power_sums(points: FloatArray, weights: FloatArray, z: FloatArray) -> FloatA
 
 
 def one_function(
-    d: int, order: int, coefficients: FloatArray, about: str, centre: FloatArray
+    d: int, order: int, coefficients: FloatArray, about: str, center: FloatArray
 ) -> PolynomialModel:
     return PolynomialModel(
         head=Head("epsilon_svr"),
@@ -37,7 +37,7 @@ def one_function(
         n_features=d,
         features=np.arange(d),
         about=about,
-        centres=centre[None, :],
+        centers=center[None, :],
         orders=np.array([[order]], dtype=np.int32),
         coefficients=coefficients,
         rho=np.zeros(1),
@@ -80,7 +80,7 @@ def test_a_value_out_of_range_is_refused(coefficients: list[float], rho: float, 
 @pytest.mark.parametrize("about", ["zero", "centre"])
 @pytest.mark.parametrize("far", [1e160, 1e300])
 def test_a_row_without_distance_in_floating_point_is_far_away(far: float, about: str) -> None:
-    # About the centre 1e10 the product with the row overflows as well as the row's square.
+    # About the center 1e10 the product with the row overflows as well as the row's square.
     model = replace(one_function(2, 1, np.array([3.0, 1.0, 1.0]), about, np.full(2, 1e10)), gamma=1e-20)
     rows = Rows.from_dense([[far, 0.0], [0.0, -far], [1e10, 1e10]])
     values = replace(model, rho=np.array([0.25])).decision_values(rows)[:, 0]
@@ -119,7 +119,7 @@ def cells() -> PolynomialModel:
         n_features=14,
         features=np.array([0, 1, 2, 4, 5, 7, 8, 11, 13]),
         about="centre",
-        centres=rng.normal(size=(3, d)),
+        centers=rng.normal(size=(3, d)),
         orders=np.concatenate([orders, orders[:, :1]], axis=1),
         coefficients=rng.normal(size=count + sum(math.comb(d + int(k), int(k)) for k in orders[:, 0])),
         rho=rng.normal(size=3),
@@ -140,7 +140,7 @@ def slow_values(model: PolynomialModel, z: FloatArray) -> FloatArray:
     known = z[:, model.features]
     others = (np.delete(z, model.features, axis=1) ** 2).sum(axis=1)
     for cell in range(model.n_cells):
-        w = known - model.centres[cell]
+        w = known - model.centers[cell]
         distances[cell] = (w * w).sum(axis=1) + others
         for p in range(len(model.rho)):
             total = np.zeros(len(z))
@@ -155,7 +155,7 @@ def slow_values(model: PolynomialModel, z: FloatArray) -> FloatArray:
     return out
 
 
-def test_cells_route_to_the_nearest_centre(cells: PolynomialModel) -> None:
+def test_cells_route_to_the_nearest_center(cells: PolynomialModel) -> None:
     rng = np.random.default_rng(5)
     # Wider than the model: unknown columns only count in the distance.
     z = rng.normal(size=(200, 17)) * (rng.uniform(size=(200, 17)) < 0.5)
@@ -218,15 +218,15 @@ def truncated_exponential(t: FloatArray, order: int) -> FloatArray:
 
 def test_expansion_is_the_truncated_exponential() -> None:
     rng = np.random.default_rng(9)
-    x, beta, centre, gamma = rng.normal(size=(60, 5)), rng.normal(size=60), rng.normal(size=5), 0.1
+    x, beta, center, gamma = rng.normal(size=(60, 5)), rng.normal(size=60), rng.normal(size=5), 0.1
     z = rng.normal(size=(30, 5))
-    u, w = x - centre, z - centre
+    u, w = x - center, z - center
     a = beta * np.exp(-gamma * (u * u).sum(axis=1))
     for order in range(6):
         expected = truncated_exponential(2 * gamma * w @ u.T, order) @ a
         for about in ("zero", "centre"):
-            packed = gaussian_coefficients(x, beta, gamma, centre, order, about_zero=about == "zero")
-            got = one_function(5, order, packed, about, centre).decision_values(Rows.from_dense(z))[:, 0]
+            packed = gaussian_coefficients(x, beta, gamma, center, order, about_zero=about == "zero")
+            got = one_function(5, order, packed, about, center).decision_values(Rows.from_dense(z))[:, 0]
             assert got == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 

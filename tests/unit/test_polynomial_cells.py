@@ -39,35 +39,35 @@ def exact_model(
     )
 
 
-def in_cells(model: KernelExpansion, centres: FloatArray, orders: np.ndarray, about: str) -> PolynomialModel:
-    """Expand a model about every centre, with the certificate of each."""
+def in_cells(model: KernelExpansion, centers: FloatArray, orders: np.ndarray, about: str) -> PolynomialModel:
+    """Expand a model about every center, with the certificate of each."""
     terms, gamma, top = dual_expansion(model, memory_limit=1 << 30), model.kernel.gamma, int(orders.max()) + 6
     packed, degrees, rest = [], np.zeros((*orders.shape, top + 1)), np.zeros((*orders.shape, 5))
-    for cell, centre in enumerate(centres):
+    for cell, center in enumerate(centers):
         for p in range(terms.n_functions):
             order, points, beta = int(orders[cell, p]), terms.points[terms.support[p]], terms.beta[p]
             zero = about == "zero"
-            packed.append(gaussian_coefficients(points, beta, gamma, centre, order, about_zero=zero))
+            packed.append(gaussian_coefficients(points, beta, gamma, center, order, about_zero=zero))
             degrees[cell, p], rest[cell, p] = gaussian_certificate(
                 terms,
                 p,
                 gamma,
-                centre,
+                center,
                 packed[-1],
                 np.zeros(order + 1),
                 float(model.rho[p]),
                 order=order,
-                tail=residual_tail(points, beta, gamma, centre, -1, top=top),
+                tail=residual_tail(points, beta, gamma, center, -1, top=top),
                 about_zero=zero,
             )
-    squares = [((terms.points - centre) ** 2).sum(axis=1).max() for centre in centres]
+    squares = [((terms.points - center) ** 2).sum(axis=1).max() for center in centers]
     return PolynomialModel(
         head=model.head,
         gamma=gamma,
         n_features=model.n_features,
         features=terms.features,
         about=about,
-        centres=np.ascontiguousarray(centres),
+        centers=np.ascontiguousarray(centers),
         orders=orders.astype(np.int32),
         coefficients=np.concatenate(packed),
         rho=model.rho,
@@ -78,16 +78,16 @@ def in_cells(model: KernelExpansion, centres: FloatArray, orders: np.ndarray, ab
     )
 
 
-def routed(centres: FloatArray) -> PolynomialModel:
+def routed(centers: FloatArray) -> PolynomialModel:
     """A model of which only the routing matters."""
-    cells, d = centres.shape
+    cells, d = centers.shape
     return PolynomialModel(
         head=Head("one_class"),
         gamma=0.1,
         n_features=d,
         features=np.arange(d),
         about="centre",
-        centres=centres,
+        centers=centers,
         orders=np.zeros((cells, 1), np.int32),
         coefficients=np.zeros(cells),
         rho=np.zeros(1),
@@ -96,14 +96,14 @@ def routed(centres: FloatArray) -> PolynomialModel:
     )
 
 
-def nearest(centres: FloatArray, z: FloatArray) -> list[int]:
-    """The nearest centre in exact arithmetic, the first of equals."""
+def nearest(centers: FloatArray, z: FloatArray) -> list[int]:
+    """The nearest center in exact arithmetic, the first of equals."""
     out = []
     for row in z:
         mine = [Fraction(float(v)) for v in row]
         squares = [
-            sum((a - Fraction(float(b))) ** 2 for a, b in zip(mine, centre, strict=True))
-            for centre in centres
+            sum((a - Fraction(float(b))) ** 2 for a, b in zip(mine, center, strict=True))
+            for center in centers
         ]
         out.append(squares.index(min(squares)))
     return out
@@ -111,23 +111,23 @@ def nearest(centres: FloatArray, z: FloatArray) -> list[int]:
 
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e150])
 @pytest.mark.parametrize(("cells", "d"), [(2, 1), (7, 3), (65, 4), (200, 2), (430, 5)])
-def test_rows_go_to_the_nearest_centre(cells: int, d: int, scale: float) -> None:
+def test_rows_go_to_the_nearest_center(cells: int, d: int, scale: float) -> None:
     rng = np.random.default_rng(cells)
-    centres = (rng.normal(size=(cells, d)) + 5) * scale
+    centers = (rng.normal(size=(cells, d)) + 5) * scale
     z = (rng.normal(size=(25, d)) * 2 + 5) * scale * (rng.uniform(size=(25, d)) < 0.8)
-    model = routed(centres)
-    assert model.cells(Rows.from_dense(z), threads=2).tolist() == nearest(centres, z)
+    model = routed(centers)
+    assert model.cells(Rows.from_dense(z), threads=2).tolist() == nearest(centers, z)
 
 
 def test_close_calls_are_decided_in_double_precision() -> None:
-    """Centres so close to each other that single precision cannot tell them apart; and equal ones."""
+    """Centers so close to each other that single precision cannot tell them apart; and equal ones."""
     rng = np.random.default_rng(1)
-    centres = np.repeat(rng.normal(size=(6, 3)), 4, axis=0)
-    centres[1::4] += 1e-9
-    centres[2::4] -= 1e-9
+    centers = np.repeat(rng.normal(size=(6, 3)), 4, axis=0)
+    centers[1::4] += 1e-9
+    centers[2::4] -= 1e-9
     z = rng.normal(size=(40, 3))
-    got = routed(centres).cells(Rows.from_dense(z))
-    assert got.tolist() == nearest(centres, z)
+    got = routed(centers).cells(Rows.from_dense(z))
+    assert got.tolist() == nearest(centers, z)
     assert 3 not in got % 4
 
 
@@ -143,10 +143,10 @@ import numpy as np
 import test_polynomial_cells as t
 from svmfast.rows import Rows
 rng = np.random.default_rng(2)
-centres = np.repeat(rng.normal(size=(50, 6)), 2, axis=0)
-centres[1::2] += rng.normal(size=(50, 6)) * 1e-7
+centers = np.repeat(rng.normal(size=(50, 6)), 2, axis=0)
+centers[1::2] += rng.normal(size=(50, 6)) * 1e-7
 z = rng.normal(size=(4000, 6))
-print(t.routed(centres).cells(Rows.from_dense(z), threads=2).tolist())
+print(t.routed(centers).cells(Rows.from_dense(z), threads=2).tolist())
 """
 
 
@@ -168,12 +168,12 @@ def test_native_bounds_and_values(about: str, density: float) -> None:
     """Bounds as NumPy computes them; never violated; sparse rows and dense ones, near, far and too long."""
     model = exact_model(3, 3, 12, 8, 0.3, density=0.5)
     rng = np.random.default_rng(4)
-    centres = rng.normal(size=(5, 8)) * 0.7
-    made = in_cells(model, centres, np.array([[0, 3, 1], [4, 2, 0], [2, 2, 2], [3, 1, 4], [0, 0, 0]]), about)
+    centers = rng.normal(size=(5, 8)) * 0.7
+    made = in_cells(model, centers, np.array([[0, 3, 1], [4, 2, 0], [2, 2, 2], [3, 1, 4], [0, 0, 0]]), about)
     z = rng.normal(size=(300, 11)) * rng.choice([0.3, 1.0, 4.0, 50.0, 1e80], size=(300, 1))
     z *= rng.uniform(size=z.shape) < density
-    z[:5, :8] = centres
-    z[5:10, :8] = centres * (1 + 1e-15)
+    z[:5, :8] = centers
+    z[5:10, :8] = centers * (1 + 1e-15)
     z[:10, 8:] = 0
     rows = Rows.from_dense(z)
     values, bounds = made.certified_values(rows, threads=2)
@@ -193,16 +193,16 @@ def test_native_bounds_and_values(about: str, density: float) -> None:
         assert np.array_equal(alone[1][0], bounds[i])
 
 
-def test_polynomials_about_zero_are_those_about_the_centre() -> None:
+def test_polynomials_about_zero_are_those_about_the_center() -> None:
     model = exact_model(5, 2, 40, 10, 0.05, density=0.4)
     rng = np.random.default_rng(6)
-    centres = rng.normal(size=(4, 10)) * 0.5
+    centers = rng.normal(size=(4, 10)) * 0.5
     orders = np.array([[2], [3], [1], [4]])
-    zero, centre = (in_cells(model, centres, orders, about) for about in ("zero", "centre"))
+    zero, center = (in_cells(model, centers, orders, about) for about in ("zero", "centre"))
     z = rng.normal(size=(400, 10)) * (rng.uniform(size=(400, 10)) < 0.25)
     rows = Rows.from_dense(z)
-    assert zero.decision_values(rows) == pytest.approx(centre.decision_values(rows), rel=1e-10, abs=1e-10)
-    assert np.array_equal(zero.cells(rows), centre.cells(rows))
+    assert zero.decision_values(rows) == pytest.approx(center.decision_values(rows), rel=1e-10, abs=1e-10)
+    assert np.array_equal(zero.cells(rows), center.cells(rows))
     stored_zeros = Rows(np.arange(401) * 10, np.tile(np.arange(10, dtype=np.int32), 400), z.ravel(), 10)
     expected = zero.decision_values(rows)
     assert zero.decision_values(stored_zeros) == pytest.approx(expected, rel=1e-10, abs=1e-10)

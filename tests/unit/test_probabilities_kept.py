@@ -123,8 +123,8 @@ def test_a_cascade_says_whose_probabilities_are_missing(tmp_path: Path) -> None:
     assert svmfast(*words).returncode == 0
     done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q")
     assert done.returncode == 0, done.stderr
-    said = done.stderr.decode().splitlines()[0]
-    assert said.startswith(f"svmfast: warning: the result will have no probabilities, though {IRIS} has")
+    errors = done.stderr.decode().splitlines()[0]
+    assert errors.startswith(f"svmfast: warning: the result will have no probabilities, though {IRIS} has")
     refused = svmfast("predict", "-b", "1", TEST, both)
     assert refused.returncode == 2
     assert b"the fast model of the two " + CANNOT in refused.stderr

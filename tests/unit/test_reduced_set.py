@@ -14,7 +14,7 @@ from program import TEST_PATH
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
 from svmfast.methods.compress.landmark_start import STARTS, start_vectors
-from svmfast.methods.compress.reduced_set import ReducedSet, Target, move, solve_coefficients
+from svmfast.methods.compress.reduced_set import ReducedSet, Target, optimize, solve_coefficients
 from svmfast.rows import Rows
 
 FloatArray = NDArray[np.float64]
@@ -153,7 +153,7 @@ def test_moving_recovers_a_small_expansion() -> None:
     start = solve_coefficients(
         target, case.reduced.vectors + 0.3 * rng.normal(size=case.reduced.vectors.shape), np.array([4])
     )
-    moved = move(target, start, held_out=target, max_iterations=500, patience=100)
+    moved = optimize(target, start, held_out=target, max_iterations=500, patience=100)
     assert target.error(start) > 1e-4
     assert target.error(moved.reduced) < 1e-9
 
@@ -161,7 +161,7 @@ def test_moving_recovers_a_small_expansion() -> None:
 def test_moving_stops_when_held_out_rows_say_so() -> None:
     case, other = Case(Kernel("rbf", 0.5), [25]), Case(Kernel("rbf", 0.5), [25])
     other.values = -case.values
-    moved = move(case.target(), case.reduced, held_out=other.target(), max_iterations=5000, patience=2)
+    moved = optimize(case.target(), case.reduced, held_out=other.target(), max_iterations=5000, patience=2)
     assert moved.stopped == "held-out"
     assert moved.iterations < 5000
     assert moved.best_iteration <= moved.iterations - 40
@@ -171,7 +171,7 @@ def test_masked_entries_stay() -> None:
     case = Case(Kernel("rbf", 0.2), [8])
     keep = np.random.default_rng(0).random(case.reduced.vectors.shape) < 0.5
     target = case.target()
-    moved = move(target, case.reduced, held_out=target, max_iterations=50, keep=keep)
+    moved = optimize(target, case.reduced, held_out=target, max_iterations=50, keep=keep)
     np.testing.assert_allclose(moved.reduced.vectors[~keep], case.reduced.vectors[~keep], rtol=1e-15)
     assert not np.allclose(moved.reduced.vectors[keep], case.reduced.vectors[keep])
 

@@ -82,7 +82,7 @@ def test_every_label_is_svm_predicts(path: Path) -> None:
     made = svmfast.load_model(path)
     rows = svmfast.read_svmlight(rows_file(path)).rows
     golden = np.loadtxt(FIXTURES / "golden" / f"{path.stem}.out")
-    said = [
+    answers = [
         svmfast.predict(made, rows, certify=True, threads=threads, precision=precision, tolerance=tolerance)
         for threads, precision, tolerance in (
             (1, "auto", None),
@@ -91,13 +91,13 @@ def test_every_label_is_svm_predicts(path: Path) -> None:
             (1, "auto", 1e-7),
         )
     ]
-    for one in said:
+    for one in answers:
         assert one.predicted.tolist() == golden.tolist()
         assert one.certified is not None
         assert one.certified.all()
         assert one.error_bounds is not None
         assert np.isfinite(one.error_bounds).all()
-    one, three, double, narrow = said
+    one, three, double, narrow = answers
     assert one.error_bounds.tobytes() == three.error_bounds.tobytes()
     assert one.single.tolist() == three.single.tolist()
     assert not double.single.any()
@@ -118,9 +118,9 @@ def test_a_bound_does_not_depend_on_the_rows_beside_it() -> None:
 
 def test_one_hot_models_are_proven_by_double_precision() -> None:
     made, rows = svmfast.load_model(model("onehot_c_rbf")), svmfast.read_svmlight(data("onehot.test")).rows
-    said = svmfast.predict(made, rows, certify=True)
-    assert not said.single.any()
-    assert said.error_bounds.max() < 1e-9
+    answers = svmfast.predict(made, rows, certify=True)
+    assert not answers.single.any()
+    assert answers.error_bounds.max() < 1e-9
 
 
 def test_where_a_certificate_has_no_meaning_it_is_refused() -> None:
@@ -151,17 +151,17 @@ REGRESSION = sorted((FIXTURES / "models").glob("diabetes_*.model"))
 def test_regression_is_within_its_tolerance_of_svm_predict(path: Path, tolerance: float) -> None:
     rows = svmfast.read_svmlight(data("diabetes.test")).rows
     golden = np.loadtxt(FIXTURES / "golden" / f"{path.stem}.out")
-    said = svmfast.predict(path, rows, tolerance=tolerance)
-    assert said.error_bounds is not None
-    assert said.single is not None
-    assert said.certified is None
-    assert (np.abs(said.predicted - golden) <= said.error_bounds + 1e-16 * np.abs(golden)).all()
-    assert (said.error_bounds <= tolerance).all()
-    assert said.decisions[:, 0].tobytes() == said.predicted.tobytes()
+    answers = svmfast.predict(path, rows, tolerance=tolerance)
+    assert answers.error_bounds is not None
+    assert answers.single is not None
+    assert answers.certified is None
+    assert (np.abs(answers.predicted - golden) <= answers.error_bounds + 1e-16 * np.abs(golden)).all()
+    assert (answers.error_bounds <= tolerance).all()
+    assert answers.decisions[:, 0].tobytes() == answers.predicted.tobytes()
     if tolerance == 0:
-        assert said.predicted.tobytes() == svmfast.predict(path, rows).predicted.tobytes()
+        assert answers.predicted.tobytes() == svmfast.predict(path, rows).predicted.tobytes()
     if tolerance == 1.0:
-        assert said.single.all() == ("rbf" in path.stem)
+        assert answers.single.all() == ("rbf" in path.stem)
     double = svmfast.predict(path, rows, tolerance=tolerance, precision="double", certify=True)
     assert not double.single.any()
     assert double.certified.all()
@@ -178,11 +178,11 @@ def test_regression_values_are_within_their_bounds_in_fifty_digits(gamma: float,
     widest = svmfast.predict(made, rows, tolerance=1e30).error_bounds
     assert widest is not None
     # A tolerance between the bounds: some rows each way.
-    said = svmfast.predict(made, rows, tolerance=float(np.median(widest)), certify=True)
-    assert 0 < said.single.sum() < len(rows)
-    for z, value, bound in zip(problem.test, said.predicted, said.error_bounds, strict=True):
+    answers = svmfast.predict(made, rows, tolerance=float(np.median(widest)), certify=True)
+    assert 0 < answers.single.sum() < len(rows)
+    for z, value, bound in zip(problem.test, answers.predicted, answers.error_bounds, strict=True):
         # 0 where LIBSVM's order was taken, which has LIBSVM's own rounding.
         assert bound == 0 or abs(mpf(float(value)) - problem.exactly(z)[0]) <= mpf(float(bound))
     own = made.libsvm_values(rows)[:, 0]
-    assert (np.abs(said.predicted - own) <= said.error_bounds).all()
-    assert (said.error_bounds <= np.median(widest)).all()
+    assert (np.abs(answers.predicted - own) <= answers.error_bounds).all()
+    assert (answers.error_bounds <= np.median(widest)).all()

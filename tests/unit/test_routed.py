@@ -174,7 +174,7 @@ def test_a_rows_answer_depends_on_nothing_else(kernel: str) -> None:
     assert np.array_equal(together[:700], np.concatenate(parts))
 
 
-def test_equally_near_centres_go_to_the_first() -> None:
+def test_equally_near_centers_go_to_the_first() -> None:
     router = Router.flat(np.array([[1.0, 0], [0, 1], [1, 0], [5, 5]]))
     assert router.route(Rows.from_dense([[0, 0], [1, 0], [0, 2], [4, 6], [0.5, 0.5]])).tolist() == [
         0,
@@ -266,7 +266,7 @@ def test_one_vs_rest_needs_three_classes_and_no_probabilities() -> None:
     [
         ({"children": np.array([4, 0, 0])}, "children: not the counts of a tree ('4')"),
         ({"children": np.array([0, 2, 0])}, "children: not the counts of a tree"),
-        ({"centers": np.zeros((2, 3))}, "centers: 2 centres"),
+        ({"centers": np.zeros((2, 3))}, "centers: 2 centers"),
         ({"kernel": "linear"}, "kernel_type: unknown kernel ('linear')"),
         ({"gamma": np.array([1, 1, 0, 1.0])}, "gamma: not a positive width for each cell"),
         ({"sizes": np.array([5, 2, 0, 31])}, "sizes: not the sizes of the cells"),
@@ -340,7 +340,7 @@ def test_a_contradiction_names_its_line() -> None:
 
 
 def test_counted_cost() -> None:
-    """Flat, all rows in the last cell: 4 centres and 30 landmarks of 9 columns, one function."""
+    """Flat, all rows in the last cell: 4 centers and 30 landmarks of 9 columns, one function."""
     model = routed(tree=False)
     rows = Rows.from_dense(np.tile(model.centers[3], (5, 1)))
     assert model.multiply_adds(rows) == 4 * 9 + 30 * (9 + 1)

@@ -32,11 +32,11 @@ class Problem:
         self, seed: int, n: int, d: int, classes: int, gamma: float, scale: float, density: float, mixed: bool
     ) -> None:
         rng = np.random.default_rng(seed)
-        centre = rng.normal(0, 3 * scale, d) if density == 1 else np.zeros(d)
+        center = rng.normal(0, 3 * scale, d) if density == 1 else np.zeros(d)
 
         def rows(count: int, width: float) -> FloatArray:
             stored = rng.random((count, d)) < density
-            return np.where(stored, centre + rng.normal(0, width * scale, (count, d)), 0.0)
+            return np.where(stored, center + rng.normal(0, width * scale, (count, d)), 0.0)
 
         sizes = rng.multinomial(n - classes, np.ones(classes) / classes) + 1
         self.owner = np.repeat(np.arange(classes), sizes)
@@ -186,9 +186,9 @@ def test_fixtures_get_the_same_labels(path: Path) -> None:
         return
     expected = model.head.predict(model.decision_values(rows))
     assert model.labels(rows).tolist() == expected.tolist()
-    said = svmfast.predict(model, rows)
-    assert said.predicted.tolist() == expected.tolist()
-    assert said.decisions.tobytes() == model.decision_values(rows).tobytes()
+    answers = svmfast.predict(model, rows)
+    assert answers.predicted.tolist() == expected.tolist()
+    assert answers.decisions.tobytes() == model.decision_values(rows).tobytes()
 
 
 def test_threads_blocks_and_copies_change_nothing() -> None:

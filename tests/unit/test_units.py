@@ -118,9 +118,9 @@ def test_what_is_no_share_is_refused_alike_everywhere(
     option: tuple[str, ...], text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*option, text]) == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert len(said.splitlines()) == 1
+    captured = capsys.readouterr().err
+    assert message in captured
+    assert len(captured.splitlines()) == 1
 
 
 def test_multiples_sizes_and_times() -> None:

@@ -43,26 +43,26 @@ def test_the_result_is_that_of_rows_with_labels(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     bare = {word: without_labels(INPUTS[word], tmp_path) for word in ("TRAIN", "TEST")}
-    made, said = [], []
+    made, outputs = [], []
     for more, paths in (([], {}), (["--unlabelled"], bare)):
         out = tmp_path / f"out{len(made)}"
         status = run([*words(name, {**paths, "OUT": out}), *more, *(["-q"] if "OUT" in RUNS[name] else [])])
         assert status in (0, 1)
-        said.append((status, re.sub(r"[^ ]*/", "", capfd.readouterr().out)))
+        outputs.append((status, re.sub(r"[^ ]*/", "", capfd.readouterr().out)))
         # Labels serve compress to refit probabilities, and for nothing else.
         # A container tells the length of the text inside, and has a checksum.
         left = rb"prob[AB].*|^(embedded model bytes|checksum) .*"
         made.append(re.sub(left, b"", out.read_bytes(), flags=re.M) if out.exists() else None)
     assert made[0] == made[1]
     if name == "bound-check":
-        assert said[0] == said[1]
+        assert outputs[0] == outputs[1]
 
 
 @pytest.mark.parametrize("name", ["frontier", "linear", "budget-train"])
 def test_commands_that_need_all_labels_say_so(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run([*words(name, {}), "--unlabelled"]) == 2
-    said = f"svmfast {name}: no option '--unlabelled': {name} needs the labels of all rows; see"
-    assert capfd.readouterr().err.startswith(said)
+    message = f"svmfast {name}: no option '--unlabelled': {name} needs the labels of all rows; see"
+    assert capfd.readouterr().err.startswith(message)
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -167,7 +167,7 @@ def test_a_table_of_another_width_is_noticed(
     for name, words_ in runs.items():
         got = run([*words_, "--dense", *options])
         assert (got == 2) == (status == 2), name
-        said = capfd.readouterr().err
-        assert message in said
+        captured = capfd.readouterr().err
+        assert message in captured
         assert (tmp_path / "out").exists() == (status == 0)
-        assert bool(said) == bool(message)
+        assert bool(captured) == bool(message)

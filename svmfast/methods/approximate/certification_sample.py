@@ -55,7 +55,7 @@ class CertificationSample:
     source : str
         :data:`OF_DATA` or :data:`OF_VECTORS`.
     choosing : (n,) bool
-        Rows by which plans are compared; centres and orders are fitted to the others, or to all rows where
+        Rows by which plans are compared; centers and orders are fitted to the others, or to all rows where
         all of them choose.
     """
 
@@ -72,7 +72,7 @@ class CertificationSample:
 
     @property
     def fitting(self) -> NDArray[np.bool_]:
-        """The rows to which centres and orders are fitted; ``(n,)`` bool."""
+        """The rows to which centers and orders are fitted; ``(n,)`` bool."""
         return self.choosing if self.choosing.all() else ~self.choosing
 
     @cached_property
@@ -92,9 +92,9 @@ class CertificationSample:
         tolerance = self.tolerance if self.head.is_regression else None
         return certified_rows(self.head, self.values[rows], bounds, tolerance=tolerance)
 
-    def squared_distances(self, rows: NDArray[np.int64], centre: FloatArray) -> FloatArray:
-        """Return ``||z - centre||^2`` of `rows`, all columns counted."""
-        u = self.points[rows] - centre
+    def squared_distances(self, rows: NDArray[np.int64], center: FloatArray) -> FloatArray:
+        """Return ``||z - center||^2`` of `rows`, all columns counted."""
+        u = self.points[rows] - center
         squared: FloatArray = np.einsum("ij,ij->i", u, u) + self.outside[rows]
         return squared
 

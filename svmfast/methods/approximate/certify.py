@@ -41,7 +41,7 @@ def gaussian_certificate(
     terms: DualExpansion,
     p: int,
     gamma: float,
-    centre: FloatArray,
+    center: FloatArray,
     coefficients: FloatArray,
     moved: FloatArray,
     rho: float,
@@ -71,7 +71,7 @@ def gaussian_certificate(
         points,
         beta,
         gamma,
-        centre,
+        center,
         coefficients,
         moved,
         rho,
@@ -82,9 +82,9 @@ def gaussian_certificate(
     degrees = tail.degrees.copy()
     degrees[: order + 1] += slack.degrees
     if scales is not None:
-        plain = gaussian_coefficients(points, beta, gamma, centre, order, about_zero=False, threads=threads)
+        plain = gaussian_coefficients(points, beta, gamma, center, order, about_zero=False, threads=threads)
         degrees[: order + 1] += np.abs(1 - scales) * (
-            symmetric_norms(plain, len(centre), order) * (1 + 1e-9) + SMALLEST
+            symmetric_norms(plain, len(center), order) * (1 + 1e-9) + SMALLEST
         )
     rest = _rest(slack, tail.beyond)
     rest[1] += abs(shift) * (1 + 1e-9)

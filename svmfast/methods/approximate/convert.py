@@ -21,9 +21,9 @@ from svmfast.methods.approximate.dual_expansion import dual_expansion
 from svmfast.methods.approximate.expander import Expander, with_bounds
 from svmfast.methods.approximate.measure import Measured, measure, raced
 from svmfast.methods.approximate.options import ApproximateOptions
-from svmfast.methods.approximate.plan import Request, better_centre, check_size, planned
+from svmfast.methods.approximate.plan import Request, better_center, check_size, planned
 from svmfast.methods.approximate.report import ApproximationReport, report_of
-from svmfast.methods.method import Race
+from svmfast.methods.given import Race
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
@@ -265,16 +265,16 @@ def _single(expander: Expander, order: int, options: ApproximateOptions, calibra
     model, threads = expander.model, expander.threads
     center, certify = options.center, options.certificate != "none"
     names = ("mean", "origin") if center == "auto" else (center,)
-    candidates = {name: expander.expanded(expander.centre(name), order) for name in names}
+    candidates = {name: expander.expanded(expander.center(name), order) for name in names}
     sample = expander.sample()
     values = model.decision_values(sample, threads=threads)
     errors: dict[str, float] = {}
     for name, (candidate, _) in candidates.items():
         difference = np.abs(candidate.decision_values(sample, threads=threads) - values)
         errors[name] = float(difference.mean()) if difference.size else 0.0
-    center = better_centre(expander, names, order, errors, certify)
+    center = better_center(expander, names, order, errors, certify)
     made, parts = candidates[center]
-    at = expander.centre(center)
+    at = expander.center(center)
     scales: FloatArray | None = None
     if calibrate is not None:
         scales, rho = expander.calibration(at, order, calibrate)

@@ -30,7 +30,7 @@ from svmfast.threads import map_in_threads
 SAMPLE = 2000
 #: exp() of more is out of range.
 _LARGEST_POWER = 709.0
-#: Features up to which a centre is chosen by the full bound, whose matrices then take 128 MiB each.
+#: Features up to which a center is chosen by the full bound, whose matrices then take 128 MiB each.
 _WIDEST_LEADING = 4096
 # Largest exponent by which terms about zero may outgrow their sum: exp(16) leaves nine digits.
 LARGEST_GROWTH = 16.0
@@ -62,7 +62,7 @@ class Expander:
         self.by_row_norms, self.threads, self.progress = by_row_norms, threads, progress
         self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
 
-    def centre(self, name: str) -> FloatArray:
+    def center(self, name: str) -> FloatArray:
         """Return the center called ``mean`` or ``origin``."""
         return self.mean if name == "mean" else np.zeros_like(self.mean)
 
@@ -71,28 +71,28 @@ class Expander:
         n = len(self.model.sv)
         return self.model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
 
-    def largest_squared_distance(self, centre: FloatArray) -> float:
-        """Return the largest squared distance of a support vector from `centre`."""
+    def largest_squared_distance(self, center: FloatArray) -> float:
+        """Return the largest squared distance of a support vector from `center`."""
         if not len(self.terms.points):
             return 0.0
-        return float(squared_norms_about(self.terms.points, centre).max())
+        return float(squared_norms_about(self.terms.points, center).max())
 
-    def about(self, centres: Sequence[FloatArray], order: int) -> str:
+    def about(self, centers: Sequence[FloatArray], order: int) -> str:
         """Return the better center of the polynomials: about zero, rows with few entries stay cheap."""
-        if not any(centre.any() for centre in centres):
+        if not any(center.any() for center in centers):
             return "zero"
         # Far from zero the terms grow by exp(2 gamma ||x - mu|| ||mu||) before they cancel.
         growth = max(
             2
             * self.model.kernel.gamma
-            * math.sqrt(self.largest_squared_distance(centre) * float(centre @ centre))
-            for centre in centres
+            * math.sqrt(self.largest_squared_distance(center) * float(center @ center))
+            for center in centers
         )
         return "zero" if growth <= LARGEST_GROWTH and self._sparse_is_cheaper(order) else "centre"
 
     def parts(
         self,
-        centre: FloatArray,
+        center: FloatArray,
         orders: Sequence[int],
         about: str,
         *,
@@ -100,7 +100,7 @@ class Expander:
         allowances: Sequence[FloatArray] | None = None,
         threads: int | None = None,
     ) -> list[Part]:
-        """Return every function's polynomial about `centre`.
+        """Return every function's polynomial about `center`.
 
         Parameters
         ----------
@@ -116,28 +116,28 @@ class Expander:
                 self.terms.points_of(p),
                 self.terms.beta[p],
                 self.model.kernel.gamma,
-                centre,
+                center,
                 orders[p],
                 about_zero=about == "zero",
                 scales=None if scales is None else scales[p],
                 threads=self.threads if threads is None else threads,
             )
-            tolerance = symmetric_norms(part, len(centre), orders[p]) * ROUNDING
+            tolerance = symmetric_norms(part, len(center), orders[p]) * ROUNDING
             if allowances is not None:
                 tolerance = np.maximum(tolerance, allowances[p])
-            short = shorten(part, len(centre), orders[p], tolerance)
-            out.append(Part(short, symmetric_norms(short - part, len(centre), orders[p])))
+            short = shorten(part, len(center), orders[p], tolerance)
+            out.append(Part(short, symmetric_norms(short - part, len(center), orders[p])))
         return out
 
     def expanded(
-        self, centre: FloatArray, order: int, scales: FloatArray | None = None
+        self, center: FloatArray, order: int, scales: FloatArray | None = None
     ) -> tuple[PolynomialModel, list[Part]]:
         """Return the model of one cell, without certificate, and its parts."""
         self.progress(0, None, "expand")
         orders = [order] * self.terms.n_functions
-        about = self.about([centre], order)
-        parts = self.parts(centre, orders, about, scales=scales)
-        return self.assemble([centre], np.array([orders], dtype=np.int32), about, [parts]), parts
+        about = self.about([center], order)
+        parts = self.parts(center, orders, about, scales=scales)
+        return self.assemble([center], np.array([orders], dtype=np.int32), about, [parts]), parts
 
     def collapsed(self, order: int) -> PolynomialModel:
         """Return the exact polynomial of a linear or polynomial kernel, with the bound of its rounding."""
@@ -155,7 +155,7 @@ class Expander:
         model = replace(self.assemble([origin], orders, "zero", [parts]), gamma=0.0)
         return with_bounds(model, [bounds])
 
-    def calibration(self, centre: FloatArray, order: int, rows: Rows) -> tuple[FloatArray, FloatArray]:
+    def calibration(self, center: FloatArray, order: int, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Factors of the degrees and new rho, fitted by least squares to the exact values of `rows`."""
         if not len(rows):
             raise OptionError("no rows to calibrate on")
@@ -166,7 +166,7 @@ class Expander:
         for m in range(k + 1):
             only = np.zeros((p, k + 1))
             only[:, m] = 1
-            part, _ = self.expanded(centre, order, only)
+            part, _ = self.expanded(center, order, only)
             columns[m] = part.decision_values(rows, threads=self.threads) + self.model.rho
         scales, rho = np.ones((p, k + 1)), self.model.rho.copy()
         for q in range(p):
@@ -182,7 +182,7 @@ class Expander:
             rho[q] -= correction[-1]
         return scales, rho
 
-    def leading(self, centre: FloatArray, order: int) -> float:
+    def leading(self, center: FloatArray, order: int) -> float:
         """The bound's first term at the distance of the mean support vector, over all functions."""
         gamma = self.model.kernel.gamma
         worst = 0.0
@@ -190,11 +190,11 @@ class Expander:
             # A sample of the support vectors is enough to choose, at a fraction of the certificate's cost.
             step = max(1, -(-len(self.terms.beta[p]) // SAMPLE))
             points, beta = self.terms.points[self.terms.support[p][::step]], self.terms.beta[p][::step]
-            s = float(squared_norms_about(points, centre).mean()) if len(points) else 0.0
+            s = float(squared_norms_about(points, center).mean()) if len(points) else 0.0
             # Only a choice hangs on it: no matrix of features times features where that would be large.
             wide = points.shape[1] > _WIDEST_LEADING
             tail = residual_tail(
-                points, beta, gamma, centre, order, top=order + 1, by_row_norms=wide, threads=self.threads
+                points, beta, gamma, center, order, top=order + 1, by_row_norms=wide, threads=self.threads
             )
             lead = float(tail.degrees[order + 1])
             if lead > 0 and s > 0:  # in logarithms: the power alone may be out of range
@@ -202,9 +202,9 @@ class Expander:
                 worst = max(worst, math.exp(power) if power < _LARGEST_POWER else math.inf)
         return worst
 
-    def tails(self, centre: FloatArray, order: int) -> tuple[Tail, ...]:
+    def tails(self, center: FloatArray, order: int) -> tuple[Tail, ...]:
         """Return every function's residual beyond `order`, for rows as far out as the support vectors."""
-        squares = squared_norms_about(self.terms.points, centre)
+        squares = squared_norms_about(self.terms.points, center)
         reach = math.sqrt(float(np.quantile(squares, 0.9))) if len(squares) else 0.0
         top = last_degree(self.terms, self.model.kernel.gamma, reach, order)
         out = []
@@ -215,7 +215,7 @@ class Expander:
                     self.terms.points_of(p),
                     self.terms.beta[p],
                     self.model.kernel.gamma,
-                    centre,
+                    center,
                     order,
                     top=top,
                     by_row_norms=self.by_row_norms,
@@ -226,7 +226,7 @@ class Expander:
 
     def certificate(
         self,
-        centre: FloatArray,
+        center: FloatArray,
         orders: Sequence[int],
         about: str,
         parts: Sequence[Part],
@@ -243,7 +243,7 @@ class Expander:
                 self.terms,
                 p,
                 self.model.kernel.gamma,
-                centre,
+                center,
                 parts[p].coefficients,
                 parts[p].moved,
                 float(rho[p]),
@@ -259,21 +259,21 @@ class Expander:
 
     def cells(
         self,
-        centres: Sequence[FloatArray],
+        centers: Sequence[FloatArray],
         orders: NDArray[np.int32],
         tails: Sequence[Sequence[Tail]] | None,
         allowances: Sequence[Sequence[FloatArray]] | None,
     ) -> PolynomialModel:
         """Return the model of these cells; `tails` (None: no certificate) are of a lower order."""
-        n = len(centres)
-        about = self.about(centres, int(orders.max(initial=0)))
+        n = len(centers)
+        about = self.about(centers, int(orders.max(initial=0)))
         done = 0
 
         def one(c: int, threads: int) -> tuple[list[Part], list[tuple[FloatArray, FloatArray]]]:
             nonlocal done
             own = orders[c].tolist()
             parts = self.parts(
-                centres[c],
+                centers[c],
                 own,
                 about,
                 allowances=None if allowances is None else allowances[c],
@@ -281,7 +281,7 @@ class Expander:
             )
             bounds = []
             if tails is not None:
-                bounds = self.certificate(centres[c], own, about, parts, tails[c], threads=threads)
+                bounds = self.certificate(centers[c], own, about, parts, tails[c], threads=threads)
             done += 1
             self.progress(done, n, "expand")
             return parts, bounds
@@ -290,12 +290,12 @@ class Expander:
             made = map_in_threads(lambda c: one(c, 1), range(n), self.threads)
         else:
             made = [one(c, self.threads) for c in range(n)]
-        model = self.assemble(centres, orders, about, [parts for parts, _ in made])
+        model = self.assemble(centers, orders, about, [parts for parts, _ in made])
         return model if tails is None else with_bounds(model, [bounds for _, bounds in made])
 
     def assemble(
         self,
-        centres: Sequence[FloatArray],
+        centers: Sequence[FloatArray],
         orders: NDArray[np.int32],
         about: str,
         parts: Sequence[Sequence[Part]],
@@ -308,12 +308,12 @@ class Expander:
             n_features=self.model.n_features,
             features=self.terms.features,
             about=about,
-            centres=np.array(centres).reshape(len(centres), len(self.mean)),
+            centers=np.array(centers).reshape(len(centers), len(self.mean)),
             orders=orders,
             coefficients=np.concatenate(coefficients) if coefficients else np.zeros(0),
             rho=self.model.rho,
             sv_squared_norm=self.largest_squared_distance(np.zeros_like(self.mean)),
-            sv_squared_norms=np.array([self.largest_squared_distance(centre) for centre in centres]),
+            sv_squared_norms=np.array([self.largest_squared_distance(center) for center in centers]),
         )
 
     def _sparse_is_cheaper(self, order: int) -> bool:

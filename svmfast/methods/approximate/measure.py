@@ -10,7 +10,7 @@ import numpy as np
 
 from svmfast.methods.approximate.certification_sample import OF_DATA, OF_VECTORS, CertificationSample
 from svmfast.methods.approximate.operations import exact_operations
-from svmfast.methods.method import Race
+from svmfast.methods.given import Race
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows

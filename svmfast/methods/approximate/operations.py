@@ -17,7 +17,7 @@ KERNEL_VALUE = 14.0
 SINGLE_PRECISION = 0.5
 # One-hot support vectors: a register holds a feature of 64 of them in bytes, and a kernel value is looked up.
 ONE_HOT_ENTRY, ONE_HOT_VALUE = 1 / 8, 6.0
-# Most centres are passed over in blocks, far cheaper than a polynomial's terms.
+# Most centers are passed over in blocks, far cheaper than a polynomial's terms.
 ROUTING = 0.25
 # Certifying a row: bounds and their comparison for one function; for each of several also the vote.
 CERTIFICATE, CERTIFICATE_OF_A_PAIR = 100.0, 250.0
@@ -80,7 +80,7 @@ def certificate_operations(functions: int) -> float:
 
 
 def routing_operations(d: int, cells: int) -> float:
-    """Return the cost of finding the nearest of so many centres."""
+    """Return the cost of finding the nearest of so many centers."""
     return ROUTING * cells * d if cells > 1 else 0.0
 
 

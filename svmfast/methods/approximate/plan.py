@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmfast.errors import NegativeAnswerError
-from svmfast.methods.approximate.cells import Cell, Costs, Found, Plan, Planner, Step
+from svmfast.methods.approximate.cells import Cell, Costs, Found, Plan, Step
 from svmfast.methods.approximate.certification_sample import Roles
 from svmfast.methods.approximate.expander import Expander
 from svmfast.methods.approximate.measure import BETTER, WORTHWHILE
@@ -22,6 +22,7 @@ from svmfast.methods.approximate.operations import (
     routing_operations,
 )
 from svmfast.methods.approximate.options import ApproximateOptions
+from svmfast.methods.approximate.planner import Planner
 from svmfast.methods.approximate.taylor import check_memory, coefficient_count
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
@@ -62,7 +63,7 @@ def check_size(
 ) -> None:
     """Refuse work that cannot fit in memory before anything is stored densely.
 
-    `tried` centres are held at once.
+    `tried` centers are held at once.
     """
     d, p = len(np.unique(model.sv.indices)), model.head.n_functions
     lowest = 0 if order == "auto" else int(order)
@@ -113,14 +114,14 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
     entries = model.sv.nnz / max(len(model.sv), 1)
     exact = exact_operations(model, d, entries)
     highest = HIGHEST_AUTO if options.order == "auto" else int(options.order)
-    name = better_centre(
+    name = better_center(
         expander,
         ("mean", "origin") if options.center == "auto" else (options.center,),
         min(highest, 2),
         {},
         certify=True,
     )
-    zero = {order: expander.about([expander.centre(name)], order) == "zero" for order in range(highest + 1)}
+    zero = {order: expander.about([expander.center(name)], order) == "zero" for order in range(highest + 1)}
 
     def operations(order: int, cells: int) -> float:
         return polynomial_operations(d, order, entries, about_zero=zero[order])
@@ -167,7 +168,7 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
         threads=expander.threads,
         progress=expander.progress,
     )
-    found = planner.plan(expander.centre(name), cells, lambda cells, order: obstacle(cells, order) is None)
+    found = planner.plan(expander.center(name), cells, lambda cells, order: obstacle(cells, order) is None)
     if found.best is None or found.step is None:
         raise NegativeAnswerError(_no_plan(found, exact, exact_numbers(model)))
     if options.free and not options.force and found.step.operations > WORTHWHILE * exact:
@@ -180,21 +181,21 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
 def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> PolynomialModel:
     """Build the plan; coarser and coarser until the file is small enough."""
     options = request.options
-    centres, distances = [cell.centre for cell in plan.cells], _distances(plan.cells)
+    centers, distances = [cell.center for cell in plan.cells], _distances(plan.cells)
     tails = None if options.certificate == "none" else [cell.tails for cell in plan.cells]
     for share in SHARES:
         allowances = [
             [_allowance(cell, p, int(plan.orders[c, p]), distances[c], share) for p in range(len(cell.tails))]
             for c, cell in enumerate(plan.cells)
         ]
-        made = expander.cells(centres, plan.orders, tails, allowances)
+        made = expander.cells(centers, plan.orders, tails, allowances)
         if options.max_bytes is None or request.size_of is None:
             return made
         size = request.size_of(made, name)
         if size <= options.max_bytes:
             return made
     raise NegativeAnswerError(
-        f"{len(centres):,} cell{'s' * (len(centres) != 1)} of order {int(plan.orders.max(initial=0))} take "
+        f"{len(centers):,} cell{'s' * (len(centers) != 1)} of order {int(plan.orders.max(initial=0))} take "
         f"{size:,} bytes however short, more than {options.max_bytes:,}; "
         "lower `order` or `cells`, or raise `max_bytes`"
     )
@@ -211,7 +212,7 @@ def _allowance(cell: Cell, p: int, order: int, r: float, share: float) -> FloatA
 
 
 def _distances(cells: Sequence[Cell]) -> list[float]:
-    """Return how far from each centre its rows lie: the median, over all cells where a cell's own is 0."""
+    """Return how far from each center its rows lie: the median, over all cells where a cell's own is 0."""
     every = np.concatenate([cell.squared for cell in cells])
     typical = float(np.median(every)) if len(every) else 0.0
     own = [float(np.median(cell.squared)) if len(cell.squared) else 0.0 for cell in cells]
@@ -255,12 +256,12 @@ def _too_slow(found: Found, step: Step, exact: float, target: float) -> str:
     )
 
 
-def better_centre(
+def better_center(
     expander: Expander, names: Sequence[str], order: int, errors: Mapping[str, float], certify: bool
 ) -> str:
     """Return which of the centers `names` has the smaller bound, or without certificate the smaller error."""
     if len(names) == 1:
         return names[0]
     if certify:
-        return min(names, key=lambda name: expander.leading(expander.centre(name), order))
+        return min(names, key=lambda name: expander.leading(expander.center(name), order))
     return min(names, key=lambda name: errors[name])

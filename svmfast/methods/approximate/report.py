@@ -63,7 +63,7 @@ class ApproximationReport:
     center_errors : mapping of str to float
         Mean |difference of decision values| on the support vectors, for every center that was tried.
     gamma : float
-    gamma_max_paper, gamma_max_centred : float
+    gamma_max_paper, gamma_max_centered : float
         Largest gamma for which the validity bound of the lowest order holds when rows reach as far as the
         support vectors do: about the origin, and about their mean.
     calibrated : bool
@@ -110,7 +110,7 @@ class ApproximationReport:
     center_errors: Mapping[str, float] = field(default_factory=dict)
     gamma: float
     gamma_max_paper: float
-    gamma_max_centred: float
+    gamma_max_centered: float
     calibrated: bool = False
     certified_percent: float | None
     speedup_with_fallback: float | None
@@ -185,7 +185,7 @@ class ApproximationReport:
     def _expansion_lines(self) -> list[str]:
         """Where and to which order; and how that was found, if it was."""
         orders = ", ".join(f"order {order}: {n:,}" for order, n in self.orders.items())
-        where = f"about the {self.center}" if self.cells == 1 else f"about {self.cells:,} centres"
+        where = f"about the {self.center}" if self.cells == 1 else f"about {self.cells:,} centers"
         line = f"expansion    order {self.order} {where}" + (", calibrated" if self.calibrated else "")
         if len(self.orders) > 1:
             line += f" ({orders})"
@@ -196,7 +196,7 @@ class ApproximationReport:
         if self.cells == 1:
             lines[-1] += (
                 f"; the validity bound of order {min(self.orders, default=self.order)} holds below "
-                f"{self.gamma_max_paper:.6g} (about the origin), {self.gamma_max_centred:.6g} (about the "
+                f"{self.gamma_max_paper:.6g} (about the origin), {self.gamma_max_centered:.6g} (about the "
                 "mean), for rows no farther out than the support vectors"
             )
         for step in self.steps:
@@ -231,7 +231,7 @@ def report_of(
             made.multiply_adds(who.held_out.rows) - made.n_cells * d + routing_operations(d, made.n_cells)
         )
     before = exact_operations(model, d, entries)
-    origin, mean = (expander.largest_squared_distance(expander.centre(name)) for name in ("origin", "mean"))
+    origin, mean = (expander.largest_squared_distance(expander.center(name)) for name in ("origin", "mean"))
     lowest = int(orders.min(initial=made.order))
     numbers = exact_numbers(model)
     return ApproximationReport(
@@ -254,7 +254,7 @@ def report_of(
         orders=dict(zip(orders.tolist(), counts.tolist(), strict=True)),
         gamma=model.kernel.gamma,
         gamma_max_paper=gamma_max(origin, order=lowest),
-        gamma_max_centred=gamma_max(mean, order=lowest),
+        gamma_max_centered=gamma_max(mean, order=lowest),
         certified_percent=measured.certified_percent,
         speedup_with_fallback=measured.speedup_with_fallback,
         coefficients=len(made.coefficients),

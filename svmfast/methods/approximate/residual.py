@@ -1,6 +1,6 @@
 """How large the tail of a truncated expansion can be, degree by degree: the numbers behind the certificate.
 
-With ``x_i = sqrt(2 gamma) (sv_i - centre)``, ``y = sqrt(2 gamma) (z - centre)`` and
+With ``x_i = sqrt(2 gamma) (sv_i - center)``, ``y = sqrt(2 gamma) (z - center)`` and
 ``a_i = beta_i exp(-|x_i|^2 / 2)`` the residual of an expansion of order k is
 
     exp(-|y|^2 / 2) sum_{j > k} e_j(y),    e_j(y) = sum_i a_i (x_i.y)^j / j!
@@ -38,12 +38,12 @@ TILE = 512
 BLOCK = 1 << 18
 
 
-def squared_norms_about(points: FloatArray, centre: FloatArray, scale: float = 1.0) -> FloatArray:
-    """Return ``||scale (point - centre)||^2`` of every row, without a second matrix of the points' size."""
+def squared_norms_about(points: FloatArray, center: FloatArray, scale: float = 1.0) -> FloatArray:
+    """Return ``||scale (point - center)||^2`` of every row, without a second matrix of the points' size."""
     out = np.empty(len(points))
     step = max(1, BLOCK // max(1, points.shape[1]))
     for start in range(0, len(points), step):
-        u = points[start : start + step] - centre
+        u = points[start : start + step] - center
         u *= scale
         out[start : start + step] = np.einsum("ij,ij->i", u, u)
     return out
@@ -75,7 +75,7 @@ def residual_tail(
     points: FloatArray,
     beta: FloatArray,
     gamma: float,
-    centre: FloatArray,
+    center: FloatArray,
     order: int,
     *,
     top: int,
@@ -85,14 +85,14 @@ def residual_tail(
     tick: Callable[[], None] | None = None,
     threads: int = 1,
 ) -> Tail:
-    """Return the size of the residual of the expansion of order `order` about `centre`, rounding included.
+    """Return the size of the residual of the expansion of order `order` about `center`, rounding included.
 
     Parameters
     ----------
     points : (n, d) float64
     beta : (n,) float64
     gamma : float
-    centre : (d,) float64
+    center : (d,) float64
     order : int
         -1 gives every degree from 0 up: the tails of all orders at once, see :meth:`Tail.of_order`.
     top : int
@@ -110,14 +110,14 @@ def residual_tail(
     if tick is not None:
         tick()
     with one_blas_thread(numpy_only=True), np.errstate(over="ignore", invalid="ignore"):
-        return _tail(points, beta, gamma, centre, order, top, reach, negligible, by_row_norms, tick, threads)
+        return _tail(points, beta, gamma, center, order, top, reach, negligible, by_row_norms, tick, threads)
 
 
 def _tail(
     points: FloatArray,
     beta: FloatArray,
     gamma: float,
-    centre: FloatArray,
+    center: FloatArray,
     order: int,
     top: int,
     reach: float | None,
@@ -132,7 +132,7 @@ def _tail(
         if n and order < 0:
             degrees[0] = float(np.abs(beta).sum()) * (1 + 1e-12)
         return Tail(degrees, 0.0)
-    squares = squared_norms_about(points, centre, math.sqrt(2 * gamma))
+    squares = squared_norms_about(points, center, math.sqrt(2 * gamma))
     norms = np.sqrt(squares)
     apart = np.arange(n if by_row_norms else 0)
     if not by_row_norms and reach is not None:
@@ -150,7 +150,7 @@ def _tail(
     mine = np.delete(np.arange(n), apart)
     m = len(mine)
     a, norms = a[mine], norms[mine]
-    x = (points if m == n else points[mine]) - centre
+    x = (points if m == n else points[mine]) - center
     x *= scale
     matrices, quadratic = _moments(x, a, first, top, tick, threads) if m else ({}, {})
     for j in range(order + 1, top + 1):

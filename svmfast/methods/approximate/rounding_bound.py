@@ -50,7 +50,7 @@ def gaussian_rounding_bound(
     points: FloatArray,
     beta: FloatArray,
     gamma: float,
-    centre: FloatArray,
+    center: FloatArray,
     coefficients: FloatArray,
     moved: FloatArray,
     rho: float,
@@ -66,7 +66,7 @@ def gaussian_rounding_bound(
     points : (n, d) float64
     beta : (n,) float64
     gamma : float
-    centre : (d,) float64
+    center : (d,) float64
     coefficients : packed polynomial as stored
     moved : (order + 1,) float64
         Symmetric norms of the changes by shortening, degree by degree.
@@ -79,12 +79,12 @@ def gaussian_rounding_bound(
         return _nothing(order)
     k = width_exponent(gamma)
     if k:  # the same kernel, of numbers whose powers stay in range
-        points, centre, gamma = np.ldexp(points, k), np.ldexp(centre, k), math.ldexp(gamma, -2 * k)
+        points, center, gamma = np.ldexp(points, k), np.ldexp(center, k), math.ldexp(gamma, -2 * k)
     n, d = points.shape
-    squares = squared_norms_about(points, centre)
+    squares = squared_norms_about(points, center)
     norms = np.sqrt(squares)
     a = np.abs(beta) * np.exp(-gamma * squares)
-    of_centre = float(np.sqrt(centre @ centre))
+    of_center = float(np.sqrt(center @ center))
     largest = float(squares.max()) if n else 0.0
     # Relative error of a_i, of powers of u, of factors, and of sums over n in any order.
     # About zero the powers of sigma, a dot product, err as well.
@@ -94,9 +94,9 @@ def gaussian_rounding_bound(
     evaluated = (2 * order * (d + 4) + 20) * 1.01 * UNIT
     stored = symmetric_norms(coefficients, d, order)
     per_norm = evaluated * stored + moved * (1 + 1e-9)
-    sigma = 2 * gamma * norms * of_centre if about_zero else np.zeros(n)
+    sigma = 2 * gamma * norms * of_center if about_zero else np.zeros(n)
     # Where no point has a direction, the coefficients above degree 0 are exact zeros.
-    varied = bool((points != centre).any())
+    varied = bool((points != center).any())
     lost = LOST * (1 + float(np.abs(scales).max()))
     for m in range(order + 1):
         inner = np.zeros(n)
@@ -108,19 +108,19 @@ def gaussian_rounding_bound(
         per_norm[m] += built * float((a * inner) @ norms**m) * (2 * gamma) ** m / math.factorial(m)
         if m and varied:
             per_norm[m] += lost
-    degrees = _about_centre(per_norm, of_centre) if about_zero else per_norm
+    degrees = _about_center(per_norm, of_center) if about_zero else per_norm
     entries = 2 * d + SPARE_ENTRIES
     reach = float(np.sqrt(np.einsum("ij,ij->i", points, points).max())) if n else 0.0
-    # Squared norms and products of vectors no longer than `reach`, of_centre or ||z|| <= r + of_centre.
+    # Squared norms and products of vectors no longer than `reach`, of_center or ||z|| <= r + of_center.
     exponent = 4.04 * entries * UNIT * gamma
-    constant = total * ((n + 24) * 1.01 * UNIT + exponent * 2 * (reach + of_centre) ** 2) + 4 * UNIT * abs(
+    constant = total * ((n + 24) * 1.01 * UNIT + exponent * 2 * (reach + of_center) ** 2) + 4 * UNIT * abs(
         rho
     )
     return RoundingBound(
         degrees=np.array([_stored(c * (1 + 1e-9), k * j) for j, c in enumerate(degrees)]),
         constant=constant * (1 + 1e-9) + total * NEGLIGIBLE + 1e-290,
         per_square=_stored(total * exponent * 2 * (1 + 1e-9), 2 * k),
-        relative=(16 * UNIT + exponent * 8 * of_centre**2) * (1 + 1e-9),
+        relative=(16 * UNIT + exponent * 8 * of_center**2) * (1 + 1e-9),
         relative_per_square=_stored((exponent * 2 + 4 * UNIT * gamma) * (1 + 1e-9), 2 * k),
     )
 
@@ -186,10 +186,10 @@ def _stored(x: float, exponent: int) -> float:
         return max(float(np.ldexp(x, exponent)), SMALLEST)
 
 
-def _about_centre(per_norm: FloatArray, of_centre: float) -> FloatArray:
-    """Turn ``sum_m c_m ||z||^m`` into a polynomial in r that is no smaller: ``||z|| <= r + of_centre``."""
+def _about_center(per_norm: FloatArray, of_center: float) -> FloatArray:
+    """Turn ``sum_m c_m ||z||^m`` into a polynomial in r that is no smaller: ``||z|| <= r + of_center``."""
     out = np.zeros_like(per_norm)
     for m, c in enumerate(per_norm):
         for j in range(m + 1):
-            out[j] += c * math.comb(m, j) * of_centre ** (m - j)
+            out[j] += c * math.comb(m, j) * of_center ** (m - j)
     return out

@@ -13,7 +13,8 @@ from svmfast.methods.approximate.convert import approximate
 from svmfast.methods.approximate.operations import foreseen
 from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.common.refit_probabilities import probabilities_after
-from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
+from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.models.expansion import KernelExpansion
 
 #: Seconds that are announced.

@@ -100,16 +100,16 @@ def gaussian_coefficients(
     points: FloatArray,
     beta: FloatArray,
     gamma: float,
-    centre: FloatArray,
+    center: FloatArray,
     order: int,
     *,
     about_zero: bool,
     scales: FloatArray | None = None,
     threads: int = 1,
 ) -> FloatArray:
-    """Return the polynomial P of the expansion of ``sum_i beta_i exp(-gamma ||x_i - z||^2)`` about `centre`.
+    """Return the polynomial P of the expansion of ``sum_i beta_i exp(-gamma ||x_i - z||^2)`` about `center`.
 
-    With ``u = x - centre``, ``w = z - centre`` and ``a_i = beta_i exp(-gamma ||u_i||^2)`` the sum is
+    With ``u = x - center``, ``w = z - center`` and ``a_i = beta_i exp(-gamma ||u_i||^2)`` the sum is
     ``exp(-gamma ||w||^2) P`` with ``P(w) = sum_{m <= order} sum_i a_i (2 gamma u_i.w)^m / m!`` (second order:
     Claesen et al., equation 3.7, with half the Hessian).
 
@@ -118,7 +118,7 @@ def gaussian_coefficients(
     points : (n, d) float64
     beta : (n,) float64
     gamma : float
-    centre : (d,) float64
+    center : (d,) float64
     order : int
     about_zero : bool
         Give P as a polynomial in z instead of w: then rows with few entries stay cheap.
@@ -133,9 +133,9 @@ def gaussian_coefficients(
     if not 0 <= order <= MAX_ORDER:
         raise OptionError(f"order {order} is not between 0 and {MAX_ORDER}")
     k = width_exponent(gamma)
-    u = np.ascontiguousarray(points - centre)
+    u = np.ascontiguousarray(points - center)
     if k:
-        gamma, centre, u = math.ldexp(gamma, -2 * k), np.ldexp(centre, k), np.ldexp(u, k)
+        gamma, center, u = math.ldexp(gamma, -2 * k), np.ldexp(center, k), np.ldexp(u, k)
     a = beta * np.exp(-gamma * np.einsum("ij,ij->i", u, u))
     if k:
         u[a == 0] = 0  # their powers could overflow, and 0 times infinity is no number
@@ -145,7 +145,7 @@ def gaussian_coefficients(
         per_degree = a * (np.float64(2 * gamma) ** m / math.factorial(m))
         if about_zero:
             # sum_j s_j (tau - sigma)^j / j! = sum_m tau^m / m! sum_q s_(m+q) (-sigma)^q / q!
-            sigma = -2 * gamma * (u @ centre)
+            sigma = -2 * gamma * (u @ center)
             inner = np.full(len(a), factor[order])
             for q in range(order - m, 0, -1):
                 inner = factor[m + q - 1] + inner * sigma / q

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from svmfast.errors import NotFiniteError
 from svmfast.kernels import Kernel
+from svmfast.methods.budget.pairs import Pair
 from svmfast.methods.budget.refit import Refit, RefitReport
 from svmfast.methods.budget.sgd import BudgetExpansion
-from svmfast.methods.budget.training_run import BudgetRun, Pair
+from svmfast.methods.budget.training_run import BudgetRun
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows

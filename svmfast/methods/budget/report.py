@@ -50,7 +50,7 @@ class PassStatus:
 
 @dataclass(frozen=True)
 class BudgetTrainReport:
-    """How a run went; numbers are sums over the decision functions unless said otherwise.
+    """How a run went; numbers are sums over the decision functions unless stated otherwise.
 
     Attributes
     ----------

@@ -15,7 +15,8 @@ from svmfast.methods.budget.training import budget_train, cross_validate
 from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.fold_score import FoldScore
 from svmfast.methods.common.head_score import remark_on_classes
-from svmfast.methods.method import Candidate, GivenStream, Grid, Inputs, NotTried, Outcome, Setting
+from svmfast.methods.given import GivenStream, Inputs, Outcome, Setting
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.solvers.training_data import expand
 
 #: Budgets that ``frontier`` tries, and the passes of each.

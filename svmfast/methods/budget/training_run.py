@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.methods.budget.options import BudgetTrainOptions
+from svmfast.methods.budget.pairs import Pair, Prepared, Selection, whole_number
 from svmfast.methods.budget.sgd import (
     BudgetedSgd,
     BudgetExpansion,
@@ -48,55 +48,6 @@ _MOST = 1 << 53  # of any count in a checkpoint
 _UNUSED = -1  # code of rows that are not trained on
 
 Arrays = dict[str, NDArray[Any]]
-
-
-def _whole(value: Any, most: int) -> int:
-    """Return a count of a checkpoint; ValueError where it is none, or larger than `most`."""
-    if type(value) is not int or not 0 <= value <= most:
-        raise ValueError("not a count")
-    return value
-
-
-@dataclass(eq=False)
-class Pair:
-    """One decision function: class `first` against `second`, or the regression function (0, 0).
-
-    Attributes
-    ----------
-    count : int
-        Training rows.
-    machine : BudgetedSgd
-    best : BudgetExpansion or None
-        The end-of-pass iterate with the smallest `best_loss` so far, where that is kept.
-    """
-
-    first: int
-    second: int
-    count: int
-    machine: BudgetedSgd
-    best: BudgetExpansion | None = None
-    best_loss: float = np.inf
-
-
-@dataclass(eq=False)
-class Prepared:
-    """A working set with what the machines need."""
-
-    rows: Rows
-    norms: FloatArray
-    labels: FloatArray
-    codes: NDArray[np.int32]
-    targets: dict[int, FloatArray] = field(default_factory=dict)
-
-
-@dataclass(eq=False)
-class Selection:
-    """Rows on which candidates are compared, in the input's own columns; codes -1: of no known class."""
-
-    rows: Rows
-    labels: FloatArray
-    codes: NDArray[np.int32]
-    origin: str
 
 
 class BudgetRun:
@@ -414,9 +365,12 @@ class BudgetRun:
                         raise ValueError("vectors and coefficients do not fit together")
                     pair.best, pair.best_loss = BudgetExpansion(vectors, np.array(coef, float), bias), loss
             self._carried = np.asarray(arrays["seconds"], dtype=np.float64).reshape(len(self.pairs), 2)
-            self.epoch = _whole(meta["epoch"], _MOST)
-            self.number = _whole(meta["number"], self.source.n_sets - 1)
-            self.offset, self.visited = _whole(meta["offset"], _MOST), _whole(meta["visited"], _MOST)
+            self.epoch = whole_number(meta["epoch"], _MOST)
+            self.number = whole_number(meta["number"], self.source.n_sets - 1)
+            self.offset, self.visited = (
+                whole_number(meta["offset"], _MOST),
+                whole_number(meta["visited"], _MOST),
+            )
             self.seconds = float(meta["seconds"])
             if not (np.isfinite(self._carried).all() and np.isfinite(self.seconds)):
                 raise ValueError("times that are not finite")

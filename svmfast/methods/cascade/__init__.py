@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from svmfast.methods.cascade.options import MOST_ROWS, CascadeOptions
-from svmfast.methods.method import Input, Method, Style
+from svmfast.methods.given import Input
+from svmfast.methods.grid import Style
+from svmfast.methods.method import Method
 
 METHOD = Method(
     name="cascade",

@@ -6,7 +6,7 @@ from svmfast.errors import OptionError
 from svmfast.methods.cascade.join import join
 from svmfast.methods.cascade.options import CascadeOptions
 from svmfast.methods.common.head_score import remark_on_classes
-from svmfast.methods.method import GivenModel, Inputs, Outcome, Setting
+from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
 from svmfast.models.answer import missing_probability
 from svmfast.models.expansion import KernelExpansion
 
@@ -16,7 +16,7 @@ def run(inputs: Inputs, options: CascadeOptions, setting: Setting) -> Outcome:
     fast, exact, data = inputs.model("fast"), inputs.model("exact"), inputs.rows("data")
     assert isinstance(exact.model, KernelExpansion), "the declaration says so"
     if fast.identity == exact.identity:
-        raise OptionError("`fast` is `exact` itself: there is nothing to be gained")
+        raise OptionError("`fast` is `exact` itself; expected a faster model")
     _warn_of_probabilities(fast, exact, exact.model, setting)
     model, report = join(
         fast.model,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.methods.method import Setting
+from svmfast.methods.given import Setting
 from svmfast.rows import FloatArray
 
 

@@ -21,13 +21,13 @@ class CrossValidation:
     ----------
     gamma : float
         Width of the kernel.
-    strength : float
+    regularization : float
         C, or lambda of ridge regression.
     quality : Quality
     """
 
     gamma: float
-    strength: float
+    regularization: float
     quality: Quality
 
     @property
@@ -37,7 +37,7 @@ class CrossValidation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
-        own = {"gamma": self.gamma, "strength": self.strength, "score": self.score}
+        own = {"gamma": self.gamma, "regularization": self.regularization, "score": self.score}
         return {**own, **self.quality.as_dict()}
 
 
@@ -75,7 +75,7 @@ def score_lines(scores: Sequence[CrossValidation], *, classes: bool) -> list[str
     """Return a line for each pair of parameters."""
     name = "C" if classes else "lambda"
     return [
-        f"cross        gamma {one.gamma:.6g}, {name} {one.strength:.6g}: {one.quality.line()}"
+        f"cross        gamma {one.gamma:.6g}, {name} {one.regularization:.6g}: {one.quality.line()}"
         for one in scores
     ]
 

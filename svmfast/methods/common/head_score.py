@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svmfast.methods.method import Setting
+from svmfast.methods.given import Setting
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray
 from svmfast.score import Quality, Score

@@ -9,7 +9,7 @@ from typing import Any
 from svmfast.methods.common.cross_validation import CrossValidation, score_lines
 from svmfast.methods.common.error_statement import held_out
 from svmfast.methods.common.probability_lines import probability_lines
-from svmfast.methods.method import PredictionTime
+from svmfast.methods.given import PredictionTime
 from svmfast.models.head import Head
 from svmfast.score import Quality
 
@@ -26,7 +26,7 @@ class LandmarkReport:
         Of all clusters together.
     gamma : float
         As given or chosen.
-    strength : float or None
+    regularization : float or None
         C or lambda, as given or chosen; None where it had no part.
     multiply_adds : float
         Of a prediction, the mean of the rows. A linear model's are ``linear_multiply_adds``.
@@ -51,7 +51,7 @@ class LandmarkReport:
     clusters: int
     landmarks: int
     gamma: float
-    strength: float | None
+    regularization: float | None
     multiply_adds: float
     linear_multiply_adds: float
     training: Quality
@@ -90,11 +90,11 @@ class LandmarkReport:
         """Return the lines of the cross-validation."""
         return score_lines(self.cross_validation, classes=self.classes)
 
-    def strength_text(self) -> str:
+    def regularization_text(self) -> str:
         """Return C or lambda as it follows gamma."""
-        if self.strength is None:
+        if self.regularization is None:
             return ""
-        return f", {'C' if self.classes else 'lambda'} {self.strength:.6g}"
+        return f", {'C' if self.classes else 'lambda'} {self.regularization:.6g}"
 
     def training_line(self, fitted: str = "") -> str:
         """Return the line of the figures on the training rows."""

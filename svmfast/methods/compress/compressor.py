@@ -18,7 +18,7 @@ from svmfast.methods.common.refit_probabilities import refit_probabilities
 from svmfast.methods.compress.data_split import DataSplit, gather, scale_of, target
 from svmfast.methods.compress.landmark_start import lars_bytes, start_bytes, start_vectors
 from svmfast.methods.compress.options import CompressOptions
-from svmfast.methods.compress.reduced_set import ReducedSet, Target, allocate, move, solve_coefficients
+from svmfast.methods.compress.reduced_set import ReducedSet, Target, allocate, optimize, solve_coefficients
 from svmfast.methods.compress.report import CompressReport, StartReport
 from svmfast.methods.compress.statement import caution, error_statement
 from svmfast.models.expansion import KernelExpansion
@@ -162,7 +162,7 @@ class Compressor:
             best, reduced = tried[0]
         else:
             for name, start in tried:
-                moved = move(
+                moved = optimize(
                     self.fit,
                     start,
                     held_out=self.choose,
@@ -175,7 +175,7 @@ class Compressor:
                 if reached < error:
                     best, reduced, error = name, moved.reduced, reached
             iterations = probe
-        moved = move(
+        moved = optimize(
             self.fit,
             reduced,
             held_out=self.choose,
@@ -200,7 +200,7 @@ class Compressor:
             keep = np.abs(reduced.vectors) > tolerance * largest
             thinned = solve_coefficients(self.fit, np.where(keep, reduced.vectors, 0.0), reduced.sizes)
             # The remaining entries compensate for the dropped ones.
-            reduced = move(
+            reduced = optimize(
                 self.fit,
                 thinned,
                 held_out=self.choose,

@@ -34,7 +34,7 @@ _SHARES = 16
 #: Corrections L-BFGS remembers (measured: 20 converges in a third fewer evaluations than 10).
 _MEMORY = 20
 #: Iterations between two looks at the held-out rows.
-_LOOK = 20
+_CHECK_EVERY = 20
 #: Tikhonov term of the least squares, relative to the mean of the diagonal: keeps coefficients finite where
 #: vectors coincide, far below any accuracy a model file can show.
 _RIDGE = 1e-10
@@ -143,7 +143,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Moved:
+class Optimized:
     """Where L-BFGS ended.
 
     Attributes
@@ -169,7 +169,7 @@ class _EarlyStop(Exception):
     pass
 
 
-def move(
+def optimize(
     target: Target,
     start: ReducedSet,
     *,
@@ -179,7 +179,7 @@ def move(
     keep: NDArray[np.bool_] | None = None,
     progress: Progress = silent,
     what: str = "moving vectors",
-) -> Moved:
+) -> Optimized:
     """Move vectors, coefficients and offsets together by L-BFGS.
 
     Parameters
@@ -189,14 +189,14 @@ def move(
     start : ReducedSet
     max_iterations : int
     patience : int
-        Looks at the held-out rows, one in 20 iterations, without a better value before stopping.
+        Checks on the held-out rows, one in 20 iterations, without a better value before stopping.
     keep : (m, d) bool, optional
         Entries that may differ from zero; the others stay as they are.
     """
     from scipy.optimize import minimize
 
     if max_iterations == 0:  # L-BFGS-B would make one all the same
-        return Moved(start, 0, 0, 0, "limit")
+        return Optimized(start, 0, 0, 0, "limit")
     m, d = start.vectors.shape
     width = start.coef.shape[0]
     # Unit steps of both kinds of variable should change E alike: vectors in units of the kernel's width,
@@ -229,11 +229,11 @@ def move(
     best, best_value, best_iteration = start, held_out.error(start), 0
     iterations, last_better = 0, 0
 
-    def look(x: FloatArray) -> None:
+    def callback(x: FloatArray) -> None:
         nonlocal best, best_value, best_iteration, iterations, last_better
         iterations += 1
         progress(iterations, max_iterations, what)
-        if iterations % _LOOK:
+        if iterations % _CHECK_EVERY:
             return
         now = unpack(x)
         value = held_out.error(now)
@@ -242,7 +242,7 @@ def move(
             if value < 0.999 * best_value:
                 last_better = iterations
             best, best_value, best_iteration = now, value, iterations
-        if iterations - last_better >= patience * _LOOK:
+        if iterations - last_better >= patience * _CHECK_EVERY:
             raise _EarlyStop
 
     stopped = "limit"
@@ -250,7 +250,7 @@ def move(
         options: dict[str, float] = {"ftol": 1e-11, "gtol": 1e-10, "maxcor": _MEMORY}
         options |= {"maxiter": max_iterations, "maxfun": 4 * max_iterations + 20}
         with one_blas_thread():
-            result = minimize(fun, x0, jac=True, method="L-BFGS-B", callback=look, options=options)
+            result = minimize(fun, x0, jac=True, method="L-BFGS-B", callback=callback, options=options)
         last = unpack(result.x)
         if held_out.error(last) < best_value:
             best, best_iteration = last, iterations
@@ -258,7 +258,7 @@ def move(
             stopped = "converged"
     except _EarlyStop:
         stopped = "held-out"
-    return Moved(best, iterations, best_iteration, evaluations, stopped)
+    return Optimized(best, iterations, best_iteration, evaluations, stopped)
 
 
 def _rms(values: FloatArray) -> float:

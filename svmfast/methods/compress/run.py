@@ -9,7 +9,8 @@ from svmfast.methods.compress.compressor import prepare
 from svmfast.methods.compress.options import CompressOptions
 from svmfast.methods.compress.report import Nothing
 from svmfast.methods.compress.search import search
-from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
+from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.models.expansion import KernelExpansion
 
 #: Shares of the support vectors that ``frontier`` tries.
@@ -59,5 +60,6 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     if grid.max_bytes is not None:
         options = {"max_bytes": grid.max_bytes, **common}
         name = f"compress-{grid.max_bytes}-bytes"
-        every.append(Candidate(name, len(RATIOS), options, ("model", "data")))
+        # Among the first: a time limit must not leave out the size that was asked for.
+        every.insert(0, Candidate(name, 0, options, ("model", "data")))
     return every, []

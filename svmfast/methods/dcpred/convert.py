@@ -9,10 +9,11 @@ import numpy as np
 
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods.common.equal_rows import row_keys
+from svmfast.methods.common.execution import Execution
 from svmfast.methods.common.kernel_width import kernel_width
 from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.common.stopwatch import Stopwatch
-from svmfast.methods.dcpred.fit import Execution, fit_tree, reported_pairs
+from svmfast.methods.dcpred.fit import fit_tree, reported_pairs
 from svmfast.methods.dcpred.held_out import as_held_out, held_out, rows_aside
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.pairs import affordable, check_pairs, fit_pairs

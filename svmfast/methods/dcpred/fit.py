@@ -8,7 +8,7 @@ them; rows of neighbouring leaves take part at half weight; a leaf knows only th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.common.class_weights import row_weights
 from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds, fold_numbers
+from svmfast.methods.common.execution import Execution
 from svmfast.methods.common.head_score import HeadScore
 from svmfast.methods.common.kernel_width import kernel_width
 from svmfast.methods.common.landmark_report import linear_functions
@@ -40,15 +41,6 @@ from svmfast.threads import one_blas_thread
 CACHE_MEGABYTES = 400.0
 #: Rows on which the score of training is measured.
 _SCORE_ROWS = 20_000
-
-
-@dataclass(frozen=True)
-class Execution:
-    """How a fit runs, and what its model's file records of where it comes from."""
-
-    threads: int = 1
-    provenance: Mapping[str, str] = field(default_factory=dict)
-    progress: Progress = silent
 
 
 def fit_svc(
@@ -129,7 +121,7 @@ def cross_validate_dcpred(
     threads: int = 1,
     progress: Progress = silent,
 ) -> tuple[CrossValidation, ...]:
-    """Return the score of every pair of gamma and strength, without a model of all rows.
+    """Return the score of every pair of gamma and regularization, without a model of all rows.
 
     Parameters
     ----------
@@ -153,37 +145,37 @@ def fit_tree(
     """Train the tree of a problem, with options that are resolved."""
     if not len(training.rows):
         raise OptionError("no rows to train on")
-    strengths = options.strengths(training.loss)
-    check_folds(options.folds, len(options.gamma) * len(strengths), len(training.rows))
+    regularizations = options.regularizations(training.loss)
+    check_folds(options.folds, len(options.gamma) * len(regularizations), len(training.rows))
     check_width(training.rows, options)
     load_kmeans()
     seconds = Stopwatch()
     scores: tuple[CrossValidation, ...] = ()
     trials: tuple[Trial, ...] = ()
-    gamma, strength = options.gamma[0], strengths[0]
+    gamma, regularization = options.gamma[0], regularizations[0]
     threads, progress = how.threads, how.progress
     with one_blas_thread():
         tree = None
         if options.max_operations is not None:
             options, tree, trials = choose(
-                training, options, gamma, strength, threads=threads, progress=progress
+                training, options, gamma, regularization, threads=threads, progress=progress
             )
             seconds.lap("choosing")
         if options.folds:
             scores = _cross_validate(training, options, threads, progress)
             best = best_of(scores, classes=training.loss != "squares")
-            gamma, strength = best.gamma, best.strength
+            gamma, regularization = best.gamma, best.regularization
             seconds.lap("cross validation")
         if tree is None:
             progress(0, None, "clusters")
             tree = build_tree(training, options, threads)
             seconds.lap("clusters")
-        made = train_tree(training, tree, options, gamma, strength, threads=threads, progress=progress)
+        made = train_tree(training, tree, options, gamma, regularization, threads=threads, progress=progress)
         seconds.lap("leaves")
-    model = _recorded(made, task, options, gamma, strength, how)
+    model = _recorded(made, task, options, gamma, regularization, how)
     report = _report(task, training, model, options, np.bincount(tree.leaf), how.threads)
     return model, replace(
-        report, gamma=gamma, strength=strength, cross_validation=scores, candidates=trials,
+        report, gamma=gamma, regularization=regularization, cross_validation=scores, candidates=trials,
         seconds=seconds.laps,
     )  # fmt: skip
 
@@ -211,14 +203,19 @@ def reported_pairs(
     """
     model = _recorded(made, "pairs", options, float(made.gamma[0]), cost, how)
     report = _report("pairs", training, model, options, np.array([len(training.rows)]), how.threads)
-    return model, replace(report, gamma=float(made.gamma[0]), strength=cost, seconds=seconds.laps)
+    return model, replace(report, gamma=float(made.gamma[0]), regularization=cost, seconds=seconds.laps)
 
 
 def _recorded(
-    made: RoutedModel, task: str, options: DcpredOptions, gamma: float, strength: float | None, how: Execution
+    made: RoutedModel,
+    task: str,
+    options: DcpredOptions,
+    gamma: float,
+    regularization: float | None,
+    how: Execution,
 ) -> RoutedModel:
     """Return the model with what its file records of its making."""
-    record = {**how.provenance, "method": "dcpred", **options.provenance(task, gamma, strength)}
+    record = {**how.provenance, "method": "dcpred", **options.provenance(task, gamma, regularization)}
     return replace(made, provenance={**record, "arithmetic": arithmetic()})
 
 
@@ -243,7 +240,7 @@ def _report(
         pseudo_landmarks=0 if model.pseudo is None else int(model.pseudo.sizes.sum()),
         pseudo="none" if model.pseudo is None else model.pseudo.kind,
         gamma=options.gamma[0],
-        strength=None,
+        regularization=None,
         leaf_gammas=(float(model.gamma.min()), float(model.gamma.max())),
         multiply_adds=model.multiply_adds(training.rows),
         linear_multiply_adds=float(training.rows.n_columns * linear_functions(training.head)),
@@ -274,14 +271,14 @@ def _cross_validate(
     """Score every pair of parameters; a fold's tree serves them all."""
     assert options.folds is not None
     fold = fold_numbers(len(training.rows), options.folds, options.seed)
-    strengths = options.strengths(training.loss)
-    pairs = [(gamma, strength) for gamma in options.gamma for strength in strengths]
+    regularizations = options.regularizations(training.loss)
+    pairs = [(gamma, regularization) for gamma in options.gamma for regularization in regularizations]
     scores = [HeadScore(training.head) for _ in pairs]
     for f in range(options.folds):
         inside, outside = training.only(fold != f), training.only(fold == f)
         tree = build_tree(inside, options, threads)
-        for i, (gamma, strength) in enumerate(pairs):
-            model = train_tree(inside, tree, options, gamma, strength, threads=threads)
+        for i, (gamma, regularization) in enumerate(pairs):
+            model = train_tree(inside, tree, options, gamma, regularization, threads=threads)
             scores[i].add(model.decision_values(outside.rows, threads=threads), outside.truth)
             progress(f * len(pairs) + i + 1, options.folds * len(pairs), "cross validation")
     return tuple(CrossValidation(*pair, score.quality) for pair, score in zip(pairs, scores, strict=True))

@@ -1,4 +1,4 @@
-"""A tree of k-means centres, as a router takes it, and weighted k-means centroids as landmarks."""
+"""A tree of k-means centers, as a router takes it, and weighted k-means centroids as landmarks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST_WEIGHT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class KMeansTree:
-    """Counts of children breadth first, centres of all nodes but the root, and the leaf of every row.
+    """Counts of children breadth first, centers of all nodes but the root, and the leaf of every row.
 
     Attributes
     ----------

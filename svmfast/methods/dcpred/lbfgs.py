@@ -46,7 +46,7 @@ def minimise(
     iterations: int,
     *,
     tolerance: float = 1e-9,
-    look: Callable[[int, FloatArray], bool] | None = None,
+    callback: Callable[[int, FloatArray], bool] | None = None,
 ) -> Minimum:
     """Minimise a function with a continuous gradient.
 
@@ -59,7 +59,7 @@ def minimise(
         At most.
     tolerance : float
         Stop when an iteration lowers the value by less than this share of it.
-    look : callable, optional
+    callback : callable, optional
         Is given each iteration's number and point; True stops.
 
     Returns
@@ -99,7 +99,7 @@ def minimise(
                 del steps[0], changes[0], inverses[0]
         x = x + step
         before, value, gradient = value, found.value, found.gradient
-        if look is not None and look(done, x):
+        if callback is not None and callback(done, x):
             break
         if before - value <= tolerance * max(abs(before), abs(value)):
             break

@@ -8,12 +8,12 @@ from svmfast.rows import Rows
 
 
 def check_width(rows: Rows, options: DcpredOptions) -> None:
-    """Raise MemoryLimitError where centres and landmarks, which are dense, cannot fit."""
+    """Raise MemoryLimitError where centers and landmarks, which are dense, cannot fit."""
     vectors = min(options.clusters * (2 + options.landmarks), 2 * len(rows))
     needed = 8 * 3 * vectors * rows.n_columns
     if needed > options.memory:
         raise MemoryLimitError(
-            f"centres and landmarks of {rows.n_columns:,} columns",
+            f"centers and landmarks of {rows.n_columns:,} columns",
             needed,
             options.memory,
             "raise `memory`, or use fewer `clusters` and `landmarks`",

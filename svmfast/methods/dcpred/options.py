@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Seeded, option
+from svmfast.options import Bounded, Seeded, option, with_defaults
 from svmfast.values import Choice, Grid, Multiple, Weights, Whole
 
 #: Of moving the landmarks, where nothing else is asked; and of fitting pairs, which stops earlier by itself.
@@ -162,10 +162,9 @@ class DcpredOptions(Seeded, Bounded):
             "pseudo_landmarks": 0,
             "iterations": PAIRS_ITERATIONS if pairs else DEFAULT_ITERATIONS,
         }
-        missing = {name: value for name, value in usual.items() if getattr(self, name) is None}
-        return replace(self, **missing)
+        return with_defaults(self, usual)
 
-    def strengths(self, loss: str) -> tuple[float, ...]:
+    def regularizations(self, loss: str) -> tuple[float, ...]:
         """Return C of the squared hinge, or lambda of squares."""
         return self.C if loss == "squared_hinge" else self.lambda_
 
@@ -174,20 +173,20 @@ class DcpredOptions(Seeded, Bounded):
         """Pseudo landmarks of each leaf."""
         return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
 
-    def provenance(self, task: str, gamma: float, strength: float | None) -> dict[str, str]:
-        """Return what a model's file records of its making; `strength` is None where it had no part in it."""
+    def provenance(self, task: str, gamma: float, regularization: float | None) -> dict[str, str]:
+        """Return what a model's file records of its making; `regularization` is None where none was used."""
         name = "C" if task in ("svc", "labels", "pairs") else "lambda"
         parts = [f"task {task}", f"gamma {gamma!r}"]
-        if strength is not None:
-            parts.append(f"{name} {strength!r}")
+        if regularization is not None:
+            parts.append(f"{name} {regularization!r}")
         parts += [f"w{label} {weight!r}" for label, weight in self.weights]
         if self.max_operations is not None:
-            parts.append(f"cost {self.max_operations!r}x")
+            parts.append(f"max-operations {self.max_operations!r}x")
         parts.append(f"clusters {self.clusters}")
         if self.levels:
             parts.append(f"levels {self.levels}")
         parts.append(f"landmarks {self.landmarks}")
         if self.pseudo_count:
             parts.append(f"pseudo {self.pseudo} {self.pseudo_count}")
-        parts += [f"kmeans {self.kmeans}", f"tune {self.iterations}"]
+        parts += [f"kmeans {self.kmeans}", f"iterations {self.iterations}"]
         return {"parameters": ", ".join(parts), "seed": str(self.seed)}

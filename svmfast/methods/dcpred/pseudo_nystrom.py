@@ -112,12 +112,12 @@ def solve_linear(
     phi = features @ root
     if loss == "squares":
         mean = weights @ targets / weights.sum()
-        centre = weights @ phi / weights.sum()
-        left = (phi - centre) * weights[:, None]
-        system = left.T @ (phi - centre)
+        center = weights @ phi / weights.sum()
+        left = (phi - center) * weights[:, None]
+        system = left.T @ (phi - center)
         system[np.diag_indices_from(system)] += 1 / (2 * cost)
         w = np.linalg.solve(system, left.T @ (targets - mean))
-        return np.ascontiguousarray((root @ w).T), centre @ w - mean
+        return np.ascontiguousarray((root @ w).T), center @ w - mean
     phi = np.hstack([phi, np.ones((len(phi), 1))])
     found = solve_squared_hinge(
         lambda w: np.asarray(phi @ w),

@@ -47,7 +47,7 @@ class DcpredReport(LandmarkReport):
     task : str
         ``svc``, ``ridge``, or of a conversion ``values`` or ``labels``: what of the exact model was fitted.
         Where pairs were fitted ``pairs``.
-    strength : float or None
+    regularization : float or None
         None where values of a given model's pairs are fitted.
     leaf_rows : (int, int)
         Rows of the smallest leaf and of the largest.
@@ -87,7 +87,7 @@ class DcpredReport(LandmarkReport):
             f"data         {self.rows:,} rows, {self.features:,} features; "
             f"{self.clusters} clusters of {low:,} to {high:,} rows",
             f"kernel       rbf, gamma {self.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})"
-            + self.strength_text(),
+            + self.regularization_text(),
             self.training_line(_FITTED.get(self.task, "")),
             *self._held_out_lines(),
             *self.closing_lines(pseudo),

@@ -14,7 +14,8 @@ from svmfast.methods.common.kernel_width import widths_to_try
 from svmfast.methods.dcpred.convert import fit_exact, what_is_fitted
 from svmfast.methods.dcpred.fit import cross_validate_dcpred, fit_ridge, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
-from svmfast.methods.method import Candidate, GivenModel, Grid, Inputs, NotTried, Outcome, Setting
+from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
+from svmfast.methods.grid import Candidate, Grid, NotTried
 
 #: Multiples of a linear model's multiply-adds that ``frontier`` tries.
 OPERATIONS = (5, 10, 20, 40)

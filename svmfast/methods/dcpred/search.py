@@ -15,7 +15,7 @@ from svmfast.methods.dcpred.kmeans_tree import KMeansTree
 from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.dcpred.report import Trial
 from svmfast.methods.dcpred.tree_training import Training, build_tree, train_tree
-from svmfast.models.routed import centres_on_the_way
+from svmfast.models.routed import centers_on_the_way
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray
 
@@ -44,7 +44,7 @@ def choose(
     training: Training,
     options: DcpredOptions,
     gamma: float,
-    strength: float,
+    regularization: float,
     *,
     threads: int = 1,
     progress: Progress = silent,
@@ -79,7 +79,7 @@ def choose(
     progress(0, len(plans), "ways to spend the multiply-adds")
     for i, (tree, plan, _) in enumerate(plans):
         trial = replace(plan, iterations=min(options.iterations, TRIAL_ITERATIONS))
-        model = train_tree(inside, tree, trial, gamma, strength, threads=threads)
+        model = train_tree(inside, tree, trial, gamma, regularization, threads=threads)
         score = score_of(training, model.decision_values(outside.rows, threads=threads), outside.targets)
         operations = model.multiply_adds(outside.rows) / (
             training.rows.n_columns * linear_functions(training.head)
@@ -120,7 +120,7 @@ def _fitting(
             active[s] = present.sum() if present.sum() > 1 else 0
         elif present is not None and len(np.unique(targets > 0)) == 1:
             active[s] = 0
-    routing = centres_on_the_way(tree.children) * d
+    routing = centers_on_the_way(tree.children) * d
 
     def operations(landmarks: int) -> tuple[float, int]:
         own = np.where(active > 0, np.minimum(landmarks, np.maximum(1, rows // 2)), 0)

@@ -102,12 +102,12 @@ def train_tree(
     tree: KMeansTree,
     options: DcpredOptions,
     gamma: float,
-    strength: float,
+    regularization: float,
     *,
     threads: int = 1,
     progress: Progress = silent,
 ) -> RoutedModel:
-    """Train every leaf and return the model; `strength` is C of the hinge, lambda of squares."""
+    """Train every leaf and return the model; `regularization` is C of the hinge, lambda of squares."""
     rows, leaves = training.rows, len(tree.leaf_centers)
     functions = training.targets.shape[1]
     order = np.argsort(tree.leaf, kind="stable")
@@ -118,7 +118,7 @@ def train_tree(
     plan = LeafPlan(
         loss=training.loss,
         gamma=gamma,
-        cost=strength if training.loss == "squared_hinge" else 0.5 / strength,
+        cost=regularization if training.loss == "squared_hinge" else 0.5 / regularization,
         landmarks=options.landmarks,
         pseudo_landmarks=options.pseudo_count,
         pseudo=options.pseudo,
@@ -151,7 +151,7 @@ def _route(rows: Rows, tree: KMeansTree, threads: int) -> NDArray[np.int32]:
 
 
 def _distances(rows: Rows, tree: KMeansTree) -> FloatArray:
-    """Squared distances from every leaf's centre less the one from the row's own, ``(n, leaves)``.
+    """Squared distances from every leaf's center less the one from the row's own, ``(n, leaves)``.
 
     Negative where the tree took another way than straight to the nearest.
     """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from svmfast.methods.given import Input
+from svmfast.methods.grid import Style
 from svmfast.methods.linear.options import LinearOptions
-from svmfast.methods.method import Input, Method, Style
+from svmfast.methods.method import Method
 
 METHOD = Method(
     name="linear",

@@ -18,8 +18,9 @@ from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.common.class_weights import row_weights, warn_of_absent
 from svmfast.methods.common.head_score import head_quality, remark_on_classes
+from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.linear.options import LinearOptions
-from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
@@ -153,7 +154,7 @@ def linear(
         n_features=width,
         features=columns.astype(np.int64),
         about="zero",
-        centres=np.zeros((1, len(columns))),
+        centers=np.zeros((1, len(columns))),
         orders=np.ones((1, functions), dtype=np.int32),
         # Function by function: the constant, which is in rho, then the weights.
         coefficients=np.vstack([np.zeros(functions), found[:-1]]).T.ravel().copy(),
@@ -193,12 +194,12 @@ def _squared_hinge(rows: Rows, targets: FloatArray, cost: float, weights: FloatA
 
 
 def _least_squares(rows: Rows, values: FloatArray, cost: float) -> FloatArray:
-    """Ridge regression with a free bias: centred values and columns; ``(d + 1, 1)``."""
+    """Ridge regression with a free bias: centered values and columns; ``(d + 1, 1)``."""
     from scipy.sparse.linalg import LinearOperator, lsqr
 
     matrix = rows.to_scipy()
     mean = np.asarray(matrix.mean(axis=0), dtype=np.float64).ravel()
-    centred = LinearOperator(
+    centered = LinearOperator(
         matrix.shape,
         matvec=lambda w: matrix @ w - mean @ w,
         rmatvec=lambda v: matrix.T @ v - mean * v.sum(),
@@ -206,5 +207,5 @@ def _least_squares(rows: Rows, values: FloatArray, cost: float) -> FloatArray:
     )
     level = float(values.mean())
     # min ||A w - y||^2 + damp^2 ||w||^2 is min 1/2 ||w||^2 + C/2 ||A w - y||^2 for damp^2 = 1/C.
-    weights = lsqr(centred, values - level, damp=cost**-0.5, atol=1e-10, btol=1e-10, iter_lim=2000)[0]
+    weights = lsqr(centered, values - level, damp=cost**-0.5, atol=1e-10, btol=1e-10, iter_lim=2000)[0]
     return np.append(weights, level - mean @ weights)[:, None]

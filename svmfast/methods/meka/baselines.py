@@ -40,7 +40,7 @@ def nystrom(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureMap:
 
 
 def kmeans_nystrom(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureMap:
-    """Nystrom on k-means centres of at most 20,000 rows (Zhang, Kwok 2010)."""
+    """Nystrom on k-means centers of at most 20,000 rows (Zhang, Kwok 2010)."""
     return _from_landmarks(kernel, kmeans_centers(rows, rank, seed=seed), rank)
 
 

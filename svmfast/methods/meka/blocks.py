@@ -28,21 +28,21 @@ def block_ridge(
 ) -> list[RoutedModel]:
     """Ridge regression in each cluster by itself; every row is a landmark. One model for each lambda."""
     mean = targets.mean(axis=0)
-    centred = targets - mean
+    centered = targets - mean
 
     def solve(s: int) -> list[FloatArray]:
         x = parted.cluster(s).to_dense()
-        y = centred[parted.start[s] : parted.start[s + 1]]
+        y = centered[parted.start[s] : parted.start[s + 1]]
         gram = kernel.matrix(x, x)
         out = []
-        for strength in lambdas:
+        for regularization in lambdas:
             system = gram.copy()
-            system[np.diag_indices(len(gram))] += strength
+            system[np.diag_indices(len(gram))] += regularization
             try:
                 lower = np.linalg.cholesky(system)
             except np.linalg.LinAlgError:
                 raise UnsupportedError(
-                    f"a block's kernel matrix plus lambda {strength:g} is numerically singular",
+                    f"a block's kernel matrix plus lambda {regularization:g} is numerically singular",
                     "use a larger `lambda_`",
                 ) from None
             from scipy.linalg import cho_solve

@@ -6,12 +6,13 @@ Si, Hsieh, Dhillon, "Memory Efficient Kernel Approximation", JMLR 18 (2017).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from svmfast.errors import OptionError, SingleClassError, UnsupportedError
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.common.class_weights import row_weights
 from svmfast.methods.common.cross_validation import CrossValidation, best_of, check_folds
+from svmfast.methods.common.execution import Execution
 from svmfast.methods.common.landmark_report import linear_functions
 from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.common.stopwatch import Stopwatch
@@ -32,15 +33,6 @@ from svmfast.threads import one_blas_thread
 _SCORE_ROWS = 20_000
 #: Of fewer rows none are held out.
 _LEAST_ROWS = 20
-
-
-@dataclass(frozen=True)
-class _Execution:
-    """How a fit runs, and what its model's file records of where it comes from."""
-
-    threads: int = 1
-    provenance: Mapping[str, str] = field(default_factory=dict)
-    progress: Progress = silent
 
 
 def fit_ridge(
@@ -68,7 +60,7 @@ def fit_ridge(
     """
     options = resolved(options, rows.n_columns)
     problem = Problem("ridge", rows, targets[:, None], Head("epsilon_svr"))
-    return _fit(problem, options, _Execution(threads, provenance or {}, progress))
+    return _fit(problem, options, Execution(threads, provenance or {}, progress))
 
 
 def fit_svc(
@@ -97,7 +89,7 @@ def fit_svc(
     OptionError, TrainingRowError, UnsupportedError, MemoryLimitError
     """
     options = resolved(options, rows.n_columns)
-    return _fit(_svc(rows, labels, options), options, _Execution(threads, provenance or {}, progress))
+    return _fit(_svc(rows, labels, options), options, Execution(threads, provenance or {}, progress))
 
 
 def fit_exact(
@@ -125,7 +117,7 @@ def fit_exact(
     progress(0, None, "exact model on the rows")
     targets = exact.decision_values(rows, threads=threads)
     problem = Problem("exact", rows, targets, exact.head)
-    model, report = _fit(problem, options, _Execution(threads, provenance or {}, progress))
+    model, report = _fit(problem, options, Execution(threads, provenance or {}, progress))
     return model, replace(report, probabilities=probabilities_after(exact.head, model.head))
 
 
@@ -137,7 +129,7 @@ def cross_validate_meka(
     threads: int = 1,
     progress: Progress = silent,
 ) -> tuple[CrossValidation, ...]:
-    """Return the score of every pair of gamma and strength, without fitting a model to all rows.
+    """Return the score of every pair of gamma and regularization, without fitting a model to all rows.
 
     Parameters
     ----------
@@ -173,34 +165,34 @@ def _planned(problem: Problem, options: MekaOptions, threads: int) -> int:
     return planned
 
 
-def _fit(problem: Problem, options: MekaOptions, how: _Execution) -> tuple[RoutedModel, MekaReport]:
+def _fit(problem: Problem, options: MekaOptions, how: Execution) -> tuple[RoutedModel, MekaReport]:
     """Fit a problem, with options that are resolved."""
     task, rows, threads, progress = problem.task, problem.rows, how.threads, how.progress
-    strengths = options.strengths(task)
+    regularizations = options.regularizations(task)
     # Of an exact model, lambda is chosen on rows held out.
-    check_folds(options.folds, 1 if task == "exact" else len(options.gamma) * len(strengths), len(rows))
+    check_folds(options.folds, 1 if task == "exact" else len(options.gamma) * len(regularizations), len(rows))
     planned = _planned(problem, options, threads)
     load_kmeans()
     scores: tuple[CrossValidation, ...] = ()
     held_out: Mapping[str, float] | None = None
-    gamma, strength = options.gamma[0], strengths[0]
+    gamma, regularization = options.gamma[0], regularizations[0]
     with one_blas_thread():
         seconds = Stopwatch()
         if options.folds:
             scores = cross_validate(problem, options, threads, progress)
             best = best_of(scores, classes=task == "svc")
-            gamma, strength = best.gamma, best.strength
+            gamma, regularization = best.gamma, best.regularization
             seconds.lap("cross validation")
         elif task == "exact" and len(rows) >= _LEAST_ROWS:
             progress(0, None, "lambda, on held-out rows")
-            strength, held_out = choose_on_held_out(problem, options, threads)
+            regularization, held_out = choose_on_held_out(problem, options, threads)
             seconds.lap("held out")
         progress(0, None, "clusters")
         work = Work(problem, options, threads, progress)
         seconds.lap("clusters")
-        (model,) = work.models(gamma, [strength])
+        (model,) = work.models(gamma, [regularization])
         seconds.lap("blocks, links and solution")
-    record = {**how.provenance, "method": "meka", **options.provenance(task, gamma, strength)}
+    record = {**how.provenance, "method": "meka", **options.provenance(task, gamma, regularization)}
     model = replace(model, provenance={**record, "arithmetic": arithmetic()})
     progress(0, None, "error")
     sample = rows[: min(len(rows), _SCORE_ROWS)]
@@ -213,7 +205,7 @@ def _fit(problem: Problem, options: MekaOptions, how: _Execution) -> tuple[Route
         links=work.links,
         kernel=options.kernel_kind,
         gamma=gamma,
-        strength=strength,
+        regularization=regularization,
         bytes=work.bytes,
         planned_bytes=planned,
         landmarks=len(model.landmarks),

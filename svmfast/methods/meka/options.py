@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Seeded, option
+from svmfast.options import Bounded, Seeded, option, with_defaults
 from svmfast.values import Choice, Grid, Real, Switch, Weights, Whole
 
 #: Ranks where none is given. Decision values have no noise, so fitting them takes more.
@@ -84,7 +84,7 @@ class MekaOptions(Seeded, Bounded):
     link_threshold: float = option(
         0.0,
         Real(0, 1, below=True),
-        "Omit links between clusters whose centers have a kernel value of at most E.",
+        "No link between clusters whose centers have a kernel value of at most E.",
         metavar="E",
     )
     strategy: str = option(
@@ -168,8 +168,7 @@ class MekaOptions(Seeded, Bounded):
             # A prediction meets landmarks, whatever the rank.
             "landmarks": rank if converts and self.strategy == "equal" else 0,
         }
-        missing = {name: value for name, value in usual.items() if getattr(self, name) is None}
-        return replace(self, **missing)
+        return with_defaults(self, usual)
 
     @property
     def kernel_kind(self) -> str:
@@ -181,20 +180,20 @@ class MekaOptions(Seeded, Bounded):
         """Sampled columns of each cluster."""
         return self.landmarks or 2 * self.rank
 
-    def strengths(self, task: str) -> tuple[float, ...]:
+    def regularizations(self, task: str) -> tuple[float, ...]:
         """Return C of svc, or lambda."""
         return self.C if task == "svc" else self.lambda_
 
-    def provenance(self, task: str, gamma: float, strength: float) -> dict[str, str]:
+    def provenance(self, task: str, gamma: float, regularization: float) -> dict[str, str]:
         """Return what a model's file records of its making."""
         parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {gamma!r}"]
-        parts.append(f"{'C' if task == 'svc' else 'lambda'} {strength!r}")
+        parts.append(f"{'C' if task == 'svc' else 'lambda'} {regularization!r}")
         parts += [f"w{label} {weight!r}" for label, weight in self.weights]
         parts.append(f"clusters {self.clusters}")
         if self.block_only:
             parts.append("block-only")
         else:
             parts += [f"rank {self.rank}", f"landmarks {self.columns}"]
-            parts += [f"rho {self.oversampling!r}", f"eps {self.link_threshold!r}"]
+            parts += [f"oversampling {self.oversampling!r}", f"link-threshold {self.link_threshold!r}"]
             parts += [f"strategy {self.strategy}", f"psd {self.psd}"]
         return {"parameters": ", ".join(parts), "seed": str(self.seed)}

@@ -44,7 +44,7 @@ class MekaReport(LandmarkReport):
         return [
             *self.score_lines(),
             f"data         {self.rows:,} rows, {self.features:,} features, {self.clusters} clusters",
-            f"kernel       {self.kernel}, gamma {self.gamma:.6g}{self.strength_text()}",
+            f"kernel       {self.kernel}, gamma {self.gamma:.6g}{self.regularization_text()}",
             f"blocks       ranks {ranks}, {self.links} links, {self.bytes / 2**20:.1f} MiB",
             self.training_line(),
             *self._held_out_lines(),

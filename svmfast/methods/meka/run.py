@@ -11,11 +11,12 @@ from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.cross_validation import ScoresReport
 from svmfast.methods.common.head_score import remark_on_classes
 from svmfast.methods.common.kernel_width import widths_to_try
+from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import plan_bytes, resolved
-from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
 
 #: Clusters and rank that ``frontier`` tries.
 BLOCKS = ((8, 16), (16, 32), (32, 64))

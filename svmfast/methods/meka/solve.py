@@ -55,18 +55,18 @@ def assemble(meka: Meka, head: Head, inner: FloatArray, rho: FloatArray) -> Rout
 def meka_ridge(meka: Meka, targets: FloatArray, lambdas: Sequence[float], psd: str) -> Iterator[Solution]:
     """Solve (G + lambda I) alpha = targets - mean for every lambda; yield (inner, rho)."""
     mean = targets.mean(axis=0)
-    centred = targets - mean
+    centered = targets - mean
     if psd == "clip":
         spectrum = positive_spectrum(meka, "clip")
-        turned = spectrum.vectors.T @ meka.backward(centred)
-        for strength in lambdas:
-            shrunk = (spectrum.values / (spectrum.values + strength))[:, None] * turned
+        turned = spectrum.vectors.T @ meka.backward(centered)
+        for regularization in lambdas:
+            shrunk = (spectrum.values / (spectrum.values + regularization))[:, None] * turned
             yield spectrum.vectors @ shrunk, -mean
         return
     # The diagonal's shift is a larger lambda.
     shift = max(0.0, -smallest_eigenvalue(meka)) if psd == "shift" else 0.0
-    for strength in lambdas:
-        yield ridge_by_cg(meka, centred, strength + shift), -mean
+    for regularization in lambdas:
+        yield ridge_by_cg(meka, centered, regularization + shift), -mean
 
 
 def meka_svc(

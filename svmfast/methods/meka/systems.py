@@ -64,28 +64,30 @@ def _largest_eigenvalue(size: int, product: Callable[[FloatArray], FloatArray]) 
     return float(eigsh(operator, k=1, which="LA", v0=start, tol=1e-6, return_eigenvectors=False)[0])
 
 
-def ridge_by_cg(meka: Meka, targets: FloatArray, strength: float) -> FloatArray:
-    """Return L z with (L + strength I) z = Q^T targets, by conjugate gradients.
+def ridge_by_cg(meka: Meka, targets: FloatArray, regularization: float) -> FloatArray:
+    """Return L z with (L + lambda I) z = Q^T targets, by conjugate gradients.
 
-    With Q orthonormal this is the solution of (Q L Q^T + strength I) alpha = targets, seen from the basis
+    With Q orthonormal this is the solution of (Q L Q^T + lambda I) alpha = targets, seen from the basis
     (z = Q^T alpha), at (sum k)^2 instead of n k + (sum k)^2 a step.
 
     Raises
     ------
     UnsupportedError
-        L + strength I is not positive definite, or the iteration does not converge.
+        L + lambda I is not positive definite, or the iteration does not converge.
     """
     from scipy.sparse.linalg import LinearOperator, cg
 
     least = smallest_eigenvalue(meka)
-    if least + strength <= 0:
+    if least + regularization <= 0:
         raise UnsupportedError(
-            f"the approximation's eigenvalue {least:.3g} plus lambda {strength:g} is not positive",
+            f"the approximation's eigenvalue {least:.3g} plus lambda {regularization:g} is not positive",
             "use `psd` clip or shift, or a larger `lambda_`",
         )
     size = int(meka.ranks.sum())
     operator = LinearOperator(
-        (size, size), matvec=lambda z: meka.link_product(z.ravel()) + strength * z.ravel(), dtype=np.float64
+        (size, size),
+        matvec=lambda z: meka.link_product(z.ravel()) + regularization * z.ravel(),
+        dtype=np.float64,
     )
     inner = meka.backward(targets)
     solved = np.empty_like(inner)
@@ -95,6 +97,7 @@ def ridge_by_cg(meka: Meka, targets: FloatArray, strength: float) -> FloatArray:
         solved[:, p], failed = cg(operator, inner[:, p], atol=0.0, maxiter=20 * size + 1000, **tolerance)
         if failed:
             raise UnsupportedError(
-                f"conjugate gradients did not converge with lambda {strength:g}", "use a larger `lambda_`"
+                f"conjugate gradients did not converge with lambda {regularization:g}",
+                "use a larger `lambda_`",
             )
     return meka.link_product(solved)

@@ -70,7 +70,7 @@ class Problem:
 
 
 class Work:
-    """A problem and its clusters; all strengths share them, the blocks and the links."""
+    """A problem and its clusters; all regularizations share them, the blocks and the links."""
 
     def __init__(
         self, problem: Problem, options: MekaOptions, threads: int, progress: Progress = silent
@@ -85,8 +85,8 @@ class Work:
         self.ranks: tuple[int, ...] = ()
         self.links, self.bytes = 0, 0
 
-    def models(self, gamma: float, strengths: Sequence[float]) -> list[RoutedModel]:
-        """Return the model of each strength."""
+    def models(self, gamma: float, regularizations: Sequence[float]) -> list[RoutedModel]:
+        """Return the model of each regularization."""
         options, kernel = self.options, Kernel(self.options.kernel_kind, gamma)
         if options.block_only:
             self.progress(0, None, "exact blocks")
@@ -96,9 +96,9 @@ class Work:
             if self.task == "svc":
                 return [
                     block_svc(kernel, self.parted, self.targets, self.weights, self.head, c, self.threads)
-                    for c in strengths
+                    for c in regularizations
                 ]
-            return block_ridge(kernel, self.parted, self.targets, self.head, strengths, self.threads)
+            return block_ridge(kernel, self.parted, self.targets, self.head, regularizations, self.threads)
         rows, width = self.parted.rows, self.targets.shape[1]
         largest = int(self.parted.sizes.max())
         check_memory(
@@ -108,20 +108,20 @@ class Work:
         self.ranks, self.links, self.bytes = tuple(meka.ranks.tolist()), len(meka.links), meka.bytes
         self.progress(0, None, "solve")
         if self.task == "svc":
-            found = meka_svc(meka, self.targets, strengths, options.psd, weights=self.weights)
+            found = meka_svc(meka, self.targets, regularizations, options.psd, weights=self.weights)
         else:
-            found = meka_ridge(meka, self.targets, strengths, options.psd)
+            found = meka_ridge(meka, self.targets, regularizations, options.psd)
         return [assemble(meka, self.head, inner, rho) for inner, rho in found]
 
 
 def cross_validate(
     problem: Problem, options: MekaOptions, threads: int, progress: Progress
 ) -> tuple[CrossValidation, ...]:
-    """Score every pair of parameters; k-means is shared by the gammas, blocks and links by the strengths."""
+    """Score every pair of parameters; the gammas share k-means, the regularizations blocks and links."""
     assert options.folds is not None
-    strengths = options.strengths(problem.task)
+    regularizations = options.regularizations(problem.task)
     fold = fold_numbers(len(problem.rows), options.folds, options.seed)
-    pairs = list(itertools.product(options.gamma, strengths))
+    pairs = list(itertools.product(options.gamma, regularizations))
     scores = [HeadScore(problem.head) for _ in pairs]
     done, steps = 0, options.folds * len(options.gamma)
     progress(0, steps, "cross validation")
@@ -129,8 +129,8 @@ def cross_validate(
         outside = problem.only(fold == f)
         work = Work(problem.only(fold != f), options, threads)
         for g, gamma in enumerate(options.gamma):
-            own = scores[g * len(strengths) :]
-            for score, model in zip(own, work.models(gamma, strengths), strict=False):
+            own = scores[g * len(regularizations) :]
+            for score, model in zip(own, work.models(gamma, regularizations), strict=False):
                 score.add(model.decision_values(outside.rows, threads=threads), outside.truth)
             done += 1
             progress(done, steps, "cross validation")
@@ -141,10 +141,10 @@ def choose_on_held_out(
     problem: Problem, options: MekaOptions, threads: int
 ) -> tuple[float, dict[str, float]]:
     """Return the lambda of least squared error on rows held out, and figures of its error there."""
-    n, head, strengths = len(problem.rows), problem.head, options.strengths(problem.task)
+    n, head, regularizations = len(problem.rows), problem.head, options.regularizations(problem.task)
     held = random_rows(n, max(1, int(HELD_OUT * n)), (options.seed, 8))
     outside = problem.only(held)
-    models = Work(problem.only(~held), options, threads).models(options.gamma[0], strengths)
+    models = Work(problem.only(~held), options, threads).models(options.gamma[0], regularizations)
     values = [model.decision_values(outside.rows, threads=threads) for model in models]
     miss = [np.abs(v - outside.targets) for v in values]
     best = int(np.argmin([np.mean(m**2) for m in miss]))
@@ -156,4 +156,4 @@ def choose_on_held_out(
         found["labels_differing"] = float(
             np.count_nonzero(head.predict(values[best]) != head.predict(outside.targets))
         )
-    return strengths[best], found
+    return regularizations[best], found

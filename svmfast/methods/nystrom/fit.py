@@ -19,7 +19,8 @@ from svmfast.kernels import Kernel
 from svmfast.methods.common.class_targets import labels_of, svc_targets
 from svmfast.methods.common.class_weights import row_weights, warn_of_absent
 from svmfast.methods.common.head_score import head_quality, remark_on_classes
-from svmfast.methods.method import Candidate, Grid, Inputs, NotTried, Outcome, Setting
+from svmfast.methods.given import Inputs, Outcome, Setting
+from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.methods.nystrom.options import NystromOptions
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -169,9 +170,9 @@ def _labelled(labels: FloatArray, task: str) -> tuple[Head, FloatArray]:
 
 def _parameters(options: NystromOptions, gamma: float, converted: bool) -> str:
     task = "exact" if converted else options.task
-    strength = f"C {options.C!r}" if task == "svc" else f"lambda {_lambda(options, converted)!r}"
+    regularization = f"C {options.C!r}" if task == "svc" else f"lambda {_lambda(options, converted)!r}"
     weights = "".join(f" w{label} {weight!r}" for label, weight in options.weights)
-    return f"task {task} gamma {gamma!r} {strength}{weights} landmarks {options.landmarks}"
+    return f"task {task} gamma {gamma!r} {regularization}{weights} landmarks {options.landmarks}"
 
 
 def _lambda(options: NystromOptions, converted: bool) -> float:
@@ -279,14 +280,14 @@ def _check_memory(n: int, width: int, functions: int, options: NystromOptions) -
         )
 
 
-def _ridge(features: FloatArray, values: FloatArray, strength: float) -> tuple[FloatArray, FloatArray]:
+def _ridge(features: FloatArray, values: FloatArray, regularization: float) -> tuple[FloatArray, FloatArray]:
     """Ridge regression with a free bias; return weights ``(r, p)`` and rho ``(p,)``."""
     from scipy.linalg import solve
 
     mean, level = features.mean(axis=0), values.mean(axis=0)
     centered = features - mean
     gram = centered.T @ centered
-    gram[np.diag_indices_from(gram)] += strength
+    gram[np.diag_indices_from(gram)] += regularization
     weights = np.asarray(solve(gram, centered.T @ (values - level), assume_a="pos"))
     return weights, mean @ weights - level
 

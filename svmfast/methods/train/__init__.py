@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from svmfast.methods.method import Input, Method, Style
+from svmfast.methods.given import Input
+from svmfast.methods.grid import Style
+from svmfast.methods.method import Method
 from svmfast.methods.train.options import TrainOptions
 
 METHOD = Method(

@@ -180,7 +180,7 @@ class Problem:
     def _run(self, call: Callable[[], T], log: Log | None, *keep: object) -> T:
         """Return ``call()``, made in a thread of its own so that an interrupt is answered at once.
 
-        The main thread would see Ctrl-C only after C returns, and LIBSVM cannot be told to stop. The thread
+        The main thread would see Ctrl-C only after C returns, and nothing stops LIBSVM. The thread
         keeps the data alive while it lives and does not keep the process from ending.
         """
         results: list[T] = []

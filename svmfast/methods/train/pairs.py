@@ -43,9 +43,9 @@ def solve_pairs(
         """Coefficients of all rows of both classes, the first's first, and rho."""
         i, j = pair
         chosen = np.concatenate([members[i], members[j]])
-        said = np.repeat([1.0, 2.0], [len(members[i]), len(members[j])])
-        found = Problem(rows.take(chosen), said, parameters, (), first_index).train()
-        coef = np.where(said == 1, 0.0, -0.0)  # alpha times +1 or -1; files show the sign
+        signs = np.repeat([1.0, 2.0], [len(members[i]), len(members[j])])
+        found = Problem(rows.take(chosen), signs, parameters, (), first_index).train()
+        coef = np.where(signs == 1, 0.0, -0.0)  # alpha times +1 or -1; files show the sign
         coef[found.sv_indices] = found.sv_coef[0]
         return coef, float(found.rho[0])
 

@@ -12,7 +12,7 @@ from svmfast.errors import OptionError
 from svmfast.methods.common.class_weights import warn_of_absent
 from svmfast.methods.common.fold_score import FoldScore
 from svmfast.methods.common.head_score import remark_on_classes
-from svmfast.methods.method import GivenRows, Inputs, Outcome, Setting
+from svmfast.methods.given import GivenRows, Inputs, Outcome, Setting
 from svmfast.methods.train.options import TrainOptions
 from svmfast.methods.train.training import cross_validate, train
 from svmfast.models.expansion import KernelExpansion

@@ -1,0 +1,27 @@
+"""The kinds of option values: numbers, shares, multiples, sizes, times, grids, choices and switches.
+
+Every kind of value reads text (the command line) and accepts Python values (the API) by the same rules.
+Numbers are written in decimal with the digits 0 to 9; nan, inf, ``1_000``, digits of other scripts and what
+float64 cannot hold are refused.
+"""
+
+from svmfast.values.base import MOST as MOST
+from svmfast.values.base import MOST_64 as MOST_64
+from svmfast.values.base import Value as Value
+from svmfast.values.base import read_decimal as read_decimal
+from svmfast.values.numbers import Bytes as Bytes
+from svmfast.values.numbers import Duration as Duration
+from svmfast.values.numbers import Grid as Grid
+from svmfast.values.numbers import Multiple as Multiple
+from svmfast.values.numbers import Real as Real
+from svmfast.values.numbers import Share as Share
+from svmfast.values.numbers import Whole as Whole
+from svmfast.values.numbers import WholeOrAuto as WholeOrAuto
+from svmfast.values.words import Choice as Choice
+from svmfast.values.words import Names as Names
+from svmfast.values.words import Numbered as Numbered
+from svmfast.values.words import OnOff as OnOff
+from svmfast.values.words import ScalingFile as ScalingFile
+from svmfast.values.words import Switch as Switch
+from svmfast.values.words import Text as Text
+from svmfast.values.words import Weights as Weights

@@ -1,0 +1,93 @@
+"""What every kind of value can do, and how decimal text is read."""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from numbers import Number
+from typing import Any
+
+#: Largest count: what LIBSVM's int holds.
+MOST = 2**31 - 1
+#: Largest number that is stored in 64 bits: seeds, bytes.
+MOST_64 = 2**63 - 1
+
+DECIMAL_TEXT = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_DECIMAL = re.compile(rf"[+-]?{DECIMAL_TEXT}(?:[eE][+-]?[0-9]+)?")
+#: Longest text of a number; Python refuses to read thousands of digits.
+_MOST_DIGITS = 400
+
+
+class Value(ABC):
+    """A kind of value.
+
+    Attributes
+    ----------
+    name : str
+        Its name in help.
+    """
+
+    name = "value"
+    #: Accepted types of a Python value.
+    type_expected = "a number"
+
+    def has_type(self, value: Any) -> bool:
+        """Return whether a Python value is of a type that may hold such a value."""
+        return isinstance(value, Number) and not isinstance(value, bool)
+
+    def of_text(self, text: str) -> Any:
+        """Return the value that `text` spells; None if it is not allowed."""
+        text = text.strip(" \t\n")
+        return self.read(text) if len(text) <= _MOST_DIGITS else None
+
+    @abstractmethod
+    def read(self, text: str) -> Any:
+        """Return the value that `text` spells, ignoring blanks at its ends; None if it is not allowed."""
+
+    @abstractmethod
+    def expected(self) -> str:
+        """Return a description of the allowed values, to follow the word "expected"."""
+
+    @abstractmethod
+    def accept(self, value: Any) -> Any:
+        """Return a Python value in the form that :meth:`read` gives; None where it is not allowed."""
+
+    def text(self, value: Any) -> str:
+        """Return text that :meth:`read` turns into `value` again."""
+        return repr(value) if isinstance(value, float) else str(value)
+
+    def command_words(self, flags: Sequence[str], value: Any) -> list[str]:
+        """Return the words of a command line that give an option with these flags this value."""
+        return [flags[0], self.text(value)]
+
+    def reported(self, value: Any) -> Any:
+        """Return a value as JSON reports have it: as it is typed."""
+        return value
+
+    def hint(self, text: str) -> str | None:
+        """Return a message for `text` that is not allowed, where there is a better one than the usual."""
+        return None
+
+
+def read_decimal(text: str) -> float | None:
+    """Return the finite float64 that decimal `text` spells; None where it is no decimal number, or where only
+    0 or infinity is nearest to it.
+    """
+    if not _DECIMAL.fullmatch(text):
+        return None
+    number = float(text)
+    vanished = number == 0 and any(digit in "123456789" for digit in re.split("[eE]", text)[0])
+    return None if vanished or math.isinf(number) else number
+
+
+def finite_float(value: Any) -> float | None:
+    """Return a finite Python or NumPy number as a float; None for anything else."""
+    if value is None or isinstance(value, bool | str | bytes):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

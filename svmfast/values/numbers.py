@@ -1,0 +1,245 @@
+"""Values that are numbers: whole, real, shares, multiples, sizes, times and grids."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from svmfast.values.base import DECIMAL_TEXT, MOST, MOST_64, Value, finite_float, read_decimal
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_SHARE = re.compile(rf"({DECIMAL_TEXT}(?:[eE]-?[0-9]{{1,2}})?)\s*(%?)")
+_MULTIPLE = re.compile(rf"({DECIMAL_TEXT})\s*x?")
+_SIZE = re.compile(rf"({DECIMAL_TEXT})\s*([kKmMgGtT]?)(?:i?[bB])?")
+_TIME = re.compile(rf"({DECIMAL_TEXT})\s*([smh]?)")
+
+
+class Whole(Value):
+    """A whole number from `least` to `most`."""
+
+    name = "N"
+
+    def __init__(self, least: int = 0, most: int = MOST) -> None:
+        self.least, self.most = least, most
+
+    def read(self, text: str) -> int | None:
+        return self.accept(int(text)) if _WHOLE.fullmatch(text) else None
+
+    def expected(self) -> str:
+        if self.most - self.least == 1:
+            return f"{self.least} or {self.most}"
+        return f"a whole number from {self.least} to {self.most}"
+
+    def accept(self, value: Any) -> int | None:
+        if isinstance(value, bool):
+            return None
+        try:
+            number = operator.index(value)
+        except TypeError:
+            return None
+        return number if self.least <= number <= self.most else None
+
+
+class WholeOrAuto(Whole):
+    """A whole number from `least` to `most`, or ``auto``."""
+
+    name = "N|auto"
+    type_expected = "a number or 'auto'"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str) or super().has_type(value)
+
+    def read(self, text: str) -> Any:
+        return text if text == "auto" else super().read(text)
+
+    def expected(self) -> str:
+        return f"{super().expected()}, or 'auto'"
+
+    def accept(self, value: Any) -> Any:
+        return value if isinstance(value, str) and value == "auto" else super().accept(value)
+
+
+class Real(Value):
+    """A finite number; `least` and `most` belong to the range unless it is open `above` or `below` them."""
+
+    name = "NUMBER"
+
+    def __init__(
+        self, least: float = -math.inf, most: float = math.inf, *, above: bool = False, below: bool = False
+    ) -> None:
+        self.least, self.most, self.above, self.below = least, most, above, below
+
+    def read(self, text: str) -> float | None:
+        return self.accept(read_decimal(text))
+
+    def expected(self) -> str:
+        parts = ["a finite decimal number"]
+        if self.least > -math.inf:
+            parts.append(f"above {self.least:g}" if self.above else f"of at least {self.least:g}")
+        if self.most < math.inf:
+            parts.append(f"below {self.most:g}" if self.below else f"of at most {self.most:g}")
+        return parts[0] + (" " if len(parts) > 1 else "") + " and ".join(parts[1:])
+
+    def accept(self, value: Any) -> float | None:
+        number = finite_float(value)
+        if number is None or not self.least <= number <= self.most:
+            return None
+        beyond = (self.above and number == self.least) or (self.below and number == self.most)
+        return None if beyond else number
+
+
+class Share(Value):
+    """``5%``: a share above 0 and below 1, or from 0 to 1 where the ends may be meant.
+
+    Text without the sign is refused: 0.5 could be 0.5% or 50%. The share is exact until it is rounded once,
+    as a share or (`percent`) as a percentage: it is then the double that ``k / n`` or ``100 * k / n`` gives
+    for the same share of n rows, and a limit is met by what just reaches it. A Python value is a share
+    (0.005), or with `percent` a percentage.
+    """
+
+    name = "SHARE%"
+
+    def __init__(self, *, zero: bool = False, whole: bool = False, percent: bool = False) -> None:
+        self.zero, self.whole, self.percent = zero, whole, percent
+
+    def read(self, text: str) -> float | None:
+        found = _SHARE.fullmatch(text)
+        if found is None:
+            return None
+        share = Fraction(found[1]) / 100
+        signed = found[2] or share == 0  # which is 0 either way
+        if not signed or not self._within(share):
+            return None
+        return float(100 * share) if self.percent else float(share)
+
+    def _within(self, share: float | Fraction) -> bool:
+        return 0 <= share <= 1 and (share != 0 or self.zero) and (share != 1 or self.whole)
+
+    def expected(self) -> str:
+        low = "of at least 0%" if self.zero else "above 0%"
+        high = "at most 100%" if self.whole else "below 100%"
+        return f"a share {low} and {high}, such as 5%"
+
+    def accept(self, value: Any) -> float | None:
+        number = finite_float(value)
+        if number is None or not self._within(number / 100 if self.percent else number):
+            return None
+        return number
+
+    def text(self, value: Any) -> str:
+        return f"{value if self.percent else 100 * value:.15g}%"
+
+    def hint(self, text: str) -> str | None:
+        found = _SHARE.fullmatch(text.strip(" \t\n"))
+        if found is None or found[2] or len(found[1]) > 20 or not 0 < Fraction(found[1]) <= 100:
+            return None
+        number, whole = found[1], f"{float(100 * Fraction(found[1])):.15g}%"
+        if Fraction(number) > 1:
+            return f"'{number}' lacks the sign of a share; write {number}%"
+        return f"'{number}' could mean {number}% or {whole}; write one of them"
+
+
+class Multiple(Value):
+    """``12x`` or ``12``, above 0."""
+
+    name = "12x"
+
+    def read(self, text: str) -> float | None:
+        found = _MULTIPLE.fullmatch(text)
+        return self.accept(read_decimal(found[1])) if found else None
+
+    def expected(self) -> str:
+        return "a multiple such as 12x"
+
+    def accept(self, value: Any) -> float | None:
+        number = finite_float(value)
+        return number if number is not None and number > 0 else None
+
+    def text(self, value: Any) -> str:
+        return f"{repr(value).removesuffix('.0')}x"
+
+
+class Bytes(Value):
+    """``32k``, ``2M``, ``500MiB``, ``1G`` or a plain number; k is 1024."""
+
+    name = "SIZE"
+    type_expected = "a number, or text such as '32k'"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str) or super().has_type(value)
+
+    def read(self, text: str) -> int | None:
+        found = _SIZE.fullmatch(text)
+        if found is None:
+            return None
+        return self.accept(int(Fraction(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " ")))
+
+    def expected(self) -> str:
+        return "a size such as 32k, 2M, 1G or a number of bytes"
+
+    def accept(self, value: Any) -> int | None:
+        if isinstance(value, str):
+            found: int | None = self.of_text(value)
+            return found
+        return Whole(1, MOST_64).accept(value)
+
+
+class Duration(Value):
+    """``90s``, ``10m`` or ``2h``, in seconds."""
+
+    name = "TIME"
+
+    def read(self, text: str) -> float | None:
+        found = _TIME.fullmatch(text)
+        number = read_decimal(found[1]) if found else None
+        if found is None or number is None:
+            return None
+        return self.accept(number * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]])
+
+    def expected(self) -> str:
+        return "a time such as 90s, 10m or 2h"
+
+    def accept(self, value: Any) -> float | None:
+        number = finite_float(value)
+        return number if number is not None and 0 < number <= MOST else None
+
+
+class Grid(Value):
+    """One positive number or several: ``0.5``, ``2^-4``, ``0.01,0.1,1``; a tuple."""
+
+    name = "G[,G...]"
+    type_expected = "a number, or a sequence of numbers"
+
+    def has_type(self, value: Any) -> bool:
+        return super().has_type(value) or (isinstance(value, Sequence) and not isinstance(value, str))
+
+    def read(self, text: str) -> tuple[float, ...] | None:
+        numbers = [self._number(word.strip(" \t")) for word in text.split(",")]
+        return None if None in numbers else tuple(number for number in numbers if number is not None)
+
+    def _number(self, word: str) -> float | None:
+        base, power, exponent = word.partition("^")
+        low = read_decimal(base)
+        high = read_decimal(exponent) if power else 1.0
+        if low is None or high is None or low <= 0:
+            return None
+        try:
+            number = low**high
+        except OverflowError:
+            return None
+        return number if 0 < number < math.inf else None
+
+    def expected(self) -> str:
+        return "positive numbers such as 0.5, 2^-4 or 0.01,0.1,1"
+
+    def text(self, value: Any) -> str:
+        return ",".join(map(repr, value)) if isinstance(value, tuple) else repr(value)
+
+    def accept(self, value: Any) -> tuple[float, ...] | None:
+        numbers = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+        found = [Real(0, above=True).accept(number) for number in numbers]
+        return None if not found or None in found else tuple(number for number in found if number is not None)

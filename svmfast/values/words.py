@@ -1,0 +1,225 @@
+"""Values that are words: switches, choices, class weights, names and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from svmfast.display import shown
+from svmfast.values.base import MOST, Value
+from svmfast.values.numbers import Real, Whole
+
+
+class Switch(Value):
+    """True or False; on the command line a flag without a value."""
+
+    type_expected = "True or False"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, bool)
+
+    def read(self, text: str) -> bool | None:
+        return {"True": True, "False": False}.get(text)
+
+    def expected(self) -> str:
+        return "True or False"
+
+    def accept(self, value: Any) -> bool | None:
+        return value if isinstance(value, bool) else None
+
+    def command_words(self, flags: Sequence[str], value: Any) -> list[str]:
+        yes, _, no = flags[-1].partition("/")
+        if value:
+            return [yes]
+        return [no] if no else []
+
+
+class OnOff(Switch):
+    """True or False; on the command line ``1`` or ``0``, as LIBSVM's programs have it."""
+
+    name = "0|1"
+
+    def read(self, text: str) -> bool | None:
+        return {"0": False, "1": True}.get(text)
+
+    def hint(self, text: str) -> str | None:
+        return f"'{shown(text, 60)}' is not 0 or 1"
+
+    def text(self, value: Any) -> str:
+        return str(int(value))
+
+    def command_words(self, flags: Sequence[str], value: Any) -> list[str]:
+        return [flags[0], self.text(value)]
+
+    def reported(self, value: Any) -> Any:
+        return int(value)
+
+
+class Choice(Value):
+    """One of a few words."""
+
+    type_expected = "a word"
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The words, as help shows them."""
+        return "|".join(self.words)
+
+    def read(self, text: str) -> str | None:
+        return text if text in self.words else None
+
+    def expected(self) -> str:
+        return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
+
+    def accept(self, value: Any) -> str | None:
+        return self.read(value) if isinstance(value, str) else None
+
+
+class Numbered(Value):
+    """One of LIBSVM's words; on the command line its number, its place in the list.
+
+    Parameters
+    ----------
+    all_words : sequence of str
+        At the places of their numbers.
+    allowed : sequence of str, optional
+        Those that may be chosen; by default all.
+    """
+
+    name = "N"
+    type_expected = "a word"
+
+    def __init__(self, all_words: Sequence[str], allowed: Sequence[str] | None = None) -> None:
+        self._numbers = {word: str(number) for number, word in enumerate(all_words)}
+        self._allowed = tuple(allowed or all_words)
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str)
+
+    def read(self, text: str) -> str | None:
+        return next((word for word in self._allowed if self._numbers[word] == text), None)
+
+    def expected(self) -> str:
+        return f"{', '.join(self._allowed[:-1])} or {self._allowed[-1]}"
+
+    def hint(self, text: str) -> str | None:
+        numbers = [self._numbers[word] for word in self._allowed]
+        return f"'{shown(text, 60)}' is not {', '.join(numbers[:-1])} or {numbers[-1]}"
+
+    def accept(self, value: Any) -> str | None:
+        return value if value in self._allowed else None
+
+    def text(self, value: Any) -> str:
+        return self._numbers[value]
+
+    def reported(self, value: Any) -> Any:
+        return int(self._numbers[value])
+
+
+class Weights(Value):
+    """A weight for each of some classes, a tuple of (label, weight); on the command line ``-w-1 2.5``.
+
+    Attributes
+    ----------
+    label, weight : Value
+        The allowed labels and weights.
+    """
+
+    name = "NUMBER"
+    type_expected = "a mapping of labels to weights, or pairs of them"
+
+    def __init__(self) -> None:
+        self.label, self.weight = Whole(-MOST - 1), Real(0, above=True)
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, Mapping | Sequence) and not isinstance(value, str)
+
+    def read(self, text: str) -> tuple[tuple[int, float], ...] | None:
+        pairs = [word.partition(":") for word in text.split(",")]
+        return self.accept([(self.label.read(label), self.weight.read(weight)) for label, _, weight in pairs])
+
+    def expected(self) -> str:
+        return f"weights by label, such as {{1: 5, -1: 2.5}}: {self.weight.expected()}"
+
+    def accept(self, value: Any) -> tuple[tuple[int, float], ...] | None:
+        pairs = list(value.items() if isinstance(value, Mapping) else value)
+        if not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
+            return None
+        found = [(self.label.accept(label), self.weight.accept(weight)) for label, weight in pairs]
+        kept = tuple((label, weight) for label, weight in found if label is not None and weight is not None)
+        return kept if len(kept) == len(pairs) else None
+
+    def text(self, value: Any) -> str:
+        return ",".join(f"{label}:{weight!r}" for label, weight in value)
+
+    def command_words(self, flags: Sequence[str], value: Any) -> list[str]:
+        return [word for label, weight in value for word in (f"{flags[0]}{label}", repr(weight))]
+
+
+class Text(Value):
+    """Any text."""
+
+    name = "TEXT"
+    type_expected = "text"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str)
+
+    def read(self, text: str) -> str:
+        return text
+
+    def expected(self) -> str:
+        return "text"
+
+    def accept(self, value: Any) -> str | None:
+        return value if isinstance(value, str) else None
+
+
+class ScalingFile(Value):
+    """The path of a file that a scaling is read from; in Python also the scaling itself."""
+
+    name = "RANGES"
+    type_expected = "a path, or a Scaling"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, str | os.PathLike) or hasattr(value, "apply_labels")
+
+    def read(self, text: str) -> str:
+        return text
+
+    def expected(self) -> str:
+        return self.type_expected
+
+    def accept(self, value: Any) -> Any:
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+class Names(Value):
+    """One name or several, separated by commas; a tuple."""
+
+    name = "NAME[,NAME...]"
+    type_expected = "a sequence of names"
+
+    def has_type(self, value: Any) -> bool:
+        return isinstance(value, Sequence)
+
+    def read(self, text: str) -> tuple[str, ...] | None:
+        return self.accept(text.split(","))
+
+    def expected(self) -> str:
+        return "names that differ, separated by commas"
+
+    def text(self, value: Any) -> str:
+        return ",".join(value) if isinstance(value, tuple) else str(value)
+
+    def accept(self, value: Any) -> tuple[str, ...] | None:
+        names = (value,) if isinstance(value, str) else tuple(value)
+        fine = names and all(isinstance(one, str) and one for one in names) and len({*names}) == len(names)
+        return names if fine else None
