@@ -186,7 +186,7 @@ def _rows(
     if labels is None:
         labels = getattr(given, "labels", None)
     if labels is None and spec.labels == "needed":
-        raise OptionError("`labels` are missing: give them beside the data, or a Dataset")
+        raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
     values = None if labels is None or spec.labels == "ignored" else checked_labels(rows, labels)
     rows, values = _scaled(rows, values, reading)
     if reference is not None:
@@ -231,7 +231,7 @@ def _stream(
         rows = rows_of(given)
         labels = getattr(given, "labels", None) if labels is None else labels
         if labels is None:
-            raise OptionError("`labels` are missing: give them beside the data, or a Dataset")
+            raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
         rows, values = _scaled(rows, checked_labels(rows, labels), reading)
         assert values is not None, "they were given"
         spool.add(rows, values)

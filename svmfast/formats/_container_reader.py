@@ -149,10 +149,10 @@ class _ContainerReader:
                     errors.UnknownModelKeyError, line, what, f"one of the kind '{kind}'", name or None
                 )
             if name in self.lines:
-                what = f"stands on line {self.lines[name]} already"
+                what = f"was already given on line {self.lines[name]}"
                 raise self._fault(errors.RepeatedModelKeyError, line, what, "every name once", name)
             if found < at:
-                what = f"stands behind '{order[at][1]}'"
+                what = f"comes after '{order[at][1]}'"
                 raise self._fault(
                     errors.ModelKeyOrderError, line, what, "the order of docs/model-format.md", name
                 )

@@ -87,7 +87,7 @@ class LibsvmHeader:
             if key not in _KEYS:
                 raise self._unknown(key, line)
             if key in values:
-                what = f"the key stands on line {lines[key]} already"
+                what = f"the key was already given on line {lines[key]}"
                 raise self.fault(errors.RepeatedModelKeyError, line, what, "every key once", key)
             lines[key] = line
             values[key] = None if key == "SV" else self._list(key) if key in _LISTS else self._value(key)
@@ -145,7 +145,7 @@ class LibsvmHeader:
             count = k if integer else k * (k - 1) // 2
             expected = f"{count} as nr_class is {k}"
         else:
-            what = "the key stands before nr_class, which tells how many values it has"
+            what = "the key comes before nr_class, which sets its number of values"
             raise self.fault(errors.ModelKeyOrderError, line, what, "nr_class first", key)
         dtype = "int32" if integer else "float64"
         numbers, n, stop = read_numbers(self.data, self.end, count, dtype)

@@ -29,7 +29,7 @@ def timing(speed: Speed) -> str | None:
     """Say that a speed is not known well, where that is so."""
     if not math.isfinite(speed.high):
         return "too few samples for an interval; give a longer `time_limit`"
-    return None if speed.narrow else "too uneven to say more; run again when nothing else runs"
+    return None if speed.narrow else "too variable for a narrow interval; run again on an idle machine"
 
 
 def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
@@ -137,7 +137,7 @@ def why_not(
     if point is best:
         return "recommended"
     if point is exact:
-        return "recommended: nothing else keeps to the limits" if best is None else "the exact model"
+        return "recommended: no other model meets the limits" if best is None else "the exact model"
     if not point.skilled:
         return "no better than chance"
     if not limits.fits(point):

@@ -238,11 +238,11 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         other = svmfast(*run, *words, BREAST, "m", cwd=tmp_path)
         assert other.returncode == 2
         assert stderr_of(other).startswith(f"s: the checkpoint was written with {what}"), stderr_of(other)
-        assert stderr_of(other).endswith("; without --resume it starts anew\n")
+        assert stderr_of(other).endswith("; without --resume the run starts over\n")
     other = svmfast(*run, data("iris.train"), "m", cwd=tmp_path)
     assert other.returncode == 2
     assert stderr_of(other) == (
-        "s: the checkpoint was written with other training data; without --resume it starts anew\n"
+        "s: the checkpoint was written with other training data; without --resume the run starts over\n"
     )
     assert difference("data", "9 rows, 4e5f, 1 working sets", "9 rows, 4e5f, 3 working sets") == (
         "another `memory`: 1 working sets, this run has 3 working sets"

@@ -226,7 +226,7 @@ def test_train_takes_what_the_other_verbs_take() -> None:
             made.add(model_bytes(fitted))
             assert (report.rows, report.support_vectors) == (len(rows), len(fitted.sv))
     assert len(made) == 1
-    with pytest.raises(OptionError, match="`labels` are missing: give them beside the data, or a Dataset"):
+    with pytest.raises(OptionError, match="`labels` are missing: pass them with the data, or pass a Dataset"):
         package.train(rows.rows)
     assert package.train(rows.rows, svm_type="one_class", gamma=0.5).model.head.svm_type == "one_class"
     assert package.train(data("precomputed.train"), kernel="precomputed").model.kernel.kind == "precomputed"

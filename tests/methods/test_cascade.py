@@ -1,4 +1,7 @@
-"""`svmfast cascade`: how sure a row is, the error chosen, the guarantee, the file and what predict does."""
+"""`svmfast cascade`: how sure a row is, the error chosen, the guarantee, the file and what predict does.
+
+Longer than 400 lines: the tests share the models and the draws of the helpers at the top.
+"""
 
 from __future__ import annotations
 

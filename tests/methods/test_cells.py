@@ -1,4 +1,7 @@
-"""Many cells and orders by choice: certified, chosen by gain, refused where the exact model is better."""
+"""Many cells and orders by choice: certified, chosen by gain, refused where the exact model is better.
+
+Longer than 400 lines: one option of one command, from the plan to the predicted labels.
+"""
 
 from __future__ import annotations
 

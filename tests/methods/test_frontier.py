@@ -1,4 +1,7 @@
-"""``svmfast frontier`` through the executable, and how it shares time: one finished run serves most tests."""
+"""``svmfast frontier`` through the executable, and how it shares time: one finished run serves most tests.
+
+Longer than 400 lines for that reason: a run takes seconds, and a fixture is shared within one file.
+"""
 
 from __future__ import annotations
 

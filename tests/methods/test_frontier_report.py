@@ -72,7 +72,7 @@ def test_a_larger_model_is_called_larger() -> None:
 
 def test_a_speed_that_is_not_known_well_is_called_so() -> None:
     assert "timing" not in message(SMALL, Limits(0.5))
-    assert message(SMALL, Limits(0.5), UNEVEN)["timing"].startswith("too uneven to say more; ")
+    assert message(SMALL, Limits(0.5), UNEVEN)["timing"].startswith("too variable for a narrow interval; ")
     assert message(SMALL, Limits(0.5), UNKNOWN)["timing"].startswith("too few samples for an interval; ")
     assert "(" not in message(SMALL, Limits(0.5), UNKNOWN)["recommended"]
 

@@ -1,6 +1,6 @@
 """Training through the library and through `svmfast train`, against LIBSVM's own files and Python front.
 
-Both ways in are held to the same files, so they stand in one.
+Both ways in are held to the same files, so they are in one module, longer than 400 lines.
 """
 
 from __future__ import annotations

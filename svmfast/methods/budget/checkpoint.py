@@ -81,7 +81,7 @@ def _check_same_run(path: str, run: dict[str, Any], saved: Any) -> None:
     for name, value in run.items():
         if saved.get(name) != value:
             what = f"the checkpoint was written with {difference(name, saved.get(name), value)}"
-            raise CheckpointError(path, None, what, None, "without `resume` it starts anew")
+            raise CheckpointError(path, None, what, None, "without `resume` the run starts over")
 
 
 def difference(name: str, saved: object, value: object) -> str:

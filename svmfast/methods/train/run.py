@@ -65,7 +65,7 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     labels = data.labels
     if labels is None:
         if options.svm_type != "one_class":
-            raise OptionError("`labels` are missing: give them beside the data, or a Dataset")
+            raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
         labels = np.zeros(len(data.rows))
     warn_of_absent(options.weights, labels, data.name, setting)
     if options.folds is not None:
