@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "recycled.hpp"
+#include "growing.hpp"
 
 namespace svmfast {
 namespace {
@@ -49,18 +49,22 @@ nb::object table_rows(const std::vector<Column> &columns, std::size_t n) {
         if (column.shape(0) != n) throw nb::value_error("columns of one length");
         gathers.push_back(gather_of(column.dtype()));
     }
-    Recycled<std::int64_t> starts(n + 1);
-    Recycled<std::int32_t> indices(n * d);
-    Recycled<double> values(n * d);
-    std::size_t stored = 0;
+    Growing<std::int64_t> starts;
+    Growing<std::int32_t> indices;
+    Growing<double> values;
     std::size_t bad_row = n, bad_column = d;
     {
         nb::gil_scoped_release unlocked;
         std::vector<double> tile(tile_rows * d);
-        std::int64_t *start = starts.data();
+        starts.reserve_more(n + 1);
+        std::int64_t *start = starts.end();
         *start++ = 0;
-        std::int32_t *const indices_begin = indices.data();
-        double *const values_begin = values.data();
+        // Pages that stay empty are never touched.
+        indices.reserve_more(n * d);
+        values.reserve_more(n * d);
+        std::int32_t *const indices_begin = indices.end();
+        double *const values_begin = values.end();
+        std::size_t stored = 0;
         for (std::size_t first = 0; first < n && bad_row == n; first += tile_rows) {
             const std::size_t rows = n - first < tile_rows ? n - first : tile_rows;
             for (std::size_t j = 0; j < d; ++j) gathers[j](columns[j].data(), first, rows, tile.data() + j, d);
@@ -79,9 +83,12 @@ nb::object table_rows(const std::vector<Column> &columns, std::size_t n) {
                 *start++ = static_cast<std::int64_t>(stored);
             }
         }
+        indices.set_end(indices_begin + stored);
+        values.set_end(values_begin + stored);
+        starts.set_end(start);
     }
     if (bad_row < n) return nb::make_tuple(bad_row, bad_column);
-    return nb::make_tuple(starts.give(n + 1), indices.give(stored), values.give(stored));
+    return nb::make_tuple(starts.give(), indices.give(), values.give());
 }
 
 }  // namespace

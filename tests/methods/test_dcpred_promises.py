@@ -99,7 +99,7 @@ def test_a_budget_is_spent_where_most_leaves_cost_nothing(monkeypatch: pytest.Mo
     x[:, 1] += 10 * (corner // 2)
     y = np.where(corner == 0, np.where(rng.random(1600) < 0.5, 1.0, 2.0), 1.0)
     monkeypatch.setattr("svmfast.methods.dcpred.search.TREES", ((4, 1),))
-    training = training_of._svc(Rows.from_dense(x), y)
+    training = training_of._svc(Rows.from_dense(x), y, DcpredOptions())
     limited = DcpredOptions(gamma=(1.0,), max_operations=12.0, iterations=0).resolved()
     found, tree, _ = choose(training, limited, 1.0, 1.0)
     # A quarter of the rows meets landmarks of 4 features and one function; all are compared with 4 centers.
