@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from measuring import PROGRAM, in_turn, machine, place, plain_file, run, timed
+from pages import put_into
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
@@ -248,13 +249,6 @@ def speed_table(records: list[dict[str, Any]]) -> list[str]:
     return out
 
 
-def put(page: Path, name: str, lines: list[str]) -> None:
-    """Put lines between the markers of a page."""
-    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
-    before, rest = page.read_text().split(begin)
-    page.write_text(before + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -302,7 +296,7 @@ def main() -> None:
     for name, table in tables.items():
         print("\n".join(table))
         if options.page:
-            put(options.page, name, note + table)
+            put_into(options.page, note + table, name)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from measuring import PROGRAM, ROOT, in_turn, machine, place, plain_file, run
-
-BEGIN, END = "<!-- certified -->\n", "<!-- /certified -->\n"
+from pages import put_into, read_records, write_records
 
 
 @dataclass(frozen=True)
@@ -215,9 +214,7 @@ def main() -> None:
     if options.data is None:
         options.data, options.models = ROOT / "fixtures" / "data", ROOT / "fixtures" / "models"
     options.models = options.models or options.data
-    earlier: list[dict[str, Any]] = []
-    if options.json and options.json.exists():
-        earlier = json.loads(options.json.read_text())["records"]
+    earlier = read_records(options.json)
     heading = machine(options.threads, options.svm_predict)
     heading["command"] = " ".join(re.sub(r" --(only|json|readme) \S+", "", heading["command"]).split())
     records = []
@@ -232,8 +229,7 @@ def main() -> None:
             record = without_folders(measured(work, options, Path(folder)))
             records.append({**record, "commit": heading["commit"]})
             print(json.dumps(records[-1]), file=sys.stderr)
-    if options.json:
-        options.json.write_text(json.dumps({"machine": heading, "records": records}, indent=1) + "\n")
+    write_records(options.json, heading, records)
     lines = [
         f"Measured on {place(heading)}; medians of {options.repeats}, both sides in turn. "
         "Labels and whole processes are of `svmfast predict TEST FAST OUT --exact EXACT`, all rows that are "
@@ -245,10 +241,7 @@ def main() -> None:
     ]
     print("\n".join(lines))
     if options.readme:
-        text = options.readme.read_text()
-        before, rest = text.split(BEGIN)
-        _, after = rest.split(END)
-        options.readme.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + after)
+        put_into(options.readme, lines, "certified")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pages import put_into
+
 import svmfast
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -331,10 +333,7 @@ def main() -> int:
                 f"| {one.stack:,} | {one.instructions:,.0f} |"
             )
     if given.page is not None:
-        before, _, rest = given.page.read_text().partition("<!-- embedded -->\n")
-        _, _, after = rest.partition("<!-- /embedded -->\n")
-        block = "<!-- embedded -->\n" + "\n".join(table) + "\n<!-- /embedded -->\n"
-        given.page.write_text(before + block + after)
+        put_into(given.page, table, "embedded")
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(one) for one in found], indent=2) + "\n")
     wrong = sum(one.wrong for one in found)

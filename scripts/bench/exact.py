@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 import peers
 from measuring import PROGRAM, ROOT, in_turn, machine, place, plain_file, run, timed
+from pages import put_into, read_records, write_records
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 
-BEGIN, END = "<!-- exact -->\n", "<!-- /exact -->\n"
 Record = dict[str, Any]
 #: The best one of the machine, and two that can be asked for.
 ISAS = ("", "avx2", "baseline")
@@ -301,9 +301,7 @@ def main() -> None:
     heading = machine(options.threads, options.svm_predict)
     heading["command"] = "python scripts/bench/exact.py --against PYTHON --data DIR --models DIR"
     records: list[Record] = []
-    earlier: list[Record] = []
-    if options.json and options.json.exists():
-        earlier = json.loads(options.json.read_text())["records"]
+    earlier = read_records(options.json)
     with tempfile.TemporaryDirectory(prefix="svmfast-bench-") as folder:
         for work in works:
             if options.only and not any(work.name.startswith(start) for start in options.only):
@@ -311,8 +309,7 @@ def main() -> None:
                 continue
             records.append({**measured(work, options, Path(folder)), "commit": heading["commit"]})
             print(json.dumps(records[-1]), file=sys.stderr)
-    if options.json:
-        options.json.write_text(json.dumps({"machine": heading, "records": records}, indent=1) + "\n")
+    write_records(options.json, heading, records)
     lines = [
         f"Measured on {place(heading, 'svm-predict', 'scikit-learn-intelex')}; before: {options.before}; "
         f"medians of {options.repeats}, all sides in turn. Labels: rows and model in memory to labels in "
@@ -322,10 +319,7 @@ def main() -> None:
     ]
     print("\n".join(lines))
     if options.readme:
-        text = options.readme.read_text()
-        before, rest = text.split(BEGIN)
-        _, after = rest.split(END)
-        options.readme.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + after)
+        put_into(options.readme, lines, "exact")
 
 
 if __name__ == "__main__":

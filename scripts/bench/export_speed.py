@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from m2cgen import export_to_c
+from pages import put_into
 from skl2onnx import to_onnx
 from sklearn.svm import SVC
 
@@ -37,7 +38,6 @@ SETS = [
 MOST_ROWS, TURNS, BATCH = 4000, 5, 1000
 #: Seconds that a compiler gets.
 PATIENCE = 240
-BEGIN, END = "<!-- export speed -->\n", "<!-- /export speed -->\n"
 
 MAIN = """
 #include <stdio.h>
@@ -170,7 +170,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--page", type=Path, help=f"put the table between the page's marks {BEGIN.strip()}")
+    parser.add_argument("--page", type=Path, help="put the table between the marks of this page")
     given = parser.parse_args()
     table: list[str] = []
 
@@ -199,9 +199,7 @@ def main() -> int:
                 f"| {what} | {one.name} | {compiled} | {size} | {1e6 * one.seconds / len(x):.1f} | {apart} |"
             )
     if given.page is not None:
-        before, _, rest = given.page.read_text().partition(BEGIN)
-        after = rest.partition(END)[2]
-        given.page.write_text(f"{before}{BEGIN}" + "\n".join(table) + f"\n{END}{after}")
+        put_into(given.page, table, "export speed")
     return 0
 
 

@@ -31,14 +31,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import machine, place
+from measuring import ROOT, machine, place
+from pages import put_into
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).parent / "svmfast"
 RESULTS = ROOT / "scripts/bench/results/compress.json"
 FIGURE = ROOT / "docs/figures/compress.svg"
 PAGE = ROOT / "docs/compress.md"
-BEGIN, END = "<!-- frontier -->\n", "<!-- /frontier -->\n"
 REPEATS = 3
 SPLIT_SEED = 1
 METHODS = {
@@ -280,9 +279,7 @@ def draw(results: dict[str, Any]) -> bool:
 def publish(results: dict[str, Any]) -> None:
     """Write results, table and figure."""
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    text = PAGE.read_text()
-    before, rest = text.split(BEGIN, 1)
-    PAGE.write_text(before + BEGIN + table(results) + END + rest.split(END, 1)[1])
+    put_into(PAGE, table(results), "frontier")
     if not draw(results):
         print("no figure: matplotlib is not installed", file=sys.stderr)
 

@@ -1,13 +1,13 @@
-"""bench.py's results as Markdown."""
+"""Records and Markdown pages of the measuring scripts, and the tables of speed.py."""
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
-BEGIN, END = "<!-- bench -->\n", "<!-- /bench -->\n"
 Record = dict[str, Any]
 
 
@@ -30,13 +30,27 @@ def markdown(machine: dict[str, str], results: dict[str, list[Record]]) -> str:
     return "\n".join(out)
 
 
-def put_into(path: Path, tables: str) -> None:
-    """Replace what stands between the markers."""
+def put_into(path: Path, tables: str | list[str], name: str = "bench") -> None:
+    """Replace what stands between the markers ``<!-- name -->`` and ``<!-- /name -->``."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
     text = path.read_text()
-    if BEGIN not in text or END not in text:
-        sys.exit(f"{path}: no lines '{BEGIN.strip()}' and '{END.strip()}' to put the tables between")
-    before, rest = text.split(BEGIN, 1)
-    path.write_text(before + BEGIN + tables + END + rest.split(END, 1)[1])
+    if begin not in text or end not in text:
+        sys.exit(f"{path}: no lines '{begin.strip()}' and '{end.strip()}' to put the tables between")
+    if not isinstance(tables, str):
+        tables = "\n".join(tables) + "\n"
+    before, rest = text.split(begin, 1)
+    path.write_text(before + begin + tables + end + rest.split(end, 1)[1])
+
+
+def read_records(path: Path | None) -> list[Record]:
+    """Return what :func:`write_records` wrote, nothing if there is no file."""
+    return json.loads(path.read_text())["records"] if path and path.exists() else []
+
+
+def write_records(path: Path | None, machine: dict[str, str], records: list[Record]) -> None:
+    """Write the records of a run, and those kept from earlier runs, with the machine of this one."""
+    if path:
+        path.write_text(json.dumps({"machine": machine, "records": records}, indent=1) + "\n")
 
 
 def _median(record: Record, name: str) -> float | None:

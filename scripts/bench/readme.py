@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 import peers
 from measuring import PROGRAM, ROOT, in_turn, machine, place, plain_file, run
+from pages import put_into
 
 from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 
 RESULTS = ROOT / "scripts/bench/results/readme.json"
 CHART = ROOT / "docs/figures/speed.svg"
-BEGIN, END = "<!-- speed -->\n", "<!-- /speed -->\n"
 #: Ways in the order of the chart; the last three or four are ours.
 WAYS = (
     "svm-predict",
@@ -232,9 +232,7 @@ def main() -> None:
         "",
         f"Measured on {place(found['machine'], *versions)}; medians, in turn.",
     ]
-    readme = ROOT / "README.md"
-    before, rest = readme.read_text().split(BEGIN, 1)
-    readme.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END, 1)[1])
+    put_into(ROOT / "README.md", lines, "speed")
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ def run_jobs(
                 yield _joined(job, done, predictor)
         for future in package.as_completed(list(futures)):
             job, part = futures.pop(future)
-            found = _result(future, client, package, address)
+            found = _result(future, address)
             future.release()
             if isinstance(found, str):
                 job.error = job.error or found
@@ -227,20 +227,18 @@ def work(part: Part, output: str, key: str, reading: Reading, keep: tuple[str, .
     return {"counted": report.state(), "warnings": heard.warnings}
 
 
-def _result(future: Any, client: Any, package: Any, address: str) -> dict[str, Any] | str:
-    """Return the result of a future, or the reason why its file failed."""
-    if future.status == "error":
-        error = future.exception()
-        if isinstance(error, WriteError):
-            raise error
-        return f"failed on its worker: {type(error).__name__}: {' '.join(str(error).split())}"
-    if future.status != "finished":
-        raise _gone(address)
+def _result(future: Any, address: str) -> dict[str, Any] | str:
+    """Return the result of a future, or the reason why its file failed.
+
+    A result lost with its worker is worked out again; ``future.result`` waits for it.
+    """
     try:
         found: dict[str, Any] | str = future.result()
     except WriteError:
         raise
     except Exception as error:
+        if future.status == "error":
+            return f"failed on its worker: {type(error).__name__}: {' '.join(str(error).split())}"
         raise _gone(address) from error
     return found
 

@@ -21,14 +21,14 @@ _HELP = """
 
     Three sets of rows are kept apart: those that EXACT was trained on (TRAIN), those that choose a model, and
     those that confirm it; all printed figures come from the confirming rows. With a limit on the answers
-    (`max_diff`, `max_loss`) the recommended model is, among those within the limit and at most 10% slower
-    than the fastest of them, the one closest to EXACT; with `max_bytes` or `max_operations` alone it is the
-    closest that fits.
+    (`max_diff`, `max_loss`), the models within the limit are ranked by speed, and of those at most 10% slower
+    than the fastest the one closest to EXACT is recommended. With `max_bytes` or `max_operations` alone, the
+    closest model that fits is recommended.
 
     Each candidate is an svmfast command of its own. The recommended command is printed; run again, it writes
-    the same bytes on the same instruction set. DIR holds the models, a copy of the recommended one named
-    'recommended' (with EXACT inside if EXACT answers the rows that are not certified), and the report:
-    report.html, report.md, report.json and a figure. Cheap candidates come first, and all share the time
+    the same bytes on the same instruction set. DIR holds the models, the report (report.html, report.md,
+    report.json and a figure) and 'recommended', a copy of the recommended model. The copy contains EXACT if
+    EXACT is needed for the rows that are not certified. Cheap candidates come first, and all share the time
     limit. Run again, the same command continues where it stopped. Exit status 1: no model that is faster or
     smaller than EXACT meets the limits, or the chosen one does not meet them on the confirming rows.
     """

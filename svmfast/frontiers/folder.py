@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from svmfast.errors import FrontierRecordError, OptionError
-from svmfast.frontiers.grid import Candidate
+from svmfast.frontiers.grid import CandidateCommand
 
 #: Folders of another layout are begun again.
 LAYOUT = 3
@@ -94,7 +94,7 @@ class Folder:
     def _records(self) -> Path:
         return self.path / "records"
 
-    def model(self, candidate: Candidate) -> str:
+    def model(self, candidate: CandidateCommand) -> str:
         """Return the path of a candidate's model."""
         return os.fspath(self.models / candidate.name)
 
@@ -111,7 +111,7 @@ class Folder:
         with write_atomic(self.path / name) as out:
             out.write(content)
 
-    def record(self, candidate: Candidate) -> Record | None:
+    def record(self, candidate: CandidateCommand) -> Record | None:
         """Return what is known of a candidate; None where it must be made (again).
 
         Raises
@@ -134,7 +134,7 @@ class Folder:
             return None
         return record
 
-    def keep(self, candidate: Candidate, record: Record) -> None:
+    def keep(self, candidate: CandidateCommand, record: Record) -> None:
         """Put a finished candidate on record."""
         from dataclasses import asdict
 

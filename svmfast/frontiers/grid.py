@@ -23,7 +23,7 @@ EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateCommand:
     """A command line that makes a model.
 
     Attributes
@@ -42,7 +42,7 @@ class Candidate:
     level: int
     arguments: tuple[str, ...]
 
-    def in_memory(self, memory: int) -> Candidate:
+    def in_memory(self, memory: int) -> CandidateCommand:
         """Return this command with a limit of memory, where it is not the usual one."""
         limited = any(one.name == "memory" for one in options_of(registry.method(self.method).options))
         if memory == MEMORY or not limited:
@@ -90,7 +90,7 @@ def chosen_methods(text: str | None) -> tuple[str, ...]:
 
 def plan(
     model: KernelExpansion, methods: Sequence[str], *, seed: int, limits: Limits, reading: Sequence[str] = ()
-) -> tuple[list[Candidate], list[Missing]]:
+) -> tuple[list[CandidateCommand], list[Missing]]:
     """Return what to try, in order, and what cannot be tried.
 
     Parameters
@@ -106,7 +106,7 @@ def plan(
     """
     from svmfast.frontiers.report import Missing
 
-    found: list[Candidate] = []
+    found: list[CandidateCommand] = []
     missing: list[Missing] = []
     places = {"data": TRAIN, "exact": EXACT, "model": EXACT}
     for name in methods:
@@ -117,7 +117,7 @@ def plan(
         for one in tried:
             inputs = {given: places[given] for given in one.inputs}
             arguments = method.command_words(inputs, one.options, OUT, reading)
-            found.append(Candidate(one.name, name, one.level, tuple(arguments)))
+            found.append(CandidateCommand(one.name, name, one.level, tuple(arguments)))
         missing += [Missing(one.name, name, one.reason) for one in left_out]
     # Stable: within a level the methods keep their order.
     return sorted(found, key=lambda candidate: candidate.level), missing

@@ -112,7 +112,7 @@ def _what_differs(found: Frontier) -> str:
 
 
 def _caption(found: Frontier, good: str) -> str:
-    rows = f"{found.origin.confirming:,} confirming rows, which chose nothing"
+    rows = f"{found.origin.confirming:,} confirming rows, used for no choice"
     return (
         f"On {rows}. Better models lie at the top {good}; those that no other beats in this view are filled "
         "and joined. Point at a mark, or move to it with the Tab key, for its figures and its command."

@@ -243,7 +243,7 @@ def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[
 
 
 _LEGEND = (
-    "All figures but one are of the confirming rows, which chose nothing. differ: {what}; interval: with "
+    "All figures but one are of the confirming rows, used for no choice. differ: {what}; interval: with "
     "95 % confidence; choosing: the same figure on the choosing rows, by which the recommendation is "
     "made. speed-up: over the exact model, ~ where its 95 % interval is wider than a tenth. cost: time "
     "over a linear model's; counted: multiply-adds over a linear model's. * no other model is at once as "

@@ -13,7 +13,7 @@ from svmfast.display import shell_line
 from svmfast.errors import OptionError, SvmfastError, UnsupportedError
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import Folder, Record, file_hash
-from svmfast.frontiers.grid import Candidate, joining_methods, plan
+from svmfast.frontiers.grid import CandidateCommand, joining_methods, plan
 from svmfast.frontiers.join import Joiner
 from svmfast.frontiers.row_sets import CHOOSE_PART, RowSets
 from svmfast.frontiers.schedule import run_all
@@ -86,7 +86,7 @@ class _Entry:
     """A measured way to answer: a candidate's file, alone or with the exact model as fallback."""
 
     name: str
-    candidate: Candidate
+    candidate: CandidateCommand
     model: Model
     losses: Losses
     n_bytes: int
@@ -169,10 +169,10 @@ class FrontierRun:
             version=__version__,
         )
 
-    def _show_step(self, candidates: Sequence[Candidate], done: float, what: str) -> None:
+    def _show_step(self, candidates: Sequence[CandidateCommand], done: float, what: str) -> None:
         self._progress(done, len(candidates) + 2, what)
 
-    def _make_all(self, candidates: Sequence[Candidate]) -> tuple[dict[str, Record], dict[str, str]]:
+    def _make_all(self, candidates: Sequence[CandidateCommand]) -> tuple[dict[str, Record], dict[str, str]]:
         """Return what is known of each candidate, and the reasons of those that had no time."""
         records: dict[str, Record] = {}
         for candidate in candidates:
@@ -182,7 +182,7 @@ class FrontierRun:
                     self._measure(candidate, record)
                 records[candidate.name] = record
 
-        def attempt(candidate: Candidate, seconds: float) -> None:
+        def attempt(candidate: CandidateCommand, seconds: float) -> None:
             def tick(share: float) -> None:
                 # Never full: what is left is to measure it.
                 self._show_step(candidates, len(records) + 0.95 * share, f"making {candidate.name}")
@@ -192,7 +192,7 @@ class FrontierRun:
         waiting = [candidate for candidate in candidates if candidate.name not in records]
         return records, run_all(waiting, attempt, self.request.deadline)
 
-    def _attempt(self, candidate: Candidate, seconds: float, tick: Callable[[float], None]) -> Record:
+    def _attempt(self, candidate: CandidateCommand, seconds: float, tick: Callable[[float], None]) -> Record:
         """Make and measure a candidate, and put on record what came of it, or why nothing did."""
         path, threads = self.folder.model(candidate), str(self.request.threads)
         arguments = candidate.filled(self.request.exact, self.sets.train, path)
@@ -211,7 +211,7 @@ class FrontierRun:
         self.folder.keep(candidate, record)
         return record
 
-    def _measure(self, candidate: Candidate, record: Record) -> None:
+    def _measure(self, candidate: CandidateCommand, record: Record) -> None:
         """Measure a candidate's file, and where its certificate allows it the two models together."""
         from svmfast.evaluation.benchmark import ComparedModel, check_same_question
         from svmfast.formats.detect import load_model
@@ -279,7 +279,7 @@ class FrontierRun:
         left = asked.end - time.monotonic()
         calls = {"exact": self._call(None, rows), **{e.name: self._call(e, rows) for e in entries}}
         seconds, speeds = race(calls, limit_seconds=_bounded(0.25 * left), rounds=FEW_ROUNDS)
-        # Those that may be recommended are distinguished; a rough figure of the others will do.
+        # Only models that may be recommended need precise speeds.
         good = {e.name for e in entries if asked.limits.kept_by(e.losses.choosing) and e.losses.skilled}
         calls = {name: call for name, call in calls.items() if name == "exact" or name in good}
         if len(calls) > 1:
@@ -337,7 +337,7 @@ class FrontierRun:
             return partial(answer, model, rows, threads=threads)
         return partial(answer, model, rows, exact=self.request.model, threads=threads)
 
-    def _command(self, candidate: Candidate) -> str:
+    def _command(self, candidate: CandidateCommand) -> str:
         return candidate.command(self.request.exact, self.sets.train, self.folder.model(candidate))
 
     def _made_by(self, entry: _Entry) -> str:

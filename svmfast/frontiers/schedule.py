@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from svmfast.frontiers.child import OutOfTime
-from svmfast.frontiers.grid import Candidate
+from svmfast.frontiers.grid import CandidateCommand
 
 #: A candidate may take so many equal shares of the time that is left: cheap ones leave most of theirs.
 SHARES = 3.0
@@ -15,15 +15,15 @@ LEAST_SHARE = 2.0
 
 
 def run_all(
-    candidates: Sequence[Candidate],
-    attempt: Callable[[Candidate, float], None],
+    candidates: Sequence[CandidateCommand],
+    attempt: Callable[[CandidateCommand, float], None],
     deadline: float,
 ) -> dict[str, str]:
     """Try candidates in order, and share the time that is left; return the reasons of those left out.
 
     Parameters
     ----------
-    candidates : sequence of Candidate
+    candidates : sequence of CandidateCommand
         Cheap ones first.
     attempt : callable
         Makes and measures one within seconds; raises :class:`OutOfTime`.
@@ -38,7 +38,7 @@ def run_all(
     waiting = list(candidates)
     given: dict[str, float] = {}
     while waiting:
-        late: list[Candidate] = []
+        late: list[CandidateCommand] = []
         slow: set[str] = set()
         tried = False
         for done, candidate in enumerate(waiting):

@@ -94,7 +94,7 @@ def _points(lost: Estimate) -> str:
 
 
 def rule(limits: Limits) -> str:
-    """Return the rule by which a model is recommended."""
+    """Describe how the recommended model is chosen."""
     if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
         return f"of the models with {limits}, the closest to the exact model on the choosing rows"
     return (
@@ -120,7 +120,7 @@ def nearest_miss(point: Point) -> str:
 def why_not(
     point: Point, points: Sequence[Point], limits: Limits, best: Point | None, refuted: str | None
 ) -> str:
-    """Explain why `point` is not the one that is recommended.
+    """Return the reason why `point` is not recommended.
 
     Parameters
     ----------

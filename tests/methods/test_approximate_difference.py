@@ -1,4 +1,4 @@
-"""approximate: how far the result is from the exact model, on rows that chose nothing; and what follows."""
+"""approximate: how far the result is from the exact model, on rows used for no choice; and what follows."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_first_figure_is_the_share_of_differing_labels(words: tuple[str, ...
     assert report["labels_differing_percent"] == 100 * report["labels_differing"] / n
     first = next(line for line in made.stderr.decode().splitlines() if not line.startswith("svmfast:"))
     share = f"{report['labels_differing_percent']:.2f}% of the labels, {report['labels_differing']}"
-    assert first == f"differing    {share} of {n} rows of --data that chose nothing"
+    assert first == f"differing    {share} of {n} held-out rows of --data"
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_no_file_unless_the_race_is_won() -> None:
         _, report = approximate(exact, **options)
         assert report.speedup_with_fallback == speed
         assert report.refusal is None if wanted is None else wanted in str(report.refusal)
-    # What is raced is what predict --exact does, on rows that chose nothing.
+    # What is raced is what predict --exact does, on held-out rows.
     exactly, fast = called[0]
     assert len(exactly) == len(fast) >= 2000
     assert (exactly.predicted == fast.predicted).all()

@@ -370,10 +370,13 @@ def test_the_reason_why_nothing_pays_is_the_true_one(tmp_path: Path) -> None:
 def test_options_with_nothing_to_act_on_are_refused(tmp_path: Path) -> None:
     out, rbf, regression = tmp_path / "out", model("breast_c_rbf"), model("diabetes_eps_rbf")
     for words, message in (
-        ((rbf, "--target-certified", "90%"), "--target-certified is what auto aims at"),
-        ((rbf, "--target-certified", "90%", "--cells", "5"), "--target-certified is what auto aims at"),
-        ((rbf, "--time-limit", "9s"), "--time-limit goes with --order auto or --cells auto"),
-        ((regression, "--tolerance", "1"), "--tolerance has nothing to act on"),
+        ((rbf, "--target-certified", "90%"), "--target-certified is only used with"),
+        (
+            (rbf, "--target-certified", "90%", "--cells", "5"),
+            "--target-certified is only used with --order auto",
+        ),
+        ((rbf, "--time-limit", "9s"), "--time-limit is only used with --order auto or --cells auto"),
+        ((regression, "--tolerance", "1"), "--tolerance is only used with"),
         ((rbf, "--tolerance", "1", "--cells", "5"), "--tolerance is for regression; of a c_svc model"),
     ):
         done = svmfast("approximate", *words, "-o", out)

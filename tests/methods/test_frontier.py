@@ -27,7 +27,7 @@ from svmfast.formats.detect import load_model, model_bytes
 from svmfast.formats.libsvm_model import read_libsvm_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.child import Failed, OutOfTime, make
-from svmfast.frontiers.grid import Candidate, plan, tried_methods
+from svmfast.frontiers.grid import CandidateCommand, plan, tried_methods
 from svmfast.frontiers.pareto import Limits
 from svmfast.frontiers.schedule import run_all
 
@@ -661,14 +661,14 @@ def test_standard_output_is_no_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not list(tmp_path.iterdir())
 
 
-def candidate(method: str, level: int) -> Candidate:
-    return Candidate(f"{method}-{level}", method, level, ())
+def candidate(method: str, level: int) -> CandidateCommand:
+    return CandidateCommand(f"{method}-{level}", method, level, ())
 
 
 def test_dearer_candidates_wait_where_a_cheaper_one_ran_out_of_time() -> None:
     tried: list[str] = []
 
-    def attempt(one: Candidate, seconds: float) -> None:
+    def attempt(one: CandidateCommand, seconds: float) -> None:
         tried.append(one.name)
         if one.method == "slow" and seconds < 1e6:
             raise OutOfTime
@@ -688,7 +688,7 @@ def test_dearer_candidates_wait_where_a_cheaper_one_ran_out_of_time() -> None:
 def test_time_is_shared() -> None:
     given: list[float] = []
 
-    def attempt(_one: Candidate, seconds: float) -> None:
+    def attempt(_one: CandidateCommand, seconds: float) -> None:
         given.append(seconds)
 
     assert run_all([candidate("a", i) for i in range(6)], attempt, time.monotonic() + 100) == {}

@@ -17,13 +17,13 @@ from program import data, model, svmfast
 from svmfast.cli.main import run
 from svmfast.errors import FrontierRecordError
 from svmfast.frontiers.folder import Folder, Record
-from svmfast.frontiers.grid import Candidate
+from svmfast.frontiers.grid import CandidateCommand
 
 ARGUMENTS = [
     *(str(model("breast_c_rbf")), "--data", str(data("breast.train")), "--test", str(data("breast.test"))),
     *("--methods", "linear", "-q", "--time-limit", "10s", "-o"),
 ]
-LINEAR = Candidate("linear", "linear", 0, ("linear", "{train}", "-o", "{out}"))
+LINEAR = CandidateCommand("linear", "linear", 0, ("linear", "{train}", "-o", "{out}"))
 
 
 def seal(record: dict[str, Any]) -> bytes:

@@ -2,7 +2,7 @@
 
 The exact decision values of all of them are known. A certified value lies within its bound of the exact one
 and is in practice far closer, so while choosing a row counts as certified when its exact values exceed the
-bounds: no polynomial is evaluated. What is measured is measured on rows that chose nothing.
+bounds: no polynomial is evaluated. What is measured is measured on held-out rows.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def approximate(
         rows. `force` makes them also where the exact model is foreseen to be the better choice.
     data : Rows, optional
         Rows like those to be predicted, unlabelled: cells and orders are chosen for them, and the report
-        measures on others of them, which chose nothing. By default support vectors and points between them.
+        measures on rows that were used for no choice. By default support vectors and points between them.
     data_seen : int, optional
         How many rows `data` is a sample of.
     calibrate : Rows, optional

@@ -1,4 +1,4 @@
-"""How far an approximation is from the exact model: measured on rows that chose nothing, and judged."""
+"""How far an approximation is from the exact model: measured on held-out rows, and judged."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Measured:
         if not self.rows:
             return "nothing to compare with the exact model on: it has no support vectors"
         rows = f"{self.rows:,} "
-        rows += "rows of the data that chose nothing" if self.source == OF_DATA else self.source
+        rows += "held-out rows of the data" if self.source == OF_DATA else self.source
         if self.labels_differing is None:
             return f"values differ by {self.percent:.3g}% of their spread from the exact model's ({rows})"
         found = f"{self.percent:.2f}% of the labels differ from the exact model's"
@@ -165,7 +165,7 @@ def refusal(measured: Measured, made: PolynomialModel) -> str | None:
     speed, growth = measured.speedup_with_fallback, measured.growth
     if speed is not None and speed < 1 / WORTHWHILE:
         return (
-            f"{BETTER}raced on rows that chose nothing, and with it for those that are not certified, the "
+            f"{BETTER}raced on held-out rows, and with it for those that are not certified, the "
             f"approximation is {speed:.2f} times as fast; less than {1 / WORTHWHILE:.2f} is not worth a file"
         )
     if speed is not None and growth is not None and growth > max(1.0, speed):

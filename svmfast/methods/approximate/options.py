@@ -98,20 +98,14 @@ class ApproximateOptions(Seeded, Bounded):
     def check(self, given: Collection[str]) -> None:
         """Refuse options that do not fit together."""
         if self.target_certified is not None and not self.free:
-            raise OptionError(
-                "`target_certified` is what auto aims at; it goes with `order` auto or `cells` auto"
-            )
+            raise OptionError("`target_certified` is only used with `order` auto or `cells` auto")
         if self.time_limit is not None and not self.free:
-            raise OptionError("`time_limit` goes with `order` auto or `cells` auto")
+            raise OptionError("`time_limit` is only used with `order` auto or `cells` auto")
         if self.tolerance is not None and not (self.chooses or "data" in given):
-            raise OptionError(
-                "`tolerance` has nothing to act on: it goes with `data`, `order` auto, `cells` or `max_bytes`"
-            )
+            raise OptionError("`tolerance` is only used with `data`, `order` auto, `cells` or `max_bytes`")
         if self.certificate == "none" and self.embed_exact:
-            raise OptionError(
-                "`embed_exact` needs the certificate, which says what the exact model must answer"
-            )
+            raise OptionError("`embed_exact` needs a certificate, and `certificate` is none")
         if self.certificate == "none" and self.free:
-            raise OptionError("auto chooses by the `certificate`, which is not to be made")
+            raise OptionError("`order` auto and `cells` auto need a certificate, and `certificate` is none")
         if "calibrate" in given and self.chooses:
-            raise OptionError("`calibrate` is for one cell of a given order, without `max_bytes`")
+            raise OptionError("`calibrate` needs one cell, a fixed `order` and no `max_bytes`")

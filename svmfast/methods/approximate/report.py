@@ -172,7 +172,7 @@ class ApproximationReport:
     def _difference(self) -> str:
         """The first line: how far the result is from the exact model."""
         rows = f"{self.measured_rows:,} "
-        rows += "rows of `data` that chose nothing" if self.measured_on == "data" else self.measured_on
+        rows += "held-out rows of `data`" if self.measured_on == "data" else self.measured_on
         if not self.measured_rows:
             return "differing    not measured: the model has no support vectors"
         if self.values_differing_percent is not None:

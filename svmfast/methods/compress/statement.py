@@ -52,7 +52,6 @@ def caution(statement: ErrorStatement) -> str | None:
     if statement.rows >= _VALUES_FOR_999:
         return None
     return (
-        f"the difference is stated from {statement.rows:,} held-out rows only: of fewer than "
-        f"{_VALUES_FOR_999:,}, the quantile 99.9% is hardly more than the largest seen; more rows of `data` "
-        "say more"
+        f"the difference was measured on {statement.rows:,} held-out rows only; the 99.9% quantile needs "
+        f"about {_VALUES_FOR_999:,}: give more rows in `data`"
     )
