@@ -148,7 +148,7 @@ def export(
         raise OptionError(f"`test_rows` {test_rows} is not positive")
     given_model = _model(model, memory, allow_edited, heard)
     if data is not None and max_flash is None:
-        raise OptionError("`data` goes with `max_flash`")
+        raise OptionError("`data` is only used with `max_flash`")
     cores, how = thread_count(threads), reading or Reading()
     # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
     scale = with_scaling_of(how, [("the model", given_model)], memory=memory).scale

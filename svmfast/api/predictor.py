@@ -146,7 +146,7 @@ class Predictor:
         # Values of a LIBSVM regression model may be off by it.
         alone = head.is_regression and not bounds_its_error(self.model)
         if tolerance is not None and not certify and self.exact is None and not alone:
-            raise OptionError("`tolerance` goes with `certify` or `exact`, or with a LIBSVM regression model")
+            raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
         require(
             self.model,
             probability=probability,
@@ -435,7 +435,7 @@ class Predictor:
         from svmfast.formats.answers import check_kept, table_form
 
         if keep and table_form(output) is None:
-            raise OptionError("`keep` goes with an output that is a table: .parquet, .arrow, .csv or .tsv")
+            raise OptionError("`keep` needs an output that is a table: .parquet, .arrow, .csv or .tsv")
         check_kept(self.model.head, keep)
 
     def _writer(self, out: Writer, output: str, first: bool) -> AnswerWriter:

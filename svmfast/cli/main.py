@@ -221,7 +221,7 @@ def program(ctx: click.Context) -> None:
     An output whose name ends in .gz, .bz2, .xz or .zst is compressed.
     """
     if ctx.ensure_object(Settings).verbose:
-        raise click.UsageError("-v goes with --version", ctx)
+        raise click.UsageError("-v needs --version", ctx)
     if ctx.invoked_subcommand is None:
         messages.raw(ctx.get_help() + "\n", err=True)
         ctx.exit(EXIT_BAD_INPUT)
@@ -324,7 +324,7 @@ def _closed_pipe() -> int:
 
 
 def _report(error: Exception, debug: bool) -> int:
-    """Print the error's line and return the exit status that goes with it."""
+    """Print the error's line and return the exit status that is only used with it."""
     line, status = describe(error)
     if debug:
         import traceback

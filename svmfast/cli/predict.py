@@ -203,7 +203,7 @@ def command(
     """
     for name in OF_MANY:
         if asked.pop(name):
-            raise OptionError(f"`{name}` goes with `out_dir`")
+            raise OptionError(f"`{name}` is only used with `out_dir`")
     from svmfast.api.predictor import Predictor
     from svmfast.cli.progress import progress_bar
 

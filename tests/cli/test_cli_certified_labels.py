@@ -139,4 +139,4 @@ def test_regression_within_a_tolerance(tmp_path: Path) -> None:
 def test_a_tolerance_alone_is_for_regression() -> None:
     done = svmfast("predict", data("iris.test"), model("iris_c_rbf_prob"), "--tolerance", "0.1")
     assert done.returncode == 2
-    assert b"--tolerance goes with --certify or --exact, or with a LIBSVM regression model" in done.stderr
+    assert b"--tolerance needs --certify, --exact or a LIBSVM regression model" in done.stderr

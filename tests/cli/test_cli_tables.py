@@ -111,7 +111,7 @@ def test_columns_that_are_asked_for(tmp_path: Path) -> None:
 
 def test_what_cannot_be_kept(rows: Path, tmp_path: Path) -> None:
     for words_, line in (
-        (["--keep", "id", rows, EXACT, "out"], "--keep goes with an output that is a table"),
+        (["--keep", "id", rows, EXACT, "out"], "--keep needs an output that is a table"),
         (["--keep", "none", rows, EXACT, "out.csv"], "there is no column 'none', which is to be kept"),
         (
             ["--keep", "label", rows, EXACT, "out.csv"],

@@ -25,7 +25,10 @@ def test_version_in_full() -> None:
     assert any(line.startswith("numpy ") and line != "numpy not installed" for line in lines)
     assert svmfast("-v", "--version").stdout == done.stdout
     alone = svmfast("-v", "info", model("iris_c_linear"))
-    assert (alone.returncode, alone.stderr) == (2, b"svmfast: -v goes with --version; see 'svmfast --help'\n")
+    assert (alone.returncode, alone.stderr) == (
+        2,
+        b"svmfast: -v needs --version; see 'svmfast --help'\n",
+    )
 
 
 def test_every_command_has_a_manual_page() -> None:

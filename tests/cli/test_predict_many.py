@@ -161,8 +161,8 @@ def test_places_below_a_folder_are_kept(tmp_path: Path) -> None:
             ["--out-dir", ".", "--suffix", "", "MODEL", "DATA"],
             "the output './rows' is the input",
         ),
-        (["--overwrite", "DATA", "MODEL", "x"], "--overwrite goes with --out-dir"),
-        (["--suffix", ".x", "DATA", "MODEL", "x"], "--suffix goes with --out-dir"),
+        (["--overwrite", "DATA", "MODEL", "x"], "--overwrite is only used with --out-dir"),
+        (["--suffix", ".x", "DATA", "MODEL", "x"], "--suffix is only used with --out-dir"),
         (["--out-dir", "out", "DATA", "MODEL"], "swap them; usage: svmfast predict [OPTIONS] MODEL"),
     ],
 )

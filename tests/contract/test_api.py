@@ -67,7 +67,8 @@ def test_what_proves_nothing_is_refused(fast: Path) -> None:
     with pytest.raises(UnsupportedError, match="carries no certificate"):
         package.predict(bare, rows, certify=True)
     with pytest.raises(
-        OptionError, match="`tolerance` goes with `certify` or `exact`, or with a LIBSVM regression model"
+        OptionError,
+        match="`tolerance` needs `certify`, `exact` or a LIBSVM regression model",
     ):
         package.predict(fast, rows, tolerance=0.1, fallback=False)
     with pytest.raises(OptionError, match="`tolerance` needs `model`"):

@@ -146,7 +146,10 @@ def test_regression_is_judged_by_the_error_over_the_spread(tmp_path: Path) -> No
     assert (report.labels_differing, report.labels_differing_percent) == (None, None)
     written(tmp_path, exact, rows)
     done = svmfast("approximate", tmp_path / "exact", "-o", tmp_path / "out", "--data", tmp_path / "rows")
-    assert f"differing    values by {100 * error:.3g}% of their spread, on 400 rows" in done.stderr.decode()
+    assert (
+        f"differing    values by {100 * error:.3g}% of their spread, on 400 held-out rows of --data"
+        in done.stderr.decode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -374,7 +377,7 @@ def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatc
     assert cut.time_limit_reached
     assert not whole.time_limit_reached
     assert cut.steps == whole.steps[:2]
-    with pytest.raises(OptionError, match="`time_limit` goes with `order` auto or `cells` auto"):
+    with pytest.raises(OptionError, match="`time_limit` is only used with `order` auto or `cells` auto"):
         approximate(exact, order=2, time_limit=1.0)
 
 

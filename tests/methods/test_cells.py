@@ -322,10 +322,10 @@ def test_regression_is_certified_within_its_tolerance() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": "auto", "certificate": "none"}, "auto chooses by the `certificate`"),
+        ({"order": "auto", "certificate": "none"}, "auto need a certificate"),
         ({"cells": 0}, "`cells` is 0; expected a whole number from 1 to"),
-        ({"cells": 3, "calibrate": Rows.empty()}, "`calibrate` is for one cell"),
-        ({"max_bytes": 9, "calibrate": Rows.empty()}, "without `max_bytes`"),
+        ({"cells": 3, "calibrate": Rows.empty()}, "`calibrate` needs one cell"),
+        ({"max_bytes": 9, "calibrate": Rows.empty()}, "no `max_bytes`"),
         ({"target_certified": 0.0}, "`target_certified` is 0.0; expected a share"),
         ({"order": "best"}, "`order` is 'best'; expected a whole number from 0 to 16, or 'auto'"),
     ],

@@ -43,7 +43,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         package.export(model("breast_c_rbf"), max_flash=40, data=data("breast.train"))
     with pytest.raises(OptionError, match="more than `max_flash`; give `data`"):
         package.export(model("breast_c_rbf"), max_flash=400)
-    with pytest.raises(OptionError, match="`data` goes with `max_flash`"):
+    with pytest.raises(OptionError, match="`data` is only used with `max_flash`"):
         package.export(model("breast_c_rbf"), data=data("breast.train"))
     with pytest.raises(OptionError, match="`to` onnx has no limit of flash to choose"):
         package.export(model("breast_c_rbf"), "onnx", max_flash=400)
