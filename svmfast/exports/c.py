@@ -75,11 +75,13 @@ class _Body:
             return self._constant()
         kernel = getattr(values, "kernel", "rbf")
         pseudo = getattr(values, "pseudo", None)
+        exp = kernel in ("rbf", "laplacian") and not (isinstance(values, Polynomials) and not values.gamma)
         parts = [
+            c_arithmetic.TOGETHER if isinstance(values, KernelSums) else "",
             c_arithmetic.arithmetic(
                 tables,
-                exp=kernel in ("rbf", "laplacian")
-                and not (isinstance(values, Polynomials) and not values.gamma),
+                exp=exp,
+                exps=exp and isinstance(values, KernelSums),
                 root=self.bound is not None or (pseudo is not None and pseudo.kind == "triangle"),
                 tanh=kernel == "sigmoid",
             ),
@@ -154,7 +156,7 @@ class _Body:
     def _scaling(self, scaling: Affine) -> str:
         """The function that scales a column."""
         real = self.tables.real
-        offset = self.tables.reals("offsets", scaling.offset)
+        offset = self.tables.minus("offsets", scaling.offset)
         listed = self.tables.texts.pop()
         factor = self.tables.reals("factors", scaling.factor)
         listed += self.tables.texts.pop()
@@ -165,7 +167,7 @@ class _Body:
         return (
             f"{listed}\n/* The scaling that the model's rows went through. */\n"
             "static inline $n_real $n_scaled_($n_real x, int j) {\n"
-            f"    $n_real z = (x - $N_READ({offset} + j)) * $N_READ({factor} + j);\n"
+            f"    $n_real z = (x + $N_READ({offset} + j)) * $N_READ({factor} + j);\n"
             f"{clip}    return z;\n}}\n\n"
         )
 

@@ -42,15 +42,50 @@ static inline $n_real $n_exp_($n_real t) {
     int whole;
     if (t != t) return t;
     if (!(t >= %(least)s)) return %(zero)s;
-    whole = (int)(t * %(log2e)s - %(half)s);
-    n = ($n_real)whole;
-    r = t - n * %(high)s - n * %(low)s;
+    whole = (int)(t * %(log2e)s + %(biased_half)s);
+    n = ($n_real)(%(bias)s - whole);
+    r = t + n * %(high)s + n * %(low)s;
     sum = %(last)s;
 %(steps)s
-    bits = (%(uint)s)(whole + %(bias)s) << %(shift)s;
+    bits = (%(uint)s)whole << %(shift)s;
     memcpy(&scale, &bits, sizeof scale);
     return sum * scale;
 #endif
+}
+"""
+
+#: How many vectors are worked on side by side.
+TOGETHER = """\
+/* Vectors are worked on four at a time, which is faster on large processors, or one by one, which is smaller.
+   The bits are the same. */
+#ifndef $N_TOGETHER
+#if UINTPTR_MAX > 0xFFFFFFFFu && !defined(__OPTIMIZE_SIZE__)
+#define $N_TOGETHER 4
+#else
+#define $N_TOGETHER 1
+#endif
+#endif
+"""
+
+_EXPS = """\
+static inline void $n_exps_($n_real *t, int many) {
+    int n;
+#if $N_TOGETHER == 4 && !defined($N_LIBM)
+    if (many == 4 && t[0] >= %(least)s && t[1] >= %(least)s && t[2] >= %(least)s && t[3] >= %(least)s) {
+        /* $n_exp_ of each; their steps alternate, so that none waits for another. */
+        $n_real r0, r1, r2, r3, sum0, sum1, sum2, sum3, scale;
+        %(uint)s bits;
+        int whole0, whole1, whole2, whole3;
+%(begin)s
+#define $N_STEP_(term) \\
+    sum0 = sum0 * r0 + term, sum1 = sum1 * r1 + term, sum2 = sum2 * r2 + term, sum3 = sum3 * r3 + term
+%(steps)s
+#undef $N_STEP_
+%(end)s
+        return;
+    }
+#endif
+    for (n = 0; n < many; ++n) t[n] = $n_exp_(t[n]);
 }
 """
 
@@ -93,11 +128,40 @@ static inline $n_real $n_tanh_($n_real x) {
 """
 
 
-def arithmetic(tables: Tables, *, exp: bool, root: bool, tanh: bool) -> str:
-    """Return the file's own mathematical functions, or those of the C library if $N_LIBM is defined."""
+def _four_exponentials(tables: Tables, words: dict[str, str]) -> str:
+    """Return the exponentials of four numbers at a time, in the operations of one."""
+    degree = EXP[tables.dtype][4]
+    terms = [tables.real(1 / math.factorial(m)) for m in range(degree - 1, -1, -1)]
+
+    def each(line: str) -> str:
+        return "\n".join(f"        {line.replace('@', str(n))}" for n in range(4))
+
+    begin = [
+        f"whole@ = (int)(t[@] * {words['log2e']} + {words['biased_half']});",
+        f"r@ = ($n_real)({words['bias']} - whole@);",
+        f"r@ = t[@] + r@ * {words['high']} + r@ * {words['low']};",
+        f"sum@ = {words['last']};",
+    ]
+    end = [
+        f"bits = ({words['uint']})whole@ << {words['shift']};\n        memcpy(&scale, &bits, sizeof scale);\n"
+        "        t[@] = sum@ * scale;",
+    ]
+    return _EXPS % {
+        **words,
+        "begin": "\n".join(map(each, begin)),
+        "steps": "\n".join(f"        $N_STEP_({term});" for term in terms),
+        "end": "\n".join(map(each, end)),
+    }
+
+
+def arithmetic(tables: Tables, *, exp: bool, exps: bool, root: bool, tanh: bool) -> str:
+    """Return the file's own mathematical functions, or those of the C library if $N_LIBM is defined.
+
+    `exps`: also that of several numbers at once.
+    """
     single = tables.dtype == np.float32
     real = tables.real
-    least, log2e, high, low, degree = EXP[tables.dtype]
+    least, log2e, high, low, degree, bias = EXP[tables.dtype]
     steps = "\n".join(
         f"    sum = sum * r + {real(1 / math.factorial(m))};" for m in range(degree - 1, -1, -1)
     )
@@ -111,7 +175,8 @@ def arithmetic(tables: Tables, *, exp: bool, root: bool, tanh: bool) -> str:
         "last": real(1 / math.factorial(degree)),
         "steps": steps,
         "uint": "uint32_t" if single else "uint64_t",
-        "bias": "127" if single else "1023",
+        "bias": str(bias),
+        "biased_half": real(bias + 0.5),
         "shift": "23" if single else "52",
         "error": "4 * 2^-24" if single else "4 * 2^-53",
         "exp": "expf" if single else "exp",
@@ -121,6 +186,8 @@ def arithmetic(tables: Tables, *, exp: bool, root: bool, tanh: bool) -> str:
     out = []
     if exp or tanh:
         out.append(_EXP % words)
+    if exps:
+        out.append(_four_exponentials(tables, words))
     if tanh:
         out.append(_TANH % words)
     if root:
@@ -153,17 +220,22 @@ def answer(tables: Tables, head: Head) -> tuple[str, str]:
         return f"{start}    (void)values;\n    return {words[0]};\n}}\n", type_
     if k == 2 and not head.one_vs_rest:
         return f"{start}    return values[0] > {zero} ? {words[0]} : {words[1]};\n}}\n", type_
-    listed = f"    static const {type_} labels[{k}] = {{{', '.join(words)}}};\n"
+    if int(labels.min()) < 0 or type_ == "int64_t":
+        listed = f"    static const {type_} labels[{k}] = {{{', '.join(words)}}};\n"
+        label = "labels[best]"
+    else:
+        listed, label = "", f"({type_}){tables.whole('labels', labels).read('best')}"
     if head.one_vs_rest:
         body = (
             "    int i, best = 0;\n"
             f"    for (i = 1; i < {k}; ++i)\n        if (values[i] > values[best]) best = i;\n"
         )
     else:
+        # Bytes are cleared in line where larger numbers take a call of memset.
         body = (
-            f"    int votes[{k}] = {{0}}, i, j, best = 0;\n"
+            f"    {'uint8_t' if k <= 256 else 'int'} votes[{k}] = {{0}};\n    int i, j, best = 0;\n"
             f"    for (i = 0; i < {k}; ++i)\n        for (j = i + 1; j < {k}; ++j, ++values)\n"
             f"            ++votes[*values > {zero} ? i : j];\n"
             f"    for (i = 1; i < {k}; ++i)\n        if (votes[i] > votes[best]) best = i;\n"
         )
-    return f"{start}{listed}{body}    return labels[best];\n}}\n", type_
+    return f"{start}{listed}{body}    return {label};\n}}\n", type_

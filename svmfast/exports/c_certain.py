@@ -32,7 +32,7 @@ def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) 
     }
     cell = "cell" if many else "0"
     row = f"(cell * {p} + f)" if many else "f"
-    rho = f"{tables.prefix}_rho"
+    rho = f"{tables.prefix}_minus_rho"
     factor = f"$n_exp_(-{real(values.gamma)} * s)" if values.gamma else real(1)
     if not values.gamma:
         exponent = [f"    phi = {real(1.05 * EXP_UNITS * u)};"]
@@ -77,8 +77,8 @@ def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) 
         "        beyond += (rough + near_) * ($N_READ(more + 3) + $N_READ(more + 4) * square);",
         f"        beyond += factor * ({real(1)} + phi) * $n_horner_({name['degrees']} + {row} * {top + 1},"
         f" {top}, r);",
-        # An infinite value minus itself is not 0.
-        f"        sure = size > (near_ + beyond) * {real(precision.slack)} && size - size == {real(0)};",
+        # An infinite value times 0 is not 0.
+        f"        sure = size > (near_ + beyond) * {real(precision.slack)} && size * {real(0)} == {real(0)};",
         *_count(computation, real(0)),
         "    }",
         *_verdict(computation),

@@ -16,11 +16,11 @@ def route(tables: Tables, computation: Computation) -> str:
     if found is None:
         return ""
     d = len(computation.variables)
-    centers = tables.reals("centers", found.centers)
+    centers = tables.minus("centers", found.centers)
     step = (
         f"        s = {tables.real(0)};\n"
         f"        for (j = 0; j < {d}; ++j) {{\n"
-        "            $n_real difference = v[j] - $N_READ(center);\n"
+        "            $n_real difference = v[j] + $N_READ(center);\n"
         "            ++center;\n"
         "            s += difference * difference;\n"
         "        }\n"
@@ -68,7 +68,7 @@ def polynomials(tables: Tables, computation: Computation) -> str:
     real, d, p = tables.real, len(computation.variables), computation.head.n_functions
     cells, order = len(values.centers), int(values.orders.max(initial=0))
     coefficients = tables.reals("coefficients", values.coefficients)
-    rho = tables.reals("rho", values.rho)
+    rho = tables.minus("rho", values.rho)
     counts = values.counts()
     same = (values.orders == order).all()
     if same:
@@ -124,7 +124,7 @@ def polynomials(tables: Tables, computation: Computation) -> str:
     if center:
         lines += [
             f"    for (j = 0; j < {d}; ++j) {{",
-            "        difference = v[j] - $N_READ(center + j);",
+            "        difference = v[j] + $N_READ(center + j);",
             "        s += difference * difference;",
             *(["        w[j] = difference;"] if values.centered else []),
             "    }",
@@ -136,7 +136,7 @@ def polynomials(tables: Tables, computation: Computation) -> str:
         lines.append(f"    factor = $n_exp_(-{real(values.gamma)} * s);")
     factor = "factor * " if values.gamma else ""
     lines += [
-        f"    for (f = 0; f < {p}; ++f) out[f] = {factor}{sum_} - $N_READ({rho} + f);",
+        f"    for (f = 0; f < {p}; ++f) out[f] = {factor}{sum_} + $N_READ({rho} + f);",
         "    return s;",
         "}",
     ]
@@ -145,10 +145,10 @@ def polynomials(tables: Tables, computation: Computation) -> str:
 
 def _center_table(tables: Tables, computation: Computation) -> str:
     """Return the table of the centers, which the route may already have made."""
-    name = f"{tables.prefix}_centers"
+    name = f"{tables.prefix}_minus_centers"
     values = computation.values
     assert isinstance(values, Polynomials)
-    return name if computation.route is not None else tables.reals("centers", values.centers)
+    return name if computation.route is not None else tables.minus("centers", values.centers)
 
 
 _NESTED = """\

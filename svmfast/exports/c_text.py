@@ -65,6 +65,14 @@ class Tables:
         words = [self.real(value) for value in values.ravel().tolist()]
         return self._add(name, f"{self.prefix}_real", words, self.dtype.itemsize)
 
+    def minus(self, name: str, values: NDArray[Any]) -> str:
+        """Add a table of numbers with their signs reversed, for code that subtracts them.
+
+        Adding gives the same bits, and a processor without floating point then needs no routine that
+        subtracts: 800 bytes on Cortex-M0.
+        """
+        return self.reals(f"minus_{name}", 0.0 - values)
+
     def whole(self, name: str, values: NDArray[Any]) -> Whole:
         """Add a table of whole numbers of at least 0, of the smallest type that holds them."""
         most = int(values.max(initial=0))
@@ -102,10 +110,14 @@ class Whole:
     bits: int
     macros: str
 
+    def read(self, index: str) -> str:
+        """Return the expression for one of its numbers, of the table's own type."""
+        return f"{self.macros}_READ_{self.bits}({self.name} + {index})"
+
     def at(self, index: str) -> str:
         """Return the expression for one of its numbers, an int."""
-        return f"(int){self.macros}_READ_{self.bits}({self.name} + {index})"
+        return f"(int){self.read(index)}"
 
     def wide(self, index: str) -> str:
         """Return the expression for one of its numbers, an offset into a large table."""
-        return f"(size_t){self.macros}_READ_{self.bits}({self.name} + {index})"
+        return f"(size_t){self.read(index)}"

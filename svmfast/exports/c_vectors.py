@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.exports.c_text import Tables, Whole, declared_first
 from svmfast.exports.computation import Computation, KernelSums
 from svmfast.exports.twin import FOLD, folds
+from svmfast.models.pseudo import PseudoLandmarks
 
 #: From a number to its text.
 Real = Callable[[float], str]
@@ -18,128 +20,138 @@ def kernel_sums(tables: Tables, computation: Computation) -> str:
     """Return the function that sums over a cell's vectors."""
     values = computation.values
     assert isinstance(values, KernelSums)
-    real, d = tables.real, len(computation.variables)
+    real = tables.real
     cells, m = len(values.sizes), len(values.vectors)
     p, width = computation.head.n_functions, len(values.coef)
     vectors = _Vectors(tables, values, cells)
     coef = tables.reals("coefficients", values.coef.T if m else np.zeros(1))
-    rho = tables.reals("rho", values.rho)
+    rho = tables.minus("rho", values.rho)
     gamma = real(values.gamma[0])
     lines = [
         "/* The values of one cell, from its vectors. */",
         "static inline void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
+        f"    const $n_real *coefficient = {coef}{vectors.offset(width)};",
+        "    $n_real s[$N_TOGETHER];",
     ]
-    start = [f"    const $n_real *coefficient = {coef}{vectors.offset(width)};"]
+    j = "j, " if not vectors.sparse or vectors.apart or values.kernel == "polynomial" else ""
     if cells > 1:
         if (values.gamma != values.gamma[0]).any():
             gamma = f"$N_READ({tables.reals('gamma', values.gamma)} + cell)"
-        start.append(f"    const $n_real *rho = {rho} + cell * {p};")
-        start.append(f"    int i, j, f, size = {vectors.size.at('cell')};")
+        lines.append(f"    const $n_real *rho = {rho} + cell * {p};")
+        lines.append(f"    int i, {j}n, f, many, size = {vectors.size.at('cell')};")
     else:
-        start += [f"    const $n_real *rho = {rho};", f"    int i, j, f, size = {m};"]
-    lines += start + vectors.begin
-    if values.kernel in ("rbf", "laplacian"):
-        lines.append(f"    $n_real s, difference, gamma = {gamma};")
-    elif values.kernel == "linear":
-        lines.append("    $n_real s;")
-    else:
-        lines.append(f"    $n_real s, gamma = {gamma};")
+        lines.append(f"    const $n_real *rho = {rho};")
+        lines.append(f"    int i, {j}n, f, many, size = {m};")
+    lines += vectors.begin
+    if values.kernel != "linear":
+        lines.append(f"    $n_real gamma = {gamma};")
     pseudo = values.pseudo if values.pseudo is not None and len(values.pseudo.coef.T) else None
-    most = max(1, int(values.sizes.max(initial=0)))
     if pseudo is not None:
-        lines.append(f"    $n_real known[{most}];")
+        lines.append(f"    $n_real known[{max(1, int(values.sizes.max(initial=0)))}];")
     fold = folds(values, tables.dtype)
     target = "part" if fold else "out"
     if fold:
         lines.append(f"    $n_real part[{p}];")
-    if values.kernel in ("linear", "polynomial", "sigmoid"):
+    if not vectors.apart:
         lines.append("    (void)rest;")
     if cells == 1:
         lines.append("    (void)cell;")
     lines.append(f"    for (f = 0; f < {p}; ++f) {'part[f] = out[f]' if fold else 'out[f]'} = {real(0)};")
+    advance = []
     if values.classes is not None:
-        lines.append("    int own, left, class_ = -1;")
-        counts = tables.whole("class_sizes", values.classes)
-        place = f"cell * {values.classes.shape[1]} + class_" if cells > 1 else "class_"
-        lines.append("    left = 0;")
-        advance = [
-            "        while (left == 0) {",
-            "            ++class_;",
-            f"            left = {counts.at(f'({place})')};",
-            "        }",
-            "        --left;",
-        ]
-    else:
-        advance = []
-    lines += ["    for (i = 0; i < size; ++i) {", *advance, f"        s = {real(0)};"]
-    lines += vectors.step(values.kernel, d, real)
-    if pseudo is not None and pseudo.kind == "triangle":
-        lines.append("        known[i] = $n_sqrt_(s);")
-    if values.kernel != "linear":
-        lines.append(f"        s = {_kernel(values, real)};")
-    if values.kernel == "polynomial":
-        lines += _power(values.degree, real)
-    if pseudo is not None and pseudo.kind == "poly":
-        lines.append("        known[i] = s;")
-    if values.classes is None:
-        lines += [
-            f"        for (f = 0; f < {width}; ++f) {target}[f] += $N_READ(coefficient + f) * s;",
-            f"        coefficient += {width};",
-        ]
-    else:
-        k = values.classes.shape[1]
-        lines += [
-            "        /* The pairs of its class with the classes before it, then with those behind it. */",
-            "        own = class_ - 1;",
-            f"        for (f = 0; f < class_; ++f, own += {k} - 1 - f)",
-            f"            {target}[own] += $N_READ(coefficient + f) * s;",
-            f"        own = class_ * (2 * {k} - class_ - 1) / 2 - class_;",
-            f"        for (; f < {width}; ++f) {target}[own + f] += $N_READ(coefficient + f) * s;",
-            f"        coefficient += {width};",
-        ]
+        lines += ["    int own, left, class_ = -1;", "    left = 0;"]
+        advance = _next_class(tables, values.classes)
+    lines += [
+        "    for (i = 0; i < size; i += many) {",
+        "        many = size - i < $N_TOGETHER ? 1 : $N_TOGETHER;",
+        *vectors.four(real),
+        "        for (n = 0; n < many; ++n) {",
+        *vectors.one(real),
+        "        }",
+        *_kernel(values, real, pseudo),
+        "        for (n = 0; n < many; ++n) {",
+        *advance,
+        *_add(values, target, width),
+    ]
     if fold:
-        empty = f"for (f = 0; f < {p}; ++f) {{"
         lines += [
-            f"        if ((i + 1) % {FOLD} == 0) {{ /* sums of few terms round less */",
-            f"            {empty}",
-            "                out[f] += part[f];",
-            f"                part[f] = {real(0)};",
+            f"            if ((i + n + 1) % {FOLD} == 0) {{ /* sums of few terms round less */",
+            f"                for (f = 0; f < {p}; ++f) {{",
+            "                    out[f] += part[f];",
+            f"                    part[f] = {real(0)};",
+            "                }",
             "            }",
-            "        }",
         ]
-    lines.append("    }")
+    lines += ["        }", "    }"]
     if fold:
         lines.append(f"    for (f = 0; f < {p}; ++f) out[f] += part[f];")
     if pseudo is not None:
         lines += _pseudo(tables, values, cells, p)
-    lines += [f"    for (f = 0; f < {p}; ++f) out[f] -= $N_READ(rho + f);", "}"]
+    lines += [f"    for (f = 0; f < {p}; ++f) out[f] += $N_READ(rho + f);", "}"]
     return "\n".join(declared_first(lines)) + "\n"
 
 
-def _kernel(values: KernelSums, real: Real) -> str:
-    return {
-        "rbf": "$n_exp_(-gamma * (s + rest))",
-        "laplacian": "$n_exp_(-gamma * (s + rest))",
-        "polynomial": f"gamma * s + {real(values.coef0)}",
-        "sigmoid": f"$n_tanh_(gamma * s + {real(values.coef0)})",
-    }[values.kernel]
-
-
-def _power(degree: int, real: Real) -> list[str]:
+def _next_class(tables: Tables, classes: NDArray[np.int64]) -> list[str]:
+    """Return the statements that find the class of the next vector."""
+    counts = tables.whole("class_sizes", classes)
+    place = f"cell * {classes.shape[1]} + class_" if len(classes) > 1 else "class_"
     return [
-        "        {",
-        f"            $n_real base = s, power = {real(1)};",
-        f"            for (j = {degree}; j > 0; j /= 2) {{",
-        "                if (j % 2) power *= base;",
-        "                base *= base;",
+        "            while (left == 0) {",
+        "                ++class_;",
+        f"                left = {counts.at(f'({place})')};",
         "            }",
-        "            s = power;",
-        "        }",
+        "            --left;",
     ]
 
 
+def _add(values: KernelSums, target: str, width: int) -> list[str]:
+    """Return the statements that add a vector's kernel value, times its coefficients."""
+    if values.classes is None:
+        return [
+            f"            for (f = 0; f < {width}; ++f) {target}[f] += $N_READ(coefficient + f) * s[n];",
+            f"            coefficient += {width};",
+        ]
+    k = values.classes.shape[1]
+    return [
+        "            /* The pairs of its class with the classes before it, then with those behind it. */",
+        "            own = class_ - 1;",
+        f"            for (f = 0; f < class_; ++f, own += {k} - 1 - f)",
+        f"                {target}[own] += $N_READ(coefficient + f) * s[n];",
+        f"            own = class_ * (2 * {k} - class_ - 1) / 2 - class_;",
+        f"            for (; f < {width}; ++f) {target}[own + f] += $N_READ(coefficient + f) * s[n];",
+        f"            coefficient += {width};",
+    ]
+
+
+def _kernel(values: KernelSums, real: Real, pseudo: PseudoLandmarks | None) -> list[str]:
+    """Return the statements from what :class:`_Vectors` makes to kernel values."""
+    each = "        for (n = 0; n < many; ++n) "
+    if values.kernel == "linear":
+        return []
+    if values.kernel in ("rbf", "laplacian"):
+        out = ["        $n_exps_(s, many);"]
+    elif values.kernel == "sigmoid":
+        out = [f"{each}s[n] = $n_tanh_(gamma * s[n] + {real(values.coef0)});"]
+    else:
+        out = [
+            f"{each}{{",
+            f"            $n_real base = gamma * s[n] + {real(values.coef0)}, power = {real(1)};",
+            f"            for (j = {values.degree}; j > 0; j /= 2) {{",
+            "                if (j % 2) power *= base;",
+            "                base *= base;",
+            "            }",
+            "            s[n] = power;",
+            "        }",
+        ]
+    return [*out, f"{each}known[i + n] = s[n];"] if pseudo and pseudo.kind == "poly" else out
+
+
 class _Vectors:
-    """The vectors' tables: dense, or sparse where that is smaller; both give the same sums."""
+    """The vectors' tables: dense, or sparse where that is smaller; both give the same sums.
+
+    In double precision, which is for larger machines, sparse only where it is less than half as large: it
+    takes longer. Of kernels that take differences, the tables have the vectors with their signs reversed.
+    """
 
     def __init__(self, tables: Tables, values: KernelSums, cells: int) -> None:
         m, d = values.vectors.shape
@@ -148,20 +160,28 @@ class _Vectors:
         index_bytes = 1 if d <= 256 else 2 if d <= 65536 else 4
         count_bytes = 1 if int(per.max(initial=0)) < 256 else 2
         real = tables.dtype.itemsize
-        self.sparse = bool(per.sum() * (real + index_bytes) + count_bytes * m < real * m * d)
+        share = 1.0 if real == 4 else 0.5
+        self.sparse = bool(per.sum() * (real + index_bytes) + count_bytes * m < share * real * m * d)
+        self.apart = values.kernel in ("rbf", "laplacian")
+        self.kernel = values.kernel
+        pseudo = values.pseudo
+        self.keeps_roots = pseudo is not None and pseudo.kind == "triangle" and len(pseudo.coef.T) > 0
         self.size: Whole
         self.d = d
         self.cells = cells
+        add = tables.minus if self.apart else tables.reals
         starts = np.concatenate([[0], np.cumsum(values.sizes)])[:-1]
         if cells > 1:
             self.size = tables.whole("sizes", values.sizes)
             self.first = tables.whole("starts", starts)
         if not self.sparse:
-            name = tables.reals("vectors", values.vectors if m else np.zeros(1))
+            name = add("vectors", values.vectors if m else np.zeros(1))
             self.begin = [f"    const $n_real *value = {name}{self.offset(d)};"]
+            if self.apart:
+                self.begin.append("    $n_real difference;")
             return
         row, column = np.nonzero(stored)
-        name = tables.reals("vector_values", values.vectors[row, column])
+        name = add("vector_values", values.vectors[row, column])
         index = tables.whole("vector_columns", column)
         count = tables.whole("vector_counts", per)
         self.index, self.count = index, count
@@ -177,49 +197,97 @@ class _Vectors:
             f"    const uint{count.bits}_t *entries = {count.name}{of};",
             "    int left_of_vector;",
         ]
+        if self.apart:
+            self.begin.append("    $n_real difference;")
 
     def offset(self, width: int) -> str:
         """Return the expression that advances a pointer to a cell's first row in a table of this width."""
         return f" + {self.first.wide('cell')} * {width}" if self.cells > 1 else ""
 
-    def step(self, kernel: str, d: int, real: Real) -> list[str]:
-        """Return the loop that makes s of v and the next vector."""
-        apart = kernel in ("rbf", "laplacian")
-        size = {
-            "rbf": "s += difference * difference;",
-            "laplacian": f"s += difference < {real(0)} ? -difference : difference;",
-        }
+    def _finished(self, n: str, s: str) -> list[str]:
+        """Return the statements that make s[n] of a distance or a product s: the exponential's argument."""
+        if not self.apart:
+            return [] if s == f"s[{n}]" else [f"            s[{n}] = {s};"]
+        place = "i + n" if n == "n" else f"i + {n}"
+        out = [f"            known[{place}] = $n_sqrt_({s});"] if self.keeps_roots else []
+        return [*out, f"            s[{n}] = -gamma * ({s} + rest);"]
+
+    def one(self, real: Real) -> list[str]:
+        """Return the statements that make s[n] of v and the next vector."""
+        return [*self._one(real), *self._finished("n", "s[n]")]
+
+    def _one(self, real: Real) -> list[str]:
+        d, zero = self.d, real(0)
+        start = f"            s[n] = {zero};"
+        read = "" if not self.sparse else f"(int)$N_READ_{self.index.bits}(column)"
         if not self.sparse:
-            if not apart:
-                return [f"        for (j = 0; j < {d}; ++j, ++value) s += v[j] * $N_READ(value);"]
+            if not self.apart:
+                return [
+                    start,
+                    f"            for (j = 0; j < {d}; ++j, ++value) s[n] += v[j] * $N_READ(value);",
+                ]
             return [
-                f"        for (j = 0; j < {d}; ++j, ++value) {{",
-                "            difference = v[j] - $N_READ(value);",
-                f"            {size[kernel]}",
-                "        }",
+                start,
+                f"            for (j = 0; j < {d}; ++j, ++value) {{",
+                "                difference = v[j] + $N_READ(value);",
+                f"                s[n] += {self._size(zero)};",
+                "            }",
             ]
-        macros = "$N"
-        entries = f"        left_of_vector = (int){macros}_READ_{self.count.bits}(entries + i);"
-        read = f"(int){macros}_READ_{self.index.bits}(column)"
-        if not apart:
+        entries = f"            left_of_vector = (int)$N_READ_{self.count.bits}(entries + i + n);"
+        if not self.apart:
             return [
+                start,
                 entries,
-                "        for (; left_of_vector > 0; --left_of_vector, ++column, ++value)",
-                f"            s += v[{read}] * $N_READ(value);",
+                "            for (; left_of_vector > 0; --left_of_vector, ++column, ++value)",
+                f"                s[n] += v[{read}] * $N_READ(value);",
             ]
         return [
+            start,
             entries,
-            f"        for (j = 0; j < {d}; ++j) {{",
-            "            difference = v[j];",
-            f"            if (left_of_vector > 0 && {read} == j) {{",
-            "                difference -= $N_READ(value);",
-            "                --left_of_vector;",
-            "                ++column;",
-            "                ++value;",
+            f"            for (j = 0; j < {d}; ++j) {{",
+            "                difference = v[j];",
+            f"                if (left_of_vector > 0 && {read} == j) {{",
+            "                    difference += $N_READ(value);",
+            "                    --left_of_vector;",
+            "                    ++column;",
+            "                    ++value;",
+            "                }",
+            f"                s[n] += {self._size(zero)};",
             "            }",
-            f"            {size[kernel]}",
-            "        }",
         ]
+
+    def four(self, real: Real) -> list[str]:
+        """Return the statements that make s[0] to s[3] of v and the next four dense vectors, side by side."""
+        if self.sparse:
+            return []
+        d = self.d
+        out = [
+            "#if $N_TOGETHER == 4",
+            "        if (many == 4) {",
+            f"            $n_real {', '.join(f's{n} = {real(0)}' for n in range(4))};",
+            f"            for (j = 0; j < {d}; ++j, ++value) {{",
+        ]
+        for n in range(4):
+            place = f"value + {n * d}" if n else "value"
+            if self.apart:
+                out.append(f"                difference = v[j] + $N_READ({place});")
+                out.append(f"                s{n} += {self._size(real(0))};")
+            else:
+                out.append(f"                s{n} += v[j] * $N_READ({place});")
+        return [
+            *out,
+            "            }",
+            f"            value += {3 * d};",
+            *(line for n in range(4) for line in self._finished(str(n), f"s{n}")),
+            "        } else",
+            "#endif",
+        ]
+
+    def _size(self, zero: str) -> str:
+        """Return what a difference adds to a distance."""
+        if self.kernel == "rbf":
+            return "difference * difference"
+        return f"difference < {zero} ? -difference : difference"
 
 
 def _pseudo(tables: Tables, values: KernelSums, cells: int, p: int) -> list[str]:
@@ -234,7 +302,7 @@ def _pseudo(tables: Tables, values: KernelSums, cells: int, p: int) -> list[str]
         start, at = f"int q, pseudo_size = {size.at('cell')};", f" + {first.wide('cell')}"
     lines = [f"    const $n_real *more = {coef}{at and f'{at} * {p}'};", f"    {start}"]
     add = [
-        f"        for (f = 0; f < {p}; ++f) out[f] += $N_READ(more + f) * s;",
+        f"        for (f = 0; f < {p}; ++f) out[f] += $N_READ(more + f) * s[0];",
         f"        more += {p};",
     ]
     if pseudo.kind == "poly":
@@ -244,7 +312,7 @@ def _pseudo(tables: Tables, values: KernelSums, cells: int, p: int) -> list[str]
         return [
             *lines,
             "    for (q = 0; q < pseudo_size; ++q) {",
-            f"        s = known[{read[0]}] * known[{read[1]}];",
+            f"        s[0] = known[{read[0]}] * known[{read[1]}];",
             *add,
             "    }",
         ]
@@ -258,13 +326,13 @@ def _pseudo(tables: Tables, values: KernelSums, cells: int, p: int) -> list[str]
         *lines,
         f"    const $n_real *apart = {name}{at};",
         "    for (q = 0; q < pseudo_size; ++q) {",
-        f"        s = {zero};",
+        f"        s[0] = {zero};",
         "        for (i = 0; i < size; ++i, ++apart) {",
         "            difference = known[i] - $N_READ(apart);",
         f"            if (difference < {zero}) difference = -difference;",
-        "            if (difference > s) s = difference;",
+        "            if (difference > s[0]) s[0] = difference;",
         "        }",
-        "        s = $n_exp_(-gamma * (s * s));",
+        "        s[0] = $n_exp_(-gamma * (s[0] * s[0]));",
         *add,
         "    }",
     ]

@@ -24,15 +24,16 @@ FOLD = 32
 #: Least number of vectors in a cell.
 FOLD_FROM = 64
 
-#: Of each precision: the least argument of the exponential, log2(e), ln 2 in two parts, degree.
+#: Of each precision: the least argument of the exponential, log2(e), ln 2 in two parts, degree, bias.
 EXP = {
-    np.dtype(np.float32): (-87.0, 1.44269504, 0.693145751953125, 1.42860682030941723212e-6, 7),
+    np.dtype(np.float32): (-87.0, 1.44269504, 0.693145751953125, 1.42860682030941723212e-6, 7, 127),
     np.dtype(np.float64): (
         -708.0,
         1.4426950408889634,
         6.93147180369123816490e-01,
         1.90821492927058770002e-10,
         13,
+        1023,
     ),
 }
 
@@ -44,16 +45,16 @@ def folds(values: KernelSums, dtype: np.dtype[Any]) -> bool:
 
 def exp(t: Reals) -> Reals:
     """Return the exponential of arguments of at most 0; 0 below the least one."""
-    least, log2e, high, low, degree = EXP[t.dtype]
+    least, log2e, high, low, degree, bias = EXP[t.dtype]
     real = t.dtype.type
     inside = np.where(t >= real(least), t, real(0))
-    n = (inside * real(log2e) - real(0.5)).astype(np.int32)
+    n = bias - (inside * real(log2e) + real(bias + 0.5)).astype(np.int32)
     whole = n.astype(t.dtype)
-    r = inside - whole * real(high) - whole * real(low)
+    r = inside + whole * real(high) + whole * real(low)
     sum_ = np.full_like(t, real(1 / math.factorial(degree)))
     for m in range(degree - 1, -1, -1):
         sum_ = sum_ * r + real(1 / math.factorial(m))
-    out = sum_ * np.ldexp(real(1), n)
+    out = sum_ * np.ldexp(real(1), -n)
     return np.asarray(np.where(np.isnan(t), t, np.where(t >= real(least), out, real(0))), dtype=t.dtype)
 
 

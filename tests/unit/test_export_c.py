@@ -220,6 +220,53 @@ def test_the_file_allocates_and_calls_nothing(tmp_path: Path) -> None:
         }, path
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rbf, ten classes",
+        "rbf, sparse",
+        "polynomial kernel",
+        "routed_ridge",
+        "routed_pseudo_poly",
+        "routed_pseudo_triangle",
+    ],
+)
+def test_vectors_four_at_a_time_or_one_by_one_give_the_same_bits(
+    name: str, precision: str, tmp_path: Path
+) -> None:
+    """Also where a cell's last vectors are fewer than four, and where exponentials underflow."""
+    loaded = svmfast.load_model(FORMS[name])
+    made = svmfast.export(loaded, precision=precision)
+    regression = loaded.head.is_regression
+    one, four = (
+        compiled(made, tmp_path, f"-DMODEL_TOGETHER={n}", *WARNINGS, regression=regression) for n in (1, 4)
+    )
+    small = compiled(made, tmp_path, "-Os", regression=regression)
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(60, one.features)) * np.repeat([[1e-3], [1.0], [30.0]], 20, axis=0)
+    rows[0, 0], rows[1, 0] = np.nan, np.inf
+    assert np.array_equal(one.decisions(rows), four.decisions(rows), equal_nan=True)
+    assert np.array_equal(one.decisions(rows), small.decisions(rows), equal_nan=True)
+
+
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no compiler for Cortex-M0")
+@pytest.mark.parametrize("name", ["iris_c_rbf_prob", "onehot_c_rbf"])
+def test_small_processors_need_no_routine_that_subtracts(name: str, tmp_path: Path) -> None:
+    """It takes 800 bytes of a Cortex-M0. (gcc subtracts a lone rho of two classes, where it is above 0.)"""
+    (tmp_path / "model.h").write_bytes(svmfast.export(model(name)).data)
+    (tmp_path / "use.c").write_text(
+        '#include "model.h"\nint use(const float *x);\nint use(const float *x) { return model_predict(x); }\n'
+    )
+    flags = ["-mthumb", "-mcpu=cortex-m0", "-Os", "-std=c99"]
+    subprocess.run(["arm-none-eabi-gcc", *flags, "-c", "use.c"], cwd=tmp_path, check=True)
+    listed = subprocess.run(
+        ["arm-none-eabi-nm", "-u", "use.o"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert "__aeabi_fadd" in listed
+    assert "__aeabi_fsub" not in listed
+
+
 def test_comments_cannot_end_early() -> None:
     from dataclasses import replace
 
