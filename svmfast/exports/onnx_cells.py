@@ -47,7 +47,7 @@ def cell_values(graph: Graph, computation: Computation, cell: CellTables, z: str
 
 
 def _sums(graph: Graph, computation: Computation, cell: CellTables, z: str, rest: str) -> str:
-    values = _without_empty_cells(cell.values)
+    values = _mixed(_without_empty_cells(cell.values))
     apart = values.kernel in ("rbf", "laplacian")
     # About the mean of all vectors, so that less cancels in squared distances.
     middle = values.vectors.mean(axis=0) if values.kernel == "rbf" else np.zeros(values.vectors.shape[1])
@@ -99,6 +99,28 @@ def _without_empty_cells(values: KernelSums | Polynomials) -> KernelSums:
         sizes=sizes,
         classes=classes,
     )
+
+
+def _mixed(values: KernelSums) -> KernelSums:
+    """Mix vectors with coefficients of both signs, where the order of the vectors is free.
+
+    LIBSVM's models have all positive coefficients of two classes first. A sum in that order climbs to
+    thousands before it comes back to about 1, and rounds accordingly. Runtimes sum in parts, of every second,
+    fourth or eighth term, so that signs should change within those too: they follow the Thue-Morse sequence.
+    """
+    if values.pseudo is not None or values.classes is not None or values.coef.shape != (1, values.sizes[0]):
+        return values
+    size = np.abs(values.coef[0])
+    place = np.empty(len(size))
+    for sign in (values.coef[0] > 0, values.coef[0] <= 0):
+        ends = np.cumsum(size[sign])
+        place[sign] = (ends - size[sign] / 2) / max(ends[-1] if len(ends) else 0.0, np.finfo(np.float64).tiny)
+    order = np.argsort(place, kind="stable")
+    pairs = order[: len(order) // 2 * 2].reshape(-1, 2).copy()
+    odd = np.array([i.bit_count() % 2 == 1 for i in range(len(pairs))], dtype=np.bool_)
+    pairs[odd] = pairs[odd, ::-1]
+    order[: pairs.size] = pairs.ravel()
+    return replace(values, vectors=values.vectors[order], coef=values.coef[:, order])
 
 
 def _power(graph: Graph, base: str, degree: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from program import FIXTURES, data, model
 import svmfast
 from svmfast.exports.accuracy import own_rows
 from svmfast.exports.computation import computation_of
+from svmfast.models.expansion import Kernel, KernelExpansion
+from svmfast.models.head import Head
 from svmfast.rows import as_rows
 
 onnx = pytest.importorskip("onnx", reason="no onnx")
@@ -118,6 +121,28 @@ def test_answers_are_svm_predicts(command: str) -> None:
         assert np.allclose(found["variable"][:, 0], expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
     else:
         assert np.array_equal(found["label"], expected)
+
+
+def test_sums_of_many_vectors_are_accurate() -> None:
+    """In the order of LIBSVM's files, all positive coefficients first, the error would be 2e-12."""
+    rng = np.random.default_rng(0)
+    vectors = (rng.random((8000, 30)) < 0.3).astype(np.float64)
+    coefficients = np.repeat([[1.0, -1.0]], 4000, axis=1)
+    sizes = np.array([4000, 4000])
+    exact = KernelExpansion(
+        Head("c_svc", np.array([1, -1])),
+        Kernel("rbf", 0.01),
+        as_rows(vectors),
+        coefficients,
+        np.zeros(1),
+        sizes,
+    )
+    rows = (rng.random((20, 30)) < 0.3).astype(np.float64)
+    found = run(session(svmfast.export(exact, "onnx")), rows)["scores"][:, 0]
+    for row, value in zip(rows, found, strict=True):
+        kernels = np.exp(-0.01 * ((vectors - row) ** 2).sum(axis=1))
+        wanted = math.fsum((kernels * coefficients[0]).tolist())
+        assert abs(value - wanted) < 1e-13
 
 
 def test_string_classes_and_names_of_features() -> None:
