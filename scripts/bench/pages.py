@@ -30,16 +30,23 @@ def markdown(machine: dict[str, str], results: dict[str, list[Record]]) -> str:
     return "\n".join(out)
 
 
-def put_into(path: Path, tables: str | list[str], name: str = "bench") -> None:
-    """Replace what stands between the markers ``<!-- name -->`` and ``<!-- /name -->``."""
+def tables_of(path: Path, name: str = "bench") -> tuple[str, str, str]:
+    """Return a page up to the line ``<!-- name -->``, its tables, and the rest from ``<!-- /name -->`` on."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
     text = path.read_text()
     if begin not in text or end not in text:
         sys.exit(f"{path}: no lines '{begin.strip()}' and '{end.strip()}' to put the tables between")
+    before, rest = text.split(begin, 1)
+    tables, after = rest.split(end, 1)
+    return before + begin, tables, end + after
+
+
+def put_into(path: Path, tables: str | list[str], name: str = "bench") -> None:
+    """Replace the tables of a page."""
+    before, _, after = tables_of(path, name)
     if not isinstance(tables, str):
         tables = "\n".join(tables) + "\n"
-    before, rest = text.split(begin, 1)
-    path.write_text(before + begin + tables + end + rest.split(end, 1)[1])
+    path.write_text(before + tables + after)
 
 
 def read_records(path: Path | None) -> list[Record]:

@@ -324,7 +324,7 @@ def _closed_pipe() -> int:
 
 
 def _report(error: Exception, debug: bool) -> int:
-    """Print the error's line and return the exit status that is only used with it."""
+    """Print the error's line and return the exit status that goes with it."""
     line, status = describe(error)
     if debug:
         import traceback

@@ -224,8 +224,7 @@ def test_assumed_errors_refused(args: tuple[str, ...], message: str, tmp_path: P
 def test_the_page_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts" / "bench"))
     frontier = importlib.import_module("frontier_compress")
-    page = frontier.PAGE.read_text()
-    shown = page.split(frontier.BEGIN)[1].split(frontier.END)[0]
+    _, shown, _ = importlib.import_module("pages").tables_of(frontier.PAGE, "frontier")
     results = json.loads(frontier.RESULTS.read_text())
     assert shown == frontier.table(results)
     # Of ours and the baselines alike: svm-predict answers as we do.
