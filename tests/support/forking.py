@@ -1,0 +1,175 @@
+"""Run the program in forks of a process that has imported it, so that importing is paid for once.
+
+What runs is the installed program from its entry point on, in a process of its own with pipes of its own.
+Only Python's start and the imports are left out: a quarter of a second for each of some thousand runs. Tests
+of the start itself, of signals, memory and time run the executable (`PROGRAM`).
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import contextlib
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import NoReturn
+
+#: Modules that few commands need and that take long to import.
+_NOT_IMPORTED = ("svmfast.sklearn", "svmfast.dask", "svmfast.onnx", "svmfast.__main__")
+_LENGTH = 8  # bytes that say how long a request is
+
+
+class Forks:
+    """A client of a process that forks; the process starts with the first request and ends with this one."""
+
+    def __init__(self, program: Path) -> None:
+        self.program = program
+        self.lock = threading.Lock()
+        self.environment = dict(os.environ)
+        self.socket: socket.socket | None = None
+
+    def usable(self) -> bool:
+        """Return whether a fork does what the executable would: the environment is read on import."""
+        now = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        then = {name: value for name, value in self.environment.items() if name != "PYTEST_CURRENT_TEST"}
+        return now == then
+
+    def run(
+        self, arguments: list[str], stdin: bytes, folder: str, timeout: float
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run the program as `subprocess.run` does; the caller holds the lock."""
+        server = self.socket or self._start()
+        pipes = [os.pipe() for _ in range(3)]
+        ends = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        request = json.dumps([arguments, folder]).encode()
+        server.sendmsg(
+            [len(request).to_bytes(_LENGTH, "little")],
+            [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))],
+        )
+        server.sendall(request)
+        for end in ends:
+            os.close(end)
+        pid = int.from_bytes(_exactly(server, _LENGTH), "little")
+        killer = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
+        killer.start()
+        try:
+            out, err = _exchange(pipes[0][1], pipes[1][0], pipes[2][0], stdin)
+            status = int.from_bytes(_exactly(server, _LENGTH), "little", signed=True)
+        finally:
+            late = not killer.is_alive()
+            killer.cancel()
+        command = [os.fspath(self.program), *arguments]
+        if late:
+            raise subprocess.TimeoutExpired(command, timeout, out, err)
+        return subprocess.CompletedProcess(command, status, out, err)
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            server = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno()), os.fspath(self.program)],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        self.socket = ours
+        atexit.register(server.wait)
+        atexit.register(ours.close)  # runs first, and ends the server
+        return ours
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        some = connection.recv(size - len(found))
+        if not some:
+            raise RuntimeError("the process that forks has ended")
+        found += some
+    return found
+
+
+def _exchange(to: int, out: int, err: int, stdin: bytes) -> tuple[bytes, bytes]:
+    """Write to one pipe and read the others until all are at their ends."""
+    found: dict[int, list[bytes]] = {out: [], err: []}
+    os.set_blocking(to, False)
+    waiting = select.poll()
+    waiting.register(out, select.POLLIN)
+    waiting.register(err, select.POLLIN)
+    waiting.register(to, select.POLLOUT)
+    left, opened = memoryview(stdin), {to, out, err}
+    while opened:
+        for number, _ in waiting.poll():
+            ended = False
+            if number == to:
+                try:
+                    left = left[os.write(to, left[:65536]) :] if left else left
+                    ended = not left
+                except BrokenPipeError:
+                    ended = True
+            else:
+                some = os.read(number, 1 << 16)
+                found[number].append(some)
+                ended = not some
+            if ended:
+                waiting.unregister(number)
+                os.close(number)
+                opened.remove(number)
+    return b"".join(found[out]), b"".join(found[err])
+
+
+def _serve(connection: socket.socket, program: str) -> None:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the program does before it imports NumPy
+    import svmfast
+
+    for found in pkgutil.walk_packages(svmfast.__path__, "svmfast."):
+        if not found.name.startswith(_NOT_IMPORTED):
+            importlib.import_module(found.name)
+    while True:
+        head, ends, _, _ = socket.recv_fds(connection, _LENGTH, 3)
+        if not head:
+            return
+        arguments, folder = json.loads(_exactly(connection, int.from_bytes(head, "little")))
+        child = os.fork()
+        if not child:
+            connection.close()
+            _become([program, *arguments], folder, ends)
+        for end in ends:
+            os.close(end)
+        connection.sendall(child.to_bytes(_LENGTH, "little"))
+        _, status = os.waitpid(child, 0)
+        connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_LENGTH, "little", signed=True))
+
+
+def _become(command: list[str], folder: str, ends: list[int]) -> NoReturn:
+    """Be the program: what its executable does from its first line on."""
+    try:
+        for number, end in enumerate(ends):
+            os.dup2(end, number)
+            os.close(end)
+        # Those of the process that forked know that its streams can seek.
+        sys.stdin = os.fdopen(0, closefd=False)
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
+        os.chdir(folder)
+        sys.argv[:] = command
+        sys.path.pop(0)  # this file's folder
+        from svmfast.__main__ import console
+
+        console()
+    except BaseException:
+        traceback.print_exc()
+    os._exit(70)
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt, RuntimeError):
+        _serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
