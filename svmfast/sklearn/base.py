@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from svmfast.api.predict import predict
 from svmfast.errors import OptionError, SingleClassError
@@ -24,6 +24,7 @@ from svmfast.models.head import Head
 from svmfast.models.scaled import scaling_of, with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows, as_rows
+from svmfast.sklearn.checks import validate_data
 from svmfast.threads import usable_cores
 
 

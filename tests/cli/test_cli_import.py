@@ -27,6 +27,9 @@ from svmfast.formats.detect import load_model
 from svmfast.importers.files import model_of_file
 from svmfast.models.scaled import ScaledModel
 
+# The fixtures were written by one version of scikit-learn.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
+
 SVM, PIPELINE = FIXTURES / "estimators/iris_svc.skops", FIXTURES / "estimators/iris_pipeline.skops"
 X, Y = load_iris(return_X_y=True)
 
