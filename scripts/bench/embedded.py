@@ -66,7 +66,11 @@ static __attribute__((noinline)) int work(void) {
 }
 #else
 static volatile model_real x[MODEL_FEATURES];
+#ifdef CERTAIN
+static int work(void) { return model_certain((const model_real *)x, NULL); }
+#else
 static int work(void) { return (int)ANSWER((const model_real *)x); }
+#endif
 #endif
 #endif
 """
@@ -217,13 +221,14 @@ BOARDS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """What a model takes on a board. Instructions: on AVR cycles."""
+    """What a model takes on a board. Instructions: on AVR cycles; certain: flash with NAME_certain."""
 
     model: str
     board: str
     rows: int
     wrong: int
     flash: int
+    certain: int | None
     tables: int
     stack: int
     instructions: float
@@ -237,16 +242,10 @@ def measure(model: Path, rows: Path, board: str, folder: Path) -> Measured:
     """Export, compile, run and count; TooLargeError where the board has no room."""
     made = svmfast.export(model, "c", test=rows)
     text = made.text
-    (folder / "model.h").write_text(text)
     about = BOARDS[board]
-    (folder / "main.c").write_text(about.source % COMMON)
-    (folder / "memory.ld").write_text(LINKER % (about.flash or "0", about.ram or "0"))
-    answer = "model_value" if "model_value(" in text else "model_predict"
-    sizes = [
-        _flash(about, _built(about, answer, f"{name}.elf", [f"-D{name}"], folder), folder)
-        for name in ("EMPTY", "PREDICT")
-    ]
-    _built(about, answer, "run.elf", ["-DMODEL_TEST"], folder)
+    flash = flash_of(text, board, folder)
+    certain = flash_of(text, board, folder, certain=True) if "MODEL_HAS_CERTAIN" in text else None
+    _built(about, text, "run.elf", ["-DMODEL_TEST"], folder)
     done = subprocess.run(about.run, cwd=folder, capture_output=True, text=True, timeout=600)
     printed = {
         name: int(value)
@@ -265,14 +264,30 @@ def measure(model: Path, rows: Path, board: str, folder: Path) -> Measured:
         board,
         n,
         printed["wrong"],
-        sizes[1] - sizes[0],
+        flash,
+        certain,
         made.report.table_bytes,
         printed["stack"],
         instructions,
     )
 
 
-def _built(board: Board, answer: str, name: str, flags: list[str], folder: Path) -> str:
+def flash_of(text: str, board: str, folder: Path, *, certain: bool = False) -> int:
+    """Return the bytes that a program grows by when it predicts, or calls NAME_certain, with this file."""
+    about = BOARDS[board]
+    (folder / "model.h").write_text(text)
+    (folder / "main.c").write_text(about.source % COMMON)
+    (folder / "memory.ld").write_text(LINKER % (about.flash or "0", about.ram or "0"))
+    used = ["-DCERTAIN"] if certain else []
+    empty, full = (
+        _flash(about, _built(about, text, f"{name}.elf", flags, folder), folder)
+        for name, flags in (("empty", ["-DEMPTY"]), ("full", used))
+    )
+    return full - empty
+
+
+def _built(board: Board, text: str, name: str, flags: list[str], folder: Path) -> str:
+    answer = "model_value" if "model_value(" in text else "model_predict"
     command = [
         *board.compiler,
         "-Os",
@@ -316,8 +331,8 @@ def main() -> int:
         table.append(text)
         print(text, flush=True)
 
-    line("| model | board | rows | wrong | flash | of it tables | stack | instructions a row (AVR: cycles) |")
-    line("|---|---|---:|---:|---:|---:|---:|---:|")
+    line("| model | board | rows | wrong | flash | with certain | tables | stack | instructions a row |")
+    line("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     found = []
     for model, rows in pairs:
         for board in BOARDS:
@@ -325,11 +340,12 @@ def main() -> int:
                 with tempfile.TemporaryDirectory() as folder:
                     one = measure(model, rows, board, Path(folder))
             except TooLargeError:
-                line(f"| {model.name} | {board} | does not fit | | | | | |")
+                line(f"| {model.name} | {board} | does not fit | | | | | | |")
                 continue
             found.append(one)
             line(
-                f"| {one.model} | {one.board} | {one.rows} | {one.wrong} | {one.flash:,} | {one.tables:,} "
+                f"| {one.model} | {one.board} | {one.rows} | {one.wrong} | {one.flash:,} "
+                f"| {'' if one.certain is None else f'{one.certain:,}'} | {one.tables:,} "
                 f"| {one.stack:,} | {one.instructions:,.0f} |"
             )
     if given.page is not None:

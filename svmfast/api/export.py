@@ -44,6 +44,7 @@ _WORDS = {
     "precision": "precision",
     "feature_names": "names of features",
     "max_flash": "limit of flash",
+    "device": "device",
     "ranges": "range file",
 }
 #: Rows that a C file contains for its own test.
@@ -64,6 +65,7 @@ def export(
     test_rows: int = TEST_ROWS,
     feature_names: Sequence[str] | str | os.PathLike[str] = (),
     max_flash: int | None = None,
+    device: str | None = None,
     data: Any = None,
     ranges: bool = False,
     threads: int | None = None,
@@ -93,8 +95,11 @@ def export(
         A name for each feature; in a file a line each. LIBSVM's text is then wrapped in a file of ours, which
         finds the columns of tables by these names.
     max_flash : int, optional
-        C: most bytes of constant tables. A LIBSVM model that takes more is approximated or compressed with
-        `data`, whichever differs less in the exported arithmetic.
+        C: most bytes of constant tables, with `device` of tables and code. A LIBSVM model that takes more is
+        approximated or compressed with `data`, whichever differs less in the exported arithmetic.
+    device : str, optional
+        C in single precision: a key of :data:`svmfast.exports.devices.DEVICES`, whose code counts in
+        `max_flash` and is reported.
     data : rows, as for `test`
     ranges : bool
         LIBSVM's text: give the model's scaling as a range file for svm-scale beside it.
@@ -135,6 +140,7 @@ def export(
         "precision": precision not in (None, language.precision),
         "feature_names": bool(names),
         "max_flash": max_flash is not None,
+        "device": device is not None,
         "ranges": ranges,
     }
     for ability, given in asked.items():
@@ -146,6 +152,8 @@ def export(
         )
     if test_rows < 1:
         raise OptionError(f"`test_rows` {test_rows} is not positive")
+    if device is not None:
+        _check_device(device, precision)
     given_model = _model(model, memory, allow_edited, heard)
     if data is not None and max_flash is None:
         raise OptionError("`data` is only used with `max_flash`")
@@ -166,12 +174,12 @@ def export(
     dtype = np.dtype(np.float32 if name == "float" else np.float64)
     made_by = ""
     if max_flash is not None:
-        from svmfast.api.flash import fitting
+        from svmfast.api.flash import Limit, fitting
 
         if max_flash < 1:
             raise OptionError(f"`max_flash` {max_flash} is not positive")
         own, _ = _rows(data, given_model, how, cores, heard)
-        fitted = fitting(given_model, max_flash, own, dtype, cores, heard)
+        fitted = fitting(given_model, Limit(max_flash, dtype, device), own, cores, heard)
         exact, given_model, made_by = given_model, fitted.model, fitted.made_by
     computation = computation_of(given_model)
     if names and len(names) != computation.n_features:
@@ -190,7 +198,7 @@ def export(
     if made_by:
         origin |= {"made by": made_by, "from": identity_of(exact)}
     settings = Settings(prefix, dtype, origin, found, checked, names)
-    return _printed(language, computation, settings, made_by)
+    return _printed(language, computation, settings, made_by, device)
 
 
 def _model(given: Any, memory: int, allow_edited: bool, heard: Listener) -> Model:
@@ -247,7 +255,21 @@ def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
     return tuple(name.strip() for name in names)
 
 
-def _printed(language: Language, computation: Computation, settings: Settings, made_by: str) -> Export:
+def _check_device(device: str, precision: str | None) -> None:
+    """Refuse devices, and precisions, whose code is not known."""
+    from svmfast.exports.devices import DEVICES
+
+    if device not in DEVICES:
+        raise OptionError(f"`device` '{device}' is not one of {', '.join(DEVICES)}")
+    if precision == "double":
+        raise OptionError("`device` counts the code of single precision; leave out double")
+
+
+def _printed(
+    language: Language, computation: Computation, settings: Settings, made_by: str, device: str | None
+) -> Export:
+    from svmfast.exports.devices import code_bytes
+
     found, checked = settings.accuracy, settings.test
     printed = language.load(language.printer)(computation, settings)
     report = report_of(
@@ -257,6 +279,7 @@ def _printed(language: Language, computation: Computation, settings: Settings, m
         found,
         computation.multiply_adds(),
         method=made_by or None,
+        code=None if device is None else code_bytes(computation, device),
         test_rows=None if checked is None else len(checked.values),
     )
     return Export(printed.data, report)

@@ -24,6 +24,8 @@ class ExportReport:
         Size of the file.
     table_bytes : int or None
         C: bytes of constant tables, in addition to the code.
+    code_bytes : int or None
+        C: most bytes of code on the device that was named.
     stack_bytes : int or None
         C: bytes of arrays on the stack while a label is computed.
     multiply_adds : float
@@ -49,6 +51,7 @@ class ExportReport:
     method: str | None
     bytes: int
     table_bytes: int | None
+    code_bytes: int | None
     stack_bytes: int | None
     multiply_adds: float
     measured_rows: int
@@ -79,7 +82,8 @@ class ExportReport:
                 f"certain      {self.certified:,} labels are provably the exact model's ({share:.2f}%)"
             )
         if self.table_bytes is not None:
-            out.append(f"flash        {self.table_bytes:,} bytes of tables, and the code")
+            code = "and the code" if self.code_bytes is None else f"at most {self.code_bytes:,} of code"
+            out.append(f"flash        {self.table_bytes:,} bytes of tables, {code}")
             out.append(f"stack        about {self.stack_bytes:,} bytes of arrays")
         out.append(f"work         {self.multiply_adds:,.0f} multiply-adds a row")
         if self.test_rows is not None:
@@ -129,6 +133,7 @@ def report_of(
     multiply_adds: float,
     *,
     method: str | None = None,
+    code: int | None = None,
     test_rows: int | None = None,
 ) -> ExportReport:
     """Return the figures of a file that was printed and measured."""
@@ -138,6 +143,7 @@ def report_of(
         method,
         len(printed.data),
         printed.table_bytes,
+        code,
         printed.stack_bytes,
         multiply_adds,
         found.rows,

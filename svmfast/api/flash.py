@@ -13,6 +13,7 @@ from svmfast.api.listener import Listener
 from svmfast.api.run import run_method
 from svmfast.errors import NegativeAnswerError, OptionError, SvmfastError
 from svmfast.exports.computation import computation_of
+from svmfast.exports.devices import code_bytes
 from svmfast.exports.settings import Accuracy, Settings
 from svmfast.exports.twin import values
 from svmfast.methods.registry import method
@@ -39,6 +40,29 @@ class Fitting:
     made_by: str
 
 
+@dataclass(frozen=True)
+class Limit:
+    """Most bytes of the tables, with the code for `device` if that is not None."""
+
+    most: int
+    dtype: np.dtype[Any]
+    device: str | None = None
+
+    def words(self, model: Model) -> str:
+        """Say what a model takes."""
+        what = "the tables take" if self.device is None else "tables and code take"
+        return f"{what} {self.size(model):,} bytes"
+
+    def size(self, model: Model) -> int:
+        """Return what is limited."""
+        tables = table_bytes(model, self.dtype)
+        return tables if self.device is None else tables + code_bytes(computation_of(model), self.device)
+
+    def holds(self, model: Model) -> bool:
+        """Return whether a model is small enough."""
+        return self.size(model) <= self.most
+
+
 def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
     """Return the size in bytes of the tables in a model's C file."""
     from svmfast.exports.c import print_c
@@ -52,10 +76,8 @@ def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
     return found
 
 
-def fitting(
-    model: Model, limit: int, data: Rows | None, dtype: np.dtype[Any], threads: int, heard: Listener
-) -> Fitting:
-    """Return `model` if its tables have at most `limit` bytes, else what approximate or compress make of it.
+def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, heard: Listener) -> Fitting:
+    """Return `model` if it is within the limit, else what approximate or compress make of it.
 
     Each method gets three quarters of `data`; on the other rows the exported arithmetic of their models is
     compared with the exact labels, and the one that differs on fewest of them is taken.
@@ -67,18 +89,16 @@ def fitting(
     NegativeAnswerError
         No model is small enough.
     """
-    if table_bytes(model, dtype) <= limit:
+    if limit.holds(model):
         return Fitting(model, "")
     inner, scaling = unscaled(model), scaling_of(model)
     if not isinstance(inner, KernelExpansion):
         raise NegativeAnswerError(
-            f"the tables take {table_bytes(model, dtype):,} bytes, more than `max_flash`; only LIBSVM models "
-            "can be made smaller here"
+            f"{limit.words(model)}, more than `max_flash`; only LIBSVM models can be made smaller here"
         )
     if data is None:
         raise OptionError(
-            f"the tables take {table_bytes(model, dtype):,} bytes, more than `max_flash`; give `data`, rows "
-            "to make them smaller with"
+            f"{limit.words(model)}, more than `max_flash`; give `data`, rows to make them smaller with"
         )
     rows = data if scaling is None else scaling.apply(data)
     choosing = np.zeros(len(rows), dtype=np.bool_)
@@ -89,40 +109,42 @@ def fitting(
     reasons = []
     for name, make in (("approximate", _approximated), ("compress", _compressed)):
         try:
-            found, how = make(inner, limit, rest, dtype, threads, heard)
+            found, how = make(inner, limit, rest, threads, heard)
         except SvmfastError as error:
             reasons.append(f"{name}: {error}")
             heard.note(reasons[-1])
             continue
-        apart = _difference(found, few, wanted, dtype)
-        heard.note(f"{how}: {table_bytes(found, dtype):,} bytes of tables, {_words(inner, apart)}")
+        apart = _difference(found, few, wanted, limit.dtype)
+        heard.note(f"{how}: {limit.words(found)}, {_words(inner, apart)}")
         if best is None or apart < best[0]:
             best = apart, Fitting(with_scaling(found, scaling), how)
     if best is None:
-        raise NegativeAnswerError(f"nothing has tables of at most {limit:,} bytes ({'; '.join(reasons)})")
+        what = "tables" if limit.device is None else "tables and code"
+        raise NegativeAnswerError(
+            f"nothing has {what} of at most {limit.most:,} bytes ({'; '.join(reasons)})"
+        )
     return best[1]
 
 
 def _approximated(
-    model: KernelExpansion, limit: int, data: Rows, dtype: np.dtype[Any], threads: int, heard: Listener
+    model: KernelExpansion, limit: Limit, data: Rows, threads: int, heard: Listener
 ) -> tuple[Model, str]:
     d, p = model.n_features, model.head.n_functions
     for order in range(_MOST_ORDER, 0, -1):
-        if math.comb(d + order, order) * p * dtype.itemsize > limit:
+        if math.comb(d + order, order) * p * limit.dtype.itemsize > limit.most:
             continue
         options = {"order": order, "force": True}
         found = _run("approximate", {"model": model, "data": data}, options, threads, heard)
-        if table_bytes(found, dtype) <= limit:
+        if limit.holds(found):
             return found, f"approximate, order {order}"
     raise NegativeAnswerError("no order is as small")
 
 
 def _compressed(
-    model: KernelExpansion, limit: int, data: Rows, dtype: np.dtype[Any], threads: int, heard: Listener
+    model: KernelExpansion, limit: Limit, data: Rows, threads: int, heard: Listener
 ) -> tuple[Model, str]:
     inputs = {"model": model, "data": data}
-    size: Callable[[Model], int] = lambda made: table_bytes(made, dtype)  # noqa: E731
-    found = _run("compress", inputs, {"max_bytes": limit}, threads, heard, size)
+    found = _run("compress", inputs, {"max_bytes": limit.most}, threads, heard, limit.size)
     assert isinstance(found, KernelExpansion)
     return found, f"compress, {len(found.sv):,} vectors"
 

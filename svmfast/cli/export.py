@@ -11,6 +11,7 @@ from svmfast.cli.json_report import show
 from svmfast.cli.messages import line, lines, remark, warning
 from svmfast.cli.units import Bytes, Whole
 from svmfast.errors import OptionError
+from svmfast.exports.devices import DEVICES
 from svmfast.exports.languages import LANGUAGES
 from svmfast.options import Reading
 
@@ -67,8 +68,16 @@ from svmfast.options import Reading
     "--max-flash",
     type=Bytes(),
     metavar="SIZE",
-    help="C: limit on the bytes of constant tables, for example 32k. A LIBSVM model that needs more is "
-    "approximated or compressed with --data, whichever differs less. Exit status 1: no model is this small.",
+    help="C: limit on the bytes of constant tables, for example 32k; with --device of tables and code. A "
+    "LIBSVM model that needs more is approximated or compressed with --data, whichever differs less. Exit "
+    "status 1: no model is this small.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(list(DEVICES)),
+    help="C: report the code's bytes on this device, and count them in --max-flash. "
+    + "; ".join(f"{name}: {one.summary}" for name, one in DEVICES.items())
+    + ".",
 )
 @click.option(
     "--data",
@@ -94,6 +103,7 @@ def command(
     feature_names: str | None,
     ranges: str | None,
     max_flash: int | None,
+    device: str | None,
     data: str | None,
     as_json: bool,
     quiet: bool,
@@ -129,6 +139,7 @@ def command(
             test_rows=test_rows,
             feature_names=() if feature_names is None else feature_names,
             max_flash=max_flash,
+            device=device,
             data=data,
             ranges=ranges is not None,
             threads=jobs,

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 #: Options of a language.
-Ability = Literal["prefix", "precision", "test", "max_flash", "feature_names", "ranges"]
+Ability = Literal["prefix", "precision", "test", "max_flash", "device", "feature_names", "ranges"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ LANGUAGES: dict[str, Language] = {
             "float",
             "svmfast.exports.c:print_c",
             "svmfast.exports.accuracy:twin_values",
-            ("prefix", "precision", "test", "max_flash", "feature_names"),
+            ("prefix", "precision", "test", "max_flash", "device", "feature_names"),
         ),
         Language(
             "onnx",

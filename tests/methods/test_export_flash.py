@@ -31,6 +31,26 @@ def test_compress_fills_the_limit_where_no_order_fits() -> None:
     assert "made by: compress, " in made.text
 
 
+def test_the_code_of_a_device_counts() -> None:
+    """32 kB is all that the smallest parts have."""
+    made = package.export(
+        model("digits_c_rbf_prob"), max_flash=12288, device="avr", data=data("digits.train")
+    )
+    assert made.report.table_bytes is not None
+    assert made.report.code_bytes == 2700
+    assert 0.8 * 12288 < made.report.table_bytes + made.report.code_bytes <= 12288
+    without = package.export(model("digits_c_rbf_prob"))
+    assert without.report.code_bytes is None
+    with pytest.raises(NegativeAnswerError, match="nothing has tables and code of at most 3,000 bytes"):
+        package.export(model("breast_c_rbf"), max_flash=3000, device="cortex-m0", data=data("breast.train"))
+    with pytest.raises(OptionError, match="`device` counts the code of single precision"):
+        package.export(model("breast_c_rbf"), device="avr", precision="double")
+    with pytest.raises(OptionError, match="`device` 'z80' is not one of cortex-m4, cortex-m0, avr"):
+        package.export(model("breast_c_rbf"), device="z80")
+    with pytest.raises(OptionError, match="`to` json has no device to choose"):
+        package.export(model("breast_c_rbf"), "json", device="avr")
+
+
 def test_an_expansion_is_taken_where_it_differs_less() -> None:
     made = package.export(model("wine_c_rbf_prob"), max_flash=1800, data=data("wine.train"))
     assert made.report.method is not None

@@ -10,14 +10,32 @@ from pathlib import Path
 import pytest
 from program import FIXTURES, ROOT, data
 
+import svmfast
+from svmfast.exports.devices import DEVICES
+
 TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm", "avr-gcc", "simavr")
 EMBEDDED = ROOT / "scripts" / "embedded"
 
 
-@pytest.mark.skipif(
+needs_tools = pytest.mark.skipif(
     not all(map(shutil.which, TOOLS)) or not (ROOT / ".venv").exists(),
     reason=f"not all of {', '.join(TOOLS)} are here: scripts/embedded installs them",
 )
+FROZEN = FIXTURES / "frozen"
+FORMS = {
+    "three classes": FIXTURES / "models" / "iris_c_rbf_prob.model",
+    "two classes": FIXTURES / "models" / "breast_c_rbf.model",
+    "sigmoid": FIXTURES / "models" / "iris_c_sigmoid.model",
+    "cells": FROZEN / "1.1" / "routed_libsvm_cells.model",
+    "triangle": FROZEN / "1.1" / "routed_pseudo_triangle.model",
+    "polynomial": FROZEN / "1.1" / "polynomial_no_certificate.model",
+    "certain": FROZEN / "1.1" / "polynomial_three_classes.model",
+    "certain, scaled": FROZEN / "1.5" / "scaled_polynomial.model",
+    "certain, one class": FROZEN / "1.1" / "polynomial_one_class.model",
+}
+
+
+@needs_tools
 def test_labels_on_every_board_are_svm_predicts(tmp_path: Path) -> None:
     model = FIXTURES / "frozen" / "1.4" / "polynomial_three_classes.model"
     out = tmp_path / "out.json"
@@ -29,9 +47,26 @@ def test_labels_on_every_board_are_svm_predicts(tmp_path: Path) -> None:
     assert {one["board"] for one in found} == {"Cortex-M4", "Cortex-M0", "AVR"}
     for one in found:
         assert (one["rows"], one["wrong"]) == (50, 0)
-        assert one["tables"] <= one["flash"] < one["tables"] + 4000
+        assert 0.8 * one["tables"] < one["flash"] < one["tables"] + 4000
+        assert one["tables"] < one["certain"] < one["tables"] + 6000
         assert 0 < one["stack"] < 500
         assert 300 < one["instructions"] < 100_000
+
+
+@needs_tools
+@pytest.mark.parametrize("name", FORMS)
+def test_code_is_as_small_as_export_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forms of the largest code, and a common one."""
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "bench")
+    from embedded import BOARDS, flash_of
+
+    for device, board in zip(DEVICES, BOARDS, strict=True):
+        made = svmfast.export(FORMS[name], device=device)
+        tables, most = made.report.table_bytes, made.report.code_bytes
+        assert tables is not None
+        assert most is not None
+        code = flash_of(made.text, board, tmp_path, certain="MODEL_HAS_CERTAIN" in made.text) - tables
+        assert 0.3 * most < code <= most, (board, code)
 
 
 def test_without_the_tools_it_says_so(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""Microcontrollers: how much code an exported C file takes there, besides its tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from svmfast.exports.computation import Computation
+
+
+@dataclass(frozen=True)
+class Device:
+    """Bytes of code that gcc -Os makes at most, with its own routines for the arithmetic.
+
+    Attributes
+    ----------
+    summary : str
+    predict : int
+        Of NAME_predict.
+    roots : int
+        In addition where that takes square roots or tangents.
+    certain : int
+        In addition for NAME_certain.
+    """
+
+    summary: str
+    predict: int
+    roots: int
+    certain: int
+
+
+#: tests/scripts/test_embedded.py compiles files of every form to check these.
+DEVICES = {
+    "cortex-m4": Device("Cortex-M4 with a single-precision unit", 800, 0, 700),
+    "cortex-m0": Device("Cortex-M0, without a floating-point unit", 3700, 1000, 1500),
+    "avr": Device("AVR, such as ATmega1284P", 2700, 200, 2800),
+}
+
+
+def code_bytes(computation: Computation, device: str) -> int:
+    """Return the most bytes that the code of a computation takes on a device, in single precision."""
+    from svmfast.exports.certain import has_certificate
+    from svmfast.exports.computation import KernelSums
+
+    about, values = DEVICES[device], computation.values
+    total = about.predict
+    if isinstance(values, KernelSums):
+        pseudo = values.pseudo
+        if values.kernel == "sigmoid" or (pseudo is not None and pseudo.kind == "triangle"):
+            total += about.roots
+    return total + (about.certain if has_certificate(computation) else 0)
