@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-from m2cgen import export_to_c
 from pages import put_into
 from skl2onnx import to_onnx
 from sklearn.svm import SVC
@@ -129,6 +128,8 @@ def batches(model: bytes, x: np.ndarray, dtype: Any) -> Callable[[], np.ndarray]
 
 def unrolled(fitted: SVC) -> tuple[str, str]:
     """Return what m2cgen writes of two classes, and what calls it."""
+    from m2cgen import export_to_c
+
     first, second = (int(label) for label in fitted.classes_)
     sys.setrecursionlimit(1 << 20)
     source = f"{export_to_c(fitted)}\nint answer(const double *x);\n"
