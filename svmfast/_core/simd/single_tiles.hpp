@@ -15,7 +15,12 @@ namespace svmfast::SVMFAST_ISA {
 constexpr std::size_t FOLD_TERMS = 32;
 constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
 constexpr std::size_t SLICE = 24576 / (SINGLE_LANES * 4);  // features of a panel that stay in the L1 cache
-constexpr std::size_t TILE_BYTES = 512 * 1024;             // of panels or kernel values that stay in the L2 cache
+constexpr std::size_t PANEL_BYTES = 256 * 1024;            // of panels that stay in the L2 cache,
+constexpr std::size_t TILE_BYTES = 512 * 1024;             // and of kernel values
+
+// Rows of a tile: half of what the registers hold, as the exponentials of a smaller tile overlap with the products of
+// the next (measured).
+constexpr std::size_t TILE_ROWS = W == 8 ? SINGLE_ROWS / 2 : SINGLE_ROWS;
 
 // What becomes of a finished sum: 2^t, or R(t) = exp(t) - 1 - t - t^2 / 2.
 struct Gaussian {
@@ -67,10 +72,10 @@ inline void finish(const SinglePack &s, SingleSums &sums, std::size_t panel, std
     }
 }
 
-// One tile of R dense rows z[feature][R] with the panels [first, last) of a class.
+// One tile of R dense rows z[feature][R] with the panels [first, last) of a class; `first_row` of the kept kernel values.
 template <class Function, std::size_t R>
-void dense_tile(const SinglePack &s, SingleSums &sums, const float *z, const float *offset, std::size_t first,
-                std::size_t last, vf *acc) {
+void dense_tile(const SinglePack &s, SingleSums &sums, const float *z, const float *offset, std::size_t first_row,
+                std::size_t first, std::size_t last, vf *acc) {
     const std::size_t d = s.e.active.size();
     std::fill(acc, acc + 2 * R, vf{});
     for (std::size_t panel = first; panel < last; ++panel) {
@@ -80,7 +85,7 @@ void dense_tile(const SinglePack &s, SingleSums &sums, const float *z, const flo
             SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = load(init + v * WF) + offset[r];
         add_products(k, d, [=](std::size_t r, std::size_t f) { return z[f * R + r]; },
                      [=](std::size_t f) { return x + f * SINGLE_LANES; });
-        finish<Function, R>(s, sums, panel, 0, k, acc);
+        finish<Function, R>(s, sums, panel, first_row, k, acc);
     }
 }
 

@@ -1,0 +1,163 @@
+// Rows before they meet the support vectors in single precision: from the center, measured, and packed in tiles.
+#pragma once
+#include <cmath>
+#include <vector>
+
+#include "labels.hpp"
+#include "math.hpp"
+#include "simd/single_tiles.hpp"
+
+namespace svmfast::SVMFAST_ISA {
+
+// A dense feature costs NF multiply-adds at two a cycle; a sparse one also its broadcast and its index (measured).
+constexpr double SPARSE_COST = 1.7;
+// Unit roundoff of float, and what the two functions of exp2.hpp lose at most, relative to their values.
+constexpr double U = 0x1p-24;
+constexpr double FUNCTION_ERROR = 0x1p-21, REMAINDER_ERROR = 0x1p-20;
+// Additions on a term's way to its sum, the coefficient's rounding, and products that are not fused.
+constexpr double SUM_ERROR = 1.01 * (FOLD_TERMS + 8) * U;
+// Beyond this error of an exponent the bound is of no use, and its proof needs it small.
+constexpr double LARGEST_EXPONENT_ERROR = 0.05;
+// exp_remainder holds up to this size of its argument.
+constexpr double LARGEST_REMAINDER = 1;
+
+// Bounds |computed - exact| of a sum that starts at minus the squared norms and adds a dot product of `terms` terms,
+// over (||x|| + ||z||)^2.
+inline double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<double>(terms) + 8); }
+
+// What is known of a row before it meets the support vectors.
+struct RowFacts {
+    double norm = 0;        // ||z - center||
+    double entries = 0;     // stored in the row
+    std::size_t terms = 0;  // of its dot products
+    bool sparse = false;
+};
+
+// The rows of a call, and where their answers go.
+struct SingleBlock {
+    const SinglePack &s;
+    const RowBlock &rows;
+    std::vector<RowFacts> facts;
+    std::vector<std::uint32_t> dense, sparse;
+    std::int32_t *out;
+    double *values, *bounds;  // [row][function], or null: only labels are wanted
+
+    std::int64_t begin(std::size_t r) const { return rows.indptr[rows.first + r]; }
+    std::int64_t end(std::size_t r) const { return rows.indptr[rows.first + r + 1]; }
+};
+
+// z - center of a row in the model's columns -> z[active]; returns the sum of the squares of its other features.
+inline double centered_row(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end, double *z) {
+    const std::size_t d = s.e.active.size();
+    const double *const center = s.center.data();
+    const std::int32_t *const columns = rows.indices + begin;
+    const double *const values = rows.values + begin;
+    const auto n = static_cast<std::size_t>(end - begin);
+    if (n == d && s.e.active.plain() && n > 0 && static_cast<std::size_t>(columns[n - 1]) == d - 1) {
+        for (std::size_t f = 0; f < d; ++f) z[f] = values[f] - center[f];
+        return 0;
+    }
+    for (std::size_t f = 0; f < d; ++f) z[f] = 0 - center[f];
+    double others = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::int32_t at = s.e.position(columns[k]);
+        if (at >= 0)
+            z[at] = values[k] - center[at];
+        else
+            others += values[k] * values[k];
+    }
+    return others;
+}
+
+// The sum of the squares of z[0 .. d).
+inline double sum_of_squares(const double *z, std::size_t d) {
+    vd sum[4] = {};
+    std::size_t f = 0;
+    for (; f + 4 * W <= d; f += 4 * W) SVMFAST_UNROLL for (std::size_t i = 0; i < 4; ++i) {
+            const vd v = load(z + f + i * W);
+            sum[i] = fma(v, v, sum[i]);
+        }
+    double rest = 0;
+    for (; f < d; ++f) rest += z[f] * z[f];
+    return horizontal_sum((sum[0] + sum[1]) + (sum[2] + sum[3])) + rest;
+}
+
+// ||z - center|| of a row, with the features that no support vector has; counts those that one has. z: room for a
+// number for each of the model's columns.
+inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end, double *z) {
+    const std::size_t d = s.e.active.size();
+    RowFacts facts;
+    double squares = 0;
+    std::size_t known = 0;
+    if (s.centered) {
+        squares = centered_row(s, rows, begin, end, z);
+        squares += sum_of_squares(z, d);
+    }
+    for (std::int64_t k = begin; !s.centered && k < end; ++k) {
+        known += s.e.position(rows.indices[k]) >= 0 && rows.values[k] != 0;
+        squares += rows.values[k] * rows.values[k];
+    }
+    facts.norm = std::sqrt(squares);
+    facts.entries = static_cast<double>(end - begin);
+    facts.sparse = !s.centered && static_cast<double>(known) * SPARSE_COST < static_cast<double>(d);
+    facts.terms = facts.sparse ? known : d;
+    return facts;
+}
+
+// Whether the proof holds for the row at all. (Written so that what is not a number fails.)
+inline bool in_range(const SinglePack &s, const RowFacts &facts) {
+    const double far = s.reach + facts.norm;
+    if (s.head)
+        return 2 * s.e.gamma * s.reach * facts.norm <= LARGEST_REMAINDER && s.e.gamma * facts.norm * facts.norm <= 50;
+    return s.exponent * far * far * dot_error(facts.terms) < LARGEST_EXPONENT_ERROR;
+}
+
+// The polynomial in front for HEAD_ROWS rows side by side: z[feature][row] -> out[row].
+constexpr std::size_t HEAD_ROWS = 2 * W;
+inline void head_values(const Head &head, const double *z, std::size_t d, double *out) {
+    vd sum[2] = {broadcast(head.constant), broadcast(head.constant)};
+    const double *q = head.quadratic.data();
+    for (std::size_t f = 0; f < d; q += ++f) {
+        vd inner[2] = {broadcast(head.linear[f]), broadcast(head.linear[f])};
+        for (std::size_t g = 0; g <= f; ++g)
+            SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i)
+                inner[i] = fma(broadcast(q[g]), load(z + g * HEAD_ROWS + i * W), inner[i]);
+        SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i)
+            sum[i] = fma(inner[i], load(z + f * HEAD_ROWS + i * W), sum[i]);
+    }
+    SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i) store(out + i * W, sum[i]);
+}
+
+// Dense rows in tiles of R, from the center and scaled, with what else their sums start from.
+template <std::size_t R>
+struct Tiles {
+    Aligned<float> values;      // [tile][feature][row]
+    std::vector<float> offset;  // [tile][row]
+    std::vector<double> head;   // the same; empty unless a polynomial goes in front
+
+    Tiles(const SinglePack &s, std::size_t most)
+        : values(most * R * s.e.active.size()), offset(most * R), head(s.head ? round_up(most * R, HEAD_ROWS) : 0),
+          z(s.e.active.size()), side_by_side(s.head ? z.size() * HEAD_ROWS : 0) {}
+
+    void pack(const SingleBlock &b, const std::uint32_t *which, std::size_t tiles) {
+        const SinglePack &s = b.s;
+        const std::size_t d = z.size();
+        const double scale = (s.head ? 2 * s.e.gamma : 2 * s.exponent) / s.value_scale;
+        for (std::size_t i = 0; i < tiles * R; ++i) {
+            const std::size_t r = which[i];
+            centered_row(s, b.rows, b.begin(r), b.end(r), z.data());
+            float *column = values.data() + (i / R) * d * R + i % R;
+            for (std::size_t f = 0; f < d; ++f) column[f * R] = static_cast<float>(z[f] * scale);
+            offset[i] = s.head ? 0.0f : static_cast<float>(-s.exponent * b.facts[r].norm * b.facts[r].norm);
+            if (!s.head) continue;
+            for (std::size_t f = 0; f < d; ++f) side_by_side[f * HEAD_ROWS + i % HEAD_ROWS] = z[f];
+            if (i % HEAD_ROWS == HEAD_ROWS - 1 || i + 1 == tiles * R)
+                head_values(*s.head, side_by_side.data(), d, head.data() + i / HEAD_ROWS * HEAD_ROWS);
+        }
+    }
+
+  private:
+    std::vector<double> z, side_by_side;
+};
+
+}  // namespace svmfast::SVMFAST_ISA
