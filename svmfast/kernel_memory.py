@@ -73,10 +73,11 @@ def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) 
         # Coefficients are there twice, by pairs of classes.
         padded = np.ceil(of.vectors / _PANEL) * _PANEL
         return float(np.sum(8 * of.densely(padded, _DENSE_CELL) + sparse + 16 * padded * functions))
-    # Values and coefficients in double precision, and beside them in single precision.
+    # Values and coefficients in double precision, beside them in single precision, and as integers: two bytes
+    # of an even number of columns, or one byte of a number that four divide.
     weights = 8 * of.columns * functions if kernel == "linear" else 0.0
-    dense = of.densely(8 * padded + 4 * single, _DENSE_DECISION)
-    coefficients = 8 * padded * (1 + width) + 4 * single * (3 + width)
+    dense = of.densely(8 * padded + 6 * single, _DENSE_DECISION)
+    coefficients = 8 * padded * (1 + width) + 4 * single * (5 + width)
     return float(np.sum(dense + sparse + coefficients + weights))
 
 

@@ -251,6 +251,11 @@ class DecisionEngine:
         """Whether double precision counts one-hot columns, which takes no longer than single precision."""
         return self._sums is not None and self._sums.one_hot
 
+    @property
+    def lattice(self) -> int:
+        """How many columns share 32 bits where single precision counts in integers; 0 where it does not."""
+        return 0 if self._sums is None else self._sums.lattice
+
 
 class CellEngine:
     """Decision values of the cells of a routed model with the Gaussian kernel, all in one native call.

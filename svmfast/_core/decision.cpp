@@ -102,7 +102,7 @@ class DecisionSums {
                 std::size_t open = rows.count;
                 // Where single precision proves little (huge rows, say), asking it first only costs time.
                 if (single && first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
-                    open = SVMFAST_DISPATCH(single_labels, *first_tier, rows, to, nullptr, nullptr);
+                    open = SVMFAST_DISPATCH_VNNI(single_labels, *first_tier, rows, to, nullptr, nullptr);
                     asked += rows.count;
                     left += open;
                 } else {
@@ -126,8 +126,8 @@ class DecisionSums {
             pack_single();
             each_block(csr(indptr, indices, values), first_tier ? n : 0, threads, [&](const RowBlock &rows) {
                 std::vector<std::int32_t> labels(rows.count);
-                SVMFAST_DISPATCH(single_labels, *first_tier, rows, labels.data(), out.get() + rows.first * e.functions,
-                                 bounds.get() + rows.first * e.functions);
+                SVMFAST_DISPATCH_VNNI(single_labels, *first_tier, rows, labels.data(),
+                                      out.get() + rows.first * e.functions, bounds.get() + rows.first * e.functions);
             });
         }
         return {give(std::move(out), {n, e.functions}), give(std::move(bounds), {n, e.functions})};
@@ -144,6 +144,11 @@ class DecisionSums {
     bool one_hot() {
         pack_one_hot();
         return e.one_hot != nullptr;
+    }
+    // How many columns share a lane where single precision meets a lattice: 4, 2, or 0 where there is none.
+    std::size_t lattice() {
+        pack_single();
+        return first_tier && first_tier->lattice ? first_tier->lattice->features : 0;
     }
 
   private:
@@ -250,7 +255,8 @@ void register_decision(nanobind::module_ &m) {
              nb::arg("indices").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
         .def_prop_ro("bytes", &DecisionSums::bytes)
         .def_prop_ro("scattered", &DecisionSums::scattered)
-        .def_prop_ro("one_hot", &DecisionSums::one_hot);
+        .def_prop_ro("one_hot", &DecisionSums::one_hot)
+        .def_prop_ro("lattice", &DecisionSums::lattice);
     m.def("isa", [] {
         switch (best_isa()) {
             case Isa::avx512:

@@ -41,7 +41,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
     if (e.kind != KernelKind::rbf || e.scattered || e.n == 0 || d > MOST_FEATURES || !(e.gamma > 0)) return nullptr;
     const double density = static_cast<double>(indptr[e.n]) / (static_cast<double>(e.n) * static_cast<double>(d));
     auto s = std::make_unique<SinglePack>(
-        SinglePack{e, 0, 1, 1, false, false, false, {}, 0, 0, {}, {}, {}, {}, {}, {}, nullptr});
+        SinglePack{e, 0, 1, 1, false, false, false, {}, 0, 0, {}, {}, {}, {}, {}, {}, nullptr, nullptr});
     s->exponent = e.gamma * LOG2_E;
     s->centered = density > CENTERED_DENSITY;
     s->center.assign(d, 0.0);
@@ -111,6 +111,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
             if (s->mixed) s->size[l] = static_cast<float>(top);
             if (s->head) add_to_head(*s->head, x, shrink * sv.coef[i], e.gamma);
         }
+    s->lattice = pack_lattice(*s, sv);
     return s;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "decision.hpp"
+#include "dispatch_vnni.hpp"
 
 namespace svmfast {
 
@@ -20,6 +21,21 @@ struct Head {
     std::vector<double> linear;
     std::vector<double> quadratic;  // [f (f + 1) / 2 + g], g <= f: one triangle, with both halves of the others
     double weight;                  // sum |a_i|
+};
+
+// Support vectors whose values are origin + step * level, level an integer (pixels, ratings, counts), but for a small
+// residual: ||x - z||^2 is step^2 times a sum of products of integers, which are exact. Integers of `features` columns
+// share the 32 bits of a lane: four bytes, where the machine adds their products in one instruction, or two words.
+struct Lattice {
+    std::size_t features;
+    double origin, step, levels;   // `levels`: the largest one
+    double zero;                   // the level of 0; -1 where it has none
+    double shift;                  // words: integers are levels minus this; bytes: 0
+    bool sparse;                   // the integer of 0 is 0, so that columns that a row does not store can be left out
+    double residual;               // the largest distance of a support vector from its lattice point
+    std::size_t groups;            // of columns
+    Aligned<std::int32_t> values;  // [panel][group][lanes]; bytes: of levels minus 128
+    Aligned<std::int32_t> norm;    // [panel][lanes]: sum of squared integers
 };
 
 struct SinglePack {
@@ -40,15 +56,19 @@ struct SinglePack {
     Aligned<float> size;       // [panel][lanes]: the largest |coefficient|; empty unless `mixed`
     Aligned<float> by_column;  // of `pairs`: [width][panel][lanes]
     std::unique_ptr<Head> head;
+    std::unique_ptr<Lattice> lattice;
 
     std::size_t bytes() const {
-        return 4 * (values.size() + init.size() + coef.size() + size.size() + by_column.size()) + 8 * center.size();
+        return 4 * (values.size() + init.size() + coef.size() + size.size() + by_column.size()) + 8 * center.size() +
+               (lattice ? 4 * (lattice->values.size() + lattice->norm.size()) : 0);
     }
 };
 
 // The pack of an rbf expansion, or null where single precision has no use: other kernels, scattered models, numbers
 // outside its range.
 std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
+// The lattice of a pack that is otherwise ready, or null where its values are on none.
+std::unique_ptr<Lattice> pack_lattice(const SinglePack &, const SupportVectors &);
 
 }  // namespace svmfast
 
@@ -56,7 +76,9 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors 
 // one that LIBSVM's own arithmetic gives. Returns how many stay open. Unless null, `values` and `bounds`
 // [count][functions] get the decision values and what they are off at most (infinity where single precision has nothing
 // to say).
-SVMFAST_DECLARE(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out, double *values,
-                                          double *bounds))
+SVMFAST_DECLARE_VNNI(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out, double *values,
+                                               double *bounds))
 // Support vectors per panel.
-SVMFAST_DECLARE(std::size_t single_lanes())
+SVMFAST_DECLARE_VNNI(std::size_t single_lanes())
+// Columns that share a lane in a lattice: 4 (bytes), 2 (words) or 0 (none is made).
+SVMFAST_DECLARE_VNNI(std::size_t lattice_features())

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "simd/lattice_rows.hpp"
+#include "simd/lattice_tiles.hpp"
 #include "simd/single_rows.hpp"
 #include "simd/single_tiles.hpp"
 
@@ -99,8 +101,7 @@ class LabelDecider {
     void prepare(std::size_t row) {
         const RowFacts &facts = b.facts[row];
         const double far = s.reach + facts.norm, n = static_cast<double>(s.e.n);
-        const double exponent = s.exponent * far * far * dot_error(facts.terms);
-        relative = 1.001 * (0.72 * exponent + 1.1 * FUNCTION_ERROR + SUM_ERROR);
+        relative = 1.001 * (0.72 * facts.exponent_error + 1.1 * FUNCTION_ERROR + SUM_ERROR);
         libsvm =
             EPSILON * ((static_cast<double>(s.e.active.size()) + facts.entries + 10) * s.e.gamma * far * far + n + 30);
         underflow = (n + 1) * 0x1p-118 * s.coef_scale;
@@ -158,32 +159,62 @@ class LabelDecider {
     }
 };
 
-// The rows dense[from ..) in tiles of R, as many as there are whole ones; returns the first that is left.
-template <class Function, std::size_t R>
-std::size_t dense_tiles(const SingleBlock &b, std::size_t from, SingleSums &sums, LabelDecider &decider) {
+// Two ways of a tile to its kernel values.
+template <class Function>
+struct Dense {
+    template <std::size_t R>
+    using Tiles = DenseTiles<R>;
+
+    static std::size_t terms(const SinglePack &s) { return s.e.active.size(); }
+
+    template <std::size_t R>
+    static void tile(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t t, std::size_t first,
+                     std::size_t last, vf *acc) {
+        dense_tile<Function, R>(s, sums, rows.values.data() + t * terms(s) * R, rows.offset.data() + t * R, t * R,
+                                first, last, acc);
+    }
+};
+template <class Step>
+struct OnLattice {
+    template <std::size_t R>
+    using Tiles = LatticeTiles<R>;
+
+    static std::size_t terms(const SinglePack &s) { return s.lattice->groups; }
+
+    template <std::size_t R>
+    static void tile(const SinglePack &s, SingleSums &sums, const Tiles<R> &rows, std::size_t t, std::size_t first,
+                     std::size_t last, vf *acc) {
+        lattice_tile<Step, R>(s, sums, rows.values.data() + t * terms(s) * R, rows.norm.data() + t * R,
+                              rows.offset.data() + t * R, t * R, first, last, acc);
+    }
+};
+
+// The rows all[from ..) in tiles of R, as many as there are whole ones; returns the first that is left.
+template <class Way, std::size_t R>
+std::size_t tiles_of(const SingleBlock &b, const std::vector<std::uint32_t> &all, std::size_t from, SingleSums &sums,
+                     LabelDecider &decider) {
     const SinglePack &s = b.s;
-    const std::size_t d = s.e.active.size(), tiles = (b.dense.size() - from) / R;
+    const std::size_t tiles = (all.size() - from) / R, terms = Way::terms(s);
     if (!tiles) return from;
     // Panels that stay in the cache while a batch of tiles meets them. Of pairs, no more tiles than have their kernel
     // values there as well.
-    const std::size_t block = std::clamp<std::size_t>(PANEL_BYTES / (d * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
+    const std::size_t block = std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
     const std::size_t batch = s.pairs ? std::clamp<std::size_t>(TILE_BYTES / (4 * R * sums.stride), 1, tiles) : tiles;
     if (s.pairs) sums.kernel.resize(std::max(sums.kernel.size(), batch * R * sums.stride));
-    Tiles<R> packed(s, batch);
+    typename Way::template Tiles<R> packed(s, batch);
     Aligned<vf> acc(2 * R);
     Pulse pulse;
     for (std::size_t begin = 0; begin < tiles; begin += batch) {
-        const std::uint32_t *const which = b.dense.data() + from + begin * R;
+        const std::uint32_t *const which = all.data() + from + begin * R;
         const std::size_t count = std::min(batch, tiles - begin);
         packed.pack(b, which, count);
         for (std::size_t g = 0; g < s.e.groups; ++g)
             for (std::size_t first = s.group_panels[g]; first < s.group_panels[g + 1]; first += block)
                 for (std::size_t t = 0; t < count; ++t) {
                     const std::size_t last = std::min(first + block, s.group_panels[g + 1]);
-                    dense_tile<Function, R>(s, sums, packed.values.data() + t * d * R, packed.offset.data() + t * R,
-                                            t * R, first, last, acc.data());
+                    Way::template tile<R>(s, sums, packed, t, first, last, acc.data());
                     for (std::size_t r = 0; r < R; ++r) sums.fold(which[t * R + r], g, acc.data() + 2 * r);
-                    pulse.spent((last - first) * SINGLE_LANES * R * (d + 1));
+                    pulse.spent((last - first) * SINGLE_LANES * R * (terms + 1));
                 }
         for (std::size_t i = 0; i < count * R; ++i)
             b.out[which[i]] = s.pairs ? decider.of_pairs(which[i], sums.kernel.data() + i * sums.stride)
@@ -192,20 +223,41 @@ std::size_t dense_tiles(const SingleBlock &b, std::size_t from, SingleSums &sums
     return from + tiles * R;
 }
 
+template <class Way>
+void in_tiles(const SingleBlock &b, const std::vector<std::uint32_t> &all, SingleSums &sums, LabelDecider &decider) {
+    std::size_t done = tiles_of<Way, TILE_ROWS>(b, all, 0, sums, decider);
+    done = tiles_of<Way, 3>(b, all, done, sums, decider);
+    tiles_of<Way, 1>(b, all, done, sums, decider);
+}
+
+// Calls evaluate(first, count) for sparse rows: of pairs, as many at a time as their kernel values leave in the cache,
+// but so many that what is read of the support vectors in between is little beside what is done with it.
+template <class Evaluate>
+void in_batches(const SinglePack &s, const std::vector<std::uint32_t> &all, SingleSums &sums, Evaluate &&evaluate) {
+    const std::size_t most = s.pairs ? std::max(LEAST_SPARSE_ROWS, TILE_BYTES / (4 * sums.stride)) : all.size();
+    for (std::size_t from = 0; from < all.size(); from += most) {
+        const std::size_t count = std::min(most, all.size() - from);
+        if (s.pairs) sums.kernel.resize(std::max(sums.kernel.size(), count * sums.stride));
+        evaluate(all.data() + from, count);
+    }
+}
+
+void decide(const SingleBlock &b, const std::uint32_t *which, std::size_t count, const SingleSums &sums,
+            LabelDecider &decider) {
+    for (std::size_t i = 0; i < count; ++i)
+        b.out[which[i]] = b.s.pairs ? decider.of_pairs(which[i], sums.kernel.data() + i * sums.stride)
+                                    : decider.of_one(which[i], 0);
+}
+
 void sparse_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
     const SinglePack &s = b.s;
     const double scale = 2 * s.exponent / s.value_scale;
-    std::vector<std::int32_t> position;
-    std::vector<float> value;
-    // Of pairs, as many rows at a time as their kernel values leave in the cache, but so many that what is read of the
-    // support vectors in between is little beside what is done with it.
-    const std::size_t most = s.pairs ? std::max(LEAST_SPARSE_ROWS, TILE_BYTES / (4 * sums.stride)) : b.sparse.size();
-    for (std::size_t from = 0; from < b.sparse.size(); from += most) {
-        const std::size_t count = std::min(most, b.sparse.size() - from);
+    in_batches(s, b.sparse, sums, [&](const std::uint32_t *which, std::size_t count) {
+        std::vector<std::int32_t> position;
+        std::vector<float> value;
         std::vector<SparseRow> rows;
-        position.clear(), value.clear();
-        for (std::size_t i = from; i < from + count; ++i) {
-            const std::size_t r = b.sparse[i], start = position.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t r = which[i], start = position.size();
             for (std::int64_t k = b.begin(r); k < b.end(r); ++k) {
                 const std::int32_t at = s.e.position(b.rows.indices[k]);
                 if (at < 0 || b.rows.values[k] == 0) continue;
@@ -217,42 +269,77 @@ void sparse_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) 
         }
         for (SparseRow &row : rows) row.position = position.data(), row.value = value.data();
         Aligned<vf> acc(2 * count), partial(count * NF);
-        if (s.pairs) sums.kernel.resize(count * sums.stride);
         for (std::size_t g = 0; g < s.e.groups; ++g) sparse_class(s, sums, rows, g, acc, partial);
+        decide(b, which, count, sums, decider);
+    });
+}
+
+template <class Step>
+void sparse_lattice_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
+    const SinglePack &s = b.s;
+    std::vector<std::int32_t> all(s.lattice->groups);
+    LatticeRow row(s);
+    in_batches(s, b.lattice_sparse, sums, [&](const std::uint32_t *which, std::size_t count) {
+        std::vector<std::int32_t> group_at, value;
+        std::vector<SparseIntegers> rows;
         for (std::size_t i = 0; i < count; ++i) {
-            const std::size_t r = rows[i].row;
-            b.out[r] = s.pairs ? decider.of_pairs(r, sums.kernel.data() + i * sums.stride) : decider.of_one(r, 0);
+            row.read(s, b.rows, b.begin(which[i]), b.end(which[i]));
+            const std::size_t start = value.size();
+            const std::int32_t norm = pack_integers(*s.lattice, row.level, all.data(), 1);
+            for (std::size_t g = 0; g < all.size(); ++g) {
+                if (!all[g]) continue;
+                group_at.push_back(static_cast<std::int32_t>(g));
+                value.push_back(all[g]);
+            }
+            rows.push_back({which[i], start, value.size(), norm, static_cast<float>(-s.exponent * row.others)});
         }
-    }
+        Aligned<vf> acc(2 * count);
+        for (std::size_t g = 0; g < s.e.groups; ++g)
+            lattice_class<Step>(s, sums, rows, group_at.data(), value.data(), g, acc);
+        decide(b, which, count, sums, decider);
+    });
+}
+
+template <class Step>
+void lattice_rows(const SingleBlock &b, SingleSums &sums, LabelDecider &decider) {
+    in_tiles<OnLattice<Step>>(b, b.lattice_dense, sums, decider);
+    sparse_lattice_rows<Step>(b, sums, decider);
 }
 
 }  // namespace
 
 std::size_t single_lanes() { return SINGLE_LANES; }
+std::size_t lattice_features() { return LATTICE_FEATURES; }
 
 std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_t *out, double *values, double *bounds) {
-    SingleBlock b{s, rows, {}, {}, {}, out, values, bounds};
+    SingleBlock b{s, rows, {}, {}, {}, {}, {}, out, values, bounds};
     if (values) {
         std::fill_n(values, rows.count * s.e.functions, 0.0);
         std::fill_n(bounds, rows.count * s.e.functions, std::numeric_limits<double>::infinity());
     }
     std::vector<double> z(s.centered ? s.e.active.size() : 0);
+    LatticeRow on_lattice(s);
     b.facts.reserve(rows.count);
     for (std::size_t r = 0; r < rows.count; ++r) {
-        b.facts.push_back(look_at(s, rows, b.begin(r), b.end(r), z.data()));
+        RowFacts facts = look_at(s, rows, b.begin(r), b.end(r), z.data());
+        if (s.lattice) look_at_lattice(s, rows, b.begin(r), b.end(r), on_lattice, facts);
+        b.facts.push_back(facts);
         out[r] = -1;
-        if (in_range(s, b.facts[r])) (b.facts[r].sparse ? b.sparse : b.dense).push_back(static_cast<std::uint32_t>(r));
+        if (!in_range(s, facts)) continue;
+        (facts.lattice ? facts.sparse ? b.lattice_sparse : b.lattice_dense : facts.sparse ? b.sparse : b.dense)
+            .push_back(static_cast<std::uint32_t>(r));
     }
     SingleSums sums(s, rows.count);
     LabelDecider decider(b, sums);
-    auto dense = [&](auto function) {
-        using Function = decltype(function);
-        std::size_t done = dense_tiles<Function, TILE_ROWS>(b, 0, sums, decider);
-        done = dense_tiles<Function, 3>(b, done, sums, decider);
-        dense_tiles<Function, 1>(b, done, sums, decider);
-    };
-    if (s.head) dense(Remainder{}); else dense(Gaussian{});
+    if (s.head)
+        in_tiles<Dense<Remainder>>(b, b.dense, sums, decider);
+    else
+        in_tiles<Dense<Gaussian>>(b, b.dense, sums, decider);
     sparse_rows(b, sums, decider);
+    if (s.lattice && s.lattice->features == 2) lattice_rows<AddWords>(b, sums, decider);
+#if defined(__AVX512VNNI__)
+    if (s.lattice && s.lattice->features == 4) lattice_rows<AddBytes>(b, sums, decider);
+#endif
     return static_cast<std::size_t>(std::count(out, out + rows.count, -1));
 }
 

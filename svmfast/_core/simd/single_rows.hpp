@@ -27,10 +27,11 @@ inline double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<doub
 
 // What is known of a row before it meets the support vectors.
 struct RowFacts {
-    double norm = 0;        // ||z - center||
-    double entries = 0;     // stored in the row
-    std::size_t terms = 0;  // of its dot products
-    bool sparse = false;
+    double norm = 0;            // ||z - center||
+    double entries = 0;         // stored in the row
+    std::size_t terms = 0;      // of its dot products
+    double exponent_error = 0;  // bounds that of the exponents of its kernel values
+    bool sparse = false, lattice = false;
 };
 
 // The rows of a call, and where their answers go.
@@ -38,7 +39,7 @@ struct SingleBlock {
     const SinglePack &s;
     const RowBlock &rows;
     std::vector<RowFacts> facts;
-    std::vector<std::uint32_t> dense, sparse;
+    std::vector<std::uint32_t> dense, sparse, lattice_dense, lattice_sparse;
     std::int32_t *out;
     double *values, *bounds;  // [row][function], or null: only labels are wanted
 
@@ -101,15 +102,16 @@ inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t 
     facts.entries = static_cast<double>(end - begin);
     facts.sparse = !s.centered && static_cast<double>(known) * SPARSE_COST < static_cast<double>(d);
     facts.terms = facts.sparse ? known : d;
+    const double far = s.reach + facts.norm;
+    facts.exponent_error = s.exponent * far * far * dot_error(facts.terms);
     return facts;
 }
 
 // Whether the proof holds for the row at all. (Written so that what is not a number fails.)
 inline bool in_range(const SinglePack &s, const RowFacts &facts) {
-    const double far = s.reach + facts.norm;
     if (s.head)
         return 2 * s.e.gamma * s.reach * facts.norm <= LARGEST_REMAINDER && s.e.gamma * facts.norm * facts.norm <= 50;
-    return s.exponent * far * far * dot_error(facts.terms) < LARGEST_EXPONENT_ERROR;
+    return facts.exponent_error < LARGEST_EXPONENT_ERROR;
 }
 
 // The polynomial in front for HEAD_ROWS rows side by side: z[feature][row] -> out[row].
@@ -130,12 +132,12 @@ inline void head_values(const Head &head, const double *z, std::size_t d, double
 
 // Dense rows in tiles of R, from the center and scaled, with what else their sums start from.
 template <std::size_t R>
-struct Tiles {
+struct DenseTiles {
     Aligned<float> values;      // [tile][feature][row]
     std::vector<float> offset;  // [tile][row]
     std::vector<double> head;   // the same; empty unless a polynomial goes in front
 
-    Tiles(const SinglePack &s, std::size_t most)
+    DenseTiles(const SinglePack &s, std::size_t most)
         : values(most * R * s.e.active.size()), offset(most * R), head(s.head ? round_up(most * R, HEAD_ROWS) : 0),
           z(s.e.active.size()), side_by_side(s.head ? z.size() * HEAD_ROWS : 0) {}
 

@@ -1,0 +1,105 @@
+// Finds the lattice that the values of support vectors lie on, and packs them as integers: Lattice in labels.hpp.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <unordered_set>
+
+#include "labels.hpp"
+#include "math.hpp"
+
+namespace svmfast {
+namespace {
+
+// Words hold the integers, and sums of their products fit 32 bits.
+constexpr std::size_t MOST_LEVELS = 4096;
+constexpr double LARGEST_SUM = 0x1p29;
+// Values of six digits count as on the lattice; what they are off is part of the bound.
+constexpr double TOLERANCE = 2e-6;
+
+// The distinct values of support vectors, 0 among them where a column is not stored; nothing where they are too many.
+std::vector<double> distinct_values(const Expansion &e, const SupportVectors &sv) {
+    const auto nnz = static_cast<std::size_t>(sv.rows.indptr[e.n]);
+    std::unordered_set<double> seen;
+    if (nnz < e.n * e.active.size()) seen.insert(0.0);
+    double last = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t k = 0; k < nnz; ++k) {
+        if (sv.rows.values[k] == last) continue;
+        last = sv.rows.values[k];
+        seen.insert(last);
+        if (seen.size() > MOST_LEVELS) return {};
+    }
+    return {seen.begin(), seen.end()};
+}
+
+// Sets origin, step and levels to the coarsest lattice of the values; false where there is none.
+bool find_lattice(Lattice &l, const std::vector<double> &values) {
+    if (values.size() < 2) return false;
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const double width = *most - *least, tolerance = TOLERANCE * std::max(std::fabs(*least), std::fabs(*most));
+    if (!(width > 1e-100 && width < 1e100)) return false;
+    l.origin = *least;
+    for (l.levels = static_cast<double>(values.size() - 1); l.levels < MOST_LEVELS; ++l.levels) {
+        l.step = width / l.levels;
+        if (std::all_of(values.begin(), values.end(), [&](double v) {
+                return std::fabs(v - (l.origin + l.step * std::nearbyint((v - l.origin) / l.step))) <= tolerance;
+            }))
+            return l.step > 8 * tolerance;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::unique_ptr<Lattice> pack_lattice(const SinglePack &s, const SupportVectors &sv) {
+    const Expansion &e = s.e;
+    const std::size_t d = e.active.size(), features = SVMFAST_DISPATCH_VNNI(lattice_features);
+    auto l = std::make_unique<Lattice>();
+    if (!features || s.head || !find_lattice(*l, distinct_values(e, sv))) return nullptr;
+    const bool bytes = features == 4 && l->levels <= 255;
+    l->features = bytes ? 4 : 2;
+    const double zero = std::nearbyint(-l->origin / l->step);
+    l->zero = zero >= 0 && zero <= l->levels ? zero : -1;
+    l->shift = bytes ? 0 : l->zero >= 0 ? l->zero : std::floor(l->levels / 2);
+    l->sparse = l->zero == l->shift;
+    const double largest = bytes ? 256 : std::max(l->shift, l->levels - l->shift);
+    if (!(largest * largest * static_cast<double>(d) < LARGEST_SUM)) return nullptr;
+    l->groups = divide_up(d, l->features);
+
+    const std::size_t panels = s.group_panels.back();
+    std::int32_t empty = 0;
+    if (bytes) std::memset(&empty, 0x80, sizeof empty);
+    l->values.assign(panels * l->groups * s.lanes, empty);
+    l->norm.assign(panels * s.lanes, 0);
+    std::vector<double> level(d);
+    for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+        for (std::size_t at = s.group_panels[g] * s.lanes; i < e.group_end[g]; ++i, ++at) {
+            const auto stored = sv.rows.entries(i);
+            std::fill(level.begin(), level.end(), l->zero);
+            double off = (static_cast<double>(d - stored)) * std::pow(l->origin + l->step * l->zero, 2);
+            for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k) {
+                const double v = sv.rows.values[k], nearest = std::nearbyint((v - l->origin) / l->step);
+                level[e.position(sv.rows.indices[k])] = nearest;
+                off += std::pow(v - (l->origin + l->step * nearest), 2);
+            }
+            l->residual = std::max(l->residual, std::sqrt(off));
+            double norm = 0;
+            for (std::size_t f = 0; f < d; ++f) {
+                const double integer = level[f] - l->shift;
+                norm += integer * integer;
+                std::int32_t &lane = l->values[(at / s.lanes * l->groups + f / l->features) * s.lanes + at % s.lanes];
+                auto *part = reinterpret_cast<char *>(&lane);
+                if (bytes) {
+                    const auto byte = static_cast<std::int8_t>(integer - 128);
+                    std::memcpy(part + f % 4, &byte, 1);
+                } else {
+                    const auto word = static_cast<std::int16_t>(integer);
+                    std::memcpy(part + 2 * (f % 2), &word, 2);
+                }
+            }
+            l->norm[at] = static_cast<std::int32_t>(norm);
+        }
+    return l;
+}
+
+}  // namespace svmfast

@@ -1,0 +1,153 @@
+// Rows on the lattice of the support vectors, as integers: Lattice in labels.hpp, docs/single-precision.md for the
+// bound.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "simd/single_rows.hpp"
+
+namespace svmfast::SVMFAST_ISA {
+
+// A lattice row's group of columns costs this times one of a dense tile's (measured).
+constexpr double SPARSE_GROUP_COST = 1.7;
+// A row takes the lattice where the bound of its exponents is at most so many times that of single precision.
+constexpr double LATTICE_TOLERANCE = 4;
+
+// The level next to a value: adding and taking away 1.5 * 2^52 rounds.
+template <class Number>
+inline Number nearest_level(const Lattice &l, Number v) {
+    constexpr double magic = 6755399441055744.0;
+    return ((v - l.origin) * (1 / l.step) + magic) - magic;
+}
+
+// What a row is on the lattice.
+struct LatticeRow {
+    std::vector<double> level;  // of each of the model's columns
+    double off = 0;     // sum of squared distances from the lattice; not finite where a value is beyond its ends
+    double others = 0;  // sum of squares of columns that no support vector has
+
+    explicit LatticeRow(const SinglePack &s) : level(s.lattice ? s.e.active.size() : 0) {}
+
+    void read(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end) {
+        const Lattice &l = *s.lattice;
+        const std::size_t d = s.e.active.size();
+        const std::int32_t *const columns = rows.indices + begin;
+        const double *const values = rows.values + begin;
+        const auto n = static_cast<std::size_t>(end - begin);
+        off = others = 0;
+        if (n == d && s.e.active.plain() && n > 0 && static_cast<std::size_t>(columns[n - 1]) == d - 1)
+            return read_all(l, values, d);
+        std::fill(level.begin(), level.end(), l.zero);
+        std::size_t known = 0;
+        for (std::size_t k = 0; k < n; ++k) {
+            const std::int32_t at = s.e.position(columns[k]);
+            if (at < 0) {
+                others += values[k] * values[k];
+                continue;
+            }
+            ++known;
+            add(l, values[k], level[at]);
+        }
+        const double zero = l.origin + l.step * l.zero;
+        if (known < d) off += l.zero < 0 ? INFINITY : static_cast<double>(d - known) * zero * zero;
+    }
+
+  private:
+    // (Written so that what is not a number fails.)
+    void add(const Lattice &l, double v, double &k) {
+        k = nearest_level(l, v);
+        const double distance = v - (l.origin + l.step * k);
+        off += k >= 0 && k <= l.levels ? distance * distance : INFINITY;
+    }
+    void read_all(const Lattice &l, const double *values, std::size_t d) {
+        vd squares{}, least{}, most{};
+        std::size_t f = 0;
+        for (; f + W <= d; f += W) {
+            const vd v = load(values + f), k = nearest_level(l, v), distance = v - (l.origin + l.step * k);
+            squares = fma(distance, distance, squares);
+            least = minimum(least, k);
+            most = maximum(most, k);
+            store(level.data() + f, k);
+        }
+        off = horizontal_sum(squares);
+        for (std::size_t i = 0; i < W; ++i)
+            if (!(least[i] >= 0 && most[i] <= l.levels)) off = INFINITY;
+        for (; f < d; ++f) add(l, values[f], level[f]);
+    }
+};
+
+// The groups of columns whose integers of a row are not all 0.
+inline std::size_t touched_groups(const Lattice &l, const std::vector<double> &level) {
+    std::size_t touched = 0;
+    for (std::size_t f = 0; f < level.size(); f += l.features) {
+        bool any = false;
+        for (std::size_t i = f; i < std::min(f + l.features, level.size()); ++i) any |= level[i] != l.shift;
+        touched += any;
+    }
+    return touched;
+}
+
+// Decides whether a row takes the lattice, and what its exponents are off at most there.
+inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end,
+                            LatticeRow &row, RowFacts &facts) {
+    const Lattice &l = *s.lattice;
+    row.read(s, rows, begin, end);
+    const double d = static_cast<double>(s.e.active.size());
+    // The distance from a lattice point is itself rounded.
+    const double rounded = 0x1p-49 * std::sqrt(d) * (std::fabs(l.origin) + l.step * l.levels);
+    const double residual = std::sqrt(row.off) + l.residual + rounded, far = s.reach + facts.norm + residual;
+    const double error = 1.01 * s.exponent * (4 * U * far * far + 2 * far * residual + residual * residual);
+    if (!(error <= LATTICE_TOLERANCE * facts.exponent_error)) return;
+    facts.lattice = true;
+    facts.exponent_error = error;
+    facts.sparse = l.sparse && static_cast<double>(touched_groups(l, row.level)) * SPARSE_GROUP_COST <
+                                   static_cast<double>(l.groups);
+}
+
+// The integers of a row, group by group -> out[group * stride]; returns what they add to every squared distance.
+inline std::int32_t pack_integers(const Lattice &l, const std::vector<double> &level, std::int32_t *out,
+                                  std::size_t stride) {
+    const std::size_t d = level.size();
+    std::int32_t norm = 0, sum = 0;
+    for (std::size_t f = 0; f < d; f += l.features) {
+        std::uint32_t group = 0;
+        for (std::size_t i = f; i < std::min(f + l.features, d); ++i) {
+            const auto integer = static_cast<std::int32_t>(level[i] - l.shift);
+            norm += integer * integer;
+            sum += integer;
+            group |= l.features == 4 ? static_cast<std::uint32_t>(integer) << 8 * (i - f)
+                                     : (static_cast<std::uint32_t>(integer) & 0xffff) << 16 * (i - f);
+        }
+        out[f / l.features * stride] = static_cast<std::int32_t>(group);
+    }
+    // The support vectors' bytes are levels minus 128.
+    return l.features == 4 ? norm - 256 * sum : norm;
+}
+
+// Lattice rows in tiles of R.
+template <std::size_t R>
+struct LatticeTiles {
+    Aligned<std::int32_t> values;    // [tile][group][row]
+    std::vector<std::int32_t> norm;  // [tile][row]
+    std::vector<float> offset;       // the same: columns that no support vector has
+    std::vector<double> head;        // none
+
+    LatticeTiles(const SinglePack &s, std::size_t most)
+        : values(most * R * s.lattice->groups), norm(most * R), offset(most * R), row(s) {}
+
+    void pack(const SingleBlock &b, const std::uint32_t *which, std::size_t tiles) {
+        const Lattice &l = *b.s.lattice;
+        for (std::size_t i = 0; i < tiles * R; ++i) {
+            row.read(b.s, b.rows, b.begin(which[i]), b.end(which[i]));
+            norm[i] = pack_integers(l, row.level, values.data() + i / R * l.groups * R + i % R, R);
+            offset[i] = static_cast<float>(-b.s.exponent * row.others);
+        }
+    }
+
+  private:
+    LatticeRow row;
+};
+
+}  // namespace svmfast::SVMFAST_ISA
