@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.display import shown
+
 FloatArray = NDArray[np.float64]
 
 #: More different labels are not counted: memory stays bounded whatever the labels of a file are.
@@ -223,15 +225,48 @@ def neglected(scores: Sequence[ClassScore], accuracy: float) -> tuple[ClassScore
     )
 
 
-def neglected_lines(scores: Sequence[ClassScore], accuracy: float) -> list[str]:
+def class_word(label: float, names: Mapping[float, str] | None = None) -> str:
+    """Return what a message calls a class: by the name of its label, if there is one."""
+    name = None if names is None else names.get(label)
+    return str(shown_label(label)) if name is None else f"'{shown(name)}'"
+
+
+def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
+    """Return the figures of a report with the name of each class beside its label.
+
+    Each entry of ``classes`` gets a ``name``, a confusion table ``names``; null where a label has none.
+
+    Parameters
+    ----------
+    figures : dict
+        Plain values, which may hold more such figures inside.
+    names : mapping of float to str, or None
+    """
+    if names is None:
+        return figures
+    if isinstance(figures, list):
+        return [with_names(one, names) for one in figures]
+    if not isinstance(figures, dict):
+        return figures
+    found = {key: with_names(value, names) for key, value in figures.items()}
+    if "counts" in found and isinstance(found.get("labels"), list):
+        return {"labels": found["labels"], "names": [names.get(one) for one in found["labels"]], **found}
+    if "label" in found and "recall" in found:
+        return {"label": found["label"], "name": names.get(found["label"]), **found}
+    return found
+
+
+def neglected_lines(
+    scores: Sequence[ClassScore], accuracy: float, names: Mapping[float, str] | None = None
+) -> list[str]:
     """Return a line for each class that the accuracy hides, of the lowest recalls first."""
     found = sorted(neglected(scores, accuracy), key=lambda score: (score.recall, score.label))
     lines = []
     for score in found[:MOST_LINES]:
         tail = "" if score.predicted else "; it is never predicted"
         lines.append(
-            f"class {shown_label(score.label)} is recognized far below the accuracy of {accuracy:.4g}%: "
-            f"recall {score.recall:.4g}% ({score.correct:,} of {score.rows:,}){tail}"
+            f"class {class_word(score.label, names)} is recognized far below the accuracy of "
+            f"{accuracy:.4g}%: recall {score.recall:.4g}% ({score.correct:,} of {score.rows:,}){tail}"
         )
     if len(found) > MOST_LINES:
         lines.append(f"so are {len(found) - MOST_LINES:,} more classes")

@@ -221,6 +221,11 @@ class Reading:
         """The columns of a table that are the features, if the scaling names them."""
         return getattr(self.scale, "feature_names", None)
 
+    @property
+    def class_names(self) -> Mapping[float, str] | None:
+        """The names by which a table has its labels, if the scaling is that of a model with such names."""
+        return getattr(self.scale, "names_of_labels", None)
+
     def reader_kwargs(self) -> dict[str, Any]:
         """Return the keyword arguments of ``read_svmlight`` and ``stream_svmlight``."""
         return {

@@ -96,9 +96,9 @@ class Quality:
         ]
         return ", ".join(parts)
 
-    def neglected_lines(self) -> list[str]:
+    def neglected_lines(self, names: Mapping[float, str] | None = None) -> list[str]:
         """Return a line for each class whose recall is far below the accuracy."""
-        return neglected_lines(self.classes, self.accuracy or 0.0)
+        return neglected_lines(self.classes, self.accuracy or 0.0, names)
 
 
 #: The figures of classification and of regression, as reports name them.

@@ -52,6 +52,7 @@ class Comparison(ComparisonData):
     linear_seconds : float
         Prediction time of a linear model on these rows.
     models : tuple of ModelResult
+    class_names : mapping of float to str, or None
     max_diff : float or None
         Percentage of the labels that may differ.
     """
@@ -193,7 +194,12 @@ def compare(
         parse_seconds=parse_seconds,
         progress=heard.progress,
     )
-    return Comparison(**vars(found), max_diff=max_diff)
+    labels_of = compared[0].model.head.labels
+    scaling = how.scale
+    if scaling is not None:
+        scaling = scaling.for_labels(None if labels_of is None else labels_of.tolist())
+    names = None if scaling is None else scaling.names_of_labels
+    return Comparison(**{**vars(found), "class_names": names}, max_diff=max_diff)
 
 
 def _compared(

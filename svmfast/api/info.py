@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svmfast.api.given import open_model
 from svmfast.api.listener import Listener
@@ -14,6 +14,12 @@ from svmfast.evaluation.describe import describe_data, describe_model
 from svmfast.models.memory import MEMORY
 from svmfast.options import Reading
 from svmfast.threads import thread_count
+
+if TYPE_CHECKING:
+    from svmfast.models.base import Model
+
+#: Names of a model, and how many of them the text shows; JSON has all.
+_NAMES, LISTED_NAMES = ("class_names", "feature_names"), 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +52,8 @@ class Description:
         """Return the figures as text."""
         shown = {**self.figures, **self.figures.get("scalars", {})}
         shown.pop("scalars", None)
+        if "scaling" in shown:
+            shown = _with_names_apart(shown)
         width = max(map(len, shown)) + 2
         return [f"{name.replace('_', ' '):<{width}}{_value(value)}" for name, value in shown.items()]
 
@@ -80,7 +88,7 @@ def info(
     Description
     """
     if hasattr(source, "decision_values"):
-        return Description({"format": "model", **describe_model(source)})
+        return Description({"format": "model", **_of_model(source, "MODEL")})
     if not isinstance(source, str | os.PathLike):
         raise WrongTypeError("the source", source, "a model, or the path of a model or of data")
     from svmfast.formats.detect import detect
@@ -95,9 +103,36 @@ def info(
             found = describe_data((block.rows, block.labels) for block in blocks)
             return Description({"path": path, "format": "data", **found})
         loaded = open_model(opened, heard.note, heard.warn, memory=memory, allow_edited=allow_edited)
-    figures = describe_model(loaded.model)
+    figures = _of_model(loaded.model, path)
     size, sha256 = loaded.n_bytes, loaded.sha256
     return Description({"path": path, "format": kind, **figures, "bytes": size, "sha256": sha256})
+
+
+def _of_model(model: Model, path: str) -> dict[str, Any]:
+    figures = describe_model(model)
+    if figures["kind"] == "scaled":
+        from svmfast.api.libsvm_text import command_for_text
+
+        command = command_for_text(model, path)
+        if command is not None:
+            figures["libsvm_text"] = command
+    return figures
+
+
+def _with_names_apart(shown: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures with the names of classes and features, which hold spaces, in lines of their own."""
+    lines: dict[str, Any] = {}
+    for name, value in shown.items():
+        if name != "scaling":
+            lines[name] = value
+            continue
+        lines[name] = {key: item for key, item in value.items() if key not in _NAMES}
+        for key in _NAMES:
+            if value[key] is not None:
+                more = len(value[key]) - LISTED_NAMES
+                tail = f" and {more:,} more" if more > 0 else ""
+                lines[key] = ", ".join(value[key][:LISTED_NAMES]) + tail
+    return lines
 
 
 def _value(value: Any) -> str:

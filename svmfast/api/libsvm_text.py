@@ -10,6 +10,7 @@ import numpy as np
 
 from svmfast.api.export_report import Export, report_of
 from svmfast.api.listener import Listener
+from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.exports.settings import Accuracy, Printed, sample_of
 from svmfast.formats.detect import model_bytes
@@ -133,18 +134,41 @@ def _longer(values: FloatArray, more: FloatArray) -> FloatArray:
     return np.concatenate([values, more])
 
 
+def command_for_text(model: Model, path: str) -> str | None:
+    """Return the command that writes a LIBSVM model behind a scaling as LIBSVM's text, or why there is none.
+
+    None for other models. The path is quoted for a shell.
+    """
+    scaling = scaling_of(model)
+    if scaling is None or not isinstance(unscaled(model), KernelExpansion):
+        return None
+    words = ["svmfast", "export", path, "--to", "libsvm", "-o", "OUT"]
+    if not scaling.is_identity:
+        obstacle = _obstacle(scaling)
+        if obstacle is not None:
+            return f"none: {obstacle}"
+        words += ["--ranges", "RANGES"]
+    return shell_line(words)
+
+
+def _obstacle(scaling: Scaling) -> str | None:
+    """Return why svm-scale has no range file for a scaling."""
+    if scaling.ranges is not None:
+        return None
+    if scaling.clip is not None:
+        return "the model's scaling clips, which svm-scale does not"
+    return "the model's scaling turns columns around" if (scaling.factor < 0).any() else None
+
+
 def _ranges(scaling: Scaling | None, heard: Listener) -> bytes:
     """Return svm-scale's range file of a scaling."""
     if scaling is None or scaling.is_identity:
         raise OptionError("`ranges`: the model has no scaling")
     if scaling.ranges is not None:
         return ranges_bytes(scaling.ranges, scaling.target)
-    if scaling.clip is not None:
-        raise UnsupportedError(
-            "the model's scaling clips, which svm-scale does not", "export it to c, onnx or json"
-        )
-    if (scaling.factor < 0).any():
-        raise UnsupportedError("the model's scaling turns columns around", "export it to c, onnx or json")
+    obstacle = _obstacle(scaling)
+    if obstacle is not None:
+        raise UnsupportedError(obstacle, "export it to c, onnx or json")
     heard.note("svm-scale prints six digits and drops columns that its range file does not name")
     with np.errstate(divide="ignore"):
         half = np.where(scaling.factor > 0, 1 / scaling.factor, 0.0)

@@ -81,7 +81,8 @@ def predict(
     Returns
     -------
     Answer
-        ``predicted``, ``decisions``, ``probabilities``, ``inside``, ``certified``, ``error_bounds``.
+        ``predicted``, ``names`` (of the classes, if the model has them), ``decisions``, ``probabilities``,
+        ``inside``, ``certified``, ``error_bounds``.
 
     Raises
     ------

@@ -6,13 +6,14 @@ Longer than 400 lines: one class, half of it the documentation of its parameters
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
+from svmfast.display import shown
 from svmfast.errors import EmptyDataError, OptionError, WrongTypeError
 from svmfast.models.answer import Answer, answer, require
 from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Numbers held at a time besides the data itself, so that memory is bounded with many classes and short rows.
 CELLS = 1 << 20
+#: Classes that a message names.
+MOST_NAMES = 10
 
 
 class Predictor:
@@ -78,6 +81,8 @@ class Predictor:
         `exact` carries is taken by itself.
     identify : bool
         Keep hashes of the models, for :meth:`settings`.
+    names : bool, optional
+        Write the names of the classes in place of their labels. Default: in tables, if the model has names.
 
     Attributes
     ----------
@@ -87,6 +92,8 @@ class Predictor:
         What rows go through before.
     exact : KernelExpansion or None
         The model that answers rows that are not certified.
+    class_names : dict of float to str, or None
+        The name of each label, if the model has names: :attr:`Answer.names` are made of them.
 
     Raises
     ------
@@ -117,6 +124,7 @@ class Predictor:
         listener: Listener | None = None,
         identify: bool = False,
         scale: Any = None,
+        names: bool | None = None,
     ) -> None:
         self._carriers: list[tuple[str, Model]] = []
         self.listener = listener or Listener()
@@ -134,6 +142,15 @@ class Predictor:
             Reading(scale=scale), self._carriers, memory=memory
         ).scale
         head = self.model.head
+        if self.scaling is not None:
+            self.scaling = self.scaling.for_labels(None if head.labels is None else head.labels.tolist())
+        self.class_names = None if self.scaling is None else self.scaling.names_of_labels
+        self._names = names
+        if names and self.class_names is None:
+            raise OptionError(
+                "`names`: the classes of `model` have no names; a model imported from scikit-learn has them "
+                "if its classes are not integers"
+            )
         if self.exact is not None and head.is_regression and tolerance is None:
             raise OptionError(
                 "regression has no label to certify; give `tolerance`, the largest error to accept"
@@ -251,7 +268,7 @@ class Predictor:
         return self._answer(read_data(data, how, threads=thread_count(threads)).rows, threads=threads)
 
     def _answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
-        return answer(
+        found = answer(
             self.model,
             rows,
             probability=self._probability,
@@ -262,6 +279,7 @@ class Predictor:
             tolerance=self._tolerance,
             threads=thread_count(threads),
         )
+        return found if self.class_names is None else replace(found, class_names=self.class_names)
 
     def settings(self) -> dict[str, Any]:
         """Return, as plain values, what decides the answers: the models' hashes (`identify`) and options."""
@@ -277,6 +295,7 @@ class Predictor:
             # Of labels alone nobody can tell.
             "single_precision": (self._certify or self._tolerance is not None) and self._single_precision,
             "scaling": None if self.scaling is None else self.scaling.digest(),
+            "names": self._names,
         }
 
     def report(self, *, labelled: bool, auc: bool = False) -> PredictionReport:
@@ -285,7 +304,12 @@ class Predictor:
 
         falls_back = self.exact is not None
         return PredictionReport(
-            self.model, labelled=labelled, bound=self._bound, falls_back=falls_back, auc=auc
+            self.model,
+            labelled=labelled,
+            bound=self._bound,
+            falls_back=falls_back,
+            auc=auc,
+            class_names=self.class_names,
         )
 
     def preamble(self) -> list[str]:
@@ -316,6 +340,7 @@ class Predictor:
 
         Rows are predicted while the input is still being read. The output appears complete or not at all. It
         is svm-predict's text, or a table where its name ends in .parquet, .arrow, .feather, .csv or .tsv.
+        Tables have the names of the classes where the model has them, text has them with `names`.
 
         Parameters
         ----------
@@ -432,25 +457,46 @@ class Predictor:
 
     def _check_output(self, output: str, keep: Sequence[str]) -> None:
         """Raise OptionError where columns cannot be kept in an output; its name says which kind it is."""
-        from svmfast.formats.answers import check_kept, table_form
+        from svmfast.formats.answers import check_columns, check_kept, table_form
 
-        if keep and table_form(output) is None:
+        form = table_form(output)
+        if keep and form is None:
             raise OptionError("`keep` needs an output that is a table: .parquet, .arrow, .csv or .tsv")
-        check_kept(self.model.head, keep)
+        names = self.names_for(output)
+        check_kept(self.model.head, keep, names)
+        check_columns(self.model.head, form, names, **self._columns())
 
-    def _writer(self, out: Writer, output: str, first: bool) -> AnswerWriter:
-        from svmfast.formats.answers import TableAnswers, TextAnswers, table_form
+    def names_for(self, output: str) -> Mapping[float, str] | None:
+        """Return the names that an output of this name has in place of labels."""
+        from svmfast.formats.answers import table_form
 
-        columns = {
+        wanted = table_form(output) is not None if self._names is None else self._names
+        return self.class_names if wanted else None
+
+    def meaning_of_labels(self, output: str) -> str | None:
+        """Return what the labels of an output stand for, where it has labels and the classes have names."""
+        if self.class_names is None or self._names is not None or self.names_for(output) is not None:
+            return None
+        listed = [f"{label:g} is '{shown(name)}'" for label, name in self.class_names.items()]
+        more = len(listed) - MOST_NAMES
+        tail = f" and {more:,} more" if more > 0 else ""
+        return f"labels stand for classes: {', '.join(listed[:MOST_NAMES])}{tail}; `names` writes the names"
+
+    def _columns(self) -> dict[str, bool]:
+        return {
             "probability": self._probability,
             "decision_values": self._decision_values,
             "bound": self._bound,
             "certify": self._certify,
         }
-        form = table_form(output)
+
+    def _writer(self, out: Writer, output: str, first: bool) -> AnswerWriter:
+        from svmfast.formats.answers import TableAnswers, TextAnswers, table_form
+
+        form, names = table_form(output), self.names_for(output)
         if form is None:
-            return TextAnswers(out, self.model.head, first=first, **columns)
-        return TableAnswers(out, self.model.head, form, **columns)
+            return TextAnswers(out, self.model.head, names=names, first=first, **self._columns())
+        return TableAnswers(out, self.model.head, form, names=names, **self._columns())
 
     def _answers(
         self, blocks: Iterable[Dataset], report: PredictionReport, threads: int

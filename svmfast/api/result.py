@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from svmfast.class_scores import with_names
+
 if TYPE_CHECKING:
     from svmfast.methods.given import Report
     from svmfast.models.base import Model
@@ -50,12 +52,14 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report's figures as plain types, under the names of ``--json``."""
+        from svmfast.models.scaled import names_of_labels
+
         return {
             "command": self.method,
             "seconds": self.seconds,
             "warnings": list(self.warnings),
             "notes": list(self.notes),
-            **self.report.to_dict(),
+            **with_names(self.report.to_dict(), None if self.model is None else names_of_labels(self.model)),
         }
 
     def save(self, path: str | os.PathLike[str]) -> int:

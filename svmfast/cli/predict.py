@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,6 +19,9 @@ from svmfast.cli.units import Real, Typed
 from svmfast.errors import OptionError
 from svmfast.options import Reading
 from svmfast.values import Names
+
+if TYPE_CHECKING:
+    from svmfast.api.predictor import Predictor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,6 +82,12 @@ _SHARED = (
         show_default=True,
         help="auto: compute a label in single precision if its error bound proves the label. double: never. "
         "The output is the same.",
+    ),
+    click.option(
+        "--names/--no-names",
+        default=None,
+        help="Write the names of the classes in place of their labels, or never (default: in tables, if the "
+        "model has names).",
     ),
     options.model_memory,
     options.allow_edited,
@@ -196,6 +205,9 @@ def command(
     DATA may be a table: Parquet, Arrow or CSV (docs/tables.md). An OUTPUT that ends in .parquet, .arrow,
     .feather, .csv or .tsv is a table too: 'label', then the columns above, then those of --keep.
 
+    A model imported from scikit-learn may have names of its classes: --names writes them in place of LIBSVM's
+    integer labels, in names of columns too. A table has them unless --no-names is given.
+
     With --out-dir the model is read once for all files. Each output, OUT/NAME.out, is complete or absent. Run
     again, even after it was killed, the command writes only outputs that are missing or were made from a
     file (by size and modification time), model or options that have changed. A file that fails is named, the
@@ -226,6 +238,7 @@ def command(
     elif not quiet:
         # On stdout only if the predictions do not go there.
         lines(report.lines(), err=to_stdout)
+    _remark_on_labels(predictor, output, quiet)
     remarks(report.remarks(), quiet)
 
 
@@ -255,6 +268,13 @@ def _many(
     files = [*data, *([] if files_from is None else listed(files_from))]
     if not files:
         raise OptionError("there is no DATA to predict; name files, or a list of them with `files_from`")
+    ending = SUFFIX if suffix is None else suffix
+
+    def start(predictor: Predictor) -> None:
+        if not quiet:
+            lines(predictor.preamble(), err=True)
+        _remark_on_labels(predictor, files[0] + ending, quiet)
+
     with progress_bar(quiet) as progress:
         heard = listening(progress, quiet)
         heard.on_status = progress.note
@@ -262,7 +282,7 @@ def _many(
             model,
             files,
             out_dir,
-            suffix=SUFFIX if suffix is None else suffix,
+            suffix=ending,
             relative_to=relative_to,
             overwrite=overwrite,
             dask=dask,
@@ -271,7 +291,7 @@ def _many(
             threads=jobs,
             listener=heard,
             on_failure=lambda result: progress.line(with_flags(result.error or "")),
-            on_start=lambda predictor: None if quiet else lines(predictor.preamble(), err=True),
+            on_start=start,
             **_options(asked),
         )
     if as_json:
@@ -289,6 +309,12 @@ def _many(
 
 
 command.forms.append(_many)
+
+
+def _remark_on_labels(predictor: Predictor, output: str, quiet: bool) -> None:
+    meaning = predictor.meaning_of_labels(output)
+    if meaning is not None:
+        remark(with_flags(meaning), quiet)
 
 
 def _options(asked: dict[str, Any]) -> dict[str, Any]:

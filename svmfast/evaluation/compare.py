@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from svmfast.errors import UnsupportedError
@@ -25,6 +25,8 @@ class ComparisonData:
     linear_seconds : float
         What a linear model takes on these rows.
     models : tuple of ModelResult
+    class_names : mapping of float to str, or None
+        The name of each label, if the classes have names.
     """
 
     data_path: str | None
@@ -33,6 +35,7 @@ class ComparisonData:
     threads: int
     linear_seconds: float
     models: tuple[ModelResult, ...]
+    class_names: Mapping[float, str] | None = None
 
 
 def compare(

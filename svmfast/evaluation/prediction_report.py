@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from svmfast.class_scores import with_names
 from svmfast.display import count
 from svmfast.models.answer import Answer
 from svmfast.models.base import Model
@@ -30,6 +31,8 @@ class PredictionReport:
         Whether an exact model answers the rows that are not certified.
     auc : bool
         Whether the ROC AUC is measured where there is one decision value; it takes the values of all rows.
+    class_names : mapping of float to str, optional
+        The name of each label, shown beside it.
 
     Attributes
     ----------
@@ -55,8 +58,10 @@ class PredictionReport:
         bound: bool = False,
         falls_back: bool = False,
         auc: bool = False,
+        class_names: Mapping[float, str] | None = None,
     ) -> None:
         self.model, self.labelled, self.falls_back = model, labelled, falls_back
+        self.class_names = class_names
         self._ranked = auc and labelled and model.head.sides is not None
         self.score = Score(by_class=True, sides=model.head.sides if self._ranked else None)
         self.rows = 0
@@ -92,8 +97,13 @@ class PredictionReport:
 
     def empty(self) -> PredictionReport:
         """Return a report of the same kind that has counted nothing."""
-        bound = self.outside is not None
-        return PredictionReport(self.model, labelled=self.labelled, bound=bound, falls_back=self.falls_back)
+        return PredictionReport(
+            self.model,
+            labelled=self.labelled,
+            bound=self.outside is not None,
+            falls_back=self.falls_back,
+            class_names=self.class_names,
+        )
 
     def state(self) -> dict[str, Any]:
         """Return everything that was counted, as plain values for :meth:`merge`."""
@@ -147,7 +157,8 @@ class PredictionReport:
         elif model.head.is_regression:
             found |= score.quality(regression=True).as_dict()
         else:
-            found |= {"correct": score.correct, **score.quality(regression=False).as_dict()}
+            quality = score.quality(regression=False).as_dict()
+            found |= {"correct": score.correct, **with_names(quality, self.class_names)}
         certified = self.certified
         share = None if certified is None or not self.rows else percent(certified, self.rows)
         return {
@@ -167,7 +178,7 @@ class PredictionReport:
         if not self.labelled:
             yield f"{rows} predicted; without labels there is no score"
         elif not self.model.head.is_regression:
-            yield from self.score.quality(regression=False).neglected_lines()
+            yield from self.score.quality(regression=False).neglected_lines(self.class_names)
         if self.rows_with_unknown:
             yield (
                 f"{self.rows_with_unknown:,} of {rows} have features the model does not know "

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from svmfast.class_scores import shown_label
+from svmfast.class_scores import class_word, with_names
 from svmfast.display import shown
 from svmfast.evaluation.compare import ComparisonData, ModelResult
 from svmfast.evaluation.json_values import finite
@@ -121,7 +121,10 @@ def as_dict(comparison: ComparisonData) -> dict[str, Any]:
         "threads": comparison.threads,
         "linear_seconds": comparison.linear_seconds,
         "models": [
-            {key: finite(get(row)) for key, get in _MODEL_KEYS.items() if key not in absent}
+            with_names(
+                {key: finite(get(row)) for key, get in _MODEL_KEYS.items() if key not in absent},
+                comparison.class_names,
+            )
             for row in comparison.models
         ],
     }
@@ -199,7 +202,7 @@ def _recalls(comparison: ComparisonData) -> list[list[str]]:
     by_model = [{score.label: score for score in row.classes} for row in comparison.models]
     return [
         [
-            f"recall of {shown_label(score.label)} ({score.rows:,} rows)",
+            f"recall of {class_word(score.label, comparison.class_names)} ({score.rows:,} rows)",
             *(percent(scores[score.label].recall, 2) for scores in by_model),
         ]
         for score in comparison.models[0].classes
@@ -219,7 +222,7 @@ def _confusions(comparison: ComparisonData) -> list[list[str]]:
         counts.append(found)
     return [
         [
-            f"{shown_label(pair[0])} taken for {shown_label(pair[1])}",
+            " taken for ".join(class_word(label, comparison.class_names) for label in pair),
             *(whole(one.get(pair, 0)) for one in counts),
         ]
         for pair in sorted(set().union(*counts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from svmfast._core import table_rows
 from svmfast.errors import (
+    BadValueError,
     ColumnTypeError,
     MissingColumnError,
     MissingPackageError,
@@ -89,8 +90,12 @@ class Columns:
                 why = "a feature of the model" if chosen is names else "one of `features`"
                 why = "to be kept" if name in self.keep else why
                 self._missing(f"there is no column '{name}', which is {why}")
+        self._classes = None if reading.class_names is None else ClassLabels(reading.class_names)
         for name in self.numbers:
-            _check_type(path, self._head, name, schema.field(name).type, more=reading.features is None)
+            kind = schema.field(name).type
+            if name == self.label and self._classes is not None and _holds_strings(kind):
+                continue
+            _check_type(path, self._head, name, kind, more=reading.features is None)
 
     def _missing(self, what: str, instead: str = "") -> NoReturn:
         names = f"the columns are {_listed(self._schema.names)}{instead}"
@@ -128,7 +133,7 @@ class Columns:
         rows = Rows.trusted(*found, len(self.features))
         labels = np.full(n, np.nan)
         if self.label is not None:
-            labels = self._numbers(batch, self.label, first_row).astype(np.float64)
+            labels = self._labels(batch, self.label, first_row)
             bad = np.flatnonzero(~np.isfinite(labels))
             if len(bad):
                 row, token = int(bad[0]), f"{labels[bad[0]]}"
@@ -139,19 +144,31 @@ class Columns:
         kept = self._kept(batch) if self.keep else None
         return Dataset(rows, labels, self._path, line, Notes(), kept=kept, columns=self.features)
 
-    def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
-        pa = pyarrow()
+    def _labels(self, batch: Any, name: str, first_row: int) -> NDArray[np.float64]:
         array = batch.column(self._index(batch, name))
+        if self._classes is None or not _holds_strings(array.type):
+            numbers = self._numbers(batch, name, first_row).astype(np.float64)
+            return numbers if self._classes is None else self._classes.of_numbers(numbers)
+        array = self._filled(array, name, first_row)
+        labels, bad = self._classes.of_words(array)
+        if bad is None:
+            return labels
+        expected = f"expected one of the model's classes, {_listed(self._classes.names)}"
+        raise self._fault(BadValueError, name, first_row + bad, "no class", array[bad].as_py(), expected)
+
+    def _filled(self, array: Any, name: str, first_row: int) -> Any:
+        """Return a column without its dictionary; refuse it if a value is missing."""
+        if pyarrow().types.is_dictionary(array.type):
+            array = array.dictionary_decode()
         if array.null_count:
             row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
             raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
+        return array
+
+    def _numbers(self, batch: Any, name: str, first_row: int) -> NDArray[Any]:
+        pa = pyarrow()
+        array = self._filled(batch.column(self._index(batch, name)), name, first_row)
         kind = array.type
-        if pa.types.is_dictionary(kind):
-            array = array.dictionary_decode()
-            if array.null_count:  # a value of the dictionary is null
-                row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-                raise self._fault(NullCellError, name, first_row + row, "there is no value", None)
-            kind = array.type
         if pa.types.is_boolean(kind):
             array = array.cast(pa.uint8())
         elif pa.types.is_float16(kind):
@@ -173,10 +190,18 @@ class Columns:
     def _index(self, batch: Any, name: str) -> int:
         return int(batch.schema.get_field_index(name))
 
-    def _fault(self, kind: Any, column: str, row: int, what: str, token: str | None) -> Exception:
+    def _fault(
+        self,
+        kind: Any,
+        column: str,
+        row: int,
+        what: str,
+        token: str | None,
+        expected: str = "expected a finite number",
+    ) -> Exception:
         line = None if self._first_line is None else self._first_line + row
         where = f"column '{column}'" if line is not None else f"row {row + 1:,}, column '{column}'"
-        error: Exception = kind(self._path, line, f"{where}: {what}", token, "expected a finite number")
+        error: Exception = kind(self._path, line, f"{where}: {what}", token, expected)
         return error
 
 
@@ -186,14 +211,70 @@ def pandas_index(schema: Any) -> list[str]:
     return [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
 
 
+class ClassLabels:
+    """The labels of a model whose classes have names, for columns that have the names.
+
+    Parameters
+    ----------
+    names : mapping of float to str
+    """
+
+    def __init__(self, names: Mapping[float, str]) -> None:
+        self.names = list(names.values())
+        self._labels = {name: label for label, name in names.items()}
+        # Classes that were numbers have names such as '1.5'.
+        numbers = [_number(name) for name in self.names]
+        self._numbers: dict[float | None, float] | None = None
+        if None not in numbers:
+            self._numbers = dict(zip(numbers, names, strict=True))
+
+    def of_numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the labels of numbers: by the names if these are numbers, else the numbers themselves."""
+        if self._numbers is None:
+            return values
+        distinct, places = np.unique(values, return_inverse=True)
+        found = [self._numbers.get(value, value) for value in distinct.tolist()]
+        return np.array(found, dtype=np.float64)[places]
+
+    def _label(self, word: str) -> float | None:
+        number = _number(word)
+        known = (self._numbers or {}).get(number, number) if number is not None else None
+        return self._labels.get(word, known)
+
+    def of_words(self, array: Any) -> tuple[NDArray[np.float64], int | None]:
+        """Return the labels of a column of strings, and the first row with a string that is no class.
+
+        A string that is no name, but a number, is a label.
+        """
+        coded = array.cast(pyarrow().string()).dictionary_encode()
+        words = coded.dictionary.to_pylist()
+        found = [self._label(word) for word in words]
+        labels = np.array([np.nan if one is None else one for one in found], dtype=np.float64)
+        places = np.asarray(coded.indices)
+        unknown = np.array([one is None for one in found], dtype=np.bool_)[places]
+        return labels[places], int(np.argmax(unknown)) if unknown.any() else None
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def _holds_strings(kind: Any) -> bool:
+    types = pyarrow().types
+    value = kind.value_type if types.is_dictionary(kind) else kind
+    return types.is_string(value) or types.is_large_string(value) or str(value) == "string_view"
+
+
 def _check_type(path: str, line: int | None, name: str, kind: Any, *, more: bool) -> None:
     types = pyarrow().types
     value = kind.value_type if types.is_dictionary(kind) else kind
     numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
     if any(test(value) for test in numeric):
         return
-    strings = types.is_string(value) or types.is_large_string(value) or str(value) == "string_view"
-    what = f"column '{name}' holds {'strings' if strings else f'values of type {value}'}"
+    what = f"column '{name}' holds {'strings' if _holds_strings(kind) else f'values of type {value}'}"
     instead = "; name the columns that are features by `features`" if more else ""
     raise ColumnTypeError(path, line, what, None, f"expected numbers{instead}")
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from svmfast.display import shown
 from svmfast.errors import OptionError
 from svmfast.formats import predictions
 from svmfast.formats.target import Writer
-from svmfast.models.answer import Answer
+from svmfast.models.answer import Answer, name_places
 from svmfast.models.head import Head
+from svmfast.rows import FloatArray
 
 TableForm = Literal["parquet", "arrow", "csv", "tsv"]
 
@@ -34,7 +36,7 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
     return form if not end or form in ("csv", "tsv") else None
 
 
-def check_kept(head: Head, keep: Sequence[str]) -> None:
+def check_kept(head: Head, keep: Sequence[str], names: Mapping[float, str] | None = None) -> None:
     """Raise OptionError where a column to be kept has the name of one that predictions can have."""
     for name in keep:
         if name in (
@@ -42,17 +44,49 @@ def check_kept(head: Head, keep: Sequence[str]) -> None:
             "inside",
             "certified",
             "error_bound",
-            *predictions.pair_names(head),
-            *_outcomes(head),
+            *predictions.pair_names(head, names),
+            *_outcomes(head, names),
         ):
             raise OptionError(f"`keep` names '{name}', a column that the predictions have themselves")
 
 
-def _outcomes(head: Head) -> list[str]:
+def check_columns(
+    head: Head,
+    form: TableForm | None,
+    names: Mapping[float, str] | None,
+    *,
+    probability: bool,
+    decision_values: bool,
+    bound: bool,
+    certify: bool,
+) -> None:
+    """Raise OptionError where names of classes cannot be told apart in an output.
+
+    A table's columns are called by them; in text spaces separate the columns.
+    """
+    if names is None:
+        return
+    if form is None:
+        if probability or decision_values or bound or certify:
+            for name in names.values():
+                if not name or any(map(str.isspace, name)):
+                    raise OptionError(
+                        f"`names`: the class '{shown(name)}' is no single word, and spaces separate the "
+                        "columns; write a table (.csv, .parquet), or labels"
+                    )
+        return
+    columns = predictions.pair_names(head, names) if decision_values else []
+    columns += _outcomes(head, names) if probability else []
+    again = next((name for name in columns if columns.count(name) > 1), None)
+    if again is not None:
+        raise OptionError(f"two columns would be called '{shown(again)}'; write labels (`no_names`)")
+
+
+def _outcomes(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
     """Return the names of the columns of probabilities."""
     if head.is_regression:
         return []
-    outcomes = ["normal", "outlier"] if head.labels is None else [str(int(label)) for label in head.labels]
+    outcomes = ["normal", "outlier"] if head.labels is None else predictions.class_words(head, names)
     return [f"probability {outcome}" for outcome in outcomes]
 
 
@@ -75,6 +109,8 @@ class TextAnswers:
     head : Head
     probability, decision_values, bound, certify : bool
         The columns that were asked for.
+    names : mapping of float to str, optional
+        The name of each label, written in its place.
     first : bool
         Whether the rows are the first ones, which follow the line of names.
     """
@@ -88,9 +124,12 @@ class TextAnswers:
         decision_values: bool,
         bound: bool,
         certify: bool,
+        names: Mapping[float, str] | None = None,
         first: bool = True,
     ) -> None:
         self._out, self._decision_values, self._certify = out, decision_values, certify
+        # One line each, whatever a name holds.
+        self._names = None if names is None else {label: shown(name) for label, name in names.items()}
         # The few values a label can have; regression has no such list.
         self._labels: Sequence[float] | None = None
         if not head.is_regression:
@@ -103,6 +142,7 @@ class TextAnswers:
                     decision_values=decision_values,
                     bound=bound,
                     certify=certify,
+                    class_names=self._names,
                 )
             )
 
@@ -117,6 +157,7 @@ class TextAnswers:
                 inside=found.inside,
                 certified=found.certified if self._certify else None,
                 error_bounds=found.error_bounds if self._certify else None,
+                class_names=self._names,
             )
         )
         self._out.flush()
@@ -134,6 +175,8 @@ class TableAnswers:
     head : Head
     form : {"parquet", "arrow", "csv", "tsv"}
     probability, decision_values, bound, certify : bool
+    names : mapping of float to str, optional
+        The name of each label, written in its place.
     """
 
     def __init__(
@@ -146,22 +189,20 @@ class TableAnswers:
         decision_values: bool,
         bound: bool,
         certify: bool,
+        names: Mapping[float, str] | None = None,
     ) -> None:
         from svmfast.formats.table_output import TableOutput
 
         self._head, self._certify = head, certify
-        self._values = predictions.pair_names(head) if decision_values else []
-        self._outcomes = _outcomes(head) if probability else []
+        self._names = None if names is None else {label: _unicode(name) for label, name in names.items()}
+        self._values = predictions.pair_names(head, self._names) if decision_values else []
+        self._outcomes = _outcomes(head, self._names) if probability else []
         self._table = TableOutput(out, form)
 
     def write(self, found: Answer, kept: Any = None) -> None:
         """Append rows."""
-        import numpy as np
-
         predicted = found.predicted
-        columns: dict[str, Any] = {
-            "label": predicted if self._head.is_regression else predicted.astype(np.int64)
-        }
+        columns: dict[str, Any] = {"label": self._labels(predicted)}
         if self._values:
             columns |= dict(zip(self._values, found.decisions.T, strict=True))
         if found.probabilities is not None:
@@ -172,6 +213,18 @@ class TableAnswers:
             columns |= {"certified": found.certified, "error_bound": found.error_bounds}
         self._table.write(columns, len(predicted), kept)
 
+    def _labels(self, predicted: FloatArray) -> Any:
+        import numpy as np
+
+        if self._names is not None:
+            return self._table.words(*name_places(self._names, predicted))
+        return predicted if self._head.is_regression else predicted.astype(np.int64)
+
     def finish(self) -> None:
         """Write the remaining rows, and the end of the table."""
         self._table.finish()
+
+
+def _unicode(name: str) -> str:
+    """Return text that UTF-8 can hold: a model may name a class by what is no character."""
+    return name.encode("utf-8", "backslashreplace").decode()

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.models.answer import name_places
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray
 
 
-def pair_names(head: Head) -> list[str]:
+def class_words(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
+    """Return what the classes of a classifier are called, in the model's order: by `names`, or the labels."""
+    if head.labels is None:
+        return []
+    labels = head.labels.tolist()
+    return [str(int(label)) for label in labels] if names is None else [names[label] for label in labels]
+
+
+def pair_names(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
     """Return a name for each decision function: ``1/-1`` (positive means 1), else ``decision``.
 
     The order is LIBSVM's: (1,2), (1,3), ..., (2,3), ... over the model's labels. One-vs-rest models have a
-    function for each label instead: ``1/rest``.
+    function for each label instead: ``1/rest``. With `names` of labels: ``setosa/virginica``.
     """
     if head.labels is None:
         return ["decision"]
-    labels = [str(int(label)) for label in head.labels]
+    labels = class_words(head, names)
     if head.one_vs_rest:
         return [f"{label}/rest" for label in labels]
     return [f"{a}/{b}" for i, a in enumerate(labels) for b in labels[i + 1 :]]
 
 
 def header(
-    head: Head, *, probability: bool, decision_values: bool, bound: bool, certify: bool = False
+    head: Head,
+    *,
+    probability: bool,
+    decision_values: bool,
+    bound: bool,
+    certify: bool = False,
+    class_names: Mapping[float, str] | None = None,
 ) -> bytes:
     """Return the first line of the output, or nothing if svm-predict writes none.
 
@@ -36,13 +51,13 @@ def header(
     """
     names = ["label"]
     if probability and head.labels is not None:
-        names = ["labels", *(str(int(label)) for label in head.labels)]
+        names = ["labels", *class_words(head, class_names)]
     elif probability and not head.is_regression:
         names += ["normal", "outlier"]
     if len(names) == 1 and not (decision_values or bound or certify):
         return b""
     if decision_values:
-        names += pair_names(head)
+        names += pair_names(head, class_names)
     if bound:
         names.append("bound")
     if certify:
@@ -59,6 +74,7 @@ def lines(
     inside: NDArray[np.bool_] | None = None,
     certified: NDArray[np.bool_] | None = None,
     error_bounds: FloatArray | None = None,
+    class_names: Mapping[float, str] | None = None,
 ) -> bytes:
     """Return the rows' lines.
 
@@ -78,17 +94,22 @@ def lines(
         Printed as ``yes`` or ``no``; ``-`` if only the error bounds are given.
     error_bounds : (n,) float64, optional
         Printed as ``%.6g``.
+    class_names : mapping of float to str, optional
+        The name of every label, printed in its place.
     """
     n = len(predicted)
     if not n:
         return b""
+    words = None if class_names is None else _names(predicted, class_names)
     label_format = "%.17g" if probabilities is None else "%g"
     if probabilities is None and decisions is None and inside is None and error_bounds is None:
+        if words is not None:
+            return ("\n".join(words) + "\n").encode()
         if labels is not None:
             return _label_lines(predicted, np.asarray(labels, dtype=np.float64))
         return ((label_format + "\n") * n % tuple(predicted.tolist())).encode()
     columns: list[FloatArray] = [predicted[:, None]]
-    formats = [label_format]
+    formats = [label_format if words is None else "%s"]
     for block, form in ((probabilities, "%g"), (decisions, "%.17g")):
         if block is not None:
             columns.append(block)
@@ -102,10 +123,17 @@ def lines(
         tails.append([f" {value:.6g}" for value in (error_bounds * (1 + 1e-5)).tolist()])
     row = " ".join(formats)
     values = np.concatenate(columns, axis=1).ravel().tolist()
+    if words is not None:
+        values[:: len(formats)] = words
     if not tails:
         return ((row + "\n") * n % tuple(values)).encode()
     text = "".join([row + "".join(tail) + "\n" for tail in zip(*tails, strict=True)])
     return (text % tuple(values)).encode()
+
+
+def _names(predicted: FloatArray, class_names: Mapping[float, str]) -> list[str]:
+    known, places = name_places(class_names, predicted)
+    return [known[place] for place in places.tolist()]
 
 
 def _label_lines(predicted: FloatArray, labels: FloatArray) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.formats._columns import pyarrow
 from svmfast.formats.target import Writer
@@ -49,7 +50,7 @@ class TableOutput:
 
         Parameters
         ----------
-        columns : mapping of name to (n,) array
+        columns : mapping of name to (n,) array, or pyarrow.Array
             None for a column without values.
         n : int
         kept : pyarrow.RecordBatch of n rows, optional
@@ -57,12 +58,19 @@ class TableOutput:
         """
         pa = self._pa
         arrays = {
-            name: pa.nulls(n, pa.bool_()) if one is None else pa.array(np.ascontiguousarray(one))
+            name: pa.nulls(n, pa.bool_()) if one is None else self._array(one)
             for name, one in columns.items()
         }
         if kept is not None:
             arrays |= dict(zip(kept.schema.names, kept.columns, strict=True))
         self.append(pa.table(arrays))
+
+    def words(self, known: Sequence[str], places: NDArray[np.int64]) -> Any:
+        """Return a column of words: `known`, at these places."""
+        return self._pa.array(known, self._pa.string()).take(self._pa.array(places))
+
+    def _array(self, values: Any) -> Any:
+        return values if isinstance(values, self._pa.Array) else self._pa.array(np.ascontiguousarray(values))
 
     def append(self, batch: Any) -> None:
         """Append the rows of a pyarrow.Table."""

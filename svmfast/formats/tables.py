@@ -27,7 +27,7 @@ from svmfast.errors import (
     NotFiniteError,
     RowWidthError,
 )
-from svmfast.formats._columns import Columns, pandas_index, pyarrow
+from svmfast.formats._columns import LABEL, Columns, pandas_index, pyarrow
 from svmfast.formats.source import Source, open_source
 from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import Reading
@@ -149,7 +149,10 @@ class TableStream(Iterator[Dataset]):
 
         names, separator, header = self._csv_columns()
         pa = self._pa
-        schema = pa.schema([(name, pa.string() if name in self._keep else pa.float64()) for name in names])
+        words = set(self._keep)
+        if self._reading.class_names is not None and not self._reading.unlabelled:
+            words.add(self._reading.label or LABEL)  # names of classes, or numbers
+        schema = pa.schema([(name, pa.string() if name in words else pa.float64()) for name in names])
         self._find_columns(schema, 2 if header else 1)
         return iter(
             text.open_csv(

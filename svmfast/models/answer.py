@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -54,6 +54,8 @@ class Answer(Cacheless):
         Where single precision gave the answer of a LIBSVM model. None unless its bounds were asked for.
     decide : callable
         Gives `decisions`; labels of a LIBSVM model are known before its decision values are.
+    class_names : mapping of float to str, or None
+        The name of each label, if the model's classes have names.
     """
 
     predicted: FloatArray
@@ -64,14 +66,29 @@ class Answer(Cacheless):
     certified: NDArray[np.bool_] | None = None
     error_bounds: FloatArray | None = None
     single: NDArray[np.bool_] | None = None
+    class_names: Mapping[float, str] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.predicted)
+
+    @property
+    def names(self) -> NDArray[np.str_] | None:
+        """The name of each row's class, ``(n,)`` str; None if the classes have no names."""
+        if self.class_names is None:
+            return None
+        known, places = name_places(self.class_names, self.predicted)
+        return np.array(known)[places]
 
     @cached
     def decisions(self) -> FloatArray:
         """Decision values in LIBSVM's pair order, ``(n, p)``; computed when first asked for."""
         return self.decide()
+
+
+def name_places(names: Mapping[float, str], predicted: FloatArray) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names by ascending label, and which of them each of ``(n,)`` labels has."""
+    ordered = sorted(names)
+    return [names[label] for label in ordered], np.searchsorted(ordered, predicted)
 
 
 def require(

@@ -60,6 +60,9 @@ class ScaledModel:
         if names is not None and (labels is None or len(names) != len(labels)):
             expected = "no names" if labels is None else f"{len(labels)}, one for each label"
             raise ModelContentError("class_names", f"{len(names)} names", expected)
+        if names is not None and labels is not None:
+            named = replace(self.scaling, class_labels=tuple(map(float, labels)))
+            object.__setattr__(self, "scaling", named)
 
     @property
     def head(self) -> Head:
@@ -153,6 +156,12 @@ def scaling_of(model: Model) -> Scaling | None:
     return model.scaling if isinstance(model, ScaledModel) else None
 
 
+def names_of_labels(model: Model) -> dict[float, str] | None:
+    """Return the name of each label of a model whose classes have names."""
+    scaling = scaling_of(model)
+    return None if scaling is None else scaling.names_of_labels
+
+
 def unscaled(model: Model) -> Model:
     """Return the model that takes scaled rows: the one inside, or `model` itself."""
     return model.model if isinstance(model, ScaledModel) else model
@@ -160,4 +169,7 @@ def unscaled(model: Model) -> Model:
 
 def with_scaling(model: Model, scaling: Scaling | None) -> Model:
     """Return `model` with a scaling in front; `model` itself if there is none."""
-    return model if scaling is None else ScaledModel(model, scaling)
+    if scaling is None:
+        return model
+    labels = model.head.labels
+    return ScaledModel(model, scaling.for_labels(None if labels is None else labels.tolist()))

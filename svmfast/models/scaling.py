@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -111,6 +111,9 @@ class Scaling(Cacheless):
         How the labels of data are scaled.
     digits : int or None
         Significant digits that the scaled values are rounded to (6: svm-scale's output); None: not rounded.
+    class_labels : tuple of float or None
+        The labels that `class_names` name, in the same order. The model that carries the scaling sets them;
+        no file has them twice.
 
     Raises
     ------
@@ -126,6 +129,7 @@ class Scaling(Cacheless):
     ranges: ColumnRanges | None = None
     target: TargetRange | None = None
     digits: int | None = None
+    class_labels: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("offset", "factor"):
@@ -191,6 +195,23 @@ class Scaling(Cacheless):
         """Whether rows stay as they are: it only has names."""
         kept = bool((self.offset == 0).all() and (self.factor == 1).all())
         return kept and self.ranges is None and self.clip is None and self.digits is None
+
+    @property
+    def names_of_labels(self) -> dict[float, str] | None:
+        """The name of each of the model's labels, if its classes have names."""
+        if self.class_names is None or self.class_labels is None:
+            return None
+        return dict(zip(self.class_labels, self.class_names, strict=True))
+
+    def for_labels(self, labels: Iterable[float] | None) -> Scaling:
+        """Return the same map for a model with these labels: of another one's names, those of its labels."""
+        names = self.names_of_labels
+        if names is None:
+            return self
+        mine = tuple(map(float, labels or ()))
+        if not mine or not set(names).issuperset(mine):
+            return replace(self, class_names=None, class_labels=None)
+        return replace(self, class_names=tuple(names[label] for label in mine), class_labels=mine)
 
     @property
     def moved_zeros(self) -> int:

@@ -23,7 +23,7 @@ BELOW = {
     "libsvm_names": set[str](),
     "pages": {"display"},
     "options": {"display", "errors", "values"},
-    "class_scores": set[str](),
+    "class_scores": {"display"},
     "rows": {"errors"},
     "roc_auc": set[str](),
     "score": {"class_scores", "roc_auc", "rows"},

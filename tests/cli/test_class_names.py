@@ -1,0 +1,273 @@
+"""A model whose classes have names, from the shell: predictions, tables, labels of data, reports."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import skops.io
+from program import FIXTURES, data, model, svmfast
+from pyarrow import csv, parquet
+from sklearn.datasets import load_iris
+from sklearn.metrics import confusion_matrix
+
+import svmfast as package
+from svmfast.errors import OptionError
+from svmfast.formats.detect import load_model, save_model
+from svmfast.models.base import Model
+from svmfast.models.head import Head
+from svmfast.models.scaled import ScaledModel, names_of_labels, with_scaling
+from svmfast.models.scaling import Scaling
+
+FITTED = skops.io.load(FIXTURES / "estimators/iris_pipeline.skops")
+FRAME = load_iris(as_frame=True).data
+TRUE = np.array(["setosa", "versicolor", "virginica"])[load_iris().target]
+PREDICTED = FITTED.predict(FRAME).tolist()
+PROBABILITIES = model("iris_c_rbf_prob")
+MEANING = (
+    "svmfast: labels stand for classes: 0 is 'setosa', 1 is 'versicolor', 2 is 'virginica'; --names writes "
+    "the names\n"
+)
+
+
+@pytest.fixture(scope="module")
+def flowers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a table with the names of the classes, and the pipeline's model."""
+    folder = tmp_path_factory.mktemp("flowers")
+    columns = {name: FRAME[name].to_numpy() for name in FRAME.columns}
+    parquet.write_table(pa.table({**columns, "species": TRUE}), folder / "rows.parquet")
+    package.save_model(package.from_sklearn(FITTED), folder / "model")
+    return folder / "rows.parquet", folder / "model"
+
+
+def named(folder: Path, *names: str, of: Path = PROBABILITIES) -> Path:
+    """Return a model of iris whose classes have these names."""
+    inner = load_model(of)
+    save_model(ScaledModel(inner, Scaling(np.zeros(4), np.ones(4), class_names=names)), folder / "named")
+    return folder / "named"
+
+
+def test_names_in_the_place_of_labels(flowers: tuple[Path, Path]) -> None:
+    done = svmfast("predict", "-q", "--unlabelled", "--names", *flowers, "-")
+    assert done.stdout.decode().split("\n") == [*PREDICTED, ""]
+
+
+def test_text_has_labels_by_default_and_a_remark_says_what_they_mean(flowers: tuple[Path, Path]) -> None:
+    done = svmfast("predict", "--label", "species", *flowers, "-")
+    names = ["setosa", "versicolor", "virginica"]
+    assert done.stdout.decode().split() == [str(names.index(name)) for name in PREDICTED]
+    assert done.stderr.decode() == "Accuracy = 97.3333% (146/150) (classification)\n" + MEANING
+    for option in ("--names", "--no-names"):
+        assert b"stand for" not in svmfast("predict", "--label", "species", option, *flowers, "-").stderr
+
+
+@pytest.mark.parametrize("end", ["parquet", "csv"])
+def test_tables_have_names(end: str, flowers: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / f"out.{end}"
+    arguments = ["predict", "--label", "species", "--decision-values", *flowers, out]
+    done = svmfast(*arguments)
+    assert (done.returncode, done.stderr) == (0, b"")
+    read = parquet.read_table if end == "parquet" else csv.read_csv
+    found = read(out)
+    assert found.column_names == [
+        "label",
+        "setosa/versicolor",
+        "setosa/virginica",
+        "versicolor/virginica",
+    ]
+    assert found["label"].to_pylist() == PREDICTED
+    assert svmfast(*arguments, "--no-names").returncode == 0
+    found = read(out)
+    assert found.column_names == ["label", "0/1", "0/2", "1/2"]
+    assert found["label"].type == pa.int64()
+
+
+def test_probabilities_with_names(tmp_path: Path) -> None:
+    path = named(tmp_path, "se", "ve", "vi")
+    plain = svmfast("predict", "-q", "-b", "1", data("iris.test"), PROBABILITIES, "-").stdout.decode()
+    labels = [f"{label:d}" for label in load_model(PROBABILITIES).head.labels.astype(int)]
+    names = dict(zip(labels, ("se", "ve", "vi"), strict=True))
+    lines = [line.split(" ", 1) for line in plain.splitlines()[1:]]
+    expected = ["labels se ve vi", *(f"{names[label]} {rest}" for label, rest in lines), ""]
+    done = svmfast("predict", "-q", "-b", "1", "--names", data("iris.test"), path, "-")
+    assert done.stdout.decode().split("\n") == expected
+    assert svmfast("predict", "-q", "-b", "1", data("iris.test"), path, "-").stdout.decode() == plain
+    out = tmp_path / "out.parquet"
+    assert svmfast("predict", "-q", "-b", "1", data("iris.test"), path, out).returncode == 0
+    assert parquet.read_table(out).column_names == [
+        "label",
+        "probability se",
+        "probability ve",
+        "probability vi",
+    ]
+
+
+def test_names_that_would_be_several_columns(tmp_path: Path) -> None:
+    path = named(tmp_path, "New York", "100%", "a\nb")
+    done = svmfast("predict", "-q", "--names", data("iris.test"), path, "-")
+    assert set(done.stdout.decode().splitlines()) == {"New York", "100%", "a\\nb"}
+    out = tmp_path / "out"
+    done = svmfast("predict", "-q", "--names", "--decision-values", data("iris.test"), path, out)
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        "svmfast: --names: the class 'New York' is no single word, and spaces separate the columns; write a "
+        "table (.csv, .parquet), or labels\n"
+    )
+    assert not out.exists()
+    path = named(tmp_path, "a/b", "a", "b/a")  # 'a/b' against 'a', and 'a' against 'b/a'
+    done = svmfast("predict", "-q", "--decision-values", data("iris.test"), path, tmp_path / "out.csv")
+    assert done.returncode == 2
+    assert done.stderr == b"svmfast: two columns would be called 'a/b/a'; write labels (--no-names)\n"
+
+
+def test_a_percent_sign_in_a_name(tmp_path: Path) -> None:
+    path = named(tmp_path, "100%", "%d", "%%")
+    done = svmfast("predict", "-q", "--names", "--bound", data("iris.test"), path, "-")
+    assert done.returncode == 2  # of a model without a bound
+    done = svmfast("predict", "-q", "--names", "--certify", data("iris.test"), path, "-")
+    words = [line.split(" ")[0] for line in done.stdout.decode().splitlines()[1:]]
+    assert set(words) == {"100%", "%d", "%%"}
+
+
+def test_a_model_without_names(tmp_path: Path) -> None:
+    done = svmfast("predict", "--names", data("iris.test"), PROBABILITIES, tmp_path / "out")
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        "svmfast: --names: the classes of MODEL have no names; a model imported from scikit-learn has them "
+        "if its classes are not integers\n"
+    )
+
+
+def test_reports_have_names(flowers: tuple[Path, Path], tmp_path: Path) -> None:
+    arguments = ["predict", "--label", "species", *flowers, tmp_path / "out", "--json"]
+    report = json.loads(svmfast(*arguments).stdout)
+    names = ["setosa", "versicolor", "virginica"]
+    assert [one["name"] for one in report["classes"]] == names
+    assert report["confusion"] == {
+        "labels": [0, 1, 2],
+        "names": names,
+        "counts": confusion_matrix(TRUE, PREDICTED, labels=names).tolist(),
+    }
+    rows, imported = flowers
+    fast = tmp_path / "fast"
+    made = svmfast("approximate", imported, "-o", fast, "--data", rows, "--label", "species", "-q")
+    assert made.returncode == 0, made.stderr
+    compared = ["compare", imported, fast, "--data", rows, "--label", "species", "--repeats", "1"]
+    both = json.loads(svmfast(*compared, "--json").stdout)["models"]
+    assert [[one["name"] for one in found["classes"]] for found in both] == [names, names]
+    wide = svmfast(*compared, "--wide").stdout.decode()
+    assert "recall of 'setosa' (50 rows)" in wide
+    assert "'versicolor' taken for 'virginica'" in wide
+
+
+def test_the_class_that_is_missed_is_called_by_its_name(flowers: tuple[Path, Path], tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    swapped = {"setosa": "virginica", "virginica": "setosa", "versicolor": "versicolor"}
+    table = {name: FRAME[name].to_numpy() for name in FRAME.columns}
+    csv.write_csv(pa.table({**table, "label": [swapped[name] for name in TRUE]}), rows)
+    done = svmfast("predict", "--names", rows, flowers[1], tmp_path / "out")
+    assert "class 'setosa' is recognized far below the accuracy of 32%: recall 0% (0 of 50)" in (
+        done.stderr.decode()
+    )
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "dictionary"])
+def test_labels_of_data_are_names(kind: str, flowers: tuple[Path, Path], tmp_path: Path) -> None:
+    table = {name: FRAME[name].to_numpy() for name in FRAME.columns}
+    classes = pa.array(TRUE)
+    if kind == "dictionary":
+        classes = classes.dictionary_encode()
+    rows = tmp_path / f"rows.{'csv' if kind == 'csv' else 'parquet'}"
+    write = csv.write_csv if kind == "csv" else parquet.write_table
+    write(pa.table({**table, "label": classes}), rows)
+    done = svmfast("predict", "--names", rows, flowers[1], tmp_path / "out")
+    assert done.stdout == b"Accuracy = 97.3333% (146/150) (classification)\n"
+    wrong = classes.to_pylist()
+    wrong[1] = "rose"
+    write(pa.table({**table, "label": wrong}), rows)
+    done = svmfast("predict", "--names", rows, flowers[1], tmp_path / "out")
+    place = f"{rows}:3: column" if kind == "csv" else f"{rows}: row 2, column"
+    assert done.stderr.decode() == (
+        f"svmfast: {place} 'label': no class ('rose'); expected one of the model's classes, 'setosa', "
+        "'versicolor', 'virginica'\n"
+    ).removeprefix("svmfast: ")
+    wrong[1] = None
+    write(pa.table({**table, "label": wrong}), rows)
+    done = svmfast("predict", "--names", rows, flowers[1], tmp_path / "out")
+    assert b"column 'label': there is no value" in done.stderr
+
+
+def test_classes_that_are_numbers(tmp_path: Path) -> None:
+    """A column with the numbers that scikit-learn was given, however they are written."""
+    labels = load_model(PROBABILITIES).head.labels.tolist()
+    path = named(tmp_path, "0.5", "1.0", "3.0")
+    numbers = dict(zip(labels, (0.5, 1.0, 3.0), strict=True))
+    found = package.read_svmlight(data("iris.test"))
+    expected = svmfast("predict", data("iris.test"), PROBABILITIES, tmp_path / "x").stdout
+    columns = {f"x{j}": values for j, values in enumerate(found.rows.to_dense().T)}
+    mine = np.array([numbers[label] for label in found.labels])
+    for end, values in (("parquet", mine), ("csv", mine), ("csv", [f"{x:g}" for x in mine])):
+        rows = tmp_path / f"rows.{end}"
+        write = csv.write_csv if end == "csv" else parquet.write_table
+        write(pa.table({"label": values, **columns}), rows)
+        assert svmfast("predict", rows, path, tmp_path / "x").stdout == expected, (end, values)
+
+
+def test_many_files(flowers: tuple[Path, Path], tmp_path: Path) -> None:
+    rows, imported = flowers
+    many = ["predict", "--unlabelled", "--out-dir", tmp_path / "out", imported, rows]
+    done = svmfast(*many)
+    assert MEANING in done.stderr.decode()
+    assert (tmp_path / "out/rows.parquet.out").read_text().startswith("0\n")
+    assert b"1 of 1 file predicted" in svmfast(*many, "--names").stderr  # other options: made again
+    assert (tmp_path / "out/rows.parquet.out").read_text().split() == PREDICTED
+    done = svmfast(*many, "--suffix", ".csv")
+    assert b"stand for" not in done.stderr
+    assert csv.read_csv(tmp_path / "out/rows.parquet.csv")["label"].to_pylist() == PREDICTED
+
+
+def test_from_python(flowers: tuple[Path, Path]) -> None:
+    answer = package.predict(flowers[1], FRAME)
+    assert answer.names is not None
+    assert answer.names.tolist() == PREDICTED
+    predictor = package.Predictor(flowers[1])
+    assert predictor.class_names == {0: "setosa", 1: "versicolor", 2: "virginica"}
+    assert package.predict(PROBABILITIES, data("iris.test")).names is None
+    with pytest.raises(OptionError, match="the classes of `model` have no names"):
+        package.Predictor(PROBABILITIES, names=True)
+
+
+def test_names_of_another_model_belong_to_its_labels(flowers: tuple[Path, Path]) -> None:
+    """Behind another model's scaling the labels keep their names, in whatever order; others have none."""
+    scaling = load_model(flowers[1]).scaling  # type: ignore[attr-defined]
+
+    def other(*labels: int) -> Model:
+        inner = load_model(PROBABILITIES)
+        head = Head(inner.head.svm_type, np.array(labels))
+        return with_scaling(replace(inner, head=head), scaling)  # type: ignore[type-var]
+
+    assert names_of_labels(other(2, 0, 1)) == {2: "virginica", 0: "setosa", 1: "versicolor"}
+    assert names_of_labels(other(2, 0, 7)) is None
+
+
+def test_info_lists_them_and_says_how_to_get_libsvms_text(flowers: tuple[Path, Path], tmp_path: Path) -> None:
+    text = svmfast("info", flowers[1]).stdout.decode()
+    assert "\nclass names     setosa, versicolor, virginica\n" in text
+    assert "\nfeature names   sepal length (cm), sepal width (cm), " in text
+    command = f"svmfast export {flowers[1]} --to libsvm -o OUT --ranges RANGES"
+    assert f"\nlibsvm text     {command}\n" in text
+    assert json.loads(svmfast("info", "--json", flowers[1]).stdout)["libsvm_text"] == command
+    assert svmfast(*command.split()[1:], cwd=tmp_path).returncode == 0
+    predicted = svmfast("predict", data("iris.test"), tmp_path / "OUT", tmp_path / "out")
+    assert predicted.returncode == 0
+    only_names = svmfast("info", named(tmp_path, "a", "b", "c")).stdout.decode()
+    assert f"\nlibsvm text     svmfast export {tmp_path}/named --to libsvm -o OUT\n" in only_names
+    clipped = ScaledModel(load_model(PROBABILITIES), Scaling(np.zeros(4), np.ones(4), clip=(0, 1)))
+    save_model(clipped, tmp_path / "clipped")
+    assert "libsvm text     none: the model's scaling clips, which svm-scale does not\n" in (
+        svmfast("info", tmp_path / "clipped").stdout.decode()
+    )
