@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from program import PROGRAM, ROOT, data, model
@@ -46,6 +47,14 @@ def test_the_session_of_the_readme_is_what_one_sees(tmp_path: Path) -> None:
         done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, (line, done.stdout)
         assert CLOCK.sub("#", done.stdout).split() == CLOCK.sub("#", printed).split(), line
+
+
+def test_the_picture_of_the_session_shows_the_session() -> None:
+    """Every line of the terminal, but for a command that goes on in the next, is one of the README's."""
+    picture = ElementTree.parse(ROOT / "docs/figures/session.svg")
+    drawn = "\n".join("".join(one.itertext()) for one in picture.iter("{http://www.w3.org/2000/svg}text"))
+    written = "\n".join(f"$ {line}\n{printed}" for line, printed in sessions())
+    assert drawn.replace("&&\n> ", "&& ").split() == written.split()
 
 
 @pytest.mark.parametrize("text", blocks("python"))
