@@ -98,6 +98,8 @@ def _scatter(axes: Any, found: Frontier, height: Any) -> None:
             if point.method != method:
                 continue
             fallback = point.name.endswith("+ exact")
+            if point.spent_percent:
+                _fill_part(axes, (point.speed.ratio, height(point)), colour, point.spent_percent / 100)
             axes.plot(
                 point.speed.ratio,
                 height(point),
@@ -113,8 +115,14 @@ def _scatter(axes: Any, found: Frontier, height: Any) -> None:
                 clip_on=False,
             )
             first = False
-    for label, style in _MEANING.items():
-        axes.plot([], [], linestyle="none", color="#777777", markerfacecolor="white", label=label, **style)
+    meaning: dict[str, dict[str, Any]] = dict(_MEANING)
+    if any(point.spent_percent is not None for point in found.points):
+        filled = {"marker": _sector(0.6), "markersize": 9, "markerfacecolor": "#777777"}
+        meaning["filled: how much of its allowance a cascade spent"] = filled
+    for label, style in meaning.items():
+        axes.plot(
+            [], [], linestyle="none", label=label, **{"color": "#777777", "markerfacecolor": "white", **style}
+        )
     best = found.recommended
     if best is not None:
         axes.plot(
@@ -130,6 +138,21 @@ def _scatter(axes: Any, found: Frontier, height: Any) -> None:
             zorder=4,
             clip_on=False,
         )
+
+
+def _fill_part(axes: Any, place: tuple[float, float], colour: str, part: float) -> None:
+    """Fill the part of a cascade's mark that is the part of its allowance that it spent."""
+    sector = _sector(part)
+    axes.plot(
+        *place, linestyle="none", marker=sector, markersize=7, markeredgewidth=0, color=colour, zorder=4
+    )
+
+
+def _sector(part: float) -> Any:
+    """Return a marker: a sector of the unit circle, from the top."""
+    from matplotlib.path import Path
+
+    return Path.unit_circle() if part >= 1 else Path.wedge(90 - 360 * part, 90)
 
 
 def _quality(axes: Any, found: Frontier) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from svmfast.evaluation.report import percent, times
 from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier, figure, legend, origins, title, verdict
-from svmfast.frontiers.words import why_not
+from svmfast.frontiers.words import spent, why_not
 from svmfast.methods.registry import methods
 from svmfast.pages.page import Cell, Row, command, page, table, text
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
@@ -113,9 +113,14 @@ def _what_differs(found: Frontier) -> str:
 
 def _caption(found: Frontier, good: str) -> str:
     rows = f"{found.origin.confirming:,} confirming rows, used for no choice"
+    cascades = any(point.spent_percent is not None for point in found.points)
+    spending = (
+        " The filled part of a cascade's mark is the part of its allowance that it spent." if cascades else ""
+    )
     return (
         f"On {rows}. Better models lie at the top {good}; those that no other beats in this view are filled "
         "and joined. Point at a mark, or move to it with the Tab key, for its figures and its command."
+        + spending
     )
 
 
@@ -134,6 +139,7 @@ def _marks(
             details=_details(point, found),
             efficient=front,
             chosen=point is found.recommended,
+            part=None if point.spent_percent is None else min(1.0, point.spent_percent / 100),
         )
         for point, front in zip(points, on_front, strict=True)
     ]
@@ -147,6 +153,8 @@ def _details(point: Point, found: Frontier) -> list[str]:
         f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows a second",
         f"{point.n_bytes:,} bytes",
     ]
+    allowance = spent(point)
+    out += [] if allowance is None else [allowance]
     out.append(point.confirming.quality.line())
     if point.command is not None:
         out.append(point.command)
@@ -155,7 +163,7 @@ def _details(point: Point, found: Frontier) -> list[str]:
 
 def _table(found: Frontier) -> str:
     heads = ["model", *(("MSE", "R^2") if found.regression else ("accuracy", "balanced", "lowest recall"))]
-    heads += ["differs", "interval", "speed-up", "bytes", "certified", "why not"]
+    heads += ["differs", "interval", "of allowance", "speed-up", "bytes", "certified", "why not"]
     rows = []
     for point in found.points:
         quality, known = point.confirming.quality, point.confirming.differing
@@ -168,6 +176,7 @@ def _table(found: Frontier) -> str:
             *(Cell(figure(one) if found.regression else percent(one, 2), one) for one in figures),
             Cell(percent(known.value, 3), known.value),
             Cell(f"{known.low:.3g}% to {known.high:.3g}%", known.high),
+            Cell(percent(point.spent_percent, 0), point.spent_percent),
             Cell(("" if point.speed.narrow else "~") + times(point.speed.ratio), point.speed.ratio),
             Cell(f"{point.n_bytes:,}", point.n_bytes),
             Cell(percent(point.certified_percent, 2), point.certified_percent),

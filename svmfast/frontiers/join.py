@@ -44,6 +44,7 @@ class Joiner:
         seed: int,
         threads: int,
     ) -> None:
+        self.max_percent = max_percent
         self._exact, self._source, self._rows, self._labels = exact, f"sha256:{sha256}", rows, exact_labels
         self._limit, self._seed, self._threads = f"{max_percent:.15g}%", seed, threads
 

@@ -44,6 +44,9 @@ class Point:
     build_seconds : float or None
     command, use : str or None
         What makes the file, and what predicts with it; None for the exact model.
+    allowance_percent : float or None
+        Labels that a cascade may let differ, the limit that its threshold was chosen for; None for all
+        others.
     """
 
     name: str
@@ -60,6 +63,14 @@ class Point:
     build_seconds: float | None = None
     command: str | None = None
     use: str | None = None
+    allowance_percent: float | None = None
+
+    @property
+    def spent_percent(self) -> float | None:
+        """How much of its allowance a cascade spent on the confirming rows; None for all others."""
+        if not self.allowance_percent:
+            return None
+        return 100 * self.confirming.differing.value / self.allowance_percent
 
     @property
     def cost(self) -> float:

@@ -137,6 +137,8 @@ def as_dict(found: Frontier) -> dict[str, Any]:
             "linear_cost": point.linear_cost,
             "linear_cost_counted": point.linear_cost_counted,
             "certified_percent": point.certified_percent,
+            "allowance_percent": point.allowance_percent,
+            "spent_percent": point.spent_percent,
             "choosing": point.choosing.as_dict(),
             "confirming": point.confirming.as_dict(),
             "build_seconds": point.build_seconds,
@@ -210,6 +212,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
     ("differ", lambda point: percent(point.confirming.differing.value, 3), False),
     ("interval", lambda point: _interval(point.confirming.differing), True),
     ("choosing", lambda point: percent(point.choosing.differing.value, 3), False),
+    ("of allowance", lambda point: percent(point.spent_percent, 0), True),
     ("bytes", lambda point: f"{point.n_bytes:,}", False),
     ("speed-up", lambda point: ("" if point.speed.narrow else "~") + times(point.speed.ratio), False),
     ("rows/s", lambda point: f"{float(f'{point.rows_per_second:.3g}'):,.0f}", True),
@@ -245,10 +248,11 @@ def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[
 _LEGEND = (
     "All figures but one are of the confirming rows, used for no choice. differ: {what}; interval: with "
     "95 % confidence; choosing: the same figure on the choosing rows, by which the recommendation is "
-    "made. speed-up: over the exact model, ~ where its 95 % interval is wider than a tenth. cost: time "
-    "over a linear model's; counted: multiply-adds over a linear model's. * no other model is at once as "
-    "close to the exact one, as fast and as small. + exact: the exact model answers what is not "
-    "certified, or what a cascade is not sure of; how sure it must be is chosen on the choosing rows."
+    "made. of allowance: how much of the share of labels that may differ a cascade spent. speed-up: over "
+    "the exact model, ~ where its 95 % interval is wider than a tenth. cost: time over a linear model's; "
+    "counted: multiply-adds over a linear model's. * no other model is at once as close to the exact one, "
+    "as fast and as small. + exact: the exact model answers what is not certified, or what a cascade is "
+    "not sure of; how sure it must be is chosen on the choosing rows."
 )
 
 

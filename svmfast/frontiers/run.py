@@ -305,9 +305,15 @@ class FrontierRun:
                 build_seconds=entry.build_seconds if entry else None,
                 command=self._made_by(entry) if entry else None,
                 use=self._used_by(entry) if entry else None,
+                allowance_percent=self._allowance(entry) if entry else None,
             )
 
         return [point(None), *map(point, entries)]
+
+    def _allowance(self, entry: _Entry) -> float | None:
+        if self._joiner is None or not _is_cascade(entry.model):
+            return None
+        return self._joiner.max_percent
 
     def _confirm_speed(self, best: Point) -> Speed:
         """Time the chosen model and the exact one once more, on rows and at a time that did not choose it."""

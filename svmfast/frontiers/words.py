@@ -81,6 +81,13 @@ def _error(loss: Loss, exact: Loss) -> str:
     return f"{errors}, {abs(grown.value):.3g}% {word} ({low:.2g}% to {high:.2g}%)"
 
 
+def spent(point: Point) -> str | None:
+    """Say how much of its allowance a cascade spent on the confirming rows; None of other points."""
+    if point.spent_percent is None:
+        return None
+    return f"{point.spent_percent:.0f}% of the {point.allowance_percent:g}% that this cascade may let differ"
+
+
 def _share(known: Estimate) -> str:
     interval = f"{known.low:.2g}% to {known.high:.2g}% with {CONFIDENCE:.0%} confidence"
     return f"{known.value:.3g}% ({interval})"

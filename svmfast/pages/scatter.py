@@ -28,6 +28,9 @@ class Mark:
     efficient : bool
         No other is better in both directions.
     chosen : bool
+    part : float or None
+        From 0 to 1: how much of the mark is filled, as a sector from the top. None: all of an efficient mark,
+        nothing of others.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Mark:
     details: Sequence[str]
     efficient: bool
     chosen: bool = False
+    part: float | None = None
 
 
 @dataclass(frozen=True)
@@ -168,15 +172,27 @@ def _mark(mark: Mark, x: float, y: float) -> str:
     # <title> is what a browser shows without a script; the script shows the same.
     title = "\n".join(map(text, [mark.name, *mark.details]))
     place = f'cx="{x:.1f}" cy="{y:.1f}"'
-    fill = mark.color if mark.efficient else "var(--paper)"
+    whole = mark.efficient if mark.part is None else mark.part >= 1
+    fill = mark.color if whole else "var(--paper)"
     return "".join(
         [
             f'<g class="mark" tabindex="0" role="img" data-of-group="{text(mark.group)}">',
             f"<title>{title}</title>",
             f'<circle class="chosen" {place} r="{_SIZE + 5}"/>' if mark.chosen else "",
-            f'<circle {place} r="{_SIZE}" fill="{fill}" stroke="{mark.color}" stroke-width="2"/></g>',
+            f'<circle {place} r="{_SIZE}" fill="{fill}" stroke="{mark.color}" stroke-width="2"/>',
+            _sector(mark, x, y),
+            "</g>",
         ]
     )
+
+
+def _sector(mark: Mark, x: float, y: float) -> str:
+    if mark.part is None or not 0 < mark.part < 1:
+        return ""
+    angle = 2 * math.pi * mark.part
+    end = f"{x + _SIZE * math.sin(angle):.1f} {y - _SIZE * math.cos(angle):.1f}"
+    arc = f"A {_SIZE} {_SIZE} 0 {int(mark.part > 0.5)} 1 {end}"
+    return f'<path d="M {x:.1f} {y:.1f} V {y - _SIZE:.1f} {arc} Z" fill="{mark.color}"/>'
 
 
 def _names(marks: Sequence[Mark], across: _Scale, up: _Scale) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -228,3 +229,32 @@ def test_a_class_that_the_accuracy_hides_is_named() -> None:
     confirming = as_dict(whole)["models"][1]["confirming"]
     assert (confirming["auc"], confirming["confusion"]["counts"]) == (1.0, [[990, 0], [10, 0]])
     assert [one["recall"] for one in confirming["classes"]] == [100.0, 0.0]
+
+
+def test_the_mark_of_a_cascade_says_how_much_of_its_allowance_it_spent() -> None:
+    cascade = replace(SMALL, name="compress-9 + exact", allowance_percent=0.5)
+    assert cascade.spent_percent == pytest.approx(60)
+    one = found(cascade, Limits(0.5))
+    page = as_html(one).decode()
+    assert "60% of the 0.5% that this cascade may let differ" in page
+    # A sector of 216 degrees from the top of the circle, to the left below its centre.
+    (x, y, top, size, end_x, end_y) = map(
+        float,
+        re.findall(r'd="M ([\d.]+) ([\d.]+) V ([\d.]+) A ([\d.]+) [\d.]+ 0 1 1 ([\d.]+) ([\d.]+) Z"', page)[
+            0
+        ],
+    )
+    angle = math.radians(0.6 * 360)
+    assert (x - end_x, end_y - y) == pytest.approx(
+        (-size * math.sin(angle), -size * math.cos(angle)), abs=0.11
+    )
+    assert y - top == pytest.approx(size, abs=0.06)
+    assert as_dict(one)["models"][1]["spent_percent"] == pytest.approx(60)
+    assert "of allowance" in as_markdown(one)
+    assert (
+        draw(one)["svg"]
+        != draw(replace(one, points=[EXACT, replace(cascade, allowance_percent=None)]))["svg"]
+    )
+    plain = as_html(found(SMALL, Limits(0.5))).decode()
+    assert "allowance that it spent" not in plain
+    assert ' Z"' not in plain
