@@ -48,6 +48,18 @@ class ModelEstimator(BaseEstimator):
         )
         return as_rows(X), y
 
+    def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
+        """Return checked rows and targets: the values, or the classes as labels of svmfast."""
+        raise NotImplementedError
+
+    def _targets_of(self, targets: FloatArray) -> NDArray[Any]:
+        """Return such targets as scikit-learn has them."""
+        return targets
+
+    def _named(self, model: Model) -> Model:
+        """Return a model with the names of its classes and features, if its classes need names."""
+        return model
+
     def _answer(self, X: Any, *, probability: bool = False) -> Answer:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
@@ -80,9 +92,12 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
             raise ValueError(f"{type(self).__name__} needs rows of two classes, the data have 1 class")
         return rows, self._labels[codes].astype(np.float64)
 
+    def _targets_of(self, targets: FloatArray) -> NDArray[Any]:
+        return self.classes_[self._places(targets)]
+
     def _class_weights(self, labels: FloatArray) -> dict[int, float]:
         """Return the factors of C from `class_weight`, by svmfast's labels; factors of 1 are left out."""
-        y = self.classes_[self._places(labels)]
+        y = self._targets_of(labels)
         found = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         pairs = zip(self._labels.tolist(), found.tolist(), strict=True)
         return {label: weight for label, weight in pairs if weight != 1}

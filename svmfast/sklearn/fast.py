@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, SVR
 
 from svmfast.importers.estimators import model_of
-from svmfast.models.scaled import scaling_of
 from svmfast.rows import Rows
 from svmfast.sklearn.base import ModelClassifier, ModelEstimator, ModelRegressor, as_value_errors
 from svmfast.sklearn.conversion import ConversionReport, convert
+
+Self = TypeVar("Self", bound="_Fast")
 
 
 class _Fast(ModelEstimator):
     """Fits an exact machine and converts it."""
 
     report_: ConversionReport
+    _kind: ClassVar[type]
+
+    def fit(self: Self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the exact machine, and convert it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of `C` for each row.
+
+        Returns
+        -------
+        self
+        """
+        rows, targets = self._training_set(X, y)
+        machine = self._fit_machine(X, self._targets_of(targets), sample_weight)
+        if hasattr(machine, "classes_"):  # a machine that was fitted before has its own
+            self.classes_ = machine.classes_
+        self._convert(machine, rows)
+        self.model_ = self._named(self.model_)
+        return self
 
     def _machine(self) -> Any:
         """Return the machine to fit: the given one, or LIBSVM's with the parameters of this one."""
@@ -132,27 +155,6 @@ class FastSVC(_Fast, ModelClassifier):
         self.method_options, self.estimator, self.keep_exact = method_options, estimator, keep_exact
         self.n_jobs, self.random_state = n_jobs, random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FastSVC:
-        """Fit the exact machine, and convert it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of `C` for each row.
-
-        Returns
-        -------
-        self
-        """
-        rows, _ = self._training_set(X, y)
-        machine = self._fit_machine(X, y, sample_weight)
-        self.classes_ = machine.classes_
-        self._convert(machine, rows)
-        self.model_ = self.model_ if scaling_of(self.model_) is not None else self._named(self.model_)
-        return self
-
 
 class FastSVR(_Fast, ModelRegressor):
     """Epsilon-support vector regression that predicts fast: fitted as scikit-learn's SVR, then converted.
@@ -214,21 +216,3 @@ class FastSVR(_Fast, ModelRegressor):
         self.max_iter, self.method, self.max_diff, self.max_bytes = max_iter, method, max_diff, max_bytes
         self.method_options, self.estimator, self.keep_exact = method_options, estimator, keep_exact
         self.n_jobs, self.random_state = n_jobs, random_state
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FastSVR:
-        """Fit the exact machine, and convert it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of `C` for each row.
-
-        Returns
-        -------
-        self
-        """
-        rows, values = self._training_set(X, y)
-        self._convert(self._fit_machine(X, np.asarray(values), sample_weight), rows)
-        return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from svmfast.api.functions import function_of
 from svmfast.methods.registry import method as method_named
@@ -15,21 +15,68 @@ from svmfast.sklearn.base import (
     kernel_width,
 )
 
+Self = TypeVar("Self", bound="_Trained")
+
 
 class _Trained(ModelEstimator):
     """Trains by one of svmfast's functions."""
 
-    def _trained(self, method: str, rows: Rows, y: FloatArray, **options: Any) -> Any:
+    #: The method, and its task if it has several.
+    _method: ClassVar[str]
+    _task: ClassVar[str | None] = None
+
+    def fit(self: Self, X: Any, y: Any) -> Self:
+        """Train on the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        rows, targets = self._training_set(X, y)
+        self.model_ = self._named(self._trained(rows, targets, self._all_options(targets)))
+        return self
+
+    def _all_options(self, targets: FloatArray) -> dict[str, Any]:
+        """Return the options of the method: those of its task, of its kind, and its own."""
+        task = {} if self._task is None else {"task": self._task}
+        return {**task, **self._regularization(targets), **self._options()}
+
+    def _regularization(self, targets: FloatArray) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _options(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _trained(self, rows: Rows, targets: FloatArray, options: dict[str, Any]) -> Any:
         with as_value_errors():
             options["gamma"] = kernel_width(self.gamma, rows)
-            made = function_of(method_named(method))(
-                rows, y, seed=self._seed(), threads=self._threads(), **options
+            made = function_of(method_named(self._method))(
+                rows, targets, seed=self._seed(), threads=self._threads(), **options
             )
         self.report_ = made.report
         return made.model
 
 
-class BudgetSVC(_Trained, ModelClassifier):
+class _TrainedClassifier(_Trained, ModelClassifier):
+    """Trains with the cost `C`, and factors of it for classes."""
+
+    def _regularization(self, targets: FloatArray) -> dict[str, Any]:
+        return {"C": float(self.C), "weights": self._class_weights(targets)}
+
+
+class _TrainedRegressor(_Trained, ModelRegressor):
+    """Trains with the regularization `alpha`."""
+
+    def _regularization(self, targets: FloatArray) -> dict[str, Any]:
+        return {"lambda_": float(self.alpha)}
+
+
+class BudgetSVC(_TrainedClassifier):
     """A classifier of at most `budget` support vectors for each decision function, by stochastic gradients.
 
     Its cost is known before it is trained, and training streams: docs/budget-train.md.
@@ -60,6 +107,8 @@ class BudgetSVC(_Trained, ModelClassifier):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
+    _method = "budget-train"
+
     def __init__(
         self,
         *,
@@ -74,39 +123,21 @@ class BudgetSVC(_Trained, ModelClassifier):
         self.C, self.gamma, self.budget, self.passes = C, gamma, budget, passes
         self.class_weight, self.n_jobs, self.random_state = class_weight, n_jobs, random_state
 
-    def fit(self, X: Any, y: Any) -> BudgetSVC:
-        """Train on the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-        """
-        rows, labels = self._training_set(X, y)
-        options: dict[str, Any] = {"C": float(self.C), "budget": self.budget, "passes": self.passes}
-        options["weights"] = self._class_weights(labels)
-        self.model_ = self._named(self._trained("budget-train", rows, labels, **options))
-        return self
+    def _options(self) -> dict[str, Any]:
+        return {"budget": self.budget, "passes": self.passes}
 
 
 class _Meka(_Trained):
-    def _options(self) -> dict[str, Any]:
-        return {
-            "clusters": self.clusters,
-            "rank": self.rank,
-            "laplacian": self.kernel == "laplacian",
-        }
+    _method = "meka"
 
-    def _check_kernel(self) -> None:
+    def _options(self) -> dict[str, Any]:
         if self.kernel not in ("rbf", "laplacian"):
             raise ValueError(f"kernel is '{self.kernel}'; expected 'rbf' or 'laplacian'")
+        laplacian = self.kernel == "laplacian"
+        return {"clusters": self.clusters, "rank": self.rank, "laplacian": laplacian}
 
 
-class MekaSVC(_Meka, ModelClassifier):
+class MekaSVC(_Meka, _TrainedClassifier):
     """A classifier on the memory efficient kernel approximation (MEKA): docs/meka.md.
 
     Parameters
@@ -135,6 +166,8 @@ class MekaSVC(_Meka, ModelClassifier):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
+    _task = "svc"
+
     def __init__(
         self,
         *,
@@ -150,27 +183,8 @@ class MekaSVC(_Meka, ModelClassifier):
         self.C, self.kernel, self.gamma, self.clusters, self.rank = C, kernel, gamma, clusters, rank
         self.class_weight, self.n_jobs, self.random_state = class_weight, n_jobs, random_state
 
-    def fit(self, X: Any, y: Any) -> MekaSVC:
-        """Train on the rows.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-        """
-        rows, labels = self._training_set(X, y)
-        self._check_kernel()
-        options = {"task": "svc", "C": float(self.C), **self._options()}
-        options["weights"] = self._class_weights(labels)
-        self.model_ = self._named(self._trained("meka", rows, labels, **options))
-        return self
-
-
-class MekaRidge(_Meka, ModelRegressor):
+class MekaRidge(_Meka, _TrainedRegressor):
     """Kernel ridge regression on the memory efficient kernel approximation (MEKA): docs/meka.md.
 
     Parameters
@@ -189,6 +203,8 @@ class MekaRidge(_Meka, ModelRegressor):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
+    _task = "ridge"
+
     def __init__(
         self,
         *,
@@ -203,31 +219,15 @@ class MekaRidge(_Meka, ModelRegressor):
         self.alpha, self.kernel, self.gamma, self.clusters, self.rank = alpha, kernel, gamma, clusters, rank
         self.n_jobs, self.random_state = n_jobs, random_state
 
-    def fit(self, X: Any, y: Any) -> MekaRidge:
-        """Train on the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-        """
-        rows, values = self._training_set(X, y)
-        self._check_kernel()
-        options = {"task": "ridge", "lambda_": float(self.alpha), **self._options()}
-        self.model_ = self._trained("meka", rows, values, **options)
-        return self
-
 
 class _DCPred(_Trained):
+    _method = "dcpred"
+
     def _options(self) -> dict[str, Any]:
         return {"clusters": self.clusters, "landmarks": self.landmarks, "iterations": self.iterations}
 
 
-class DCPredSVC(_DCPred, ModelClassifier):
+class DCPredSVC(_DCPred, _TrainedClassifier):
     """A classifier on a tree of clusters with a few landmarks each (DC-Pred++): docs/dcpred.md.
 
     Parameters
@@ -258,6 +258,8 @@ class DCPredSVC(_DCPred, ModelClassifier):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
+    _task = "svc"
+
     def __init__(
         self,
         *,
@@ -274,26 +276,8 @@ class DCPredSVC(_DCPred, ModelClassifier):
         self.iterations, self.class_weight = iterations, class_weight
         self.n_jobs, self.random_state = n_jobs, random_state
 
-    def fit(self, X: Any, y: Any) -> DCPredSVC:
-        """Train on the rows.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-        """
-        rows, labels = self._training_set(X, y)
-        options = {"task": "svc", "C": float(self.C), **self._options()}
-        options["weights"] = self._class_weights(labels)
-        self.model_ = self._named(self._trained("dcpred", rows, labels, **options))
-        return self
-
-
-class DCPredRidge(_DCPred, ModelRegressor):
+class DCPredRidge(_DCPred, _TrainedRegressor):
     """Ridge regression on a tree of clusters with a few landmarks each (DC-Pred++): docs/dcpred.md.
 
     Parameters
@@ -312,6 +296,8 @@ class DCPredRidge(_DCPred, ModelRegressor):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
+    _task = "ridge"
+
     def __init__(
         self,
         *,
@@ -325,20 +311,3 @@ class DCPredRidge(_DCPred, ModelRegressor):
     ) -> None:
         self.alpha, self.gamma, self.clusters, self.landmarks = alpha, gamma, clusters, landmarks
         self.iterations, self.n_jobs, self.random_state = iterations, n_jobs, random_state
-
-    def fit(self, X: Any, y: Any) -> DCPredRidge:
-        """Train on the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-        """
-        rows, values = self._training_set(X, y)
-        options = {"task": "ridge", "lambda_": float(self.alpha), **self._options()}
-        self.model_ = self._trained("dcpred", rows, values, **options)
-        return self
