@@ -119,7 +119,7 @@ class Side:
         environment = {**os.environ, **({"SVMFAST_ISA": isa} if isa else {})}
         self._out = out
         self._process = subprocess.Popen(
-            [str(python), "-P", "-c", SIDE, *words, str(out)],
+            [str(python), "-I", "-c", SIDE, *words, str(out)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

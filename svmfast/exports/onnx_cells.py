@@ -55,7 +55,7 @@ def _sums(graph: Graph, computation: Computation, cell: CellTables, z: str, rest
     gamma = cell.one(values.gamma)
     if values.kernel == "rbf":
         z = graph.add("Sub", z, graph.reals(middle))
-        across = graph.add("MatMul", z, graph.add("Transpose", vectors, perm=[1, 0]))
+        across = graph.add("Gemm", z, vectors, transB=1)
         squares = cell.part((values.vectors - middle) ** 2 @ np.ones((len(middle), 1)), values.sizes)
         s = graph.add("Add", graph.total(graph.square(z), 1), graph.add("Transpose", squares, perm=[1, 0]))
         s = graph.add("Sub", s, graph.add("Mul", across, graph.reals(2)))
@@ -64,7 +64,7 @@ def _sums(graph: Graph, computation: Computation, cell: CellTables, z: str, rest
         differences = graph.add("Sub", graph.add("Unsqueeze", z, graph.whole(1)), vectors)
         s = graph.total(graph.add("Abs", differences), 2, keep=False)
     else:
-        s = graph.add("MatMul", z, graph.add("Transpose", vectors, perm=[1, 0]))
+        s = graph.add("Gemm", z, vectors, transB=1)
     if apart:
         s = graph.add("Add", s, rest) if rest else s
         k = graph.add("Exp", graph.add("Neg", graph.add("Mul", s, gamma)))

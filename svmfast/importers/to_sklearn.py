@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,9 @@ def _machine(model: KernelExpansion, names: tuple[str, ...] | None) -> Any:
     made.support_, made._n_support = np.arange(n, dtype=np.int32), np.array(counts, dtype=np.int32)
     made.support_vectors_ = model.sv.to_scipy() if is_sparse else model.sv.to_dense(width)
     made._probA, made._probB = none, none
-    made.class_weight_, made._num_iter = none, np.zeros(1, dtype=np.int32)
+    made._num_iter = np.zeros(1, dtype=np.int32)
+    with contextlib.suppress(AttributeError):  # before scikit-learn 1.4 a property where there are no classes
+        made.class_weight_ = none
     if head.labels is not None:
         made.classes_ = head.labels.copy() if names is None else np.array(names)
         made.class_weight_ = np.ones(len(head.labels))

@@ -183,7 +183,7 @@ def refused(made: Callable[[FloatArray, NDArray[Any]], Any]) -> str:
 def test_what_is_no_such_model_is_refused_in_a_line() -> None:
     machines = "expected SVC, NuSVC, SVR, NuSVR or OneClassSVM"
     assert refused(lambda X, y: SVC()) == "the estimator is not fitted; call its fit first"
-    assert refused(lambda X, y: LinearSVC().fit(X, y)) == (
+    assert refused(lambda X, y: LinearSVC(dual=False).fit(X, y)) == (
         f"the estimator is a LinearSVC; {machines} as the last step"
     )
     assert refused(lambda X, y: make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)) == (
