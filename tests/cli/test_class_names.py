@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-import skops.io
-from program import FIXTURES, data, model, svmfast
+from estimators import PIPELINE, fitted
+from program import data, model, svmfast
 from pyarrow import csv, parquet
 from sklearn.datasets import load_iris
 from sklearn.metrics import confusion_matrix
@@ -23,7 +23,7 @@ from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel, names_of_labels, with_scaling
 from svmfast.models.scaling import Scaling
 
-FITTED = skops.io.load(FIXTURES / "estimators/iris_pipeline.skops")
+FITTED = fitted(PIPELINE)
 FRAME = load_iris(as_frame=True).data
 TRUE = np.array(["setosa", "versicolor", "virginica"])[load_iris().target]
 PREDICTED = FITTED.predict(FRAME).tolist()

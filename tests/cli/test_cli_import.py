@@ -14,7 +14,8 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
-from program import FIXTURES, model, svmfast
+from estimators import PIPELINE, SVM, fitted
+from program import model, svmfast
 from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -27,10 +28,6 @@ from svmfast.formats.detect import load_model
 from svmfast.importers.files import model_of_file
 from svmfast.models.scaled import ScaledModel
 
-# The fixtures were written by one version of scikit-learn.
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
-
-SVM, PIPELINE = FIXTURES / "estimators/iris_svc.skops", FIXTURES / "estimators/iris_pipeline.skops"
 X, Y = load_iris(return_X_y=True)
 
 
@@ -50,7 +47,7 @@ def test_a_machine_becomes_a_libsvm_model(tmp_path: Path) -> None:
     size = (tmp_path / "model.txt").stat().st_size
     assert done.stderr.endswith(f"written      {tmp_path}/model.txt, {size:,} bytes\n".encode())
     predicted = svmfast("predict", "--unlabelled", rows_of(tmp_path), tmp_path / "model.txt", "-")
-    expected = skops.io.load(SVM).predict(X)
+    expected = fitted(SVM).predict(X)
     assert np.array_equal(np.array(predicted.stdout.split(), dtype=int), expected)
 
 
@@ -64,11 +61,11 @@ def test_a_pipeline_becomes_a_model_of_raw_rows(tmp_path: Path) -> None:
     read = load_model(tmp_path / "model.txt")
     assert isinstance(read, ScaledModel)
     names = np.array(read.scaling.class_names)
-    fitted = skops.io.load(PIPELINE)
+    pipeline = fitted(PIPELINE)
     table = load_iris(as_frame=True).data
     import svmfast as package
 
-    assert np.array_equal(names[package.predict(read, table).predicted.astype(int)], fitted.predict(table))
+    assert np.array_equal(names[package.predict(read, table).predicted.astype(int)], pipeline.predict(table))
 
 
 def test_the_model_is_named_after_the_estimator(tmp_path: Path) -> None:
@@ -80,7 +77,7 @@ def test_the_model_is_named_after_the_estimator(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dump", [joblib.dump, lambda one, path: path.write_bytes(pickle.dumps(one))])
 def test_a_pickle_is_loaded_by_request_alone(dump: Callable[[object, Path], object], tmp_path: Path) -> None:
     path = tmp_path / "estimator.pkl"
-    dump(skops.io.load(SVM), path)
+    dump(fitted(SVM), path)
     done = svmfast("import", path, "-o", tmp_path / "model")
     assert done.returncode == 2
     assert done.stderr.decode() == (

@@ -1,0 +1,18 @@
+"""Fitted estimators of fixtures/estimators, which one version of scikit-learn wrote."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import skops.io
+from program import FIXTURES
+
+SVM, PIPELINE = FIXTURES / "estimators/iris_svc.skops", FIXTURES / "estimators/iris_pipeline.skops"
+
+
+def fitted(path: Any) -> Any:
+    """Load an estimator; older versions of scikit-learn warn that a newer one wrote it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Trying to unpickle estimator")
+        return skops.io.load(path)
