@@ -1,6 +1,6 @@
 // Vectors of doubles, floats and bytes, as wide as the instruction set that this file is compiled for (SVMFAST_ISA).
 // Plain C operators work on them (vector extensions of GCC and Clang); only what they cannot express is a function
-// here, and intrinsics stand in no other file of this directory.
+// here. Intrinsics stand here and, for products of integers, in integers.hpp; in no other file of this directory.
 #pragma once
 #include <cmath>
 #include <cstddef>
