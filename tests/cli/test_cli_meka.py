@@ -124,7 +124,7 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "say what to do: --task ridge, svc or error, or --from"),
+        ([], "give --task (ridge, svc or error) or --from"),
         (["-o", "m", "--task", "error"], "--task error makes no model; leave out --output"),
         (["--task", "error", "-v", "3"], "--task error has nothing to cross-validate; leave out --folds"),
         (["-o", "m", "--task", "ridge", "-c", "1"], "-c is the cost of --task svc; ridge has --lambda"),

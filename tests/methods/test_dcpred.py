@@ -358,7 +358,7 @@ def test_the_program_chooses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "say what to do: give --task or --from, and not both"),
+        ([], "give either --task or --from"),
         (["--task", "svc", "--fit", "values"], "--fit values belongs to --from"),
         (["--task", "ridge", "-c", "1"], "-c is the cost of classes"),
         (["--task", "svc", "--lambda", "1"], "--lambda belongs to ridge"),

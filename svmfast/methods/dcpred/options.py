@@ -113,7 +113,7 @@ class DcpredOptions(Seeded, Bounded):
         """
         converts = "exact" in given
         if converts == (self.task is not None):
-            raise OptionError("say what to do: give `task` or `exact`, and not both")
+            raise OptionError("give either `task` or `exact`")
         if "unlabelled" in given and not converts:
             raise OptionError(
                 "labels are needed for `task`; rows without them (`unlabelled`) go with `exact`"

@@ -123,7 +123,7 @@ class MekaOptions(Seeded, Bounded):
                 "labels are needed to train; rows without them (`unlabelled`) go with `exact` or `task` error"
             )
         if not converts and self.task is None:
-            raise OptionError("say what to do: `task` ridge, svc or error, or `exact`")
+            raise OptionError("give `task` (ridge, svc or error) or `exact`")
         if converts and self.task not in (None, "ridge"):
             raise OptionError(
                 f"`exact` fits decision values by ridge regression; leave out `task` {self.task}"
