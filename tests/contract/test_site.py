@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from printed import without_last_digits
 from program import PROGRAM, ROOT
 
 from svmfast.cli import main
@@ -56,11 +57,6 @@ def steps() -> list[tuple[str, str]]:
     return found
 
 
-def rough(text: str) -> str:
-    """Return a text without the last two digits of numbers like 2,813, the size of a file of numbers."""
-    return re.sub(r"(,\d)\d\d\b", r"\1##", text)
-
-
 def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     environment = {**os.environ, "PATH": os.pathsep.join([str(PROGRAM.parent), os.environ["PATH"]])}
@@ -74,7 +70,9 @@ def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
         remarks = [line for line in done.stderr.splitlines(keepends=True) if not line.startswith("svmfast: ")]
         printed = done.stdout + "".join(remarks)
         options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-        assert same(rough(shown), rough(printed), options), f"$ {command}\n{printed}"
+        assert same(without_last_digits(shown), without_last_digits(printed), options), (
+            f"$ {command}\n{printed}"
+        )
     (code,) = re.findall(r"^```python\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
