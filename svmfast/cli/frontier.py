@@ -21,8 +21,8 @@ _HELP = """
 
     Three sets of rows are kept apart: those that EXACT was trained on (TRAIN), those that choose a model, and
     those that confirm it; all printed figures come from the confirming rows. With a limit on the answers
-    (`max_diff`, `max_loss`), the models within the limit are ranked by speed, and of those at most 10% slower
-    than the fastest the one closest to EXACT is recommended. With `max_bytes` or `max_operations` alone, the
+    (`max_diff`, `max_loss`), the models within the limit compete on speed: of those within 10% of the
+    fastest, the one closest to EXACT is recommended. With `max_bytes` or `max_operations` alone, the
     closest model that fits is recommended.
 
     Each candidate is an svmfast command of its own. The recommended command is printed; run again, it writes

@@ -60,7 +60,7 @@ def check_columns(
     bound: bool,
     certify: bool,
 ) -> None:
-    """Raise OptionError where names of classes cannot be told apart in an output.
+    """Raise OptionError if two class names would look the same in the output.
 
     A table's columns are called by them; in text spaces separate the columns.
     """

@@ -207,7 +207,7 @@ class Setting:
     stored_size : callable
         Returns the bytes that a model takes as the file it will be.
     prediction_time : callable
-        Takes a model and rows, and returns how long it takes to predict them, or None where nobody asks.
+        Times the prediction of rows by a model; None if no times are wanted.
     log : callable or None
         Takes the text that a solver prints, piece by piece and from another thread; None where nobody looks.
     status : callable or None

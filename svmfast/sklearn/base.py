@@ -49,7 +49,10 @@ class ModelEstimator(BaseEstimator):
         return as_rows(X), y
 
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
-        """Return checked rows and targets: the values, or the classes as labels of svmfast."""
+        """Return checked rows and targets: the values, or the classes as labels of svmfast.
+
+        ModelClassifier and ModelRegressor define it.
+        """
         raise NotImplementedError
 
     def _targets_of(self, targets: FloatArray) -> NDArray[Any]:

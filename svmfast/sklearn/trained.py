@@ -47,9 +47,11 @@ class _Trained(ModelEstimator):
         return {**task, **self._regularization(targets), **self._options()}
 
     def _regularization(self, targets: FloatArray) -> dict[str, Any]:
+        """Return the task's own options; every subclass defines it."""
         raise NotImplementedError
 
     def _options(self) -> dict[str, Any]:
+        """Return the method's options; every subclass defines it."""
         raise NotImplementedError
 
     def _trained(self, rows: Rows, targets: FloatArray, options: dict[str, Any]) -> Any:
