@@ -18,7 +18,7 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.common.class_targets import svc_targets
 from svmfast.methods.meka.approximation import approximate_kernel
-from svmfast.methods.meka.error import equal_memory_blocks, exact_blocks_bytes, kernel_error
+from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, fit_svc
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import PROGRAM_BYTES
@@ -228,78 +228,6 @@ def test_from_exact_fits_decision_values_of_any_type(name: str, rows_of: str) ->
     )
     assert report.held_out["q50"] < 0.1 * wanted.std()
     assert ("labels_differing" in report.held_out) == (not exact.head.is_regression)
-
-
-def test_kernel_error_report() -> None:
-    rows, _ = data("digits.train")
-    found = kernel_error(rows, settings(gamma=(0.02,), compare=True))
-    alone = kernel_error(rows, settings(gamma=(0.02,), rank=40), links=False)
-    assert found.relative_error < 0.5 * found.block_diagonal_error
-    assert alone.relative_error == found.block_diagonal_error == alone.block_diagonal_error
-    assert [b.name for b in found.baselines] == [
-        "nystrom", "randomized-nystrom", "kmeans-nystrom", "ensemble-nystrom", "random-fourier", "fastfood"
-    ]  # fmt: skip
-    for b in found.baselines:
-        assert b.bytes == pytest.approx(found.bytes, rel=0.02)
-        assert 0 < b.relative_error < 1
-    assert found.bytes == alone.bytes + 8 * 3 * 40 * 40
-
-
-def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
-    rows, _ = data("digits.train")
-    found = kernel_error(rows, settings(block_only=True, gamma=(0.02,)))
-    near = kernel_error(rows, settings(gamma=(0.02,), rank=300), links=False)
-    assert found.relative_error == pytest.approx(near.relative_error, rel=1e-6)
-    assert found.links == 0
-
-
-@pytest.mark.parametrize("gamma", [2.0**e for e in range(-6, 7, 2)])
-def test_never_worse_than_blocks_of_the_same_memory(gamma: float) -> None:
-    """Where no low-rank form is any good, exact blocks of smaller clusters take its place."""
-    rows, _ = data("digits.train")
-    wanted = settings(gamma=(gamma,), rank=20, psd="none")
-    found = kernel_error(rows, wanted)
-    assert found.relative_error <= found.block_diagonal_error * 1.01
-    small = found.exact_blocks
-    if small is None:
-        assert found.relative_error == found.low_rank_error
-        assert found.relative_error <= 0.01
-        return
-    alone = kernel_error(rows, replace(wanted, block_only=True, clusters=small.clusters))
-    assert alone.relative_error == pytest.approx(small.relative_error, rel=1e-9)
-    assert (found.form == "exact-blocks") == (small.relative_error < (found.low_rank_error or 0))
-    assert found.relative_error == min(small.relative_error, found.low_rank_error or 0)
-    assert small.bytes <= 8 * (20 * len(rows) + 3 * 20 + 3 * 20 * 20)
-    if found.form == "exact-blocks":
-        assert (found.clusters, found.links, found.bytes) == (small.clusters, 0, small.bytes)
-        assert gamma >= 1
-    else:
-        assert gamma < 4
-
-
-def test_blocks_of_one_row_still_do_not_fit() -> None:
-    """Rank 1: less memory than the diagonal and the links take; nothing is tried in vain."""
-    rows, _ = data("iris.train")
-    assert equal_memory_blocks(rows, 8 * len(rows) - 8, 0) is None
-    apart = equal_memory_blocks(rows, 8 * 20 * len(rows), 0)
-    assert apart is not None
-    assert exact_blocks_bytes(apart) <= 8 * 20 * len(rows)
-
-
-@pytest.mark.parametrize("psd", ["clip", "shift", "none"])
-def test_repairs_in_the_kernel_error(psd: str) -> None:
-    rows, _ = data("digits.train")
-    rough = settings(gamma=(0.02,), clusters=8, rank=6, oversampling=0.0, psd=psd)
-    bare = kernel_error(rows, replace(rough, psd="none")).low_rank_error
-    found = kernel_error(rows, rough)
-    if psd == "none":
-        assert found.smallest_eigenvalue is None
-    else:
-        assert found.smallest_eigenvalue is not None
-        assert found.smallest_eigenvalue < 0
-        assert found.low_rank_error is not None
-        assert bare is not None
-        assert found.low_rank_error < bare if psd == "clip" else found.low_rank_error > bare * 0.9
 
 
 def test_refusals() -> None:

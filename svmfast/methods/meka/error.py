@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +28,60 @@ FloatArray = NDArray[np.float64]
 
 #: Below this error of the low-rank blocks, exact blocks of smaller clusters are not tried.
 SMALL_ERROR = 0.01
-#: How many times the clusters are made more until their exact blocks fit.
+#: How many times the number of clusters is raised until their exact blocks fit.
 _FIT_TRIES = 8
+
+
+@dataclass(frozen=True)
+class Form:
+    """An approximation of the kernel matrix: what it is made of, how large it is and how close.
+
+    Attributes
+    ----------
+    name : str
+        ``low-rank`` or ``exact-blocks``.
+    ranks : tuple of int
+        Of each cluster; of exact blocks their sizes.
+    links : int
+        Blocks between clusters that are not zero.
+    bytes : int
+    relative_error : float
+    """
+
+    name: str
+    ranks: tuple[int, ...]
+    links: int
+    bytes: int
+    relative_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """What makes a low-rank approximation positive semidefinite.
+
+    Attributes
+    ----------
+    smallest : float or None
+        Smallest eigenvalue before the repair; None if it was not asked for.
+    middle : (r, r) float64 or None
+        The matrix between the bases that replaces the approximation's own.
+    diagonal : float
+        Added to the approximation's diagonal.
+    """
+
+    smallest: float | None = None
+    middle: FloatArray | None = None
+    diagonal: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """Low-rank blocks with the links between them, as measured by :func:`low_rank`."""
+
+    form: Form
+    block_diagonal_error: float
+    smallest_eigenvalue: float | None
+    seconds: Mapping[str, float]
 
 
 def kernel_error(
@@ -47,7 +101,7 @@ def kernel_error(
         One `gamma`. With `block_only` the blocks within clusters are exact and all others zero. Else low-rank
         blocks and links are built, and where their error is over SMALL_ERROR, exact blocks of as many
         clusters as take no more memory; the closer of the two is the approximation. (With large gamma the
-        matrix is nearly diagonal, and no low-rank form of it any good.)
+        matrix is nearly diagonal, and no low-rank approximation comes close.)
         The error is estimated on `sample` rows (all, if there are fewer). `compare`: also the baselines, each
         with the rank at which it takes as much memory.
     links : bool
@@ -66,94 +120,137 @@ def kernel_error(
         centers = kmeans_centers(rows, options.clusters, seed=options.seed)
         parted = partition(rows, centers, threads=threads)
         stages = {"clusters": time.perf_counter() - begin}
-        groups = [parted.cluster(s) for s in range(len(parted.sizes))]
-        chosen = sample_rows(groups, options.sample, options.seed)
-        smallest: float | None = None
-        n_links, added = 0, 0.0
-        form, low_rank, small = "exact-blocks", None, None
+        low: LowRank | None = None
+        finer: ExactBlocks | None = None
         if options.block_only:
-            ranks, size = tuple(parted.sizes.tolist()), exact_blocks_bytes(parted)
             stages["blocks"] = 0.0
             progress(0, None, "error")
-            error = apart = _blocks_error(kernel, chosen, threads)
+            form = exact_blocks(kernel, parted, options, threads=threads)
         else:
-            # Now that the clusters' sizes are known.
-            largest = int(parted.sizes.max())
-            needed = plan_bytes(rows, options, "error", 1, threads=threads, largest=largest)
-            check_memory(options, needed)
-            meka = approximate_kernel(
-                kernel, parted, options, links=links, threads=threads, progress=progress
-            )
-            stages.update(meka.seconds)
-            progress(0, None, "error")
-            start = time.perf_counter()
-            whole: FloatArray | None = None
-            if options.psd == "clip":
-                spectrum = positive_spectrum(meka, "clip")
-                smallest = spectrum.smallest
-                if smallest < 0:
-                    whole = (spectrum.vectors * spectrum.values) @ spectrum.vectors.T
-            elif options.psd == "shift":
-                smallest = smallest_eigenvalue(meka)
-                added = max(0.0, -smallest)
-            stages["positive"] = time.perf_counter() - start
-            ranks, size, n_links = tuple(meka.ranks.tolist()), meka.bytes, len(meka.links)
-            blocks = _meka_blocks(meka, chosen, whole, links=True)
-            error = relative_error(kernel, chosen, blocks, diagonal=added, threads=threads)
-            apart = relative_error(
-                kernel, chosen, _meka_blocks(meka, chosen, None, links=False), threads=threads
-            )
-            del meka, blocks, whole
-            form, low_rank = "low-rank", error
-            if links and error > SMALL_ERROR:
-                begin = time.perf_counter()
-                finer = equal_memory_blocks(rows, size, options.seed, threads=threads)
-                stages["exact blocks"] = time.perf_counter() - begin
-                if finer is not None:
-                    chosen = sample_rows(
-                        [finer.cluster(s) for s in range(len(finer.sizes))], options.sample, options.seed
-                    )
-                    small = ExactBlocks(
-                        len(finer.sizes),
-                        _blocks_error(kernel, chosen, threads),
-                        stages["exact blocks"],
-                        exact_blocks_bytes(finer),
-                    )
-                    if small.relative_error < error:
-                        form, error, n_links = "exact-blocks", small.relative_error, 0
-                        size, ranks = small.bytes, tuple(finer.sizes.tolist())
-        seconds = sum(stages.values())
-        lines: list[BaselineError] = []
-        if options.compare:
-            rank = max(1, round(size / (8 * len(rows))))
-            names = baselines_for(kernel)
-            for done, name in enumerate(names):
-                progress(done, len(names), "baselines")
-                lines.append(
-                    baseline_error(name, kernel, rows, rank, options.sample, options.seed, threads=threads)
-                )
-            progress(len(names), len(names), "baselines")
+            low = low_rank(kernel, rows, parted, options, links=links, threads=threads, progress=progress)
+            form = low.form
+            stages.update(low.seconds)
+        if low is not None and links and form.relative_error > SMALL_ERROR:
+            begin = time.perf_counter()
+            smaller = equal_memory_blocks(rows, form.bytes, options.seed, threads=threads)
+            stages["exact blocks"] = seconds = time.perf_counter() - begin
+            if smaller is not None:
+                tried = exact_blocks(kernel, smaller, options, threads=threads)
+                finer = ExactBlocks(len(tried.ranks), tried.relative_error, seconds, tried.bytes)
+                form = min(form, tried, key=lambda one: one.relative_error)
+        baselines = (
+            _baselines(kernel, rows, form.bytes, options, threads, progress) if options.compare else ()
+        )
     return ErrorReport(
         rows=len(rows),
         features=rows.n_columns,
-        sampled_rows=sum(len(part) for part in chosen.rows),
+        sampled_rows=min(options.sample, len(rows)),
         kernel=kernel.kind,
         gamma=kernel.gamma,
-        clusters=len(ranks),
-        ranks=ranks,
-        links=n_links,
-        smallest_eigenvalue=smallest,
-        form=form,
-        relative_error=error,
-        low_rank_error=low_rank,
-        block_diagonal_error=apart,
-        exact_blocks=small,
-        seconds=seconds,
+        clusters=len(form.ranks),
+        ranks=form.ranks,
+        links=form.links,
+        smallest_eigenvalue=None if low is None else low.smallest_eigenvalue,
+        form=form.name,
+        relative_error=form.relative_error,
+        low_rank_error=None if low is None else low.form.relative_error,
+        block_diagonal_error=form.relative_error if low is None else low.block_diagonal_error,
+        exact_blocks=finer,
+        seconds=sum(stages.values()),
         stages=stages,
-        bytes=size,
+        bytes=form.bytes,
         planned_bytes=planned,
-        baselines=tuple(lines),
+        baselines=baselines,
     )
+
+
+def low_rank(
+    kernel: Kernel,
+    rows: Rows,
+    parted: Partition,
+    options: MekaOptions,
+    *,
+    links: bool = True,
+    threads: int = 1,
+    progress: Progress = silent,
+) -> LowRank:
+    """Build low-rank blocks and links for the clusters, repair them as `options.psd` says, and measure them.
+
+    Raises
+    ------
+    MemoryLimitError
+        The largest cluster takes more memory than was planned for it.
+    """
+    # Now that the clusters' sizes are known.
+    largest = int(parted.sizes.max())
+    check_memory(options, plan_bytes(rows, options, "error", 1, threads=threads, largest=largest))
+    meka = approximate_kernel(kernel, parted, options, links=links, threads=threads, progress=progress)
+    progress(0, None, "error")
+    start = time.perf_counter()
+    repair = positive_repair(meka, options.psd)
+    seconds = {**meka.seconds, "positive": time.perf_counter() - start}
+    chosen = _sample(parted, options)
+    whole = _meka_blocks(meka, chosen, repair.middle, links=True)
+    error = relative_error(kernel, chosen, whole, diagonal=repair.diagonal, threads=threads)
+    apart = _meka_blocks(meka, chosen, None, links=False)
+    return LowRank(
+        Form("low-rank", tuple(meka.ranks.tolist()), len(meka.links), meka.bytes, error),
+        relative_error(kernel, chosen, apart, threads=threads),
+        repair.smallest,
+        seconds,
+    )
+
+
+def positive_repair(meka: Meka, psd: str) -> Repair:
+    """Return what ``clip``, ``shift`` or ``none`` changes of an approximation.
+
+    ``clip`` replaces the matrix between the bases, if it has a negative eigenvalue; ``shift`` adds the most
+    negative one's size to the diagonal.
+    """
+    if psd == "clip":
+        spectrum = positive_spectrum(meka, "clip")
+        if spectrum.smallest >= 0:
+            return Repair(spectrum.smallest)
+        return Repair(spectrum.smallest, (spectrum.vectors * spectrum.values) @ spectrum.vectors.T)
+    if psd == "shift":
+        smallest = smallest_eigenvalue(meka)
+        return Repair(smallest, diagonal=max(0.0, -smallest))
+    return Repair()
+
+
+def exact_blocks(kernel: Kernel, parted: Partition, options: MekaOptions, *, threads: int = 1) -> Form:
+    """Return the form of exact blocks within the clusters, zero between them, and its error."""
+    chosen = _sample(parted, options)
+    width = max(rows.n_columns for rows in chosen.rows)
+
+    def block(g: int, a: slice, h: int, b: slice) -> FloatArray:
+        left, right = chosen.rows[g][a], chosen.rows[h][b]
+        if g != h:
+            return np.zeros((len(left), len(right)))
+        return kernel.matrix(left.to_dense(width), right.to_dense(width))
+
+    error = relative_error(kernel, chosen, block, threads=threads)
+    return Form("exact-blocks", tuple(parted.sizes.tolist()), 0, exact_blocks_bytes(parted), error)
+
+
+def _sample(parted: Partition, options: MekaOptions) -> Sample:
+    """Return the rows, cluster by cluster, on which the matrices are compared."""
+    groups = [parted.cluster(s) for s in range(len(parted.sizes))]
+    return sample_rows(groups, options.sample, options.seed)
+
+
+def _baselines(
+    kernel: Kernel, rows: Rows, size: int, options: MekaOptions, threads: int, progress: Progress
+) -> tuple[BaselineError, ...]:
+    """Return the errors of all baselines for this kernel, each at the rank that takes about `size` bytes."""
+    rank = max(1, round(size / (8 * len(rows))))
+    names = baselines_for(kernel)
+    found = []
+    for done, name in enumerate(names):
+        progress(done, len(names), "baselines")
+        found.append(baseline_error(name, kernel, rows, rank, options.sample, options.seed, threads=threads))
+    progress(len(names), len(names), "baselines")
+    return tuple(found)
 
 
 def exact_blocks_bytes(parted: Partition) -> int:
@@ -181,7 +278,7 @@ def equal_memory_blocks(rows: Rows, size: int, seed: int, *, threads: int = 1) -
 def baseline_error(
     name: str, kernel: Kernel, rows: Rows, rank: int, sample: int, seed: int, *, threads: int = 1
 ) -> BaselineError:
-    """Return the error of a baseline (named as in ``solvers.kernel_baselines.BASELINES``)."""
+    """Return the error of a baseline (named as in ``BASELINES`` of meka.baselines)."""
     chosen = sample_rows([rows], sample, seed)
     with one_blas_thread():
         begin = time.perf_counter()
@@ -207,16 +304,3 @@ def _meka_blocks(meka: Meka, chosen: Sample, whole: FloatArray | None, *, links:
         return np.zeros((len(left), len(right))) if middle is None else left @ middle @ right.T
 
     return block
-
-
-def _blocks_error(kernel: Kernel, chosen: Sample, threads: int) -> float:
-    """The error of exact blocks within the sample's groups and zero between them."""
-    width = max(rows.n_columns for rows in chosen.rows)
-
-    def block(g: int, a: slice, h: int, b: slice) -> FloatArray:
-        left, right = chosen.rows[g][a], chosen.rows[h][b]
-        if g != h:
-            return np.zeros((len(left), len(right)))
-        return kernel.matrix(left.to_dense(width), right.to_dense(width))
-
-    return relative_error(kernel, chosen, block, threads=threads)
