@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ from program import TEST_PATH
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
 from svmfast.methods.compress.landmark_start import STARTS, start_vectors
-from svmfast.methods.compress.reduced_set import ReducedSet, Target, optimize, solve_coefficients
+from svmfast.methods.compress.optimizer import EarlyStop, Variables, optimize
+from svmfast.methods.compress.reduced_set import ReducedSet, Target, solve_coefficients
 from svmfast.rows import Rows
 
 FloatArray = NDArray[np.float64]
@@ -174,6 +177,48 @@ def test_masked_entries_stay() -> None:
     moved = optimize(target, case.reduced, held_out=target, max_iterations=50, keep=keep)
     np.testing.assert_allclose(moved.reduced.vectors[~keep], case.reduced.vectors[~keep], rtol=1e-15)
     assert not np.allclose(moved.reduced.vectors[keep], case.reduced.vectors[keep])
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree}")
+def test_variables_of_the_optimizer(kernel: Kernel) -> None:
+    """The array gives the set back, and the objective's derivatives by the array are its gradient."""
+    case = Case(kernel, [5, 4, 3])
+    s, target = case.reduced, case.target()
+    variables = Variables(target, s)
+    x = variables.pack(s)
+    again = variables.unpack(x)
+    for name in ("vectors", "coef", "rho"):
+        np.testing.assert_allclose(getattr(again, name), getattr(s, name), rtol=1e-15)
+    gradient = variables.gradient(*target.gradient(s)[1:])
+    direction = np.random.default_rng(3).normal(size=len(x))
+    step = 1e-5
+    sides = [case.objective(variables.unpack(x + sign * step * direction)) for sign in (1, -1)]
+    assert float(gradient @ direction) == pytest.approx(
+        (sides[0] - sides[1]) / (2 * step), rel=1e-5, abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("errors", "best_iteration", "stops_at"),
+    [
+        ([10.0, 9, 8, 7, 6], 80, None),
+        ([10.0, 9, 9.5, 9.5, 1], 20, 60),
+        ([10.0, 9.9999, 9.9998, 1], 40, 40),  # gains of less than a thousandth are taken but do not count
+        ([10.0, float("nan"), 11, 1], 0, 40),
+    ],
+)
+def test_early_stop(errors: list[float], best_iteration: int, stops_at: int | None) -> None:
+    """Two checks of patience, one check in 20 iterations."""
+    left = iter(errors)
+    held_out: Any = SimpleNamespace(error=lambda _: next(left))
+    start = Case(Kernel("rbf", 0.2), [4]).reduced
+    best = EarlyStop(held_out, start, patience=2)
+    stopped = None
+    for iteration in range(20, 20 * len(errors), 20):
+        if best.check(start, iteration):
+            stopped = iteration
+            break
+    assert (best.best_iteration, stopped) == (best_iteration, stops_at)
 
 
 def starting(how: str, count: int, **changed: object) -> tuple[FloatArray, list[str]]:

@@ -8,6 +8,8 @@ the start and when to stop; others, never looked at before, tell how far the res
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,19 +19,48 @@ from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.refit_probabilities import refit_probabilities
 from svmfast.methods.compress.data_split import DataSplit, gather, scale_of, target
 from svmfast.methods.compress.landmark_start import lars_bytes, start_bytes, start_vectors
+from svmfast.methods.compress.model_form import as_model, class_sizes, collapsed, rounded
+from svmfast.methods.compress.optimizer import Optimized, optimize
 from svmfast.methods.compress.options import CompressOptions
-from svmfast.methods.compress.reduced_set import ReducedSet, Target, allocate, optimize, solve_coefficients
+from svmfast.methods.compress.reduced_set import ReducedSet, Target, allocate, solve_coefficients
 from svmfast.methods.compress.report import CompressReport, StartReport
 from svmfast.methods.compress.statement import caution, error_statement
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.file_digits import eight_digits
 
 #: Iterations after which ``auto`` compares its starts.
 PROBE_ITERATIONS = 60
 #: LARS squares a Gram matrix: beyond this many support vectors a class that takes minutes.
 _AUTO_LARS_LIMIT = 6000
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A reduced set and how it was found.
+
+    Attributes
+    ----------
+    reduced : ReducedSet
+    method : str
+        ``collapse`` (a linear kernel's sums), ``selection`` (a start as it is) or ``reduced set`` (moved).
+    start : str
+        Name of the start.
+    iterations, evaluations : int
+        Of L-BFGS; iterations of the probes from other starts do not count, their evaluations do.
+    stopped : str
+        See :class:`svmfast.methods.compress.optimizer.Optimized`; ``exact`` or ``not moved`` without L-BFGS.
+    starts : tuple of StartReport
+        Every start that was tried.
+    """
+
+    reduced: ReducedSet
+    method: str
+    start: str
+    iterations: int = 0
+    evaluations: int = 0
+    stopped: str = "not moved"
+    starts: tuple[StartReport, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,85 +79,80 @@ class Compressor:
     notes: tuple[str, ...]
     labelled: tuple[Rows, FloatArray] | None
 
+    @property
+    def smallest(self) -> int:
+        """Fewest support vectors a compressed model may have: one for each class that has any."""
+        sizes = class_sizes(self.model)
+        return 1 if len(sizes) == 1 else int(np.count_nonzero(sizes))
+
     def compress(self, count: int, *, progress: Progress = silent) -> tuple[KernelExpansion, CompressReport]:
         """Return a model of `count` support vectors (below the model's own number) and its report."""
-        split = self.split
         notes = list(self.notes)
         if count < self.smallest:
             raise NothingFitsError(
                 f"{count} support vectors are too few for {self.smallest} classes, each needs one"
             )
-        sizes = allocate(count, self._groups())
-        starts: tuple[StartReport, ...] = ()
-        collapsed = self._collapse(count)
-        if collapsed is not None:
-            reduced, best = collapsed, "collapse"
-            iterations = evaluations = 0
-            stopped, method = "exact", "collapse"
-        else:
-            self._check_memory(count, sizes)
-            tried = []
-            for name in self._start_names(count):
-                progress(0, None, f"{name} start")
-                tried.append(self._start(name, sizes, notes))
-            starts = tuple(self._report_start(name, reduced) for name, reduced in tried)
-            method, iterations, evaluations, stopped = "selection", 0, 0, "not moved"
-            if self.options.select_only:
-                best, reduced = min(tried, key=lambda t: self.choose.error(t[1]))
-            else:
-                method = "reduced set"
-                best, reduced, iterations, evaluations, stopped = self._move(tried, progress)
-        reduced = self._finish(reduced, moved=method == "reduced set", notes=notes, progress=progress)
-        compressed = self._expansion(reduced)
+        found = self._find(count, notes, progress)
+        reduced = found.reduced
+        if found.method == "reduced set" and self.options.sparse_tolerance:
+            reduced = self._thinned(reduced, notes, progress)
+        compressed = as_model(self.model, self.split.columns, self._with_best_coefficients(reduced))
         progress(0, None, "error on held-out rows")
         head, probabilities = refit_probabilities(
             self.model, compressed, self.labelled, threads=self.threads, notes=notes
         )
         compressed = replace(compressed, head=head)
-        statement = error_statement(self.model, compressed, split, threads=self.threads)
+        statement = error_statement(self.model, compressed, self.split, threads=self.threads)
         few = caution(statement)
-        if few is not None and method != "collapse":
+        if few is not None and found.method != "collapse":
             notes.append(few)
         return compressed, CompressReport(
-            method=method,
+            method=found.method,
             support_vectors=len(compressed.sv),
             source_support_vectors=len(self.model.sv),
             bytes=None,
             source_bytes=None,
-            start=best,
-            starts=starts,
-            iterations=iterations,
-            evaluations=evaluations,
-            stopped=stopped,
-            rows_fitted=len(split.fit),
-            rows_choosing=len(split.choose),
+            start=found.start,
+            starts=found.starts,
+            iterations=found.iterations,
+            evaluations=found.evaluations,
+            stopped=found.stopped,
+            rows_fitted=len(self.split.fit),
+            rows_choosing=len(self.split.choose),
             statement=statement,
             probabilities=probabilities,
             notes=tuple(notes),
         )
 
-    @property
-    def smallest(self) -> int:
-        """Fewest support vectors a compressed model may have: one for each class that has any."""
-        groups = self._groups()
-        return 1 if len(groups) == 1 else int(np.count_nonzero(groups))
-
-    def _groups(self) -> NDArray[np.int64]:
-        nr_sv = self.model.nr_sv
-        return np.array([len(self.model.sv)]) if nr_sv is None or len(nr_sv) <= 2 else nr_sv
+    def _find(self, count: int, notes: list[str], progress: Progress) -> Solution:
+        """Return `count` vectors: a linear kernel's sums, the best start, or the best start moved."""
+        sums = collapsed(self.model, self.split, count)
+        if sums is not None:
+            return Solution(sums, "collapse", "collapse", stopped="exact")
+        sizes = allocate(count, class_sizes(self.model))
+        self._check_memory(count, sizes)
+        tried: dict[str, ReducedSet] = {}
+        for name in self._start_names(count):
+            progress(0, None, f"{name} start")
+            tried[name] = self._start(name, sizes, notes)
+        starts = tuple(self._report_start(name, reduced) for name, reduced in tried.items())
+        if self.options.select_only:
+            best = min(tried, key=lambda name: self.choose.error(tried[name]))
+            return Solution(tried[best], "selection", best, starts=starts)
+        return replace(self._move(tried, progress), starts=starts)
 
     def _start_names(self, count: int) -> list[str]:
         if self.options.start != "auto":
             return [self.options.start]
-        largest, memory = int(self._groups().max()), self.options.memory
+        largest, memory = int(class_sizes(self.model).max()), self.options.memory
         lars = largest <= _AUTO_LARS_LIMIT and lars_bytes(largest) <= memory
         second = "lars" if lars else "greedy"
         fits = start_bytes(second, largest, self.split.width, count) <= memory
         return ["kmeans", second] if fits else ["kmeans"]
 
-    def _start(self, name: str, sizes: NDArray[np.int64], notes: list[str]) -> tuple[str, ReducedSet]:
+    def _start(self, name: str, sizes: NDArray[np.int64], notes: list[str]) -> ReducedSet:
         options, model = self.options, self.model
-        edge = np.concatenate([[0], np.cumsum(self._groups())])
+        edge = np.concatenate([[0], np.cumsum(class_sizes(model))])
         parts = []
         for g, size in enumerate(sizes):
             own = slice(int(edge[g]), int(edge[g + 1]))
@@ -142,94 +168,73 @@ class Compressor:
             )
             parts.append(vectors)
             notes += [text for text in remarks if text not in notes]
-        return name, solve_coefficients(self.fit, np.vstack(parts), sizes)
+        return solve_coefficients(self.fit, np.vstack(parts), sizes)
 
     def _report_start(self, name: str, reduced: ReducedSet) -> StartReport:
-        statement = error_statement(
-            self.model, self._expansion(_rounded(reduced)), self.split, threads=self.threads
-        )
+        made = as_model(self.model, self.split.columns, rounded(reduced))
+        statement = error_statement(self.model, made, self.split, threads=self.threads)
         return StartReport(name, statement.label_agreement, statement.median, self.choose.error(reduced))
 
-    def _move(
-        self, tried: list[tuple[str, ReducedSet]], progress: Progress
-    ) -> tuple[str, ReducedSet, int, int, str]:
-        """Move from every start a little, then from the best to the end."""
-        iterations = evaluations = 0
+    def _move(self, starts: Mapping[str, ReducedSet], progress: Progress) -> Solution:
+        """Move from every start for a few iterations, then from the best to the end."""
         limit = self.options.iterations
-        probe = min(PROBE_ITERATIONS, limit)
-        best, reduced, error = "", tried[0][1], np.inf
-        if len(tried) == 1:
-            best, reduced = tried[0]
-        else:
-            for name, start in tried:
-                moved = optimize(
-                    self.fit,
-                    start,
-                    held_out=self.choose,
-                    max_iterations=probe,
-                    progress=progress,
-                    what=f"from {name}",
-                )
+        evaluations = spent = 0
+        best, reduced = next(iter(starts.items()))
+        if len(starts) > 1:
+            spent, error = min(PROBE_ITERATIONS, limit), math.inf
+            for name, start in starts.items():
+                moved = self._optimize(start, spent, progress, what=f"from {name}")
                 evaluations += moved.evaluations
                 reached = self.choose.error(moved.reduced)
                 if reached < error:
                     best, reduced, error = name, moved.reduced, reached
-            iterations = probe
-        moved = optimize(
-            self.fit,
-            reduced,
-            held_out=self.choose,
-            max_iterations=max(limit - iterations, 0),
-            progress=progress,
-        )
-        return (
-            best,
+        moved = self._optimize(reduced, max(limit - spent, 0), progress)
+        return Solution(
             moved.reduced,
-            iterations + moved.iterations,
+            "reduced set",
+            best,
+            spent + moved.iterations,
             evaluations + moved.evaluations,
             moved.stopped,
         )
 
-    def _finish(
-        self, reduced: ReducedSet, *, moved: bool, notes: list[str], progress: Progress
-    ) -> ReducedSet:
-        """Round to the file's digits, drop small entries if asked, and solve the coefficients exactly."""
-        tolerance = self.options.sparse_tolerance
-        if tolerance and moved:
-            largest = np.abs(self.split.sv.values).max(initial=0.0)
-            keep = np.abs(reduced.vectors) > tolerance * largest
-            thinned = solve_coefficients(self.fit, np.where(keep, reduced.vectors, 0.0), reduced.sizes)
-            # The remaining entries compensate for the dropped ones.
-            reduced = optimize(
-                self.fit,
-                thinned,
-                held_out=self.choose,
-                max_iterations=min(PROBE_ITERATIONS, self.options.iterations),
-                keep=keep,
-                progress=progress,
-                what="after thinning",
-            ).reduced
-            notes.append(f"{1 - keep.mean():.1%} of the vectors' entries were dropped (`sparse_tolerance`)")
-        reduced = _rounded(reduced)
+    def _optimize(
+        self,
+        start: ReducedSet,
+        iterations: int,
+        progress: Progress,
+        *,
+        keep: NDArray[np.bool_] | None = None,
+        what: str = "moving vectors",
+    ) -> Optimized:
+        return optimize(
+            self.fit,
+            start,
+            held_out=self.choose,
+            max_iterations=iterations,
+            keep=keep,
+            progress=progress,
+            what=what,
+        )
+
+    def _thinned(self, reduced: ReducedSet, notes: list[str], progress: Progress) -> ReducedSet:
+        """Drop the small entries of the vectors; the remaining ones are moved to compensate for them."""
+        largest = np.abs(self.split.sv.values).max(initial=0.0)
+        keep = np.abs(reduced.vectors) > self.options.sparse_tolerance * largest
+        dropped = solve_coefficients(self.fit, np.where(keep, reduced.vectors, 0.0), reduced.sizes)
+        iterations = min(PROBE_ITERATIONS, self.options.iterations)
+        moved = self._optimize(dropped, iterations, progress, keep=keep, what="after thinning")
+        notes.append(f"{1 - keep.mean():.1%} of the vectors' entries were dropped (`sparse_tolerance`)")
+        return moved.reduced
+
+    def _with_best_coefficients(self, reduced: ReducedSet) -> ReducedSet:
+        """Return the vectors as a file holds them, with the exact least squares' coefficients if better."""
+        reduced = rounded(reduced)
         solved = solve_coefficients(self.fit, reduced.vectors, reduced.sizes)
         return solved if self.choose.error(solved) <= self.choose.error(reduced) else reduced
 
-    def _collapse(self, count: int) -> ReducedSet | None:
-        """A linear kernel's sums over support vectors are vectors themselves: one a coefficient row."""
-        model, groups = self.model, self._groups()
-        width = model.sv_coef.shape[0]
-        if model.kernel.kind != "linear" or count < len(groups) * width:
-            return None
-        edge = np.concatenate([[0], np.cumsum(groups)])
-        sv = self.split.sv.to_dense(self.split.width)
-        vectors = np.vstack(
-            [model.sv_coef[:, edge[g] : edge[g + 1]] @ sv[edge[g] : edge[g + 1]] for g in range(len(groups))]
-        )
-        coef = np.tile(np.eye(width), len(groups))
-        return ReducedSet(vectors, coef, model.rho, np.full(len(groups), width))
-
     def _check_memory(self, count: int, sizes: NDArray[np.int64]) -> None:
-        start, own = self.options.start, self._groups()
+        start, own = self.options.start, class_sizes(self.model)
         needed = max(
             start_bytes(start, int(n), self.split.width, int(m)) for n, m in zip(own, sizes, strict=True)
         )
@@ -250,29 +255,6 @@ class Compressor:
                 self.options.memory,
                 "raise `memory`, ask for fewer vectors, or use fewer rows of data (`rows`)",
             )
-
-    def _expansion(self, reduced: ReducedSet) -> KernelExpansion:
-        """Return the set as a LIBSVM model, in the original columns."""
-        model, columns = self.model, self.split.columns
-        rows = Rows.from_dense(reduced.vectors)
-        width = max(model.sv.n_columns, int(columns[-1]) + 1 if len(columns) else 0)
-        sv = rows.renumbered(columns[rows.indices].astype(np.int32), width)
-        coef, rho = reduced.coef, reduced.rho
-        if model.nr_sv is None:
-            return KernelExpansion(model.head, model.kernel, sv, coef, rho)
-        if len(reduced.sizes) > 1:
-            return KernelExpansion(model.head, model.kernel, sv, coef, rho, reduced.sizes)
-        # One function of two classes: as LIBSVM has it, the first class's coefficients are the positive ones.
-        order = np.argsort(coef[0] <= 0, kind="stable")
-        first = int(np.count_nonzero(coef[0] > 0))
-        return KernelExpansion(
-            model.head,
-            model.kernel,
-            sv.take(order),
-            np.ascontiguousarray(coef[:, order]),
-            rho,
-            np.array([first, len(order) - first]),
-        )
 
 
 def prepare(
@@ -329,8 +311,3 @@ def prepare(
     choose = target(model, split, split.choose, scale, threads)
     labelled = (data, labels) if data is not None and labels is not None else None
     return Compressor(model, options, threads, split, fit, choose, tuple(notes), labelled)
-
-
-def _rounded(reduced: ReducedSet) -> ReducedSet:
-    """Round the vectors to the 8 digits LIBSVM's files keep, so that the file is the model judged."""
-    return replace(reduced, vectors=eight_digits(reduced.vectors))

@@ -7,15 +7,15 @@ Support Vector Machines, equation 10, with the gradient they leave out),
     dE/dc_pj = sum_i w_ip r_ip K_ij          dE/drho_p = - sum_i w_ip r_ip
     rbf: dE/du_j = 2 gamma sum_i q_ij (x_i - u_j),   q_ij = K_ij sum_p w_ip r_ip c_pj
 
-by L-BFGS; given the vectors, coefficients and offsets are a linear least squares problem and are solved
-exactly. The functions of a multiclass model are LIBSVM's pairs, so a vector of class i serves all pairs of
-class i. Of the pairs a row meets only those of one class, its winner: they decide its label, and a pair's own
-training saw no rows of other classes either.
+by L-BFGS (module ``optimizer``); given the vectors, coefficients and offsets are a linear least squares
+problem and are solved exactly. The functions of a multiclass model are LIBSVM's pairs, so a vector of class i
+serves all pairs of class i. Of the pairs a row meets only those of one class, its winner: they decide its
+label, and a pair's own training saw no rows of other classes either.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from svmfast import _core
 from svmfast.errors import OptionError
 from svmfast.kernels import Kernel
-from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.ridge import solve_with_ridge
 from svmfast.threads import interruptible, map_in_threads, one_blas_thread
@@ -31,10 +30,6 @@ from svmfast.threads import interruptible, map_in_threads, one_blas_thread
 _NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 #: Shares of the rows that are summed apart. Fixed, so that sums do not depend on the threads.
 _SHARES = 16
-#: Corrections L-BFGS remembers (measured: 20 converges in a third fewer evaluations than 10).
-_MEMORY = 20
-#: Iterations between two looks at the held-out rows.
-_CHECK_EVERY = 20
 #: Tikhonov term of the least squares, relative to the mean of the diagonal: keeps coefficients finite where
 #: vectors coincide, far below any accuracy a model file can show.
 _RIDGE = 1e-10
@@ -140,129 +135,6 @@ class Target:
         """Return the weighted mean of the squared residuals, 2 E / sum of the weights."""
         residual = self.decisions(reduced) - self.values
         return float(np.sum(self.weight * residual * residual)) / self.total_weight
-
-
-@dataclass(frozen=True)
-class Optimized:
-    """Where L-BFGS ended.
-
-    Attributes
-    ----------
-    reduced : ReducedSet
-        The best by the held-out rows, not the last.
-    iterations : int
-        Iterations made; `best_iteration` of them lead to `reduced`.
-    evaluations : int
-        Evaluations of E with its gradient.
-    stopped : str
-        ``held-out`` (no better for a while), ``converged`` or ``limit``.
-    """
-
-    reduced: ReducedSet
-    iterations: int
-    best_iteration: int
-    evaluations: int
-    stopped: str
-
-
-class _EarlyStop(Exception):
-    pass
-
-
-def optimize(
-    target: Target,
-    start: ReducedSet,
-    *,
-    held_out: Target,
-    max_iterations: int,
-    patience: int = 8,
-    keep: NDArray[np.bool_] | None = None,
-    progress: Progress = silent,
-    what: str = "moving vectors",
-) -> Optimized:
-    """Move vectors, coefficients and offsets together by L-BFGS.
-
-    Parameters
-    ----------
-    target, held_out : Target
-        The rows fitted, and the rows that decide when to stop.
-    start : ReducedSet
-    max_iterations : int
-    patience : int
-        Checks on the held-out rows, one in 20 iterations, without a better value before stopping.
-    keep : (m, d) bool, optional
-        Entries that may differ from zero; the others stay as they are.
-    """
-    from scipy.optimize import minimize
-
-    if max_iterations == 0:  # L-BFGS-B would make one all the same
-        return Optimized(start, 0, 0, 0, "limit")
-    m, d = start.vectors.shape
-    width = start.coef.shape[0]
-    # Unit steps of both kinds of variable should change E alike: vectors in units of the kernel's width,
-    # coefficients in units of their size.
-    gamma = target.kernel.gamma
-    unit = 1 / np.sqrt(2 * gamma) if target.kernel.kind == "rbf" and gamma > 0 else _rms(start.vectors)
-    scale = _rms(start.coef)
-    cut = (m * d, m * d + width * m)
-
-    def unpack(x: FloatArray) -> ReducedSet:
-        vectors = np.multiply(x[: cut[0]].reshape(m, d), unit)
-        coef = np.multiply(x[cut[0] : cut[1]].reshape(width, m), scale)
-        return replace(start, vectors=vectors, coef=coef, rho=np.multiply(x[cut[1] :], scale))
-
-    evaluations = 0
-    # L-BFGS-B's tolerances are absolute below 1.
-    first_value = 0.5 * target.error(start) * target.total_weight or 1.0
-
-    def fun(x: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal evaluations
-        evaluations += 1
-        value, by_vectors, by_coef, by_rho = target.gradient(unpack(x))
-        by_vectors *= unit
-        if keep is not None:
-            by_vectors[~keep] = 0
-        gradient = np.concatenate([by_vectors.ravel(), by_coef.ravel() * scale, by_rho * scale])
-        return value / first_value, gradient / first_value
-
-    x0 = np.concatenate([start.vectors.ravel() / unit, start.coef.ravel() / scale, start.rho / scale])
-    best, best_value, best_iteration = start, held_out.error(start), 0
-    iterations, last_better = 0, 0
-
-    def callback(x: FloatArray) -> None:
-        nonlocal best, best_value, best_iteration, iterations, last_better
-        iterations += 1
-        progress(iterations, max_iterations, what)
-        if iterations % _CHECK_EVERY:
-            return
-        now = unpack(x)
-        value = held_out.error(now)
-        if value < best_value:
-            # A gain below a thousandth is taken, but is no reason to go on.
-            if value < 0.999 * best_value:
-                last_better = iterations
-            best, best_value, best_iteration = now, value, iterations
-        if iterations - last_better >= patience * _CHECK_EVERY:
-            raise _EarlyStop
-
-    stopped = "limit"
-    try:
-        options: dict[str, float] = {"ftol": 1e-11, "gtol": 1e-10, "maxcor": _MEMORY}
-        options |= {"maxiter": max_iterations, "maxfun": 4 * max_iterations + 20}
-        with one_blas_thread():
-            result = minimize(fun, x0, jac=True, method="L-BFGS-B", callback=callback, options=options)
-        last = unpack(result.x)
-        if held_out.error(last) < best_value:
-            best, best_iteration = last, iterations
-        if iterations < max_iterations:
-            stopped = "converged"
-    except _EarlyStop:
-        stopped = "held-out"
-    return Optimized(best, iterations, best_iteration, evaluations, stopped)
-
-
-def _rms(values: FloatArray) -> float:
-    return float(np.sqrt(np.mean(values * values))) or 1.0 if values.size else 1.0
 
 
 def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.int64]) -> ReducedSet:

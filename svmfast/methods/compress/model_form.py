@@ -1,0 +1,73 @@
+"""A model's support vectors by class, and a reduced set as a LIBSVM model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.methods.compress.data_split import DataSplit
+from svmfast.methods.compress.reduced_set import ReducedSet
+from svmfast.models.expansion import KernelExpansion
+from svmfast.rows import Rows
+from svmfast.solvers.file_digits import eight_digits
+
+
+def class_sizes(model: KernelExpansion) -> NDArray[np.int64]:
+    """Return the number of support vectors of each class; of all together, where there is one function."""
+    nr_sv = model.nr_sv
+    return np.array([len(model.sv)]) if nr_sv is None or len(nr_sv) <= 2 else nr_sv
+
+
+def rounded(reduced: ReducedSet) -> ReducedSet:
+    """Round the vectors to the 8 digits LIBSVM's files keep, so that the file is the model measured."""
+    return replace(reduced, vectors=eight_digits(reduced.vectors))
+
+
+def collapsed(model: KernelExpansion, split: DataSplit, count: int) -> ReducedSet | None:
+    """Return a linear kernel's sums over support vectors: they are vectors themselves, one a coefficient row.
+
+    None if the kernel is not linear, or if these are more than `count` vectors.
+    """
+    sizes, width = class_sizes(model), model.sv_coef.shape[0]
+    if model.kernel.kind != "linear" or count < len(sizes) * width:
+        return None
+    edge = np.concatenate([[0], np.cumsum(sizes)])
+    sv = split.sv.to_dense(split.width)
+    vectors = np.vstack(
+        [model.sv_coef[:, edge[g] : edge[g + 1]] @ sv[edge[g] : edge[g + 1]] for g in range(len(sizes))]
+    )
+    coef = np.tile(np.eye(width), len(sizes))
+    return ReducedSet(vectors, coef, model.rho, np.full(len(sizes), width))
+
+
+def as_model(model: KernelExpansion, columns: NDArray[np.int32], reduced: ReducedSet) -> KernelExpansion:
+    """Return a set as a LIBSVM model with the head and kernel of `model`.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    columns : (d,) int32
+        Original column of each column of the vectors.
+    reduced : ReducedSet
+    """
+    rows = Rows.from_dense(reduced.vectors)
+    width = max(model.sv.n_columns, int(columns[-1]) + 1 if len(columns) else 0)
+    sv = rows.renumbered(columns[rows.indices].astype(np.int32), width)
+    coef, rho = reduced.coef, reduced.rho
+    if model.nr_sv is None:
+        return KernelExpansion(model.head, model.kernel, sv, coef, rho)
+    if len(reduced.sizes) > 1:
+        return KernelExpansion(model.head, model.kernel, sv, coef, rho, reduced.sizes)
+    # One function of two classes: as LIBSVM has it, the first class's coefficients are the positive ones.
+    order = np.argsort(coef[0] <= 0, kind="stable")
+    first = int(np.count_nonzero(coef[0] > 0))
+    return KernelExpansion(
+        model.head,
+        model.kernel,
+        sv.take(order),
+        np.ascontiguousarray(coef[:, order]),
+        rho,
+        np.array([first, len(order) - first]),
+    )
