@@ -167,14 +167,14 @@ class Bench:
     def decisions(self) -> Iterable[dict[str, Any]]:
         for data in self.sets:
             run = data.run(data.problem.budgets[0], self.passes)
-            pair, working = run.pairs[0], run.prepared(0, 0)
+            pair, working = run.pairs[0], run.rows.prepared(0, 0)
             machine = BudgetedSgd(
                 len(run.source.columns),
                 StepOptions(data.problem.budgets[0], run.gamma, pair.machine.options.lambda_, audit=True),
             )
             for epoch in range(self.passes):
                 order = random_order(len(working.labels), 0, epoch)
-                machine.steps(*run.rows_of(pair, working, order))
+                machine.steps(*run.rows.of_pair(pair, working, order))
             audit, found = machine.merge_audit(), machine.statistics()
             yield {
                 "data": data.problem.name,
@@ -264,9 +264,9 @@ class Bench:
                     pair, found = run.pairs[0], run.pairs[0].machine.statistics()
                     last = data.accuracy(iterate(run))
                     refitted = data.accuracy(assemble(run, finish(run)))
-                    working = run.prepared(0, 0)
+                    working = run.rows.prepared(0, 0)
                     everything = np.arange(len(working.labels))
-                    block, _ = run.rows_of(pair, working, everything)
+                    block, _ = run.rows.of_pair(pair, working, everything)
                     made, merges = dual_ascent(x, block.targets, budget, gamma, cost, passes, seed)
                     better, _ = refit(made, lambda: [(block, everything)], pair.count, pair.machine.options)
                     scores = [

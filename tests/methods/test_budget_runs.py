@@ -18,6 +18,7 @@ from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget import model as budget_model
+from svmfast.methods.budget import run_rows
 from svmfast.methods.budget import training_run as budget_run
 from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.training import Checkpointing, budget_train
@@ -118,9 +119,9 @@ def test_a_working_set_is_read_and_shuffled_once(monkeypatch):
     # Reading it again for every segment of a run makes large data quadratic.
     x, y = two_moons(30_000, 5)
     read, shuffled = [], []
-    order = budget_run.random_order
+    order = run_rows.random_order
     monkeypatch.setattr(budget_run, "SEGMENT", 1000)
-    monkeypatch.setattr(budget_run, "random_order", lambda n, *key: shuffled.append(key) or order(n, *key))
+    monkeypatch.setattr(run_rows, "random_order", lambda n, *key: shuffled.append(key) or order(n, *key))
     with spooled(Rows.from_dense(x), y, memory=1 << 20) as source:
         get = source.working_set
         monkeypatch.setattr(source, "working_set", lambda *key: read.append(key) or get(*key))

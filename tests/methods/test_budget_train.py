@@ -15,7 +15,6 @@ import svmfast
 from svmfast.errors import CheckpointError, MemoryLimitError, OptionError, SingleClassError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.budget.model import as_written
 from svmfast.methods.budget.options import BudgetTrainOptions
 from svmfast.methods.budget.run import candidates
 from svmfast.methods.budget.sgd import MAINTENANCE
@@ -194,13 +193,6 @@ def test_minus_one_first_is_swapped_as_libsvm_does():
     source, _ = fixture("minus_first")
     assert source.working_set(0, 0, 0).labels[0] == -1
     assert budget_train(source, BudgetTrainOptions())[0].head.labels.tolist() == [1, -1]
-
-
-def test_vectors_are_rounded_as_the_file_rounds_them():
-    rng = np.random.default_rng(3)
-    values = rng.normal(size=2000) * 10.0 ** rng.integers(-30, 31, 2000)
-    values[:3] = 0.0, 1.0, -99999999.6
-    assert as_written(values).tolist() == [float(f"{v:.8g}") for v in values]
 
 
 def test_cross_validation_is_stratified_and_predicts_every_row():

@@ -17,11 +17,10 @@ from svmfast.methods.budget.training_run import BudgetRun
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.file_digits import eight_digits
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 from svmfast.solvers.training_data import expand
 
-#: Digits of a support vector's values in a LIBSVM model file.
-SV_DIGITS = 8
 #: A refit holds about so many matrices of (B + 1)^2 numbers.
 REFIT_MATRICES = 8
 
@@ -72,7 +71,7 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
                     f"training ended with {what} out of the range of floating point; "
                     f"lambda is {pair.machine.options.lambda_:g}, gamma {run.gamma:g}"
                 )
-        iterates[id(pair)] = BudgetExpansion(as_written(taken.vectors), taken.coef, taken.bias)
+        iterates[id(pair)] = BudgetExpansion(eight_digits(taken.vectors), taken.coef, taken.bias)
 
     run.for_pairs(collect)
     fits = _refit(run, iterates, should_stop) if keep == "refit" else {}
@@ -80,13 +79,13 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
 
     def choose(pair: Pair) -> None:
         iterate = iterates[id(pair)]
-        loss = run.loss(pair, iterate) if keep != "last" else 0.0
+        loss = run.comparison.loss(pair, iterate) if keep != "last" else 0.0
         positive = iterate.coef > 0
         if id(pair) not in fits:
             results[id(pair)] = Finished(iterate, positive, loss, loss, None, False)
             return
         fitted, report = fits[id(pair)]
-        refit_loss = run.loss(pair, fitted)
+        refit_loss = run.comparison.loss(pair, fitted)
         better = refit_loss <= loss
         results[id(pair)] = Finished(
             fitted if better else iterate, positive, loss, refit_loss if better else loss, report, better
@@ -124,12 +123,12 @@ def _refit_in_step(
         if should_stop():
             raise KeyboardInterrupt
         for number in range(run.source.n_sets):
-            working = run.prepared(0, number)
+            working = run.rows.prepared(0, number)
             everything = np.arange(len(working.labels), dtype=np.int64)
 
             def add(pair: Pair, working=working, everything=everything) -> None:  # type: ignore[no-untyped-def]
                 if not fits[id(pair)].done:
-                    fits[id(pair)].add(*run.rows_of(pair, working, everything), threads=inner)
+                    fits[id(pair)].add(*run.rows.of_pair(pair, working, everything), threads=inner)
 
             run.for_pairs(add, pairs)
             del working, everything, add  # there is room for one working set
@@ -139,22 +138,6 @@ def _refit_in_step(
                 fits[id(pair)].advance()
 
         run.for_pairs(advance, pairs)
-
-
-def as_written(values: FloatArray) -> FloatArray:
-    """Round to the digits of a LIBSVM model file, so that fitting and measuring use the stored numbers."""
-    with np.errstate(divide="ignore"):
-        place = np.floor(np.log10(np.abs(values)))
-    exponent = SV_DIGITS - 1 - place
-    # Integers below 1e8 and powers of ten to 1e22 are exact, so one division rounds once, like reading text.
-    plain = np.abs(exponent) <= 22
-    power = 10.0 ** np.where(plain, np.abs(exponent), 0.0)
-    rounded = np.where(exponent >= 0, np.rint(values * power) / power, np.rint(values / power) * power)
-    rounded[values == 0] = 0.0
-    for at in zip(*np.nonzero(~plain & (values != 0)), strict=True):
-        rounded[at] = float(f"{values[at]:.{SV_DIGITS}g}")
-    result: FloatArray = rounded
-    return result
 
 
 def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
@@ -169,7 +152,7 @@ def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
             sv_coef=only.expansion.coef[None, :].copy(),
             rho=np.array([-only.expansion.bias]),
         )
-    k = len(run.classes)
+    k = len(run.rows.classes)
     groups: list[list[tuple[FloatArray, int, FloatArray]]] = [[] for _ in range(k)]
     for pair, one in zip(run.pairs, finished, strict=True):
         e, first = one.expansion, one.first_class
@@ -184,7 +167,7 @@ def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
         blocks.append(vectors)
     prob_a, prob_b = _sigmoids(run, finished)
     return KernelExpansion(
-        head=Head("c_svc", labels=run.classes.astype(np.int64), prob_a=prob_a, prob_b=prob_b),
+        head=Head("c_svc", labels=run.rows.classes.astype(np.int64), prob_a=prob_a, prob_b=prob_b),
         kernel=kernel,
         sv=_own_columns(run, blocks),
         sv_coef=sv_coef,
@@ -206,17 +189,17 @@ def _sigmoids(run: BudgetRun, finished: list[Finished]) -> tuple[FloatArray | No
     if not run.options.probability:
         return None, None
     a, b = np.zeros(len(run.pairs)), np.zeros(len(run.pairs))
-    held = run.held_out
+    held = run.rows.held_out
     for p, (pair, one) in enumerate(zip(run.pairs, finished, strict=True)):
         mine = np.flatnonzero((held.codes == pair.first) | (held.codes == pair.second))
-        values = run.decisions(one.expansion, held.rows.take(mine))
+        values = run.comparison.decisions(one.expansion, held.rows.take(mine))
         a[p], b[p] = fit_sigmoid(values, held.codes[mine] == pair.first)
     return a, b
 
 
 def _laplace(run: BudgetRun, only: Finished) -> FloatArray | None:
-    held = run.held_out
+    held = run.rows.held_out
     if not run.options.probability or not len(held.labels):
         return None
-    residuals = held.labels - run.decisions(only.expansion, held.rows)
+    residuals = held.labels - run.comparison.decisions(only.expansion, held.rows)
     return np.array([laplace_scale(residuals)])

@@ -235,10 +235,10 @@ def _report(
     step_seconds, maintenance_seconds = run.spent()
     compared = run.options.keep != "last" and len(finished) > 0
     return BudgetTrainReport(
-        rows=int(run.counts.sum()),
-        held_out=run.source.n_rows - int(run.counts.sum()),
+        rows=int(run.rows.counts.sum()),
+        held_out=run.source.n_rows - int(run.rows.counts.sum()),
         features=len(run.source.columns),
-        classes=len(run.classes),
+        classes=len(run.rows.classes),
         functions=len(run.pairs),
         budget=run.options.budget,
         passes=run.options.passes,
@@ -256,8 +256,8 @@ def _report(
         total_seconds=seconds,
         steps_per_second=steps / step_seconds if step_seconds else 0.0,
         support_vectors=len(model.sv),
-        selection=run.selection.origin if compared else "",
-        selection_rows=len(run.selection.labels) if compared else 0,
+        selection=run.rows.selection.origin if compared else "",
+        selection_rows=len(run.rows.selection.labels) if compared else 0,
         loss_iterate=float(np.mean([one.loss_iterate for one in finished])) if compared else None,
         loss_returned=float(np.mean([one.loss for one in finished])) if compared else None,
         refitted=sum(one.refitted for one in finished),
