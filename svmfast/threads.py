@@ -153,6 +153,17 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> 
     return results
 
 
+def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: int) -> list[R]:
+    """Return ``[work(item, n) for item in items]``, n being the threads that an item may use itself.
+
+    Several items are worked on at a time, with one thread each; a single one has all `threads`.
+    """
+    tasks = list(items)
+    if len(tasks) > 1 and threads > 1:
+        return map_in_threads(lambda task: work(task, 1), tasks, threads)
+    return [work(task, threads) for task in tasks]
+
+
 def interruptible(call: Callable[[], R]) -> R:
     """Return ``call()``, and answer an interrupt at once: the call then goes on by itself, and nobody waits.
 

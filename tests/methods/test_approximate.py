@@ -283,12 +283,12 @@ def test_an_absurd_width_gives_finite_values_and_claims_nothing() -> None:
 
 def test_a_center_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a number of features the choice rests on row norms; what is certified still holds."""
-    from svmfast.methods.approximate import expander, residual
+    from svmfast.methods.approximate import center_choice, residual
 
     def no_matrices(*_: object) -> None:
         raise AssertionError("a matrix of features times features")
 
-    monkeypatch.setattr(expander, "_WIDEST_LEADING", 1)
+    monkeypatch.setattr(center_choice, "_WIDEST_LEADING", 1)
     monkeypatch.setattr(residual, "_moments", no_matrices)
     exact = model("breast_c_rbf")
     fast, _ = approximate(exact, certificate="row-norms")

@@ -351,7 +351,7 @@ def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
 
 
 def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    from svmfast.methods.approximate import planner
+    from svmfast.methods.approximate import cell_maker
 
     exact, rows = wavy(0.3, d=4, n=2000), some_rows(1200, 4)
     options: dict[str, Any] = {
@@ -364,15 +364,15 @@ def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatc
     _, whole = approximate(exact, **options)
     assert [step.cells for step in whole.steps][:3] == [1, 5, 10]
     now = 0.0
-    monkeypatch.setattr(planner.time, "monotonic", lambda: now)
-    counted = planner.Planner.centers
+    monkeypatch.setattr(cell_maker.time, "monotonic", lambda: now)
+    counted = cell_maker.CellMaker.centers
 
-    def slow(self: planner.Planner, size: int) -> Any:
+    def slow(self: cell_maker.CellMaker, size: int) -> Any:
         nonlocal now
         now += 60 if size == 10 else 1
         return counted(self, size)
 
-    monkeypatch.setattr(planner.Planner, "centers", slow)
+    monkeypatch.setattr(cell_maker.CellMaker, "centers", slow)
     _, cut = approximate(exact, time_limit=20, **options)
     assert cut.time_limit_reached
     assert not whole.time_limit_reached

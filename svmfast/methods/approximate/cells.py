@@ -12,7 +12,7 @@ and what a step certifies is measured on rows that did neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,28 +122,3 @@ class Found:
     step: Step | None
     steps: tuple[Step, ...]
     late: bool
-
-
-@dataclass(frozen=True)
-class Costs:
-    """The cost of a plan.
-
-    Attributes
-    ----------
-    polynomial : callable
-        Counted multiply-adds of one polynomial of an order, with this many cells.
-    each_row : callable
-        Those that every row takes beside its polynomials: finding the cell, and the certificate.
-    exact : float
-        Those of the exact model.
-    numbers : callable
-        Numbers that one polynomial of an order stores, its share of the certificate included.
-    worth : callable
-        Whether this many stored numbers are worth their size at this many multiply-adds.
-    """
-
-    polynomial: Callable[[int, int], float]
-    each_row: Callable[[int], float]
-    exact: float
-    numbers: Callable[[int], int]
-    worth: Callable[[int, float], bool]

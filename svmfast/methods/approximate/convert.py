@@ -15,13 +15,15 @@ import numpy as np
 
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import NegativeAnswerError, UnsupportedError
+from svmfast.methods.approximate.calibration import calibration
 from svmfast.methods.approximate.cells import Step
+from svmfast.methods.approximate.center_choice import better_center
 from svmfast.methods.approximate.certification_sample import Roles, roles
 from svmfast.methods.approximate.dual_expansion import dual_expansion
 from svmfast.methods.approximate.expander import Expander, with_bounds
 from svmfast.methods.approximate.measure import Measured, measure, raced
 from svmfast.methods.approximate.options import ApproximateOptions
-from svmfast.methods.approximate.plan import Request, better_center, check_size, planned
+from svmfast.methods.approximate.plan import Request, check_size, planned
 from svmfast.methods.approximate.report import ApproximationReport, report_of
 from svmfast.methods.given import Race
 from svmfast.models.base import Model
@@ -30,6 +32,8 @@ from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
+# Support vectors on which the centers are compared: enough for a mean, and the exact values stay cheap.
+SAMPLE = 2000
 #: Of a time limit; building and measuring take the rest.
 PLANNING_SHARE = 0.7
 
@@ -266,7 +270,7 @@ def _single(expander: Expander, order: int, options: ApproximateOptions, calibra
     center, certify = options.center, options.certificate != "none"
     names = ("mean", "origin") if center == "auto" else (center,)
     candidates = {name: expander.expanded(expander.center(name), order) for name in names}
-    sample = expander.sample()
+    sample = _sample(model)
     values = model.decision_values(sample, threads=threads)
     errors: dict[str, float] = {}
     for name, (candidate, _) in candidates.items():
@@ -277,7 +281,7 @@ def _single(expander: Expander, order: int, options: ApproximateOptions, calibra
     at = expander.center(center)
     scales: FloatArray | None = None
     if calibrate is not None:
-        scales, rho = expander.calibration(at, order, calibrate)
+        scales, rho = calibration(expander, at, order, calibrate)
         made, parts = expander.expanded(at, order, scales)
         made = replace(made, rho=rho)
     if certify:
@@ -286,3 +290,9 @@ def _single(expander: Expander, order: int, options: ApproximateOptions, calibra
         bounds = expander.certificate(at, orders, made.about, parts, tails, scales=scales, rho=made.rho)
         made = with_bounds(made, [bounds])
     return Built(center, made, errors)
+
+
+def _sample(model: KernelExpansion) -> Rows:
+    """Return evenly chosen support vectors."""
+    n = len(model.sv)
+    return model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))

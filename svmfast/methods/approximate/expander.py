@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import OptionError
 from svmfast.methods.approximate.certify import gaussian_certificate, last_degree, polynomial_certificate
 from svmfast.methods.approximate.dual_expansion import DualExpansion
 from svmfast.methods.approximate.operations import sparse_is_cheaper
@@ -23,15 +22,9 @@ from svmfast.methods.approximate.taylor import (
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress
-from svmfast.rows import FloatArray, Rows
-from svmfast.threads import map_in_threads
+from svmfast.rows import FloatArray
+from svmfast.threads import map_with_threads
 
-# Support vectors on which the centers are compared: enough for a mean, and the exact values stay cheap.
-SAMPLE = 2000
-#: exp() of more is out of range.
-_LARGEST_POWER = 709.0
-#: Features up to which a center is chosen by the full bound, whose matrices then take 128 MiB each.
-_WIDEST_LEADING = 4096
 # Largest exponent by which terms about zero may outgrow their sum: exp(16) leaves nine digits.
 LARGEST_GROWTH = 16.0
 # Coefficients are rounded to so few digits that the text is short and the error far below the truncation's.
@@ -65,11 +58,6 @@ class Expander:
     def center(self, name: str) -> FloatArray:
         """Return the center called ``mean`` or ``origin``."""
         return self.mean if name == "mean" else np.zeros_like(self.mean)
-
-    def sample(self) -> Rows:
-        """Return evenly chosen support vectors."""
-        n = len(self.model.sv)
-        return self.model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))
 
     def largest_squared_distance(self, center: FloatArray) -> float:
         """Return the largest squared distance of a support vector from `center`."""
@@ -155,53 +143,6 @@ class Expander:
         model = replace(self.assemble([origin], orders, "zero", [parts]), gamma=0.0)
         return with_bounds(model, [bounds])
 
-    def calibration(self, center: FloatArray, order: int, rows: Rows) -> tuple[FloatArray, FloatArray]:
-        """Factors of the degrees and new rho, fitted by least squares to the exact values of `rows`."""
-        if not len(rows):
-            raise OptionError("no rows to calibrate on")
-        values = self.model.decision_values(rows, threads=self.threads)
-        values = values + self.model.rho
-        p, k = self.terms.n_functions, order
-        columns = np.empty((k + 1, len(rows), p))
-        for m in range(k + 1):
-            only = np.zeros((p, k + 1))
-            only[:, m] = 1
-            part, _ = self.expanded(center, order, only)
-            columns[m] = part.decision_values(rows, threads=self.threads) + self.model.rho
-        scales, rho = np.ones((p, k + 1)), self.model.rho.copy()
-        for q in range(p):
-            design = np.concatenate([columns[:, :, q].T, np.ones((len(rows), 1))], axis=1)
-            size = np.sqrt((design * design).mean(axis=0))
-            # Corrections to 1 rather than factors: a degree that hardly shows on these rows stays as it is.
-            shows = size > 1e-6 * size.max()
-            left = values[:, q] - columns[:, :, q].sum(axis=0)
-            found = np.linalg.lstsq(design[:, shows] / size[shows], left, rcond=1e-8)[0]
-            correction = np.zeros(k + 2)
-            correction[shows] = found / size[shows]
-            scales[q] += correction[:-1]
-            rho[q] -= correction[-1]
-        return scales, rho
-
-    def leading(self, center: FloatArray, order: int) -> float:
-        """The bound's first term at the distance of the mean support vector, over all functions."""
-        gamma = self.model.kernel.gamma
-        worst = 0.0
-        for p in range(self.terms.n_functions):
-            # A sample of the support vectors is enough to choose, at a fraction of the certificate's cost.
-            step = max(1, -(-len(self.terms.beta[p]) // SAMPLE))
-            points, beta = self.terms.points[self.terms.support[p][::step]], self.terms.beta[p][::step]
-            s = float(squared_norms_about(points, center).mean()) if len(points) else 0.0
-            # Only a choice hangs on it: no matrix of features times features where that would be large.
-            wide = points.shape[1] > _WIDEST_LEADING
-            tail = residual_tail(
-                points, beta, gamma, center, order, top=order + 1, by_row_norms=wide, threads=self.threads
-            )
-            lead = float(tail.degrees[order + 1])
-            if lead > 0 and s > 0:  # in logarithms: the power alone may be out of range
-                power = math.log(lead) + (order + 1) / 2 * math.log(s) - gamma * s
-                worst = max(worst, math.exp(power) if power < _LARGEST_POWER else math.inf)
-        return worst
-
     def tails(self, center: FloatArray, order: int) -> tuple[Tail, ...]:
         """Return every function's residual beyond `order`, for rows as far out as the support vectors."""
         squares = squared_norms_about(self.terms.points, center)
@@ -286,10 +227,7 @@ class Expander:
             self.progress(done, n, "expand")
             return parts, bounds
 
-        if n > 1 and self.threads > 1:
-            made = map_in_threads(lambda c: one(c, 1), range(n), self.threads)
-        else:
-            made = [one(c, self.threads) for c in range(n)]
+        made = map_with_threads(one, range(n), self.threads)
         model = self.assemble(centers, orders, about, [parts for parts, _ in made])
         return model if tails is None else with_bounds(model, [bounds for _, bounds in made])
 

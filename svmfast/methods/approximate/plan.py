@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from svmfast.errors import NegativeAnswerError
-from svmfast.methods.approximate.cells import Cell, Costs, Found, Plan, Step
+from svmfast.methods.approximate.cell_maker import CellMaker
+from svmfast.methods.approximate.cells import Cell, Found, Plan, Step
+from svmfast.methods.approximate.center_choice import better_center
 from svmfast.methods.approximate.certification_sample import Roles
+from svmfast.methods.approximate.costs import Costs, too_large
 from svmfast.methods.approximate.expander import Expander
 from svmfast.methods.approximate.measure import BETTER, WORTHWHILE
-from svmfast.methods.approximate.operations import (
-    CERTIFICATE_NUMBERS,
-    certificate_operations,
-    exact_numbers,
-    exact_operations,
-    polynomial_operations,
-    routing_operations,
-)
 from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.planner import Planner
 from svmfast.methods.approximate.taylor import check_memory, coefficient_count
@@ -28,9 +23,8 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray
 
-# The highest order that `auto` looks at, and the most numbers it stores: some 20 MB of text.
+# The highest order that `auto` tries.
 HIGHEST_AUTO = 6
-LARGEST_AUTO = 1 << 21
 # Shortening may take up this share of the truncation's bound; to meet a file size, more and more of it.
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
@@ -72,16 +66,8 @@ def check_size(
         check_memory(d, lowest, polynomials, memory_limit)
         return
     stored = polynomials * coefficient_count(d, lowest)
-    if obstacle := _too_large(stored, max_bytes, memory_limit):
+    if obstacle := too_large(stored, max_bytes, memory_limit):
         raise NegativeAnswerError(f"even order {lowest} {obstacle}")
-
-
-def _too_large(stored: int, max_bytes: int | None, memory_limit: int) -> str | None:
-    if max_bytes is not None and 2 * stored > max_bytes:  # a dropped coefficient still takes two bytes
-        return f"stores {stored:,} numbers, more than {max_bytes:,} bytes hold"
-    if 8 * stored > memory_limit:
-        return f"takes {8 * stored:,} bytes of memory, more than the limit of {memory_limit:,}"
-    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,71 +94,34 @@ class Planned:
 def planned(expander: Expander, who: Roles, request: Request) -> Planned:
     """Choose cells and orders, build them, and shorten them to the required size."""
     assert who.planning is not None
-    options = request.options
-    terms, model = expander.terms, expander.model
-    d, p = len(terms.features), terms.n_functions
-    entries = model.sv.nnz / max(len(model.sv), 1)
-    exact = exact_operations(model, d, entries)
+    options, terms, model = request.options, expander.terms, expander.model
     highest = HIGHEST_AUTO if options.order == "auto" else int(options.order)
-    name = better_center(
-        expander,
-        ("mean", "origin") if options.center == "auto" else (options.center,),
-        min(highest, 2),
-        {},
-        certify=True,
-    )
-    zero = {order: expander.about([expander.center(name)], order) == "zero" for order in range(highest + 1)}
-
-    def operations(order: int, cells: int) -> float:
-        return polynomial_operations(d, order, entries, about_zero=zero[order])
-
-    def each_row(cells: int) -> float:
-        return routing_operations(d, cells) + certificate_operations(p)
-
-    def worth(numbers: int, cost: float) -> bool:
-        if not options.free or options.force or options.max_bytes is not None:
-            return True
-        return numbers <= max(1.0, exact / cost) * exact_numbers(model)
-
-    def obstacle(cells: int, order: int) -> str | None:
-        stored = cells * p * coefficient_count(d, order)
-        cost = p * operations(order, cells) + each_row(cells)
-        if options.free and not options.force and cost >= exact:
-            return f"takes {cost:,.0f} multiply-adds a row, the exact model {exact:,.0f}"
-        if options.free and stored > LARGEST_AUTO:
-            return f"stores {stored:,} numbers, more than auto makes"
-        return _too_large(stored, options.max_bytes, options.memory)
-
     lowest = 0 if options.order == "auto" else highest
+    names = ("mean", "origin") if options.center == "auto" else (options.center,)
+    name = better_center(expander, names, min(highest, 2), {}, certify=True)
+    center = expander.center(name)
+    about_zero = [expander.about([center], order) == "zero" for order in range(highest + 1)]
+    costs = Costs(model, terms, options, about_zero)
     cells = None if options.cells == "auto" else int(options.cells)
-    if hindered := obstacle(cells or 1, lowest):
-        raise NegativeAnswerError(f"{BETTER}even order {lowest} {hindered}")
-    planner = Planner(
-        terms,
-        model.kernel.gamma,
-        who.planning,
-        who.held_out,
-        Costs(
-            operations,
-            each_row,
-            exact,
-            lambda order: coefficient_count(d, order) + CERTIFICATE_NUMBERS,
-            worth,
-        ),
+    if obstacle := costs.obstacle(cells or 1, lowest):
+        raise NegativeAnswerError(f"{BETTER}even order {lowest} {obstacle}")
+    maker = CellMaker(
+        terms=terms,
+        gamma=model.kernel.gamma,
+        sample=who.planning,
+        lowest=lowest,
         highest=highest,
-        fixed=options.order != "auto",
-        target=options.target,
         by_row_norms=options.certificate != "full",
         seed=options.seed,
         deadline=request.deadline,
         threads=expander.threads,
         progress=expander.progress,
     )
-    found = planner.plan(expander.center(name), cells, lambda cells, order: obstacle(cells, order) is None)
+    found = Planner(maker, who.held_out, costs, target=options.target).plan(center, cells)
     if found.best is None or found.step is None:
-        raise NegativeAnswerError(_no_plan(found, exact, exact_numbers(model)))
-    if options.free and not options.force and found.step.operations > WORTHWHILE * exact:
-        raise NegativeAnswerError(_too_slow(found, found.step, exact, options.target))
+        raise NegativeAnswerError(_no_plan(found, costs))
+    if options.free and not options.force and found.step.operations > WORTHWHILE * costs.exact:
+        raise NegativeAnswerError(_too_slow(found, found.step, costs.exact, options.target))
     if len(found.best.cells) > 1:
         name = "cells"
     return Planned(name, _shortened(expander, found.best, request, name), found.steps, found.late)
@@ -230,13 +179,14 @@ def _cells(step: Step) -> str:
     return f"{step.cells:,} cell{'s' * (step.cells != 1)}"
 
 
-def _no_plan(found: Found, exact: float, numbers: int) -> str:
+def _no_plan(found: Found, costs: Costs) -> str:
     step = found.step
     if step is None:
         return "no number of cells was finished within the time limit"
     return (
-        f"{BETTER}{_cells(step)} would store {step.numbers / numbers:.1f} times its numbers, for a "
-        f"prediction of {step.operations:,.0f} multiply-adds instead of {exact:,.0f} ({_tried(found)}); "
+        f"{BETTER}{_cells(step)} would store {step.numbers / costs.exact_numbers:.1f} times its numbers, "
+        f"for a prediction of {step.operations:,.0f} multiply-adds instead of {costs.exact:,.0f} "
+        f"({_tried(found)}); "
         "to take that, limit the size of the file (`max_bytes`)"
     )
 
@@ -254,14 +204,3 @@ def _too_slow(found: Found, step: Step, exact: float, target: float) -> str:
         f"{BETTER}{what} a prediction{open_rows} takes {step.operations:,.0f} multiply-adds, more than "
         f"{WORTHWHILE:.0%} of its {exact:,.0f} ({_tried(found)})"
     )
-
-
-def better_center(
-    expander: Expander, names: Sequence[str], order: int, errors: Mapping[str, float], certify: bool
-) -> str:
-    """Return which of the centers `names` has the smaller bound, or without certificate the smaller error."""
-    if len(names) == 1:
-        return names[0]
-    if certify:
-        return min(names, key=lambda name: expander.leading(expander.center(name), order))
-    return min(names, key=lambda name: errors[name])

@@ -110,7 +110,19 @@ def residual_tail(
     if tick is not None:
         tick()
     with one_blas_thread(numpy_only=True), np.errstate(over="ignore", invalid="ignore"):
-        return _tail(points, beta, gamma, center, order, top, reach, negligible, by_row_norms, tick, threads)
+        return _tail(
+            points,
+            beta,
+            gamma,
+            center,
+            order,
+            top=top,
+            reach=reach,
+            negligible=negligible,
+            by_row_norms=by_row_norms,
+            tick=tick,
+            threads=threads,
+        )
 
 
 def _tail(
@@ -119,6 +131,7 @@ def _tail(
     gamma: float,
     center: FloatArray,
     order: int,
+    *,
     top: int,
     reach: float | None,
     negligible: float,

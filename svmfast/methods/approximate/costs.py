@@ -1,0 +1,98 @@
+"""The cost of a plan: counted multiply-adds of a prediction, numbers stored, and what forbids it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svmfast.methods.approximate.dual_expansion import DualExpansion
+from svmfast.methods.approximate.operations import (
+    CERTIFICATE_NUMBERS,
+    certificate_operations,
+    exact_numbers,
+    exact_operations,
+    polynomial_operations,
+    routing_operations,
+)
+from svmfast.methods.approximate.options import ApproximateOptions
+from svmfast.methods.approximate.taylor import coefficient_count
+from svmfast.models.expansion import KernelExpansion
+
+# The most numbers that `auto` stores: some 20 MB of text.
+LARGEST_AUTO = 1 << 21
+
+
+class Costs:
+    """What plans for one model cost, beside the model itself.
+
+    Parameters
+    ----------
+    model : KernelExpansion
+    terms : DualExpansion
+        Of the same model.
+    options : ApproximateOptions
+    about_zero : sequence of bool
+        For each order, whether the polynomials are about zero.
+
+    Attributes
+    ----------
+    exact : float
+        Counted multiply-adds of the exact model, a row.
+    exact_numbers : int
+        Numbers that it stores.
+    """
+
+    def __init__(
+        self,
+        model: KernelExpansion,
+        terms: DualExpansion,
+        options: ApproximateOptions,
+        about_zero: Sequence[bool],
+    ) -> None:
+        self.options, self._about_zero = options, about_zero
+        self._features, self._functions = len(terms.features), terms.n_functions
+        self._entries = model.sv.nnz / max(len(model.sv), 1)
+        self.exact = exact_operations(model, self._features, self._entries)
+        self.exact_numbers = exact_numbers(model)
+
+    def polynomial(self, order: int) -> float:
+        """Return the multiply-adds of one polynomial of an order."""
+        about_zero = self._about_zero[order]
+        return polynomial_operations(self._features, order, self._entries, about_zero=about_zero)
+
+    def each_row(self, cells: int) -> float:
+        """Return what every row takes beside its polynomials: finding the cell, and the certificate."""
+        return routing_operations(self._features, cells) + certificate_operations(self._functions)
+
+    def numbers(self, order: int) -> int:
+        """Return the numbers that one polynomial stores, its share of the certificate included."""
+        return coefficient_count(self._features, order) + CERTIFICATE_NUMBERS
+
+    def worth(self, numbers: int, operations: float) -> bool:
+        """Return whether so many stored numbers are worth their size at so many multiply-adds.
+
+        Where nothing was asked of size and speed, a model may grow by no more than it gets faster.
+        """
+        options = self.options
+        if not options.free or options.force or options.max_bytes is not None:
+            return True
+        return numbers <= max(1.0, self.exact / operations) * self.exact_numbers
+
+    def obstacle(self, cells: int, order: int) -> str | None:
+        """Return what forbids so many cells of this order, as the end of a sentence; None if nothing does."""
+        options = self.options
+        stored = cells * self._functions * coefficient_count(self._features, order)
+        cost = self._functions * self.polynomial(order) + self.each_row(cells)
+        if options.free and not options.force and cost >= self.exact:
+            return f"takes {cost:,.0f} multiply-adds a row, the exact model {self.exact:,.0f}"
+        if options.free and stored > LARGEST_AUTO:
+            return f"stores {stored:,} numbers, more than auto makes"
+        return too_large(stored, options.max_bytes, options.memory)
+
+
+def too_large(stored: int, max_bytes: int | None, memory_limit: int) -> str | None:
+    """Return why so many numbers are too many for a file or for memory; None if they are not."""
+    if max_bytes is not None and 2 * stored > max_bytes:  # a dropped coefficient still takes two bytes
+        return f"stores {stored:,} numbers, more than {max_bytes:,} bytes hold"
+    if 8 * stored > memory_limit:
+        return f"takes {8 * stored:,} bytes of memory, more than the limit of {memory_limit:,}"
+    return None
