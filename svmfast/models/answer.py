@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -247,55 +247,117 @@ def answer(
         if not (probability or head.is_regression):
             voted = model.labels(rows, threads=threads, single_precision=single_precision)
             return Answer(voted, partial(model.decision_values, rows, threads=threads))
-    certify = certify or exact is not None
-    certified, error_bounds, proven = None, None, False
-    # As one value a class here and one a pair there: the exact model can give its label only.
-    other_values = exact is not None and not exact.head.same_functions(head)
+    values = _values(
+        model,
+        rows,
+        certify=certify or exact is not None,
+        probability=probability,
+        tolerance=tolerance,
+        threads=threads,
+    )
+    inside = model.inside_bound(rows) if bound and bounded(model) else None
+    if exact is None or (values.certified is not None and values.certified.all()):
+        found = _from_values(head, values.decisions, probability)
+    elif values.certified is None:
+        raise OptionError("regression has no label to certify; give a tolerance for the values")
+    elif probability or head.is_regression:
+        found = _with_exact_values(head, values, values.certified, exact, rows, probability, threads)
+    else:
+        found = _with_exact_labels(head, values, values.certified, exact, rows, single_precision, threads)
+    return replace(found, inside=inside, certified=values.certified, error_bounds=values.error_bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """A model's values, and what is known of their errors.
+
+    Attributes
+    ----------
+    decisions : (n, p) float64
+    bounds : (n, p) float64 or None
+        On the error of each; None unless a certificate was asked for.
+    certified : (n,) bool or None
+        None also for regression without a tolerance.
+    proven : bool
+        Whether the bounds are proven, not assumed.
+    """
+
+    decisions: FloatArray
+    bounds: FloatArray | None = None
+    certified: NDArray[np.bool_] | None = None
+    proven: bool = False
+
+    @property
+    def error_bounds(self) -> FloatArray | None:
+        """The largest bound of each row; ``(n,)`` float64."""
+        return None if self.bounds is None else self.bounds.max(axis=1, initial=0.0)
+
+
+def _values(
+    model: Model, rows: Rows, *, certify: bool, probability: bool, tolerance: float | None, threads: int
+) -> _Values:
+    """Return the model's own values, with their bounds if `certify` and if it has any."""
     if certify and bounds_its_error(model):
-        proven = model.is_rigorous
+        head, certified = model.head, None
         decisions, bounds = model.certified_values(rows, threads=threads)
         # A regression's error bound is useful even without a tolerance.
         if not (head.is_regression and tolerance is None):
             certified = certified_rows(head, decisions, bounds, probability=probability, tolerance=tolerance)
-        error_bounds = bounds.max(axis=1, initial=0.0)
         if probability and isinstance(model, CascadeModel) and isinstance(model.fast, KernelExpansion):
             decisions = model.fast.probability_values(rows, threads=threads)  # its digits as if alone
-    elif probability and isinstance(model, KernelExpansion):
-        decisions = model.probability_values(rows, threads=threads)
-    else:
-        decisions = model.decision_values(rows, threads=threads)
-    inside = model.inside_bound(rows) if bound and bounded(model) else None
-    if exact is None or (certified is not None and certified.all()):
-        predicted, probabilities, differing = _from_values(head, decisions, probability)
-        decide = partial(_same, decisions)
-        return Answer(predicted, decide, probabilities, differing, inside, certified, error_bounds)
-    if certified is None:
-        raise OptionError("regression has no label to certify; give a tolerance for the values")
+        return _Values(decisions, bounds, certified, model.is_rigorous)
+    if probability and isinstance(model, KernelExpansion):
+        return _Values(model.probability_values(rows, threads=threads))
+    return _Values(model.decision_values(rows, threads=threads))
+
+
+def _with_exact_values(
+    head: Head,
+    values: _Values,
+    certified: NDArray[np.bool_],
+    exact: KernelExpansion,
+    rows: Rows,
+    probability: bool,
+    threads: int,
+) -> Answer:
+    """Return values, or probabilities, of which the exact model gives those that are not certified."""
+    decisions = fall_back(values.decisions, certified, exact, rows, probability=probability, threads=threads)
+    found = _from_values(head, decisions, probability)
+    if found.probabilities is None:
+        return found
+    # Sigmoids are fitted to a model's own values: those of a cascade's two models differ.
     unsure = np.flatnonzero(~certified)
-    if probability or head.is_regression:
-        decisions = fall_back(decisions, certified, exact, rows, probability=probability, threads=threads)
-        predicted, probabilities, differing = _from_values(head, decisions, probability)
-        if probabilities is not None:
-            # Sigmoids are fitted to a model's own values: those of a cascade's two models differ.
-            theirs = exact.head.predict_with_probabilities(decisions[unsure])
-            predicted[unsure], probabilities[unsure] = theirs
-            differing = int(np.count_nonzero(predicted != head.predict(decisions)))
-        decide = partial(_same, decisions)
-        return Answer(predicted, decide, probabilities, differing, inside, certified, error_bounds)
-    predicted = head.predict(decisions)
-    few = rows.take(unsure)
-    if head.n_classes > 2 and proven and not other_values:
+    predicted, probabilities = found.predicted, found.probabilities
+    predicted[unsure], probabilities[unsure] = exact.head.predict_with_probabilities(decisions[unsure])
+    differing = int(np.count_nonzero(predicted != head.predict(decisions)))
+    return replace(found, differing_from_vote=differing)
+
+
+def _with_exact_labels(
+    head: Head,
+    values: _Values,
+    certified: NDArray[np.bool_],
+    exact: KernelExpansion,
+    rows: Rows,
+    single_precision: bool,
+    threads: int,
+) -> Answer:
+    """Return labels, of which the exact model gives those that are not certified."""
+    # As one value a class here and one a pair there: the exact model can give its label only.
+    same_values = exact.head.same_functions(head)
+    decisions, unsure = values.decisions, np.flatnonzero(~certified)
+    predicted, few = head.predict(decisions), rows.take(unsure)
+    if head.n_classes > 2 and values.proven and values.bounds is not None and same_values:
         # Most pairs are certain: only the classes of the others are evaluated.
-        wanted = pairs_in_doubt(np.abs(decisions[unsure]) > bounds[unsure], decisions[unsure], head.n_classes)
-        values = exact.decision_values(few, threads=threads, wanted=wanted)
-        predicted[unsure] = head.predict(np.where(wanted, values, decisions[unsure]))
+        own = decisions[unsure]
+        wanted = pairs_in_doubt(np.abs(own) > values.bounds[unsure], own, head.n_classes)
+        theirs = exact.decision_values(few, threads=threads, wanted=wanted)
+        predicted[unsure] = head.predict(np.where(wanted, theirs, own))
     else:
         predicted[unsure] = exact.labels(few, threads=threads, single_precision=single_precision)
-    if other_values:
-        decide = partial(_same, decisions)
-    else:
-        decide = partial(fall_back, decisions, certified, exact, rows, threads=threads)
-    return Answer(predicted, decide, None, 0, inside, certified, error_bounds)
+    if same_values:
+        return Answer(predicted, partial(fall_back, decisions, certified, exact, rows, threads=threads))
+    return Answer(predicted, partial(_same, decisions))
 
 
 def _rounded_answer(
@@ -324,15 +386,13 @@ def _rounded_answer(
     )
 
 
-def _from_values(
-    head: Head, decisions: FloatArray, probability: bool
-) -> tuple[FloatArray, FloatArray | None, int]:
-    """Return the answers, the probabilities if requested, and how many answers these change."""
-    vote = head.predict(decisions)
+def _from_values(head: Head, decisions: FloatArray, probability: bool) -> Answer:
+    """Return the answer that these values give, with probabilities if requested."""
+    vote, decide = head.predict(decisions), partial(_same, decisions)
     if not probability or head.is_regression:
-        return vote, None, 0
+        return Answer(vote, decide)
     predicted, probabilities = head.predict_with_probabilities(decisions)
-    return predicted, probabilities, int(np.count_nonzero(predicted != vote))
+    return Answer(predicted, decide, probabilities, int(np.count_nonzero(predicted != vote)))
 
 
 def _same(decisions: FloatArray) -> FloatArray:
