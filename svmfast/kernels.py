@@ -289,6 +289,7 @@ class CellEngine:
         landmarks: Rows,
         coef: FloatArray,
         rho: FloatArray,
+        *,
         pseudo_kind: str,
         pseudo_sizes: NDArray[np.int64],
         pairs: NDArray[np.int64],

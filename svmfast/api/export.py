@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -130,11 +130,7 @@ def export(
     from svmfast.exports.computation import computation_of
     from svmfast.exports.settings import Settings
 
-    language = _language(to)
-    if precision not in (None, "float", "double"):
-        raise OptionError(f"`precision` is float or double, not '{precision}'")
-    heard = listener or Listener()
-    names = _names(feature_names)
+    language, names = _language(to), _names(feature_names)
     asked = {
         "prefix": prefix != "model",
         "precision": precision not in (None, language.precision),
@@ -143,21 +139,11 @@ def export(
         "device": device is not None,
         "ranges": ranges,
     }
-    for ability, given in asked.items():
-        if given and ability not in language.abilities:
-            raise OptionError(f"`to` {language.name} has no {_WORDS[ability]} to choose")
-    if not _IDENTIFIER.fullmatch(prefix):
-        raise OptionError(
-            f"`prefix` '{prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
-        )
-    if test_rows < 1:
-        raise OptionError(f"`test_rows` {test_rows} is not positive")
-    if device is not None:
-        _check_device(device, precision)
+    _check_options(language, asked, prefix, precision, test_rows, device)
+    heard, cores, how = listener or Listener(), thread_count(threads), reading or Reading()
     given_model = _model(model, memory, allow_edited, heard)
     if data is not None and max_flash is None:
         raise OptionError("`data` is only used with `max_flash`")
-    cores, how = thread_count(threads), reading or Reading()
     # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
     scale = with_scaling_of(how, [("the model", given_model)], memory=memory).scale
     if scaling_of(given_model) is None:
@@ -199,6 +185,33 @@ def export(
         origin |= {"made by": made_by, "from": identity_of(exact)}
     settings = Settings(prefix, dtype, origin, found, checked, names)
     return _printed(language, computation, settings, made_by, device)
+
+
+def _check_options(
+    language: Language,
+    asked: Mapping[str, bool],
+    prefix: str,
+    precision: str | None,
+    test_rows: int,
+    device: str | None,
+) -> None:
+    """Raise OptionError for options that the language does not have, or that are out of range.
+
+    `asked` says which of the language's abilities differ from their defaults.
+    """
+    if precision not in (None, "float", "double"):
+        raise OptionError(f"`precision` is float or double, not '{precision}'")
+    for ability, given in asked.items():
+        if given and ability not in language.abilities:
+            raise OptionError(f"`to` {language.name} has no {_WORDS[ability]} to choose")
+    if not _IDENTIFIER.fullmatch(prefix):
+        raise OptionError(
+            f"`prefix` '{prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
+        )
+    if test_rows < 1:
+        raise OptionError(f"`test_rows` {test_rows} is not positive")
+    if device is not None:
+        _check_device(device, precision)
 
 
 def _model(given: Any, memory: int, allow_edited: bool, heard: Listener) -> Model:

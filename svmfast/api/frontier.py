@@ -162,11 +162,7 @@ def frontier(
         heard.note(text)
     model = _convertible(opened, exact)
     own = scaling_of(opened.model)
-    if reading.scale is not None and not is_path(reading.scale):
-        raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
-    # Commands that only read data take the scaling from the model's file.
-    words = () if reading.scale is None and own is None else ("--scale", str(reading.scale or exact))
-    scaling = with_scaling_of(reading, [(exact, opened.model)], memory=chosen.memory).scale
+    scaling, words = _scaling(opened.model, exact, reading, chosen.memory)
     reading = replace(reading, scale=None)
     limits = _limits(chosen, regression=model.head.is_regression)
     sha256 = opened.identity if own is None else identity_of(model)
@@ -184,11 +180,7 @@ def frontier(
         progress=heard.progress,
     )
     sets = raw if scaling is None else raw.scaled(scaling, words)
-    reading = replace(reading, scale=scaling)
-    check_width(reading, train, model, sets.sample.rows, heard.warn)
-    check_width(reading, unseen or train, model, sets.choosing.rows, heard.warn)
-    if not check_scale(reading, train, model, sets.sample.rows, heard.warn) and unseen is not None:
-        check_scale(reading, unseen, model, sets.choosing.rows, heard.warn)
+    _check_rows(replace(reading, scale=scaling), model, sets, train, unseen, heard)
     heard.progress(0, None, "measuring exact")
     measuring, origin = _measured(model, sets, train, unseen, cores, heard)
     kept = min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit)
@@ -208,6 +200,29 @@ def frontier(
     run = FrontierRun(request, folder, sets, measuring, origin, heard.progress)
     found = run.run()
     return _written(found, run, document, heard)
+
+
+def _scaling(
+    model: Model, exact: str, reading: Reading, memory: int
+) -> tuple[Scaling | None, tuple[str, ...]]:
+    """Return the scaling of the rows, and the words by which the commands that frontier runs get it."""
+    if reading.scale is not None and not is_path(reading.scale):
+        raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
+    scaling = with_scaling_of(reading, [(exact, model)], memory=memory).scale
+    if reading.scale is None and scaling_of(model) is None:
+        return scaling, ()
+    # Commands that only read data take the scaling from the model's file.
+    return scaling, ("--scale", str(reading.scale or exact))
+
+
+def _check_rows(
+    reading: Reading, model: KernelExpansion, sets: RowSets, train: str, unseen: str | None, heard: Listener
+) -> None:
+    """Warn of rows that do not look like those that the model was made of."""
+    check_width(reading, train, model, sets.sample.rows, heard.warn)
+    check_width(reading, unseen or train, model, sets.choosing.rows, heard.warn)
+    if not check_scale(reading, train, model, sets.sample.rows, heard.warn) and unseen is not None:
+        check_scale(reading, unseen, model, sets.choosing.rows, heard.warn)
 
 
 def default_folder(exact: str) -> str:

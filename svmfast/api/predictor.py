@@ -146,24 +146,7 @@ class Predictor:
             self.scaling = self.scaling.for_labels(None if head.labels is None else head.labels.tolist())
         self.class_names = None if self.scaling is None else self.scaling.names_of_labels
         self._names = names
-        if names and self.class_names is None:
-            raise OptionError(
-                "`names`: the classes of `model` have no names; a model imported from scikit-learn has them "
-                "if its classes are not integers"
-            )
-        if self.exact is not None and head.is_regression and tolerance is None:
-            raise OptionError(
-                "regression has no label to certify; give `tolerance`, the largest error to accept"
-            )
-        if decision_values and self.exact is not None and not self.exact.head.same_functions(head):
-            raise OptionError(
-                "`decision_values`: `model` and `exact` have values of other classes or pairs of classes; "
-                "leave one of the options out"
-            )
-        # Values of a LIBSVM regression model may be off by it.
-        alone = head.is_regression and not bounds_its_error(self.model)
-        if tolerance is not None and not certify and self.exact is None and not alone:
-            raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
+        self._check_options()
         require(
             self.model,
             probability=probability,
@@ -172,6 +155,28 @@ class Predictor:
             exact=self.exact,
             tolerance=tolerance,
         )
+
+    def _check_options(self) -> None:
+        """Raise OptionError for options that these models do not have, or that need each other."""
+        head, tolerance = self.model.head, self._tolerance
+        if self._names and self.class_names is None:
+            raise OptionError(
+                "`names`: the classes of `model` have no names; a model imported from scikit-learn has them "
+                "if its classes are not integers"
+            )
+        if self.exact is not None and head.is_regression and tolerance is None:
+            raise OptionError(
+                "regression has no label to certify; give `tolerance`, the largest error to accept"
+            )
+        if self._decision_values and self.exact is not None and not self.exact.head.same_functions(head):
+            raise OptionError(
+                "`decision_values`: `model` and `exact` have values of other classes or pairs of classes; "
+                "leave one of the options out"
+            )
+        # Values of a LIBSVM regression model may be off by it.
+        alone = head.is_regression and not bounds_its_error(self.model)
+        if tolerance is not None and not self._certify and self.exact is None and not alone:
+            raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
 
     def _opened(
         self, name: str, given: Any, memory: int, allow_edited: bool = False

@@ -85,18 +85,10 @@ def run_method(
     begin = time.perf_counter()
     chosen: Any = made(method.options, options)
     how = made(Reading, reading or {})
-    check = getattr(chosen, "check", None)
     if writes is None:
         writes = not method.only_scores(vars(chosen))
-    if check is not None:
-        given = {
-            name
-            for name, one in inputs.items()
-            if one is not None and not (isinstance(one, tuple) and not one)
-        }
-        more = {"output": writes, "unlabelled": how.unlabelled, "checkpoint": checkpoint is not None}
-        given |= {name for name, there in more.items() if there}
-        check(given)
+    more = {"output": writes, "unlabelled": how.unlabelled, "checkpoint": checkpoint is not None}
+    _check(chosen, inputs, {name for name, there in more.items() if there})
     scaling: Scaling | None = None
 
     measured = size or (lambda model: stored_size(output or "", model_bytes(model)))
@@ -134,6 +126,14 @@ def run_method(
         seconds,
         outcome.fallback_error,
     )
+
+
+def _check(options: Any, inputs: Mapping[str, Any], more: set[str]) -> None:
+    """Let options that need or exclude inputs check them; `more` names what else was given."""
+    check = getattr(options, "check", None)
+    if check is not None:
+        absent = {name for name, one in inputs.items() if one is None or (isinstance(one, tuple) and not one)}
+        check((set(inputs) - absent) | more)
 
 
 def _prediction_time(model: Model, rows: Rows, threads: int) -> PredictionTime:

@@ -61,6 +61,7 @@ NEGATIVE = 1
 @options.rows_format
 @options.jobs
 def command(
+    *,
     data: str,
     model: str | None,
     gamma: float | None,

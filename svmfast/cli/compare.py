@@ -72,6 +72,7 @@ _WIDTH = 100
 @options.rows_format
 @options.jobs
 def command(
+    *,
     exact: str,
     candidates: tuple[str, ...],
     data: str,

@@ -92,6 +92,7 @@ from svmfast.options import Reading
 @options.rows_format
 @options.jobs
 def command(
+    *,
     model: str,
     to: str,
     output: str,

@@ -203,6 +203,31 @@ def _run(
         size = result.save(output)
     for text in result.warnings[len(listener.warnings) :]:
         warning(with_flags(text))
+    seconds = time.perf_counter() - begin
+    prints = not (quiet or logs)
+    _print(result, given, output, size, seconds, as_json=as_json, prints=prints, quiet=quiet)
+    if result.refusal is not None:
+        remark(f"{with_flags(result.refusal)}; nothing was written")
+        return NEGATIVE
+    return 0
+
+
+def _print(
+    result: Result,
+    given: dict[str, Any],
+    output: str | None,
+    size: int | None,
+    seconds: float,
+    *,
+    as_json: bool,
+    prints: bool,
+    quiet: bool,
+) -> None:
+    """Print the report of a run, and on its file of `size` bytes if one was written.
+
+    `prints`: whether the report of a run that writes is printed as text; that of one that only scores always
+    is, unless it is JSON.
+    """
     before: int | None = getattr(result.report, "bytes_exact", None)
     scored = output is None
     if as_json:
@@ -210,19 +235,14 @@ def _run(
         for key, value in result.report.to_dict().items():
             shown[key] = with_flags(value) if isinstance(value, str) else value
         show(shown, written=size is not None)
-    prints = not (quiet or logs)
     if (scored and not as_json) or (not scored and prints):
         lines(map(with_flags, result.report.lines()), err=not scored)
     if size is not None and prints:
         factor = "" if before is None else f" ({_factor(before, size)})"
-        line(f"written      {output}, {size:,} bytes{factor}, {time.perf_counter() - begin:.1f} s", err=True)
+        line(f"written      {output}, {size:,} bytes{factor}, {seconds:.1f} s", err=True)
         lines(_fallback(result, given, output), err=True)
     if size is not None and before is not None and size >= before:
         remark(f"the file grew from {before:,} to {size:,} bytes", quiet)
-    if result.refusal is not None:
-        remark(f"{with_flags(result.refusal)}; nothing was written")
-        return NEGATIVE
-    return 0
 
 
 def _fallback(result: Result, given: dict[str, Any], output: str | None) -> list[str]:

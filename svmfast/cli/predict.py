@@ -172,6 +172,7 @@ class _Predict(click.Command):
 @click.argument("output", type=Output(role="predictions"), default="-")
 @_shared
 def command(
+    *,
     data: str,
     model: str,
     output: str,
@@ -247,6 +248,7 @@ def command(
 @click.argument("data", type=Input("data"), nargs=-1)
 @_shared
 def _many(
+    *,
     model: str,
     data: Sequence[str],
     keep: tuple[str, ...] | None,

@@ -57,6 +57,7 @@ from svmfast.options import Reading
 @options.rows_format_without("scale")
 @options.jobs
 def command(
+    *,
     data: str,
     lower: float,
     upper: float,

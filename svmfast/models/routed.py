@@ -261,12 +261,12 @@ class RoutedModel(Cacheless):
             self.landmarks,
             self.coef,
             self.rho,
-            pseudo.kind,
-            pseudo.sizes,
-            pseudo.pairs,
-            pseudo.distances,
-            pseudo.coef,
-            self.nr_sv,
+            pseudo_kind=pseudo.kind,
+            pseudo_sizes=pseudo.sizes,
+            pairs=pseudo.pairs,
+            distances=pseudo.distances,
+            pseudo_coef=pseudo.coef,
+            nr_sv=self.nr_sv,
         )
 
     @cached

@@ -133,7 +133,17 @@ def train_tree(
     def work(s: int) -> _Leaf:
         nonlocal done
         own = order[start[s] : start[s + 1]]
-        leaf = _train_one(training, own, distance, tree, s, plan, exact_leaf, options.seed, inner)
+        leaf = _train_one(
+            training,
+            own,
+            distance[:, s],
+            tree.leaf,
+            s,
+            plan,
+            exact_leaf=exact_leaf,
+            seed=options.seed,
+            threads=inner,
+        )
         done += 1
         progress(done, leaves, "leaves")
         return leaf
@@ -176,16 +186,17 @@ def _train_one(
     training: Training,
     own: IntArray,
     distance: FloatArray,
-    tree: KMeansTree,
+    leaf: NDArray[np.int32],
     s: int,
     plan: LeafPlan,
+    *,
     exact_leaf: NDArray[np.int32] | None,
     seed: int,
     threads: int,
 ) -> _Leaf:
     targets, hinge = training.targets, training.loss == "squared_hinge"
     functions = np.arange(targets.shape[1])
-    others = np.flatnonzero(tree.leaf != s)
+    others = np.flatnonzero(leaf != s)
     if hinge:
         present = _present(targets[own])
         if len(present) == 1:  # the targets themselves, for every row
@@ -194,7 +205,7 @@ def _train_one(
             functions = present
             others = others[(targets[others][:, present] > 0).any(axis=1)]
     count = min(int(NEIGHBOUR_SHARE * len(own)), len(others))
-    near = others[np.argsort(distance[others, s], kind="stable")[:count]]
+    near = others[np.argsort(distance[others], kind="stable")[:count]]
     if len(own) + len(near) > MOST_LEAF_ROWS:
         rng = np.random.default_rng([seed, s, 3])
         own = np.sort(rng.choice(own, min(len(own), MOST_LEAF_ROWS), replace=False))
