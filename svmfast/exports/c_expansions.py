@@ -66,81 +66,86 @@ def polynomials(tables: Tables, computation: Computation) -> str:
     values = computation.values
     assert isinstance(values, Polynomials)
     real, d, p = tables.real, len(computation.variables), computation.head.n_functions
-    cells, order = len(values.centers), int(values.orders.max(initial=0))
-    coefficients = tables.reals("coefficients", values.coefficients)
-    rho = tables.minus("rho", values.rho)
-    counts = values.counts()
-    same = (values.orders == order).all()
-    if same:
-        per = int(counts.flat[0])
-        first = f" + (size_t)(cell * {p} + f) * {per}" if cells * p > 1 else ""
+    order = int(values.orders.max(initial=0))
+    coefficients, rho = tables.reals("coefficients", values.coefficients), tables.minus("rho", values.rho)
+    polynomial = _polynomial(tables, values, coefficients)
+    measured = bool(values.gamma) or values.centered or values.certificate is not None
+    center = _center_table(tables, computation) if measured else ""
+    text = _nested(tables, d, order) if order else ""
+    lines = [
+        "/* The values of one cell; returns the squared distance from its center. */",
+        "static inline $n_real $n_expansions_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
+        *_declarations(tables, values, d, center),
+        *_unused(values, center, order),
+        *(_distance(values, d) if center else []),
+    ]
+    if values.gamma:
+        lines.append(f"    factor = $n_exp_(-{real(values.gamma)} * s);")
+    factor = "factor * " if values.gamma else ""
+    lines += [
+        f"    for (f = 0; f < {p}; ++f) out[f] = {factor}{polynomial} + $N_READ({rho} + f);",
+        "    return s;",
+        "}",
+    ]
+    return text + "\n".join(declared_first(lines)) + "\n"
+
+
+def _polynomial(tables: Tables, values: Polynomials, coefficients: str) -> str:
+    """Return the expression of polynomial f of a cell at the point w, from the table of coefficients."""
+    cells, p = values.orders.shape
+    order, counts = int(values.orders.max(initial=0)), values.counts()
+    if (values.orders == order).all():
+        first = f" + (size_t)(cell * {p} + f) * {int(counts.flat[0])}" if cells * p > 1 else ""
         own = str(order)
     else:
         starts = np.concatenate([[0], np.cumsum(counts.ravel())])[:-1]
         first = f" + {tables.whole('starts', starts).wide(f'(cell * {p} + f)')}"
         own = tables.whole("orders", values.orders).at(f"(cell * {p} + f)")
-    measured = bool(values.gamma) or values.centered or values.certificate is not None
-    center = _center_table(tables, computation) if measured else ""
-    text = _NESTED if order else ""
-    places = [math.comb(d + m - 1, m) for m in range(max(order, 1))]
-    text = (
-        text
-        % {
-            "d": d,
-            "order": order,
-            "levels": order + 1,
-            "begin": tables.whole("degree_starts", np.concatenate([[0], np.cumsum(places)])).at("m")
-            if order
-            else "",
-        }
-        if order
-        else ""
-    )
-    sum_ = f"$n_polynomial_(w, {own}, {coefficients}{first})" if order else f"$N_READ({coefficients}{first})"
-    lines = [
-        "/* The values of one cell; returns the squared distance from its center. */",
-        "static inline $n_real $n_expansions_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
-    ]
+    return f"$n_polynomial_(w, {own}, {coefficients}{first})" if order else f"$N_READ({coefficients}{first})"
+
+
+def _nested(tables: Tables, d: int, order: int) -> str:
+    """Return the function that evaluates a polynomial of up to `order`, at least 1, in `d` variables."""
+    places = [math.comb(d + m - 1, m) for m in range(order)]
+    begin = tables.whole("degree_starts", np.concatenate([[0], np.cumsum(places)])).at("m")
+    return _NESTED % {"d": d, "order": order, "levels": order + 1, "begin": begin}
+
+
+def _declarations(tables: Tables, values: Polynomials, d: int, center: str) -> list[str]:
+    """Return the variables; `center` is the table of centers, empty where no distance is needed."""
+    zero = tables.real(0)
     if center:
-        at = f" + cell * {d}" if cells > 1 else ""
-        lines += [
+        at = f" + cell * {d}" if len(values.centers) > 1 else ""
+        lines = [
             f"    const $n_real *center = {center}{at};",
-            f"    $n_real s = {real(0)}, difference;",
+            f"    $n_real s = {zero}, difference;",
             "    int j;",
         ]
     else:
-        lines.append(f"    $n_real s = {real(0)};")
+        lines = [f"    $n_real s = {zero};"]
     lines.append("    int f;")
     if values.gamma:
         lines.append("    $n_real factor;")
-    if values.centered:
-        lines.append(f"    $n_real w[{d}];")
-    else:
-        lines.append("    const $n_real *w = v;")
-    if cells == 1:
-        lines.append("    (void)cell;")
-    if not order:
-        lines.append("    (void)w;")
-    if center:
-        lines += [
-            f"    for (j = 0; j < {d}; ++j) {{",
-            "        difference = v[j] + $N_READ(center + j);",
-            "        s += difference * difference;",
-            *(["        w[j] = difference;"] if values.centered else []),
-            "    }",
-            "    s += rest;",
-        ]
-    else:
-        lines.append("    (void)rest;")
-    if values.gamma:
-        lines.append(f"    factor = $n_exp_(-{real(values.gamma)} * s);")
-    factor = "factor * " if values.gamma else ""
-    lines += [
-        f"    for (f = 0; f < {p}; ++f) out[f] = {factor}{sum_} + $N_READ({rho} + f);",
-        "    return s;",
-        "}",
+    lines.append(f"    $n_real w[{d}];" if values.centered else "    const $n_real *w = v;")
+    return lines
+
+
+def _unused(values: Polynomials, center: str, order: int) -> list[str]:
+    """Return a statement for each name that is not used otherwise, so that compilers do not warn."""
+    unused = {"cell": len(values.centers) == 1, "w": not order, "rest": not center}
+    return [f"    (void){name};" for name, is_unused in unused.items() if is_unused]
+
+
+def _distance(values: Polynomials, d: int) -> list[str]:
+    """Return the statements that add up the squared distance from the center, and keep the differences."""
+    return [
+        f"    for (j = 0; j < {d}; ++j) {{",
+        "        difference = v[j] + $N_READ(center + j);",
+        "        s += difference * difference;",
+        *(["        w[j] = difference;"] if values.centered else []),
+        "    }",
+        "    s += rest;",
     ]
-    return text + "\n".join(declared_first(lines)) + "\n"
 
 
 def _center_table(tables: Tables, computation: Computation) -> str:
