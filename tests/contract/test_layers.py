@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -235,3 +236,15 @@ def test_messages_below_the_command_line_name_no_flags(path: Path) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             assert not (" " in node.value and "--" in node.value), f"{ids(path)}:{node.lineno}"
+
+
+def test_intrinsics_stand_in_three_headers() -> None:
+    """Who ports the core to another machine finds all vector instructions in one folder."""
+    core = PACKAGE / "_core"
+    found = {
+        str(path.relative_to(core))
+        for path in core.rglob("*.[ch]pp")
+        if re.search(r"\b_mm\d*_|\bv[a-z]+q_[fsu]\d|intrin\.h|arm_neon\.h", path.read_text())
+    }
+    of_the_clock = {"ticks.hpp"}
+    assert found == {"simd/characters.hpp", "simd/integers.hpp", "simd/vec.hpp"} | of_the_clock

@@ -1,6 +1,6 @@
 // Vectors of doubles, floats and bytes, as wide as the instruction set that this file is compiled for (SVMFAST_ISA).
 // Plain C operators work on them (vector extensions of GCC and Clang); only what they cannot express is a function
-// here. Intrinsics stand here and, for products of integers, in integers.hpp; in no other file of this directory.
+// here. Intrinsics stand here, for products of integers in integers.hpp, for text in characters.hpp, and nowhere else.
 #pragma once
 #include <cmath>
 #include <cstddef>
