@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from figures import save, svg_pyplot
+
 #: What this project measured of LDKL, a tree of linear models, on the same data: accuracy, us a row.
 LDKL = {"ijcnn1": (98.32, 0.22), "a9a": (84.84, 0.18)}
 
@@ -207,13 +209,7 @@ def page(results: dict[str, Any]) -> str:
 
 def draw(results: dict[str, Any], folder: Path) -> None:
     """The paper's figures 2 and 3."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "dcpred"  # equal results, equal figure
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    from matplotlib import pyplot
-
+    pyplot = svg_pyplot("dcpred")
     folder.mkdir(parents=True, exist_ok=True)
     wanted = (
         ("curves", "accuracy", "accuracy, %", lambda entry: entry),
@@ -237,5 +233,5 @@ def draw(results: dict[str, Any], folder: Path) -> None:
         axes[0][0].set_ylabel(label)
         axes[0][-1].legend(fontsize="small")
         figure.tight_layout()
-        figure.savefig(folder / f"dcpred_{part}.svg", metadata={"Date": None})
+        save(figure, folder / f"dcpred_{part}.svg")
         pyplot.close(figure)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from embedded import TooLargeError, flash_of
 from export_speed import in_c
+from figures import label_outside, log_log, save, svg_pyplot
 from measuring import PROGRAM, ROOT, machine, place, plain_file
 from pages import put_into
 
@@ -142,14 +143,7 @@ def run(words: list[Any]) -> bool:
 
 def draw(works: dict[str, Any]) -> None:
     """Draw error against flash, a panel a set."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "export_flash"  # equal results, equal figure
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    from matplotlib import pyplot
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
+    pyplot = svg_pyplot("export_flash")
     figure, panels = pyplot.subplots(2, 2, figsize=(9, 6.8), squeeze=False)
     for panel, (name, result) in zip(panels.flat, works.items(), strict=True):
         for method, (color, marker) in LOOKS.items():
@@ -161,22 +155,12 @@ def draw(works: dict[str, Any]) -> None:
         panel.set(xscale="log", yscale="log", title=f"{name}, {result['vectors']:,} support vectors")
         for limit in (2, 32, 256):
             panel.axvline(limit, color="#dddddd", linewidth=1, zorder=0)
-        panel.set_xticks([1, 2, 8, 32, 128, 512], ["1k", "2k", "8k", "32k", "128k", "512k"])
-        panel.xaxis.set_minor_formatter(NullFormatter())
+        kilobytes = [1, 2, 8, 32, 128, 512]
         panel.set_ylim(top=min(panel.get_ylim()[1], MOST_ERROR))
-        plain = FuncFormatter(lambda v, _: f"{v:g}")
-        panel.yaxis.set_major_formatter(plain)
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
-        panel.yaxis.set_minor_formatter(NullFormatter())
-    for panel in panels[:, 0]:
-        panel.set_ylabel("test error, % (log)")
-    for panel in panels[-1]:
-        panel.set_xlabel("flash on a Cortex-M4, bytes (log)")
-    panels.flat[0].legend(fontsize="small")
+        log_log(panel, kilobytes, [f"{k}k" for k in kilobytes], minor_y=False)
+    label_outside(panels, "flash on a Cortex-M4, bytes (log)", "test error, % (log)")
     figure.tight_layout()
-    figure.savefig(FIGURE, metadata={"Date": None})
-    # matplotlib ends lines with blanks.
-    FIGURE.write_text("".join(f"{line.rstrip()}\n" for line in FIGURE.read_text().splitlines()))
+    save(figure, FIGURE)
 
 
 def table(results: dict[str, Any]) -> str:

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import label_outside, log_log, save, svg_pyplot
 from measuring import ROOT, machine, place
 from pages import put_into
 
@@ -232,15 +233,9 @@ def table(results: dict[str, Any]) -> str:
 def draw(results: dict[str, Any]) -> bool:
     """Draw error against number of vectors, a panel a model; False without matplotlib."""
     try:
-        import matplotlib
+        pyplot = svg_pyplot("compress")
     except ImportError:
         return False
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "compress"  # equal results, equal figure
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    from matplotlib import pyplot
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     columns = min(3, len(results))
     rows = -(-len(results) // columns)
     figure, panels = pyplot.subplots(rows, columns, figsize=(4 * columns, 3.2 * rows), squeeze=False)
@@ -257,22 +252,11 @@ def draw(results: dict[str, Any]) -> bool:
         )
         panel.set(xscale="log", yscale="log", title=f"{name}, {result['vectors']:,} support vectors")
         ticks = sorted({p["vectors"] for p in result["points"]})
-        panel.set_xticks(ticks, [f"{t:,}" for t in ticks])
-        panel.xaxis.set_minor_formatter(NullFormatter())
         low, high = panel.get_ylim()
-        plain = FuncFormatter(lambda v, _: f"{v:g}")
-        panel.yaxis.set_major_formatter(plain)
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
-        panel.yaxis.set_minor_formatter(plain if high < 2 * low else NullFormatter())
-    for panel in panels[:, 0]:
-        panel.set_ylabel("test error, % (log)")
-    for panel in panels[-1]:
-        panel.set_xlabel("vectors kept (log)")
-    panels.flat[0].legend(fontsize="small")
+        log_log(panel, ticks, [f"{t:,}" for t in ticks], minor_y=high < 2 * low)
+    label_outside(panels, "vectors kept (log)", "test error, % (log)")
     figure.tight_layout()
-    figure.savefig(FIGURE, metadata={"Date": None})
-    # matplotlib ends lines with blanks.
-    FIGURE.write_text("".join(f"{line.rstrip()}\n" for line in FIGURE.read_text().splitlines()))
+    save(figure, FIGURE)
     return True
 
 

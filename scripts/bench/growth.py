@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import save, svg_pyplot
 from measuring import PROGRAM, Finished, machine, place, run
 from pages import put_into
 
@@ -228,12 +229,7 @@ def tables(found: dict[str, Any]) -> str:
 
 def draw(rows: Sequence[dict[str, Any]], place: Path) -> None:
     """One panel for each axis, both scales logarithmic."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    matplotlib.rcParams["svg.hashsalt"] = "svmfast"
-    from matplotlib import pyplot
-
+    pyplot = svg_pyplot("svmfast")
     parts = curves(rows)
     panels = list(dict.fromkeys(key[:2] for key in parts))
     names = list(dict.fromkeys(key[2] for key in parts))
@@ -249,7 +245,7 @@ def draw(rows: Sequence[dict[str, Any]], place: Path) -> None:
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False)
     figure.tight_layout(rect=(0, 0.16, 1, 1))
-    figure.savefig(place, metadata={"Date": None} if place.suffix == ".svg" else None)
+    save(figure, place)
 
 
 def numbers(text: str) -> tuple[int, ...]:

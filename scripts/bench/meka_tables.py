@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import save, svg_pyplot
 from pages import _table
 
 Record = dict[str, Any]
@@ -281,13 +282,7 @@ TABLES = {
 
 def draw(sweep: list[Record], path: Path) -> None:
     """The paper's figure 1c, for every data set and scaling."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "meka"  # equal results, equal figure
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    from matplotlib import pyplot
-
+    pyplot = svg_pyplot("meka")
     lines = {
         "meka": "MEKA",
         "low_rank": "  of low rank always",
@@ -320,4 +315,4 @@ def draw(sweep: list[Record], path: Path) -> None:
     figure.supxlabel("log2 gamma")
     figure.supylabel("relative error")
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    save(figure, path)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from svmfast.api.listener import Listener
+from svmfast.api.many import Job
 from svmfast.api.predictor import Predictor
 from svmfast.errors import (
     ClusterError,
@@ -84,15 +85,9 @@ def connected(address: str) -> Iterator[Any]:
 
 
 @dataclass
-class Shared:
-    """A job (:class:`svmfast.api.many.Job`) that is divided into parts; `place` is absolute."""
+class Shared(Job):
+    """A job that is divided into parts; `place` is absolute."""
 
-    path: str
-    place: str
-    name: str
-    made_from: dict[str, Any]
-    counted: dict[str, Any] | None = None
-    error: str | None = None
     parts: list[Part] = field(default_factory=list)
     ended: dict[int, dict[str, Any]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -156,15 +151,7 @@ def run_jobs(
         futures: dict[Any, tuple[Shared, Part]] = {}
         for job in jobs:
             job.parts = parts_of(os.path.abspath(job.path), reading, part_bytes)
-            for part in job.parts:
-                output = job.place
-                if part.of > 1:
-                    name = job.part_name(part.number)
-                    known = done.find(name, job.part_made_from(part))
-                    if known is not None:
-                        job.ended[part.number] = known
-                        continue
-                    output = os.path.join(os.path.abspath(done.folder), name)
+            for part, output in _left_to_do(job, done):
                 future = client.submit(
                     work, part, output, key, reading, tuple(keep), retries=RETRIES, pure=False
                 )
@@ -175,19 +162,38 @@ def run_jobs(
             job, part = futures.pop(future)
             found = _result(future, address)
             future.release()
-            if isinstance(found, str):
-                job.error = job.error or found
-                job.ended[part.number] = {}
-            else:
-                job.ended[part.number] = found["counted"]
-                job.warnings += found["warnings"]
-                if part.of > 1:
-                    done.add(job.part_name(part.number), job.part_made_from(part), found["counted"])
+            _take(job, part, found, done)
             if len(job.ended) == len(job.parts):
                 if job.error is None and part.of == 1:
                     job.counted = job.ended[0]
                 yield job if job.error or job.counted else _joined(job, done, predictor)
         client.unregister_worker_plugin(loading.name)
+
+
+def _left_to_do(job: Shared, done: DoneList) -> Iterator[tuple[Part, str]]:
+    """Yield the parts of a job that are not finished, with their outputs; count those that are."""
+    for part in job.parts:
+        if part.of == 1:
+            yield part, job.place
+            continue
+        name = job.part_name(part.number)
+        known = done.find(name, job.part_made_from(part))
+        if known is None:
+            yield part, os.path.join(os.path.abspath(done.folder), name)
+        else:
+            job.ended[part.number] = known
+
+
+def _take(job: Shared, part: Part, found: dict[str, Any] | str, done: DoneList) -> None:
+    """Add what a worker returned for a part, its figures or its error, to the job and the list of outputs."""
+    if isinstance(found, str):
+        job.error = job.error or found
+        job.ended[part.number] = {}
+        return
+    job.ended[part.number] = found["counted"]
+    job.warnings += found["warnings"]
+    if part.of > 1:
+        done.add(job.part_name(part.number), job.part_made_from(part), found["counted"])
 
 
 def _plugin(package: Any, loading: Loading) -> Any:
