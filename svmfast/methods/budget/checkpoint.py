@@ -1,4 +1,4 @@
-"""Checkpoints of ``budget-train``: the run they belong to, and how it is continued."""
+"""Checkpoints of ``budget-train``: the run that they belong to, and its continuation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svmfast.options import options_of
 from svmfast.values import Weights
 
 _VERSION = 1
-#: Options that may be others when a run goes on; `memory` shows in the number of working sets.
+#: Options that may differ when a run continues; `memory` is checked by the number of working sets.
 _FREE = ("passes", "folds", "checkpoint_every", "resume", "memory")
 
 

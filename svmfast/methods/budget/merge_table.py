@@ -1,4 +1,4 @@
-"""The merging problem of budgeted SGD, solved beforehand on a grid (Glasmachers and Qaadan 2018).
+"""The merging problem of budgeted SGD, precomputed on a grid (Glasmachers and Qaadan 2018).
 
 Two support vectors of the same sign with kernel value kappa, the first holding the share m of the
 coefficients, become z = h x_i + (1 - h) x_j with
@@ -35,7 +35,7 @@ def merge_tables(n: int = GRID, precision: float = PRECISION) -> tuple[FloatArra
     n : int
         Even, at least 4.
     precision : float
-        Width of the last bracket of h.
+        Width of the final interval of h.
 
     Returns
     -------
@@ -51,5 +51,5 @@ def merge_tables(n: int = GRID, precision: float = PRECISION) -> tuple[FloatArra
 
 @lru_cache(maxsize=1)
 def merge_lookup() -> MergeLookup:
-    """Return the solver's working form of the tables, made once a process (0.1 s)."""
+    """Return the tables in the form that the solver uses; they are made once in a process, in 0.1 s."""
     return MergeLookup(*merge_tables())

@@ -21,7 +21,7 @@ from svmfast.solvers.file_digits import eight_digits
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 from svmfast.solvers.training_data import expand
 
-#: A refit holds about so many matrices of (B + 1)^2 numbers.
+#: Matrices of (B + 1)^2 numbers that a refit holds, about.
 REFIT_MATRICES = 8
 
 
@@ -32,7 +32,7 @@ class Finished:
     Attributes
     ----------
     expansion : BudgetExpansion
-        With vectors as the model file will hold them.
+        With vectors rounded as in the model file.
     first_class : (m,) bool
         Which vectors were gathered from rows of the pair's first class; a refitted coefficient may have
         either sign.
@@ -54,7 +54,7 @@ class Finished:
 def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> list[Finished]:
     """Choose what to return for every pair, refitting coefficients where that is asked for.
 
-    When `should_stop` turns true between two readings of the rows, KeyboardInterrupt is raised.
+    Raises KeyboardInterrupt if `should_stop` returns true between two passes over the rows.
     """
     keep = run.options.keep
     iterates: dict[int, BudgetExpansion] = {}
@@ -98,7 +98,7 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
 def _refit(
     run: BudgetRun, iterates: dict[int, BudgetExpansion], should_stop: Callable[[], bool]
 ) -> dict[int, tuple[BudgetExpansion, RefitReport]]:
-    """Refit all pairs, as many in step as there is memory for: these share each reading of the rows."""
+    """Refit all pairs, as many together as memory allows: these share each pass over the rows."""
     found: dict[int, tuple[BudgetExpansion, RefitReport]] = {}
     at_once = run.memory // 4 // (REFIT_MATRICES * 8 * (run.options.budget + 1) ** 2)
     at_once = max(run.threads, at_once)
@@ -177,7 +177,7 @@ def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
 
 
 def _own_columns(run: BudgetRun, blocks: list[FloatArray]) -> Rows:
-    """Dense vectors in compact columns, as sparse rows in the input's columns."""
+    """Return dense vectors in compact columns as sparse rows in the input's columns."""
     if not blocks:
         return Rows.empty(run.source.n_features)
     rows = Rows.concatenate([Rows.from_dense(block) for block in blocks])

@@ -84,7 +84,7 @@ class BudgetTrainOptions(Seeded):
 
     @property
     def is_classifier(self) -> bool:
-        """Whether classes are trained, not values."""
+        """Whether the task is classification."""
         return self.svm_type == "c_svc"
 
     @property
@@ -93,7 +93,7 @@ class BudgetTrainOptions(Seeded):
         return 1.0 if self.C is None else self.C
 
     def check(self, given: Collection[str]) -> None:
-        """Refuse options that do not fit together, or would lose something."""
+        """Raise OptionError for options that contradict each other."""
         if self.folds is not None and "output" in given:
             raise OptionError("cross validation (`folds`) writes no model; name none")
         if self.folds is not None and ("validate" in given or "checkpoint" in given):

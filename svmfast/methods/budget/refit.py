@@ -36,12 +36,12 @@ Blocks = Callable[[], Iterable[tuple[TrainingBlock, NDArray[np.int64]]]]
 
 @dataclass(frozen=True)
 class RefitReport:
-    """How a refit went.
+    """The report of a refit.
 
     Attributes
     ----------
     iterations, passes : int
-        Newton steps; how often all rows were read.
+        Newton steps, and passes over the rows.
     objective_before, objective : float
         Of the smooth problem above, at the start and at the end.
     seconds : float
@@ -55,7 +55,7 @@ class RefitReport:
 
 
 class Refit:
-    """One refit, driven from outside: several can share each reading of the rows.
+    """One refit. The caller passes the rows, so that several refits can share each pass over them.
 
     Until :attr:`done`: give every training row to :meth:`add`, always in the same order, then call
     :meth:`advance`.
@@ -63,7 +63,7 @@ class Refit:
     Parameters
     ----------
     start : BudgetExpansion
-        Vectors, and the coefficients to begin with.
+        Vectors and initial coefficients.
     count : int
         Number of training rows n.
     options : StepOptions
@@ -93,7 +93,7 @@ class Refit:
         self._restart()
 
     def add(self, block: TrainingBlock, order: NDArray[np.int64], threads: int = 1) -> None:
-        """Take in the rows ``order`` of a block."""
+        """Add the rows ``order`` of a block."""
         begin = time.perf_counter()
         indptr, indices, values, norms, targets = block.arrays()
         trial = self._theta + self._length * self._step
@@ -106,7 +106,7 @@ class Refit:
         self._seconds += time.perf_counter() - begin
 
     def advance(self) -> None:
-        """All rows were given: accept the trial or shorten the step, and choose the next trial."""
+        """Accept the trial or shorten the step, once all rows were added, and choose the next trial."""
         begin = time.perf_counter()
         self._passes += 1
         trial = self._theta + self._length * self._step
@@ -126,7 +126,7 @@ class Refit:
         elif self._length > _SHORTEST_STEP:
             self._length /= 2
         else:
-            self._converged = self.done = True  # rounding is all that is left to gain
+            self._converged = self.done = True  # the remaining decrease is rounding
         self._restart()
         self._seconds += time.perf_counter() - begin
 

@@ -16,13 +16,13 @@ class PassStatus:
     Attributes
     ----------
     epoch, passes : int
-        Passes done, and to do.
+        Passes that are done, and all passes.
     steps_per_second : float
-        Over all decision functions, by the clock, since the run (or its continuation) began.
+        Over all decision functions, in wall-clock time since the run (or its continuation) began.
     support_vectors, budget : int
         Of all decision functions together.
     merge_frequency : float
-        Share of all steps so far that met a full budget.
+        Share of the steps so far for which the budget was full.
     validation : Quality or None
         Of the present iterate on the validation rows.
     """
@@ -50,23 +50,24 @@ class PassStatus:
 
 @dataclass(frozen=True)
 class BudgetTrainReport:
-    """How a run went; numbers are sums over the decision functions unless stated otherwise.
+    """The report of a run; numbers are sums over the decision functions unless stated otherwise.
 
     Attributes
     ----------
     rows, held_out, features, classes, functions : int
         Rows trained on and held out; features that occur; classes (0 for regression).
     budget, passes, steps, violations, maintained, merged : int
-        A violation adds a support vector; maintained steps met a full budget, merged ones merged for it.
+        A violation adds a support vector. In a maintained step the budget was full, in a merged one it was
+        kept by merging.
     gamma, lambda_min, lambda_max : float
     degradation : float
         Sum of the squared weight degradations ||w' - w||^2.
     step_seconds, maintenance_seconds : float
         Time in steps, added up over threads, and the part of it spent on maintenance.
     train_seconds, total_seconds : float
-        Time by the clock for the passes, and for everything.
+        Wall-clock time of the passes, and of everything.
     steps_per_second : float
-        Steps over step_seconds: of one core.
+        Steps divided by step_seconds: the rate of one core.
     support_vectors : int
         Of the model.
     selection : str
@@ -126,7 +127,7 @@ class BudgetTrainReport:
 
     @property
     def merge_frequency(self) -> float:
-        """Share of the steps that met a full budget."""
+        """Share of the steps for which the budget was full."""
         return self.maintained / self.steps if self.steps else 0.0
 
     def to_dict(self) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def _cross_validated(
         raise UnsupportedError("cross validation needs all rows in memory", "allow more with `memory`")
     whole = source.working_set(0, 0, 0)
     rows = expand(whole.rows, source.columns, source.n_features)
-    if not options.gamma:  # of the whole data, whatever features a fold lacks
+    if not options.gamma:  # of all the data, even if a fold lacks features
         options = replace(options, gamma=1.0 / source.n_features if source.n_features else 1.0)
     predicted = cross_validate(
         rows, whole.labels, folds, options, threads=setting.threads, progress=setting.progress

@@ -28,7 +28,7 @@ MOST_HELD_OUT = 20_000
 #: Training rows sampled (about) to compare candidate models on when nothing is held out.
 SAMPLE = 10_000
 
-_ORDER, _HOLD_OUT, _PICK = 1, 2, 3  # keep the seeds of different purposes apart
+_ORDER, _HOLD_OUT, _PICK = 1, 2, 3  # give each purpose a seed of its own
 _UNUSED = -1  # code of rows that are not trained on
 
 

@@ -33,7 +33,7 @@ _AUDITED = ("gss", "lookup-h", "lookup-wd")
 
 @dataclass(frozen=True)
 class StepOptions:
-    """The settings that a machine needs before its first step.
+    """Settings of a machine.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class StepOptions:
     bias : bool
         Give every row a constant feature 1, whose weight is the bias.
     audit : bool
-        Decide every merge by all methods and count how they agree (slow).
+        Evaluate every merge with all methods and count how often they agree (slow).
     """
 
     budget: int
@@ -145,7 +145,7 @@ class MergeAudit:
     Attributes
     ----------
     events, measured : int
-        Merges, and those whose optimal weight degradation exceeds rounding.
+        Merges, and those whose optimal weight degradation is above rounding error.
     agreement : dict of str to float
         Share of events in which the method chose the same partner or one exactly as good.
     factor : dict of str to float
@@ -194,7 +194,7 @@ class BudgetedSgd:
     def steps(self, block: TrainingBlock, order: NDArray[np.int64]) -> None:
         """Take one step for each row ``order[0], order[1], ...`` of the block.
 
-        How a sequence of steps is cut into calls changes nothing.
+        The result does not depend on how the steps are divided into calls.
         """
         self._native.steps(*block.arrays(), order)
 
@@ -236,12 +236,12 @@ class BudgetedSgd:
         )
 
     def save(self) -> dict[str, FloatArray]:
-        """Return all state; a machine restored from it continues with the same bits."""
+        """Return the whole state, from which a machine continues with the same bits."""
         names = ("vectors", "slots", "inverse", "counters")
         return dict(zip(names, self._native.save(), strict=True))
 
     def restore(self, state: Mapping[str, FloatArray]) -> None:
-        """Take over a saved state.
+        """Restore a saved state.
 
         Raises
         ------
@@ -257,8 +257,8 @@ class BudgetedSgd:
 
 
 def step_rounding() -> str:
-    """Return ``fused`` or ``plain``: machines of the same kind take the same steps to the bit.
+    """Return ``fused`` or ``plain``: with the same kind of arithmetic the steps agree bit for bit.
 
-    AVX2 and AVX-512 round alike; a processor without fused multiply-add does not.
+    AVX2 and AVX-512 give the same bits, a processor without fused multiply-add gives others.
     """
     return "plain" if instruction_set() == "baseline" else "fused"

@@ -39,17 +39,17 @@ State = tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]]
 
 @dataclass(frozen=True)
 class Checkpointing:
-    """How a run is kept safe.
+    """How the state of a run is saved.
 
     Attributes
     ----------
     save : callable(meta, arrays)
-        Receives the whole state; called every `every` rows visited, and before it stops.
+        Called with the whole state after every `every` rows visited, and before the run stops.
     every : int
     resume : (meta, arrays) or None
-        A state to go on from.
+        The state to continue from.
     should_stop : callable() -> bool
-        Asked often; when true the state is saved and KeyboardInterrupt raised.
+        Called often. If it returns true the state is saved and KeyboardInterrupt is raised.
     """
 
     save: Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], None]
@@ -84,13 +84,13 @@ def budget_train(
         Limit on the memory for the machines, in bytes.
     progress : Progress
     observe : callable(PassStatus), optional
-        Told of every pass that ends.
+        Called after every pass.
     checkpoints : Checkpointing, optional
 
     Returns
     -------
     KernelExpansion, BudgetTrainReport
-        The vectors carry the eight digits that a LIBSVM model file keeps, so the saved model is this one.
+        The vectors are rounded to the eight digits of a LIBSVM model file, so the saved model is the same.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def cross_validate(
         raise SingleClassError(labels[0])
     folds = min(folds, n)
     fold = np.empty(n, dtype=np.int64)
-    # Shuffled class by class, then dealt like cards: each fold has each class's share.
+    # Shuffled class by class, then distributed in turn, so that each fold has its share of each class.
     strata = np.unique(labels, return_inverse=True)[1] if options.is_classifier else np.zeros(n, np.int64)
     dealt = 0
     for stratum in range(int(strata.max()) + 1):

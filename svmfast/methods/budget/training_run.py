@@ -22,8 +22,8 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import TrainingSource
 from svmfast.threads import map_in_threads
 
-#: Rows visited, and multiply-adds done (a second or two), between two looks at the clock, the checkpoint and
-#: whether to stop.
+#: Rows visited, and multiply-adds done (a second or two), between two checks of the clock, the checkpoint and
+#: the request to stop.
 SEGMENT, SEGMENT_WORK = 1 << 16, 1 << 32
 
 _MOST = 1 << 53  # of any count in a checkpoint
@@ -91,7 +91,7 @@ class BudgetRun:
         return self.epoch >= self.options.passes
 
     def advance(self, checkpoint_every: int | None) -> bool:
-        """Visit the next segment of rows; return whether a checkpoint is due."""
+        """Visit the next rows; return whether a checkpoint is due."""
         begin = time.perf_counter()
         working = self.rows.prepared(self.epoch, self.number)
         count = len(working.labels)
@@ -119,7 +119,7 @@ class BudgetRun:
         return due
 
     def _segment(self, working: Prepared) -> int:
-        """Return how many rows to visit at once; how they are cut changes no bit."""
+        """Return how many rows to visit at once. The result does not depend on it."""
         each = (working.rows.nnz / max(1, len(working.labels)) + 16) * self.options.budget
         functions = max(1, len(self.rows.classes) - 1)  # that a row takes part in
         return max(256, min(SEGMENT, int(SEGMENT_WORK / (each * functions))))

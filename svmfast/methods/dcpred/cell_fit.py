@@ -1,4 +1,4 @@
-"""One cell's expansion, its landmarks moved: gradient descent on landmarks, coefficients, offsets and width.
+"""The optimization of one cell's expansion: landmarks, coefficients, offsets and width, by gradient descent.
 
     E = 1/2 sum_p (coef_p^T K(U, U) coef_p + ||pseudo_p||^2) + C sum_i w_i loss(y_i, f(x_i))
     f_p(x) = sum_j coef_pj K(u_j, x) + sum_t pseudo_pt K(u_i(t), x) K(u_j(t), x) - rho_p
@@ -27,7 +27,7 @@ LOSSES = {"squares": 0, "squared_hinge": 1}
 
 @dataclass(frozen=True, eq=False)
 class CellExpansion:
-    """What one cell of a routed model holds.
+    """The expansion in one cell of a routed model.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class CellExpansion:
         Pseudo landmarks last.
     rho : (p,) float64
     pairs : (q, 2) int64
-        Landmarks whose kernel values are multiplied.
+        Pairs of landmarks whose kernel values are multiplied.
     distances : (q, m) float64
         Instead of pairs: of each pseudo landmark from the landmarks.
     """
@@ -51,12 +51,12 @@ class CellExpansion:
 
     @property
     def landmarks(self) -> int:
-        """Number of landmarks that are no pseudo landmarks."""
+        """Number of landmarks, without pseudo landmarks."""
         return len(self.vectors)
 
 
 class CellProblem:
-    """Rows of one cell with targets, weights and a loss.
+    """The rows of one cell with targets, weights and a loss.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class CellProblem:
         return cost * value + 0.5 * float(penalty), by_vectors, by_coef, cost * by_rho, by_gamma
 
 
-#: The logarithm of the width moves no farther.
+#: Bound on the change of the logarithm of the width.
 _FARTHEST = 3.0
 #: Eigenvalues of K(U, U) below this share of the largest are raised to it.
 _FLOOR = 1e-6
@@ -120,7 +120,7 @@ def _whitening(at: CellExpansion) -> tuple[FloatArray, FloatArray]:
 def move_landmarks(
     problem: CellProblem, start: CellExpansion, cost: float, iterations: int, *, threads: int = 1
 ) -> CellExpansion:
-    """Return the cell after up to so many iterations of L-BFGS on everything it holds.
+    """Return the cell after at most `iterations` of L-BFGS on all its parameters.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def move_landmarks(
     """
     m, d = start.vectors.shape
     p, width = start.coef.shape
-    if iterations <= 0 or m * d == 0:  # without features every row is the landmark
+    if iterations <= 0 or m * d == 0:  # without features all rows equal the landmark
         return start
     # A unit step of every variable should change E alike: vectors in units of the kernel's width,
     # coefficients as weights of features that are orthonormal in the kernel's space at the start, and the one
@@ -167,7 +167,7 @@ def move_landmarks(
 
     weights = mixed(start.coef, inverse)
     z0 = np.concatenate([start.vectors.ravel() / unit, weights.ravel(), start.rho, [0.0]])
-    with np.errstate(over="ignore", invalid="ignore"):  # a step too long is stepped back from
+    with np.errstate(over="ignore", invalid="ignore"):  # the line search shortens the step
         result = minimise(fun, z0, iterations)
     moved = unpack(result.x)
     return CellExpansion(

@@ -1,4 +1,4 @@
-"""Conversion of an exact model: its decision values or its labels are fitted, on rows that need no labels."""
+"""Conversion of an exact model: fits its decision values or its labels on rows that need no labels."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def fit_exact(
 
 
 def what_is_fitted(head: Head, fit: str) -> str:
-    """Return what `fit` stands for in converting a model with this head; only ``auto`` leaves it open."""
+    """Return what ``auto`` means for a model with this head; other values of `fit` as they are."""
     if fit != "auto":
         return fit
     return "labels" if head.is_classifier and head.n_classes > 2 else "values"
@@ -131,7 +131,7 @@ def _with_vectors(
     sv = exact.sv.renumbered(exact.sv.indices, width)
     vectors = row_keys(sv)
     trained_on = 2 * len(set(vectors) & set(keys)) > len(vectors)
-    # Support vectors are often rows of the data: those held out take no part by that way either.
+    # Support vectors are often rows of the data: copies of held-out rows are not added.
     new = np.array([i for i, key in enumerate(vectors) if key not in aside], dtype=np.int64)
     sv = sv.take(new)
     found = ExactVectors(sv, (exact.sv_coef[:, new] ** 2).sum(axis=0))
@@ -158,7 +158,7 @@ def _labelled(rows: Rows, exact: Head, values: FloatArray, vectors: ExactVectors
     targets = np.where(labels[:, None] == exact.labels, 1.0, -1.0)
     if (targets > 0).any(axis=0).sum() == 1:
         raise UnsupportedError("the exact model gives all rows one label", "use rows of several classes")
-    # The type stays: predict with an exact model asks whether both models answer the same question.
+    # The svm_type is kept: predict with a fallback requires that both models have the same.
     head = Head(exact.svm_type, exact.labels, one_vs_rest=len(exact.labels) > 2)
     if not head.one_vs_rest:
         targets = np.ascontiguousarray(targets[:, :1])

@@ -1,8 +1,9 @@
-"""dcpred: DC-Pred++, a tree of clusters with a few landmarks each, and pseudo landmarks at next to no cost.
+"""dcpred: DC-Pred++, a tree of clusters with a few landmarks each, and pseudo landmarks at almost no cost.
 
-Hsieh, Si, Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014. Ours beyond the paper:
-landmarks, coefficients and each leaf's kernel width are moved by gradient once the paper's method has placed
-them; rows of neighbouring leaves take part at half weight; a leaf knows only the classes it has.
+Hsieh, Si, Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014. Additions to the paper:
+landmarks, coefficients and each leaf's kernel width are optimized by gradient descent from the paper's
+solution; rows of neighbouring leaves count with half weight; a leaf only distinguishes the classes of its own
+rows.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from svmfast.threads import one_blas_thread
 
 #: LIBSVM's cache for the exact model of which pairs are fitted.
 CACHE_MEGABYTES = 400.0
-#: Rows on which the score of training is measured.
+#: Rows on which the training score is measured.
 _SCORE_ROWS = 20_000
 
 
@@ -52,7 +53,7 @@ def fit_svc(
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Train a classifier: squared hinge; three or more classes one against the rest within each leaf.
+    """Train a classifier with the squared hinge loss; three or more classes are trained one against the rest.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def fit_ridge(
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Kernel ridge regression: sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf.
+    """Fit kernel ridge regression: sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def cross_validate_dcpred(
 def fit_tree(
     task: str, training: Training, options: DcpredOptions, how: Execution
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Train the tree of a problem, with options that are resolved."""
+    """Train the tree for a problem; the options are resolved."""
     if not len(training.rows):
         raise OptionError("no rows to train on")
     regularizations = options.regularizations(training.loss)
@@ -193,7 +194,7 @@ def reported_pairs(
     Parameters
     ----------
     training : Training
-        Whose targets are the classes.
+        The problem whose targets are the classes.
     made : RoutedModel
     options : DcpredOptions
     cost : float or None
@@ -214,7 +215,7 @@ def _recorded(
     regularization: float | None,
     how: Execution,
 ) -> RoutedModel:
-    """Return the model with what its file records of its making."""
+    """Return the model with its provenance."""
     record = {**how.provenance, "method": "dcpred", **options.provenance(task, gamma, regularization)}
     return replace(made, provenance={**record, "arithmetic": arithmetic()})
 
@@ -227,7 +228,7 @@ def _report(
     sizes: NDArray[np.int64],
     threads: int,
 ) -> DcpredReport:
-    """Return the report, but for what is chosen, and measured on other rows."""
+    """Return the report without what is chosen or measured on other rows."""
     scored = min(len(training.rows), _SCORE_ROWS)
     decisions = model.decision_values(training.rows[:scored], threads=threads)
     return DcpredReport(
@@ -268,7 +269,7 @@ def _ridge(rows: Rows, targets: FloatArray) -> Training:
 def _cross_validate(
     training: Training, options: DcpredOptions, threads: int, progress: Progress
 ) -> tuple[CrossValidation, ...]:
-    """Score every pair of parameters; a fold's tree serves them all."""
+    """Score every pair of parameters; all pairs share the tree of a fold."""
     assert options.folds is not None
     fold = fold_numbers(len(training.rows), options.folds, options.seed)
     regularizations = options.regularizations(training.loss)

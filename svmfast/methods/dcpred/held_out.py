@@ -1,4 +1,4 @@
-"""How far a converted model is from the exact one, on rows that took no part, as compress reports it."""
+"""The error of a converted model on held-out rows, measured as compress does."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from svmfast.solvers.binomial import clopper_pearson
 
 IntArray = NDArray[np.int64]
 
-#: How many of the distinct rows are kept aside for the error at most, and of how few none.
+#: Most distinct rows that are held out, and the number below which none are.
 MOST_HELD_OUT, _LEAST_ROWS = 10_000, 20
 
 
 def held_out(
     exact: Model, model: Model, aside: Rows, *, values_fitted: bool, threads: int
 ) -> dict[str, float] | None:
-    """Compare two models on the rows `aside`; None without any.
+    """Compare two models on the rows `aside`; None if there are none.
 
     Parameters
     ----------

@@ -14,16 +14,16 @@ from svmfast.solvers.kernel_clusters import kmeans_centers
 
 IntArray = NDArray[np.int64]
 
-#: Up to so many leaves one level is the default. Leaves of two levels are poorer (letter, 30 leaves of 60
-#: landmarks: 95.5 % instead of 96.1 %), but cost about 2 sqrt(leaves) distances instead of one for each leaf.
+#: Up to this many leaves the default is one level. Two levels are less accurate (letter, 30 leaves of 60
+#: landmarks: 95.5 % instead of 96.1 %), but take about 2 sqrt(leaves) distances instead of one for each leaf.
 FLAT_LEAVES = 64
-#: A landmark's worth beside the largest one: rows without any would leave k-means too few points.
+#: The least weight, relative to the largest: with zero weights k-means would have too few points.
 _LEAST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class KMeansTree:
-    """Counts of children breadth first, centers of all nodes but the root, and the leaf of every row.
+    """Numbers of children, breadth first, centers of all nodes but the root, and the leaf of every row.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class KMeansTree:
     centers : (nodes - 1, d) float64
     leaf_centers : (leaves, d) float64
     leaf : (n,) int32
-        No leaf is without rows.
+        Every leaf has rows.
     """
 
     children: IntArray
@@ -47,7 +47,7 @@ def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, thre
     ----------
     rows : Rows of n > 0 rows
     leaves : int
-        Fewer come back where rows are few or equal.
+        There are fewer if rows are few or equal.
     levels : {0, 1, 2}
         2: about sqrt(leaves) branches with leaves in proportion to their rows. 0: 2 for more than 64 leaves.
     seed : int
@@ -79,7 +79,7 @@ def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, thre
 
 
 def _leaf_numbers(below: list[FloatArray]) -> list[IntArray]:
-    """Leaves are numbered breadth first: branches that are leaves themselves come before the second level."""
+    """Number the leaves breadth first: branches that are leaves come before the second level."""
     single = [i for i, centers in enumerate(below) if len(centers) == 1]
     numbers: list[IntArray] = [np.zeros(0, np.int64)] * len(below)
     for position, i in enumerate(single):
@@ -126,7 +126,7 @@ def weighted_centroids(x: FloatArray, count: int, weights: FloatArray | None, se
     x : (n, d) float64
     count : int
     weights : (n,) float64, optional
-        Never negative. None: all alike.
+        Not negative. None: all equal.
 
     Returns
     -------

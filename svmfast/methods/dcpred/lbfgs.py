@@ -2,8 +2,8 @@
 
 Nocedal and Wright, Numerical Optimization, algorithm 7.4; the search by doubling and bisection is Lewis and
 Overton's ("Nonsmooth optimization via quasi-Newton methods", Mathematical Programming 141, 2013), which needs
-no more than a continuous gradient: the squared hinge has no second derivative. SciPy's L-BFGS-B spends on
-bounds that nothing here has: a third of the time of moving the landmarks of many small cells.
+no more than a continuous gradient: the squared hinge has no second derivative. Unlike SciPy's L-BFGS-B it
+spends no time on bounds, which took a third of the time with many small cells.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from svmfast.rows import FloatArray
 
-#: Corrections that are remembered.
+#: Corrections that are kept.
 MEMORY = 20
 #: Sufficient decrease and curvature.
 _DECREASE, _CURVATURE = 1e-4, 0.9
@@ -25,7 +25,7 @@ _MOST_TRIALS = 20
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where the iterations ended.
+    """The result of the iterations.
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ def minimise(
     tolerance : float
         Stop when an iteration lowers the value by less than this share of it.
     callback : callable, optional
-        Is given each iteration's number and point; True stops.
+        Called with the number and the point of each iteration; returns True to stop.
 
     Returns
     -------
     Minimum
-        Never worse than the start.
+        Not worse than the start.
     """
     x, evaluations = start.copy(), 1
     value, gradient = fun(x)
@@ -76,7 +76,7 @@ def minimise(
     for done in range(1, iterations + 1):
         direction = _direction(gradient, steps, changes, inverses)
         slope = float(direction @ gradient)
-        if slope >= 0:  # rounding spoilt the corrections
+        if slope >= 0:  # the corrections are spoilt by rounding
             steps, changes, inverses = [], [], []
             direction, slope = -gradient, -float(gradient @ gradient)
         if slope == 0:
@@ -85,7 +85,7 @@ def minimise(
         first = 1.0 if steps else min(1.0, 1 / float(np.sqrt(-slope)))
         found = _search(fun, x, value, direction, slope, first)
         evaluations += found.evaluations
-        if found.length == 0:  # rounding is all that is left to gain
+        if found.length == 0:  # the remaining decrease is rounding
             done -= 1
             break
         step, change = found.length * direction, found.gradient - gradient
@@ -139,7 +139,7 @@ def _search(
     slope: float,
     length: float,
 ) -> _Found:
-    """Return a step with the weak Wolfe conditions, the best one met if there is none, or length 0."""
+    """Return a step that meets the weak Wolfe conditions; if none is found the best one seen, or length 0."""
     low, high = 0.0, np.inf
     best = _Found(0.0, value, np.zeros(0), 0)
     for trial in range(1, _MOST_TRIALS + 1):

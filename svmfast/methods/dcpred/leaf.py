@@ -1,4 +1,4 @@
-"""One leaf of DC-Pred++: local solve, landmarks, approximated kernel, linear model, moved landmarks."""
+"""One leaf of DC-Pred++: local model, landmarks, approximated kernel, linear model, optimized landmarks."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from svmfast.rows import FloatArray, Rows
 
 IntArray = NDArray[np.int64]
 
-#: The local model is solved on at most so many of a leaf's rows: it only weighs k-means.
+#: Most rows that the local model is trained on: it only gives weights for k-means.
 LOCAL_ROWS = 2000
 _CACHE_MEGABYTES = 40.0
 
 
 @dataclass(frozen=True)
 class LeafPlan:
-    """What a leaf shall hold and how it is trained.
+    """The size of a leaf and how it is trained.
 
     Attributes
     ----------
     loss : str
         ``squared_hinge`` or ``squares``.
     gamma, cost : float
-        The kernel's width to begin with, and C.
+        The initial width of the kernel, and C.
     landmarks, pseudo_landmarks : int
     pseudo : str
         ``none``, ``poly`` or ``triangle``.
     weighted : bool
-        K-means with the squared coefficients of the local model for weights.
+        Use the squared coefficients of the local model as weights of k-means.
     iterations : int
-        Of moving the landmarks.
+        Iterations of L-BFGS on the landmarks.
     """
 
     loss: str
@@ -58,7 +58,7 @@ class LeafPlan:
 
 @dataclass(frozen=True, eq=False)
 class LeafRows:
-    """A leaf's own rows, then its neighbours'.
+    """The rows of a leaf, followed by rows of its neighbours.
 
     Attributes
     ----------
@@ -66,13 +66,13 @@ class LeafRows:
     targets : (n, p) float64
         Of the functions that are not constant here.
     nearness : (n,) float64
-        What each counts here.
+        Weight of each row in this leaf.
     class_weights : (n,) float64 or None
-        Of their classes.
+        Weights of the rows' classes.
     own : int
-        How many of the rows are the leaf's own.
+        Number of the leaf's own rows.
     given : (s, d) float64, (s,) float64 or None
-        Vectors of an exact model and their squared coefficients, in place of a local solve.
+        Vectors of an exact model and their squared coefficients, which replace the local model.
     """
 
     x: FloatArray
@@ -84,15 +84,15 @@ class LeafRows:
 
     @property
     def weights(self) -> FloatArray:
-        """What C is multiplied by for each row."""
+        """The factor of C for each row."""
         return self.nearness if self.class_weights is None else self.nearness * self.class_weights
 
 
 def train_leaf(rows: LeafRows, plan: LeafPlan, seed: tuple[int, int], threads: int) -> CellExpansion:
-    """Return the leaf's expansion (Algorithm 1 of the paper, then moved landmarks, which are ours).
+    """Return the leaf's expansion: algorithm 1 of the paper, then L-BFGS on the landmarks.
 
-    Poly pseudo landmarks move with the landmarks they are made of; those by the triangle inequality have no
-    useful gradient, so they are added to landmarks that have moved.
+    Poly pseudo landmarks move with their landmarks. Those by the triangle inequality have no useful gradient,
+    so they are added after the landmarks have been optimized.
     """
     rng = np.random.default_rng(seed)
     p = rows.targets.shape[1]
@@ -125,10 +125,10 @@ def train_leaf(rows: LeafRows, plan: LeafPlan, seed: tuple[int, int], threads: i
 
 
 def _wide_enough(x: FloatArray, vectors: FloatArray, gamma: float) -> float:
-    """Return gamma, or less where few landmarks are far from the rows.
+    """Return gamma, or a smaller value if the landmarks are far from the rows.
 
-    A row whose kernel values are all next to nothing pulls at no landmark, and the width then runs away. A
-    mean row shall see its nearest landmark at 1/e.
+    Rows whose kernel values are all nearly zero give no gradient, and the width would diverge. With this
+    gamma the kernel value at the mean squared distance from the nearest landmark is at least 1/e.
     """
     squares = (vectors**2).sum(axis=1)
     nearest = 0.0
@@ -154,7 +154,7 @@ def _with_coefficients(
 def _candidates(
     rows: LeafRows, plan: LeafPlan, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return the points k-means takes for landmarks, and their weights."""
+    """Return the points from which k-means computes landmarks, and their weights."""
     x = rows.x
     if not plan.weighted:
         return x, None

@@ -8,7 +8,7 @@ from svmfast.rows import Rows
 
 
 def check_width(rows: Rows, options: DcpredOptions) -> None:
-    """Raise MemoryLimitError where centers and landmarks, which are dense, cannot fit."""
+    """Raise MemoryLimitError if the dense centers and landmarks do not fit."""
     vectors = min(options.clusters * (2 + options.landmarks), 2 * len(rows))
     needed = 8 * 3 * vectors * rows.n_columns
     if needed > options.memory:
@@ -21,10 +21,10 @@ def check_width(rows: Rows, options: DcpredOptions) -> None:
 
 
 def check_memory(rows: Rows, sizes: list[int], functions: int, options: DcpredOptions, threads: int) -> None:
-    """Raise MemoryLimitError if the largest leaves at work together would not fit.
+    """Raise MemoryLimitError if the largest leaves that are trained at the same time do not fit.
 
-    A leaf's rows are held densely three times: once plainly and twice as the gradient's tiles; its kernel
-    values and their products with W's root once each.
+    There are three dense copies of a leaf's rows, two of them in tiles for the gradient, and one each of its
+    kernel values and of their products with the root of W.
     """
     at_once = sorted(sizes, reverse=True)[:threads]
     width = options.landmarks + options.pseudo_count

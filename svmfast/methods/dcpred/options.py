@@ -10,9 +10,9 @@ from svmfast.errors import OptionError
 from svmfast.options import Bounded, Seeded, option, with_defaults
 from svmfast.values import Choice, Grid, Multiple, Weights, Whole
 
-#: Of moving the landmarks, where nothing else is asked; and of fitting pairs, which stops earlier by itself.
+#: Default iterations on the landmarks, and for fitting pairs, which stops early by itself.
 DEFAULT_ITERATIONS, PAIRS_ITERATIONS = 150, 300
-#: What `max_operations` chooses.
+#: The options that `max_operations` chooses.
 SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
 
 
@@ -20,7 +20,7 @@ SHAPE = ("clusters", "levels", "landmarks", "pseudo", "pseudo_landmarks")
 class DcpredOptions(Seeded, Bounded):
     """Options of ``dcpred``.
 
-    Those whose default depends on others are None until :meth:`resolved` fills them in.
+    Options whose default depends on others are None until :meth:`resolved` sets them.
     """
 
     task: str | None = option(
@@ -100,7 +100,7 @@ class DcpredOptions(Seeded, Bounded):
     )
 
     def check(self, given: Collection[str]) -> None:
-        """Refuse options that do not fit together.
+        """Raise OptionError for options that contradict each other.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class DcpredOptions(Seeded, Bounded):
             raise OptionError("`pseudo_landmarks` needs `pseudo` poly or triangle")
 
     def resolved(self, gamma: float | None = None, *, converts: bool = False) -> DcpredOptions:
-        """Return the options with every default in its place.
+        """Return the options with all defaults filled in.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class DcpredOptions(Seeded, Bounded):
         return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
 
     def provenance(self, task: str, gamma: float, regularization: float | None) -> dict[str, str]:
-        """Return what a model's file records of its making; `regularization` is None where none was used."""
+        """Return the parameters that a model's file records; `regularization` is None if none was used."""
         name = "C" if task in ("svc", "labels", "pairs") else "lambda"
         parts = [f"task {task}", f"gamma {gamma!r}"]
         if regularization is not None:

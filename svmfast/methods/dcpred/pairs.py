@@ -1,8 +1,8 @@
-"""One cluster of three or more classes, fitted to the values of LIBSVM's pairs by compress's machinery.
+"""One cluster of three or more classes, fitted by compress to the values of LIBSVM's pairs.
 
-One function a class, each over all landmarks, is what a cluster usually holds. LIBSVM's arrangement gives
-a landmark to a class, and k - 1 coefficients for that class's pairs alone: about as many, but of a row
-only the pairs of its winner need be right, and an exact model's values are fitted instead of labels.
+A cluster usually has one function for each class, each over all landmarks. In LIBSVM's arrangement a landmark
+belongs to a class and has k - 1 coefficients, for the pairs of this class. These are about as many, but only
+the pairs of a row's winner must be right, and the targets are an exact model's values instead of labels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from svmfast.rows import Rows
 
 
 def check_pairs(options: DcpredOptions) -> None:
-    """Raise OptionError where the options ask for what pairs cannot have."""
+    """Raise OptionError for options that do not apply to pairs."""
     for wrong, name, rule in (
         (options.clusters != 1, "`clusters`", "must be 1"),
         (options.pseudo != "none", "`pseudo`", "must be none"),
@@ -41,7 +41,7 @@ def check_pairs(options: DcpredOptions) -> None:
 def affordable(exact: Model, rows: Rows, options: DcpredOptions) -> DcpredOptions:
     """Return the options with as many landmarks as ``options.max_operations`` allows; unchanged without.
 
-    A landmark takes its features and the pairs of its class.
+    A landmark costs a multiply-add for each feature and for each pair of its class.
 
     Raises
     ------
@@ -64,9 +64,10 @@ def affordable(exact: Model, rows: Rows, options: DcpredOptions) -> DcpredOption
 def fit_pairs(
     exact: Model, rows: Rows, options: DcpredOptions, *, threads: int, progress: Progress
 ) -> tuple[RoutedModel, ErrorStatement | None]:
-    """Return `exact` with as many landmarks as the options say, as a model of one cell; and how far it is.
+    """Return `exact` with as many landmarks as the options say, as a model of one cell, and its error.
 
-    The statement is compress's own, of rows that are in no part of the fit; None where nothing was fitted.
+    The error statement is that of compress, on rows that were not used for the fit; None if nothing was
+    fitted.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def fit_pairs(
     rows : Rows
         Like those to be predicted; a tenth of them decide when to stop.
     options : DcpredSettings
-        Of which landmarks, iterations, seed and memory count.
+        Only landmarks, iterations, seed and memory are used.
     """
     if not isinstance(exact, KernelExpansion) or exact.nr_sv is None or exact.kernel.kind != "rbf":
         raise OptionError("`fit` pairs is for LIBSVM models with the rbf kernel")

@@ -21,7 +21,7 @@ from svmfast.solvers.squared_hinge import solve_squared_hinge
 
 IntArray = NDArray[np.int64]
 
-#: Rows of the block on which W is estimated, beside four for each landmark.
+#: Rows of the block on which W is estimated, in addition to four for each landmark.
 BLOCK_ROWS = 400
 #: Singular values below this share of the largest count as zero in pinv: the block is sampled, not exact.
 _PINV_CUTOFF = 1e-6
@@ -30,8 +30,9 @@ _PINV_CUTOFF = 1e-6
 def sample_pairs(vectors: FloatArray, gamma: float, count: int, rng: np.random.Generator) -> IntArray:
     """Return up to `count` distinct degree-2 monomials c_i c_j, i <= j, ``(q, 2)``.
 
-    c_i c_j = K(u_i, u_j)^(1/2) exp(-2 gamma ||x - (u_i + u_j)/2||^2): a product is a kernel of half the width
-    between two landmarks, as high as these are close, so pairs are drawn with that height for weight.
+    c_i c_j = K(u_i, u_j)^(1/2) exp(-2 gamma ||x - (u_i + u_j)/2||^2): a product is a narrower kernel centered
+    between two landmarks, whose height falls with their distance. Pairs are drawn with probabilities
+    proportional to that height.
     """
     m = len(vectors)
     i, j = np.triu_indices(m)
@@ -45,7 +46,7 @@ def sample_pairs(vectors: FloatArray, gamma: float, count: int, rng: np.random.G
 
 
 def cell_features(x: FloatArray, at: CellExpansion) -> FloatArray:
-    """Return c(x), ``(n, m + q)``: the slow way, for training."""
+    """Return c(x), ``(n, m + q)``, for training."""
     values = Kernel("rbf", at.gamma).matrix(x, at.vectors)
     if len(at.pairs):
         return np.hstack([values, values[:, at.pairs[:, 0]] * values[:, at.pairs[:, 1]]])
@@ -72,7 +73,8 @@ def feature_root(x: FloatArray, features: FloatArray, gamma: float, rng: np.rand
 def penalty_root(at: CellExpansion) -> FloatArray:
     """Return R with R R^T the inverse of :mod:`svmfast.methods.dcpred.cell_fit`'s penalty, ``(m + q, r)``.
 
-    For landmarks that will be moved with their products: the start must be small where that penalty is large.
+    For landmarks that are optimized with their products: the initial coefficients must be small where that
+    penalty is large.
     """
     m, q = at.landmarks, len(at.pairs)
     values, vectors = np.linalg.eigh(Kernel("rbf", at.gamma).matrix(at.vectors, at.vectors))

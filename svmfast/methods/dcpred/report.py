@@ -9,7 +9,7 @@ from svmfast.methods.common.landmark_report import LandmarkReport
 
 @dataclass(frozen=True)
 class Trial:
-    """One way to spend the multiply-adds that `max_operations` allows, and its score on held-out rows.
+    """One candidate within `max_operations`, and its score on held-out rows.
 
     Attributes
     ----------
@@ -17,7 +17,7 @@ class Trial:
     pseudo : str
     pseudo_landmarks : int
     counted_cost : float
-        Multiply-adds of a prediction over a linear model's.
+        Multiply-adds of a prediction divided by those of a linear model.
     score : float
     """
 
@@ -30,7 +30,7 @@ class Trial:
     score: float
 
 
-#: What is fitted, behind the score on the training rows.
+#: Describes the targets, after the score on the training rows.
 _FITTED = {
     "values": ", fitted to the exact decision values",
     "labels": ", fitted to the exact labels",
@@ -40,7 +40,7 @@ _FITTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class DcpredReport(LandmarkReport):
-    """What a training run did.
+    """The report of a training run.
 
     Attributes
     ----------
@@ -52,12 +52,12 @@ class DcpredReport(LandmarkReport):
     leaf_rows : (int, int)
         Rows of the smallest leaf and of the largest.
     pseudo_landmarks : int
-        Of all leaves together.
+        Sum over all leaves.
     pseudo : str
     leaf_gammas : (float, float)
-        Smallest and largest width after the landmarks were moved.
+        Smallest and largest gamma after the optimization.
     candidates : tuple of Trial
-        What `max_operations` chose from.
+        The candidates that were compared, with `max_operations`.
     held_out : dict or None
         As :func:`svmfast.methods.dcpred.held_out.held_out` gives it.
     """

@@ -66,7 +66,7 @@ def _warn_of_labels(source: GivenModel, options: DcpredOptions, setting: Setting
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return what ``frontier`` tries: conversions at some multiples of a linear model."""
+    """Return the candidates for ``frontier``: conversions at a few multiples of a linear model's cost."""
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
     return [
         Candidate(f"dcpred-{times}x", level, {"max_operations": float(times), **common}, ("data", "exact"))

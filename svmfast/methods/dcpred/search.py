@@ -1,4 +1,4 @@
-"""Which leaves, landmarks and pseudo landmarks make the best of the multiply-adds that a prediction may take.
+"""The choice of leaves, landmarks and pseudo landmarks within a limit on the multiply-adds of a prediction.
 
 The unit is the papers': multiply-adds of a linear model on the same rows, one weight vector for each class.
 """
@@ -19,20 +19,20 @@ from svmfast.models.routed import centers_on_the_way
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray
 
-#: Trees that are tried, as far as rows and multiply-adds allow: leaves, levels.
+#: Trees to try, as far as rows and multiply-adds allow: leaves, levels.
 TREES = ((1, 1), (4, 1), (8, 1), (16, 1), (32, 1), (32, 2), (64, 1), (64, 2), (128, 2))
 #: Shares of the landmarks' multiply-adds that go to pseudo landmarks.
 PSEUDO_SHARES = (0.0, 0.25)
-#: Rows a leaf should have: fewer teach nothing.
+#: Least number of rows of a leaf: with fewer it learns nothing.
 LEAST_LEAF_ROWS = 40
-#: Rows that the trials are trained on and that they are scored on.
+#: Rows on which trials are trained, and on which they are scored.
 TRIAL_ROWS, SCORE_ROWS = 12_000, 4_000
-#: Of moving the landmarks, in a trial.
+#: Iterations on the landmarks in a trial.
 TRIAL_ITERATIONS = 50
 
 
 def score_of(training: Training, decisions: FloatArray, truth: FloatArray) -> float:
-    """Return the percentage of right labels, or the negative RMSE: more is better."""
+    """Return the percentage of right labels, or the negative RMSE: higher is better."""
     if training.loss == "squares":
         return -float(np.sqrt(np.mean((decisions - truth) ** 2)))
     if truth.shape[1] == 1:
@@ -49,10 +49,10 @@ def choose(
     threads: int = 1,
     progress: Progress = silent,
 ) -> tuple[DcpredOptions, KMeansTree, tuple[Trial, ...]]:
-    """Try what fits ``options.max_operations`` on a share of the rows; return the best, its tree, and all.
+    """Try candidates on a share of the rows; return the best, its tree, and all.
 
-    The tree is that of all rows, and landmarks are counted by it: the mean of the training rows is not
-    above ``options.max_operations``.
+    The tree is built from all rows, and multiply-adds are counted with it: their mean over the training rows
+    is at most ``options.max_operations``.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def choose(
 def _fitting(
     training: Training, tree: KMeansTree, options: DcpredOptions, share: float
 ) -> DcpredOptions | None:
-    """Return the options with as many landmarks as fit, and products for `share` of them."""
+    """Return the options with as many landmarks as fit, a `share` of the multiply-adds going to products."""
     assert options.max_operations is not None
     d = max(1, training.rows.n_columns)
     leaves = len(tree.leaf_centers)
@@ -129,8 +129,8 @@ def _fitting(
         count = own * (d + active) + np.where(active > 0, pseudo, 0) * (1 + active)
         return float(portion @ (routing + count)), pseudo
 
-    # Small leaves are full and constant ones free: the others may have more than the budget over d. Beyond
-    # half of the largest leaf's rows nothing is added.
+    # Small leaves cannot use their share and constant ones need none, so the others may have more than the
+    # limit divided by d. No leaf has more landmarks than half of the largest leaf's rows.
     low, high = 0, max(1, int(rows.max()) // 2)
     while low < high:
         middle = (low + high + 1) // 2

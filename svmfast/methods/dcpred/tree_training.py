@@ -24,17 +24,17 @@ from svmfast.threads import map_in_threads
 
 IntArray = NDArray[np.int64]
 
-#: What rows of other leaves near a leaf's border are worth there (measured: better than 0 and than 1).
+#: Weight of rows of other leaves near a leaf's border (measured: better than 0 and 1).
 NEIGHBOUR_WEIGHT = 0.5
-#: As many of them as the leaf has rows of its own.
+#: Number of such rows, relative to the leaf's own.
 NEIGHBOUR_SHARE = 1.0
-#: Rows a leaf is trained on at most, neighbours included.
+#: Most rows that a leaf is trained on, neighbours included.
 MOST_LEAF_ROWS = 60_000
 
 
 @dataclass(frozen=True, eq=False)
 class ExactVectors:
-    """Vectors of an exact model and their squared coefficients: where its landmarks are looked for."""
+    """Vectors of an exact model and their squared coefficients, from which landmarks are computed."""
 
     vectors: Rows
     weights: FloatArray
@@ -42,7 +42,7 @@ class ExactVectors:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A problem: what holds for all leaves.
+    """The problem that all leaves share.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Training:
         ``squared_hinge`` or ``squares``.
     exact : ExactVectors, optional
     weights : (n,) float64, optional
-        Of the rows, for classes, equal for all rows of a class: C is multiplied by them.
+        Weights of the rows' classes, by which C is multiplied.
     """
 
     rows: Rows
@@ -66,7 +66,7 @@ class Training:
     weights: FloatArray | None = None
 
     def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Training:
-        """Return the problem on some of the rows."""
+        """Return the problem with only some of the rows."""
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen], weights=weights)
 
@@ -76,7 +76,7 @@ class Training:
         return self.targets[:, 0] if self.loss == "squares" else labels_of(self.head, self.targets)
 
     def quality(self, head: Head, decisions: FloatArray) -> Quality:
-        """Return the figures of a model's decision values of the first rows against what is fitted.
+        """Compare a model's decision values of the first rows with the targets.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ def train_tree(
         progress(done, leaves, "leaves")
         return leaf
 
-    # Few leaves: the threads help within them, with the same bytes.
+    # With few leaves the threads work within each leaf; the bytes are the same.
     inner = 1 if leaves >= 2 * threads else threads
     found = map_in_threads(work, range(leaves), threads if inner == 1 else 1)
     return _assembled(training.head, tree, found, rows.n_columns, functions)
@@ -161,9 +161,9 @@ def _route(rows: Rows, tree: KMeansTree, threads: int) -> NDArray[np.int32]:
 
 
 def _distances(rows: Rows, tree: KMeansTree) -> FloatArray:
-    """Squared distances from every leaf's center less the one from the row's own, ``(n, leaves)``.
+    """Return ``(n, leaves)`` squared distances from the leaves' centers minus that from the row's own.
 
-    Negative where the tree took another way than straight to the nearest.
+    Negative where the tree did not lead to the nearest leaf.
     """
     centers = tree.leaf_centers
     product = np.asarray(rows.to_scipy() @ centers[:, : rows.n_columns].T)
@@ -225,7 +225,7 @@ def _train_one(
         given,
     )
     cell = train_leaf(rows, plan, (seed, s), threads)
-    # A class that the leaf does not know loses: no kernel value is above 1.
+    # Classes without rows in the leaf lose: no kernel value is above 1.
     rho = np.full(targets.shape[1], 1 + float((np.abs(cell.coef).sum(axis=1) + np.abs(cell.rho)).max()))
     rho[functions] = cell.rho
     return _Leaf(cell, functions, rho, cell.gamma)

@@ -1,11 +1,12 @@
 """Memory-efficient kernel approximation: G ~ Q L Q^T with a basis for each cluster and links between them.
 
-Si, Hsieh, Dhillon, "Memory Efficient Kernel Approximation", JMLR 18 (2017). Where this leaves the paper:
+Si, Hsieh, Dhillon, "Memory Efficient Kernel Approximation", JMLR 18 (2017). It differs from the paper in two
+ways:
 
 - The basis of a cluster is made orthonormal, so the eigenvalues of L are those of the approximation, and
   clipping its negative ones projects onto the positive semidefinite matrices: the error cannot grow.
-- Links are fitted with Tikhonov regularisation in the Nystrom basis, where they are correlations (|L| <= 1),
-  its strength chosen block by block on rows held out of the fit; leaving the block out is one of the choices.
+- Links are fitted with Tikhonov regularization in the Nystrom basis, where they are correlations (|L| <= 1).
+Its strength is chosen block by block on held-out rows; leaving the block out is one of the choices.
   The paper's plain least squares blows up where a sampled basis is ill conditioned.
 """
 
@@ -29,7 +30,7 @@ from svmfast.threads import map_in_threads
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-#: Strengths a link's regularisation is chosen from; the block's own unit is 1 (K(x, x) = 1).
+#: Candidates for the regularization of a link, in units of K(x, x) = 1.
 LINK_RIDGES = (1e-3, 1e-2, 5e-2, 0.2, 1.0)
 #: Rows held out of a link's fit, as a share of those in it.
 HELD_OUT_SHARE = 0.25
@@ -127,7 +128,7 @@ def approximate_kernel(
     partition : Partition
     options : MekaOptions
     threads : int
-        Blocks are built side by side; the result is the same for any number.
+        Blocks are built in parallel; the result does not depend on the number.
     """
     begin = time.perf_counter()
     c = len(partition.sizes)
@@ -208,7 +209,7 @@ def _spread_ranks(
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """W = basis @ diag(root) @ rotation^T with orthonormal basis; projection leads to the basis."""
+    """W = basis @ diag(root) @ rotation^T, basis orthonormal; `projection` maps kernel values to it."""
 
     projection: FloatArray
     basis: FloatArray
@@ -223,7 +224,7 @@ def _basis(
     projection = inverse_root(values, vectors, rank)
     w = kernel_features(kernel, partition.cluster(s), landmarks.to_dense(), projection)
     gram, rotation = eigen_descending(w.T @ w)
-    # Columns of W without weight on any row cannot matter.
+    # Columns of W that are zero on every row are dropped.
     kept = gram > 1e-13 * gram[0]
     root, rotation = np.sqrt(gram[kept]), np.ascontiguousarray(rotation[:, kept])
     turn = rotation / root

@@ -1,4 +1,4 @@
-"""What meka is measured against: low-rank approximations G ~ Phi Phi^T as maps from rows to features.
+"""Baselines for meka: low-rank approximations G ~ Phi Phi^T, as maps from rows to features.
 
 Each map has `rank` features, so the approximation of n rows takes 8 n rank bytes.
 """
@@ -78,7 +78,7 @@ def random_fourier(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureM
 
     Gaussian: scikit-learn's RBFSampler. Laplacian: the same with Cauchy distributed w.
     """
-    width = max(1, rows.n_columns)  # rows without features are all the same point
+    width = max(1, rows.n_columns)  # without features all rows are equal
     if kernel.kind != LAPLACIAN:
         from sklearn.kernel_approximation import RBFSampler
 

@@ -1,4 +1,4 @@
-"""Block kernel approximation (BKA): exact within each cluster, nothing between them."""
+"""Block kernel approximation (BKA): exact within each cluster, zero between clusters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IntArray = NDArray[np.int64]
 def block_ridge(
     kernel: Kernel, parted: Partition, targets: FloatArray, head: Head, lambdas: Sequence[float], threads: int
 ) -> list[RoutedModel]:
-    """Ridge regression in each cluster by itself; every row is a landmark. One model for each lambda."""
+    """Fit ridge regression in each cluster separately; every row is a landmark. One model for each lambda."""
     mean = targets.mean(axis=0)
     centered = targets - mean
 
@@ -77,9 +77,9 @@ def block_svc(
     cost: float,
     threads: int,
 ) -> RoutedModel:
-    """BKA-SVM: LIBSVM's C-SVC in each cluster by itself, and the cluster's model alone predicts there.
+    """Train BKA-SVM: LIBSVM's C-SVC in each cluster, whose model alone predicts the cluster's rows.
 
-    `weights` are of the rows, equal for all rows of a class.
+    `weights` has one number for each row, equal for all rows of a class.
     """
     k = head.n_classes
     which = np.where(targets[:, 0] > 0, 0, 1) if k == 2 else np.argmax(targets, axis=1)
@@ -90,7 +90,8 @@ def block_svc(
 
     def local(s: int) -> _Cell:
         own = slice(int(parted.start[s]), int(parted.start[s + 1]))
-        # Sorted by class, so that LIBSVM meets the classes in the head's order; it groups the rows so anyway.
+        # Sorted by class, so that LIBSVM finds the classes in the head's order. It groups the rows by class
+        # anyway.
         order = np.argsort(which[own], kind="stable")
         return _local_svm(kernel, parted.cluster(s).take(order), which[own][order], k, cost, of_class)
 
@@ -148,7 +149,7 @@ def _local_svm(
 
 
 def _absent_lose(present: IntArray, k: int) -> FloatArray:
-    """Constant decisions by which a class without rows here loses to every class that has some."""
+    """Return constant decision values with which classes that have no rows here lose to all others."""
     rho = np.zeros(k * (k - 1) // 2)
     here = np.isin(np.arange(k), present)
     for i in range(k):

@@ -29,9 +29,9 @@ from svmfast.solvers.arithmetic import arithmetic
 from svmfast.solvers.kernel_clusters import load_kmeans
 from svmfast.threads import one_blas_thread
 
-#: Rows on which the score of training is measured.
+#: Rows on which the training score is measured.
 _SCORE_ROWS = 20_000
-#: Of fewer rows none are held out.
+#: With fewer rows than this, none are held out.
 _LEAST_ROWS = 20
 
 
@@ -44,7 +44,7 @@ def fit_ridge(
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> tuple[RoutedModel, MekaReport]:
-    """Kernel ridge regression, (G + lambda I) alpha = y - mean(y), with G approximated.
+    """Fit kernel ridge regression, (G + lambda I) alpha = y - mean(y), with an approximated G.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def fit_svc(
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> tuple[RoutedModel, MekaReport]:
-    """Support vector classification, squared hinge in the primal on the approximation's features.
+    """Train a classifier: the squared hinge loss in the primal, on the approximation's features.
 
-    Three or more classes: one against the rest. With `block_only` every cluster gets a LIBSVM
+    Three or more classes are trained one against the rest. With `block_only` every cluster gets a LIBSVM
     model of its own instead (BKA-SVM, the paper's section 4.2), C-SVC by pairs.
 
     Parameters
@@ -104,7 +104,7 @@ def fit_exact(
     """Fit the decision values of a model, of any svm_type, on rows that need no labels.
 
     All decision functions share clusters and landmarks; the result has the exact model's head, probabilities
-    included. lambda, if several are given or none, is chosen on a tenth of the rows, whose errors are
+    included. Unless one lambda is given, it is chosen on a held-out tenth of the rows, whose errors are
     reported; the final fit uses all rows.
     """
     options = resolved(options, rows.n_columns, exact)
@@ -159,7 +159,7 @@ def _svc(rows: Rows, labels: FloatArray, options: MekaOptions) -> Problem:
 
 
 def _planned(problem: Problem, options: MekaOptions, threads: int) -> int:
-    """Return the memory that the work takes, which is within the limit."""
+    """Return the memory that the work takes; raise MemoryLimitError if that is over the limit."""
     planned = plan_bytes(problem.rows, options, problem.task, problem.targets.shape[1], threads=threads)
     check_memory(options, planned)
     return planned
@@ -169,7 +169,7 @@ def _fit(problem: Problem, options: MekaOptions, how: Execution) -> tuple[Routed
     """Fit a problem, with options that are resolved."""
     task, rows, threads, progress = problem.task, problem.rows, how.threads, how.progress
     regularizations = options.regularizations(task)
-    # Of an exact model, lambda is chosen on rows held out.
+    # In a conversion, lambda is chosen on held-out rows.
     check_folds(options.folds, 1 if task == "exact" else len(options.gamma) * len(regularizations), len(rows))
     planned = _planned(problem, options, threads)
     load_kmeans()

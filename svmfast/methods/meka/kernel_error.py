@@ -1,4 +1,4 @@
-"""How far an approximation is from the kernel matrix: ||G - Gt||_F / ||G||_F on sampled rows, in blocks."""
+"""The relative error of an approximated kernel matrix: ||G - Gt||_F / ||G||_F on sampled rows, in blocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sample:
     positions : list of (q_g,) int64
         Which rows of the group they are.
     total : int
-        Rows there are altogether.
+        Number of rows that were sampled from.
     """
 
     rows: list[Rows]
@@ -57,8 +57,8 @@ def relative_error(
 ) -> float:
     """Return ||G - Gt||_F / ||G||_F, estimated from the sample.
 
-    Pairs of different rows and the diagonal are weighted by how many of each the whole matrix has, so the
-    estimate of both squared norms is unbiased for any sample size.
+    Off-diagonal entries and the diagonal are weighted by their numbers in the whole matrix, so the estimates
+    of both squared norms are unbiased for any sample size.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ def relative_error(
         miss = exact - block_of(g, a, h, b)
         if pair[0] != pair[1]:
             return 2 * np.array([np.vdot(exact, exact), 0, np.vdot(miss, miss), 0])
-        # A row beside itself: rounding in the distance must not show as an error of the diagonal.
+        # Distances of rows from themselves are exactly 0; rounding must not count as an error of the
+        # diagonal.
         on, off = np.ones(len(exact)), miss.diagonal() + (1 - exact.diagonal()) - diagonal
         np.fill_diagonal(exact, 0)
         np.fill_diagonal(miss, 0)

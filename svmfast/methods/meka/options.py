@@ -10,9 +10,10 @@ from svmfast.errors import OptionError
 from svmfast.options import Bounded, Seeded, option, with_defaults
 from svmfast.values import Choice, Grid, Real, Switch, Weights, Whole
 
-#: Ranks where none is given. Decision values have no noise, so fitting them takes more.
+#: Default ranks. Decision values have no noise, so they can be fitted more closely, with a higher rank.
 RANK, EXACT_RANK = 128, 256
-#: lambda where none is given: of ridge, and what is tried for decision values, which need less than labels.
+#: Default lambda of ridge, and the values tried for decision values, which need less regularization than
+#: labels.
 LAMBDAS, EXACT_LAMBDAS = (0.1,), (1e-6, 1e-4, 1e-2, 1.0)
 
 
@@ -20,7 +21,7 @@ LAMBDAS, EXACT_LAMBDAS = (0.1,), (1e-6, 1e-4, 1e-2, 1.0)
 class MekaOptions(Seeded, Bounded):
     """Options of ``meka``.
 
-    Those whose default depends on others are None until :meth:`resolved` fills them in.
+    Options whose default depends on others are None until :meth:`resolved` sets them.
     """
 
     task: str | None = option(
@@ -106,7 +107,7 @@ class MekaOptions(Seeded, Bounded):
     sample: int = option(20_000, Whole(2), "error: number of rows on which the matrices are compared.")
 
     def check(self, given: Collection[str]) -> None:
-        """Refuse options that do not fit together.
+        """Raise OptionError for options that contradict each other.
 
         Parameters
         ----------
@@ -150,7 +151,7 @@ class MekaOptions(Seeded, Bounded):
             raise OptionError(f"`landmarks` is {self.landmarks}; expected at least `rank`, {rank}")
 
     def resolved(self, gamma: float | None = None, *, converts: bool = False) -> MekaOptions:
-        """Return the options with every default in its place.
+        """Return the options with all defaults filled in.
 
         Parameters
         ----------
@@ -165,7 +166,7 @@ class MekaOptions(Seeded, Bounded):
             "C": (1.0,),
             "lambda_": EXACT_LAMBDAS if converts else LAMBDAS,
             "rank": rank,
-            # A prediction meets landmarks, whatever the rank.
+            # The cost of a prediction depends on the landmarks, not on the rank.
             "landmarks": rank if converts and self.strategy == "equal" else 0,
         }
         return with_defaults(self, usual)
@@ -185,7 +186,7 @@ class MekaOptions(Seeded, Bounded):
         return self.C if task == "svc" else self.lambda_
 
     def provenance(self, task: str, gamma: float, regularization: float) -> dict[str, str]:
-        """Return what a model's file records of its making."""
+        """Return the parameters that a model's file records."""
         parts = [f"task {task}", f"kernel {self.kernel_kind}", f"gamma {gamma!r}"]
         parts.append(f"{'C' if task == 'svc' else 'lambda'} {regularization!r}")
         parts += [f"w{label} {weight!r}" for label, weight in self.weights]

@@ -1,4 +1,4 @@
-"""The memory that a run of meka takes, known before it starts; its options with their defaults."""
+"""The memory that a run of meka takes, computed before it starts, and the defaults of its options."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from svmfast.solvers.nystrom import CHUNK_ROWS
 
 #: LIBSVM's kernel cache for a local model.
 BLOCK_CACHE_MEGABYTES = 100
-#: Interpreter and libraries; scikit-learn imports pandas where that is installed, and pandas pyarrow.
+#: Interpreter and libraries: scikit-learn imports pandas if it is installed, and pandas imports pyarrow.
 PROGRAM_BYTES = (150 if find_spec("pandas") is None else 205) * 2**20
 
 
 def resolved(options: MekaOptions, columns: int, exact: Model | None = None) -> MekaOptions:
-    """Return the options with every default in its place.
+    """Return the options with all defaults filled in.
 
     Parameters
     ----------
@@ -71,10 +71,10 @@ def plan_bytes(
     task : str
         ``ridge``, ``svc``, ``exact`` or ``error``.
     functions : int
-        Targets side by side.
+        Number of targets of each row.
     threads : int
     largest : int
-        Rows of the largest cluster, once that is known; as if all were equal else.
+        Rows of the largest cluster, once known. By default all clusters are assumed to be of equal size.
     """
     n, d, c = len(rows), rows.n_columns, min(options.clusters, len(rows))
     data = 12 * rows.nnz + 8 * n
@@ -114,7 +114,7 @@ def plan_bytes(
 
 
 def block_bytes(largest: int, options: MekaOptions, task: str, *, threads: int = 1) -> int:
-    """Return what the exact block of the largest cluster takes."""
+    """Return the bytes that the exact block of the largest cluster takes."""
     if task == "error":
         return threads * 8 * 4 * BLOCK**2
     if task == "svc" and options.kernel_kind == "rbf":

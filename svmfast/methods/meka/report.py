@@ -101,13 +101,13 @@ class ErrorReport:
         blocks of smaller clusters are closer at the same memory; `relative_error`, `clusters`, `ranks`,
         `links` and `bytes` are theirs. Always ``exact-blocks`` with `block_only`.
     low_rank_error : float or None
-        Of low-rank blocks and links, whether they were taken or not.
+        Error of low-rank blocks and links, whether they were chosen or not.
     block_diagonal_error : float
-        Of low-rank blocks without links.
+        Error of low-rank blocks without links.
     exact_blocks : ExactBlocks or None
-        If they were tried.
+        None if they were not tried.
     seconds : float
-        Of building, not of judging.
+        For building the approximation, without measuring it.
     """
 
     rows: int
@@ -151,7 +151,7 @@ class ErrorReport:
         ]
 
     def _other_forms(self) -> list[str]:
-        """Return the lines of the approximations that were not taken."""
+        """Return the lines about the approximations that were not chosen."""
         if self.low_rank_error is None:
             return []
         lines = [f"low-rank blocks without links: {self.block_diagonal_error:.6f}"]

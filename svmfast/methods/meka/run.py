@@ -1,4 +1,4 @@
-"""A run of ``meka``, and what ``frontier`` tries of it."""
+"""A run of ``meka``, and its candidates for ``frontier``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return what ``frontier`` tries: conversions of some clusters and ranks."""
+    """Return the candidates for ``frontier``: conversions with a few numbers of clusters and ranks."""
     common = {**widths_to_try(grid.exact), "seed": grid.seed}
     return [
         Candidate(

@@ -18,14 +18,14 @@ from svmfast.solvers.squared_hinge import solve_squared_hinge
 FloatArray = NDArray[np.float64]
 
 #: Gradient at which a squared hinge problem counts as solved, relative to that at zero. At 1e-3 the weights
-#: may still be off by their own length, and along a path of Cs the last solution would pass for the next one.
+#: may still be wrong by as much as their norm, and the solution for one C would count as solved for the next.
 HINGE_TOLERANCE = 1e-5
 
 Solution = tuple[FloatArray, FloatArray]
 
 
 def assemble(meka: Meka, head: Head, inner: FloatArray, rho: FloatArray) -> RoutedModel:
-    """Fold a solution into one expansion for each cluster.
+    """Convert a solution to one expansion for each cluster.
 
     A row x of cluster s has the features q(x) = projection_s^T K(landmarks_s, x), and the value
     q(x) . inner_s - rho, so the landmarks' coefficients are projection_s @ inner_s.
@@ -63,7 +63,7 @@ def meka_ridge(meka: Meka, targets: FloatArray, lambdas: Sequence[float], psd: s
             shrunk = (spectrum.values / (spectrum.values + regularization))[:, None] * turned
             yield spectrum.vectors @ shrunk, -mean
         return
-    # The diagonal's shift is a larger lambda.
+    # Shifting the diagonal is the same as a larger lambda.
     shift = max(0.0, -smallest_eigenvalue(meka)) if psd == "shift" else 0.0
     for regularization in lambdas:
         yield ridge_by_cg(meka, centered, regularization + shift), -mean
@@ -77,11 +77,11 @@ def meka_svc(
     *,
     weights: FloatArray | None = None,
 ) -> Iterator[Solution]:
-    """Solve the squared hinge SVM for every C, each from the last one's solution; yield (inner, rho).
+    """Solve the squared hinge SVM for every C, each starting from the previous solution; yield (inner, rho).
 
-    C is multiplied by the rows' `weights`, ``(n,)`` in the order of the clusters. Features are
-    Q V sqrt(values), with one more that is 1 everywhere for the bias (LIBLINEAR's -B 1). Their products go
-    through clusters, so the n x (sum k) matrix never exists.
+    C is multiplied by the rows' `weights`, ``(n,)`` in the order of the clusters. Features are Q V
+    sqrt(values), with one more that is 1 everywhere for the bias (LIBLINEAR's -B 1). Products with them are
+    computed cluster by cluster, so the n x (sum k) matrix is never formed.
     """
     spectrum: Spectrum = positive_spectrum(meka, psd)
     root = np.sqrt(spectrum.values)[:, None]
@@ -93,7 +93,7 @@ def meka_svc(
     def backward(v: FloatArray) -> FloatArray:
         return np.vstack([root * (spectrum.vectors.T @ meka.backward(v)), v.sum(axis=0)])
 
-    # Of rows of one weight each; the preconditioner needs no more than its mean.
+    # For rows of equal weight; the mean weight is enough for a preconditioner.
     mean = 1.0 if weights is None else float(weights.mean())
     squares = mean * np.append(spectrum.values, float(len(targets)))
     start: FloatArray | None = None

@@ -15,13 +15,13 @@ from svmfast.solvers.nystrom import eigen_descending
 
 FloatArray = NDArray[np.float64]
 
-#: Up to this size all eigenvalues are computed.
+#: Up to this size all eigenvalues are computed, beyond it only the extreme ones.
 DENSE_SIZE = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """L = vectors @ diag(values) @ vectors^T after a repair: no negative value."""
+    """L = vectors @ diag(values) @ vectors^T after a repair, without negative eigenvalues."""
 
     values: FloatArray
     vectors: FloatArray
@@ -35,8 +35,9 @@ def positive_spectrum(meka: Meka, repair: str) -> Spectrum:
     ----------
     meka : Meka
     repair : {"clip", "shift"}
-        ``clip`` sets negative eigenvalues to zero (the paper's MEKA-PSD; the nearest positive semidefinite
-        matrix, since the basis is orthonormal); ``shift`` adds the most negative one's size to all.
+        ``clip`` sets negative eigenvalues to zero (the paper's MEKA-PSD), which gives the nearest positive
+        semidefinite matrix, since the basis is orthonormal. ``shift`` adds the magnitude of the most negative
+        one to all.
     """
     values, vectors = eigen_descending(meka.link_matrix())
     smallest = float(values[-1])
@@ -46,12 +47,12 @@ def positive_spectrum(meka: Meka, repair: str) -> Spectrum:
 
 
 def smallest_eigenvalue(meka: Meka) -> float:
-    """Return the smallest eigenvalue of L; of a large one by Lanczos on its blocks."""
+    """Return the smallest eigenvalue of L; if L is large, by the Lanczos method on its blocks."""
     size = int(meka.ranks.sum())
     if size <= DENSE_SIZE:
         return float(np.linalg.eigvalsh(meka.link_matrix())[0])
-    # The smallest eigenvalues crowd about zero, where Lanczos would never end; as the largest of
-    # largest - L they are asked for to a precision that it can reach.
+    # The smallest eigenvalues cluster around zero, where Lanczos hardly converges. It does converge to the
+    # largest eigenvalue of largest * I - L.
     largest = _largest_eigenvalue(size, meka.link_product)
     return largest - _largest_eigenvalue(size, lambda z: largest * z - meka.link_product(z))
 
@@ -67,8 +68,8 @@ def _largest_eigenvalue(size: int, product: Callable[[FloatArray], FloatArray]) 
 def ridge_by_cg(meka: Meka, targets: FloatArray, regularization: float) -> FloatArray:
     """Return L z with (L + lambda I) z = Q^T targets, by conjugate gradients.
 
-    With Q orthonormal this is the solution of (Q L Q^T + lambda I) alpha = targets, seen from the basis
-    (z = Q^T alpha), at (sum k)^2 instead of n k + (sum k)^2 a step.
+    With Q orthonormal this solves (Q L Q^T + lambda I) alpha = targets in the coordinates of the basis (z =
+    Q^T alpha), at (sum k)^2 instead of n k + (sum k)^2 multiply-adds a step.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One run of meka from rows to models, and the choice of its parameters on rows held out."""
+"""A run of meka from rows to models, and the choice of its parameters on held-out rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is fitted.
+    """The problem to fit.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Problem:
     targets : (n, p) float64
     head : Head
     weights : (n,) float64 or None
-        Of the rows, for classes: C is multiplied by them.
+        Weights of the rows' classes, by which C is multiplied.
     """
 
     task: str
@@ -52,7 +52,7 @@ class Problem:
     weights: FloatArray | None = None
 
     def only(self, chosen: NDArray[np.bool_]) -> Problem:
-        """Return the problem on some of the rows."""
+        """Return the problem with only some of the rows."""
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen], weights=weights)
 
@@ -62,7 +62,7 @@ class Problem:
         return labels_of(self.head, self.targets) if self.task == "svc" else self.targets[:, 0]
 
     def quality(self, decisions: FloatArray) -> Quality:
-        """Return the figures of decision values of the first rows, ``(m, p)``, against what is fitted."""
+        """Compare decision values of the first rows, ``(m, p)``, with the targets."""
         n = len(decisions)
         if self.task == "exact":
             return value_quality(decisions, self.targets[:n])
@@ -70,7 +70,7 @@ class Problem:
 
 
 class Work:
-    """A problem and its clusters; all regularizations share them, the blocks and the links."""
+    """A problem with its clusters, which all regularizations share, like blocks and links."""
 
     def __init__(
         self, problem: Problem, options: MekaOptions, threads: int, progress: Progress = silent
@@ -117,7 +117,7 @@ class Work:
 def cross_validate(
     problem: Problem, options: MekaOptions, threads: int, progress: Progress
 ) -> tuple[CrossValidation, ...]:
-    """Score every pair of parameters; the gammas share k-means, the regularizations blocks and links."""
+    """Score every pair of parameters; gammas share the clusters, regularizations also blocks and links."""
     assert options.folds is not None
     regularizations = options.regularizations(problem.task)
     fold = fold_numbers(len(problem.rows), options.folds, options.seed)
@@ -140,7 +140,7 @@ def cross_validate(
 def choose_on_held_out(
     problem: Problem, options: MekaOptions, threads: int
 ) -> tuple[float, dict[str, float]]:
-    """Return the lambda of least squared error on rows held out, and figures of its error there."""
+    """Return the lambda with the least squared error on held-out rows, and statistics of that error."""
     n, head, regularizations = len(problem.rows), problem.head, options.regularizations(problem.task)
     held = random_rows(n, max(1, int(HELD_OUT * n)), (options.seed, 8))
     outside = problem.only(held)
