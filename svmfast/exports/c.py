@@ -95,7 +95,7 @@ class _Body:
             call = "(void)$n_expansions_(v, rest, {cell}, out);"
         cell = "0" if computation.route is None else "$n_cell_(v)"
         parts.append(
-            "static inline void $n_values_(const $n_real *v, $n_real rest, $n_real *out) {\n"
+            "$N_INLINE void $n_values_(const $n_real *v, $n_real rest, $n_real *out) {\n"
             f"    {call.format(cell=cell)}\n}}\n"
         )
         answer, self.type = c_arithmetic.answer(tables, computation.head)
@@ -110,11 +110,11 @@ class _Body:
         answer, self.type = c_arithmetic.answer(self.tables, self.computation.head)
         answer += _class_names(self.computation, self.type)
         return answer + (
-            f"\n{_DECISION}static inline void $n_decision(const $n_real *x, $n_real *out) {{\n"
+            f"\n{_DECISION}$N_INLINE void $n_decision(const $n_real *x, $n_real *out) {{\n"
             "    (void)x;\n    (void)out;\n}\n"
-            f"\n{_PREDICT}static inline {self.type} $n_predict(const $n_real *x) {{\n"
+            f"\n{_PREDICT}$N_INLINE {self.type} $n_predict(const $n_real *x) {{\n"
             "    return $n_answer_(x);\n}\n"
-            f"\n{_PAIRS}static inline {self.type} $n_predict_pairs(const int *index, const $n_real *value, "
+            f"\n{_PAIRS}$N_INLINE {self.type} $n_predict_pairs(const int *index, const $n_real *value, "
             "int n) {\n    (void)index;\n    (void)n;\n    return $n_answer_(value);\n}\n"
         )
 
@@ -136,7 +136,7 @@ class _Body:
             keep = f"{is_next}v[next++] = z;\n        else {add.format('z')}\n" if is_next else "v[j] = z;\n"
             out += (
                 "/* The variables of a row; returns what its other columns add to distances. */\n"
-                "static inline $n_real $n_variables_(const $n_real *x, $n_real *v) {\n"
+                "$N_INLINE $n_real $n_variables_(const $n_real *x, $n_real *v) {\n"
                 f"    $n_real rest = {zero}, z;\n    int j{count};\n"
                 f"    for (j = 0; j < {width}; ++j) {{\n        z = {value};\n        {keep}"
                 "    }\n    return rest;\n}\n\n"
@@ -144,7 +144,7 @@ class _Body:
         unknown = "(void)rest;" if scaling is not None and scaling.drops_others else add.format("value[i]")
         return out + (
             "/* A dense row of pairs; returns what the columns behind it add to distances. */\n"
-            "static inline $n_real $n_scatter_(const int *index, const $n_real *value, int n, $n_real *x) {\n"
+            "$N_INLINE $n_real $n_scatter_(const int *index, const $n_real *value, int n, $n_real *x) {\n"
             f"    $n_real rest = {zero};\n    int i;\n"
             f"    for (i = 0; i < {width}; ++i) x[i] = {zero};\n"
             "    for (i = 0; i < n; ++i) {\n"
@@ -166,7 +166,7 @@ class _Body:
             clip = f"    if (z < {low}) z = {low};\n    if (z > {high}) z = {high};\n"
         return (
             f"{listed}\n/* The scaling that the model's rows went through. */\n"
-            "static inline $n_real $n_scaled_($n_real x, int j) {\n"
+            "$N_INLINE $n_real $n_scaled_($n_real x, int j) {\n"
             f"    $n_real z = (x + $N_READ({offset} + j)) * $N_READ({factor} + j);\n"
             f"{clip}    return z;\n}}\n\n"
         )
@@ -201,17 +201,17 @@ class _Body:
         for ending, taken, given, first, at, other, terms in forms:
             pairs = _PAIRS if ending else ""
             out.append(
-                f"{pairs or _DECISION}static inline void $n_decision{ending}({taken}, $n_real *out) {{\n"
+                f"{pairs or _DECISION}$N_INLINE void $n_decision{ending}({taken}, $n_real *out) {{\n"
                 f"{first}    $n_values_({at}, {other}, out);\n}}\n"
             )
             if computation.head.is_regression:
                 out.append(
-                    f"static inline $n_real $n_value{ending}({taken}) {{\n    $n_real out[{p}];\n"
+                    f"$N_INLINE $n_real $n_value{ending}({taken}) {{\n    $n_real out[{p}];\n"
                     f"    $n_decision{ending}({given}, out);\n    return out[0];\n}}\n"
                 )
             else:
                 out.append(
-                    f"{'' if ending else _PREDICT}static inline {self.type} $n_predict{ending}({taken}) {{\n"
+                    f"{'' if ending else _PREDICT}$N_INLINE {self.type} $n_predict{ending}({taken}) {{\n"
                     f"    $n_real out[{p}];\n    $n_decision{ending}({given}, out);\n"
                     "    return $n_answer_(out);\n}\n"
                 )
@@ -224,7 +224,7 @@ class _Body:
                 )
                 comment = "" if ending else _CERTAIN
                 out.append(
-                    f"{comment}static inline int $n_certain{ending}({taken}, {self.type} *label) {{\n"
+                    f"{comment}$N_INLINE int $n_certain{ending}({taken}, {self.type} *label) {{\n"
                     f"{first}{limit}    return $n_certain_({at}, {other}, {terms}, label);\n}}\n"
                 )
         return out
@@ -268,7 +268,7 @@ def _class_names(computation: Computation, type_: str) -> str:
     cases = zip(labels.tolist(), names, strict=True)
     return (
         "/* The name of the class that a label stands for; NULL of any other number. */\n"
-        f"static inline const char *$n_class_name({type_} label) {{\n    switch (label) {{\n"
+        f"$N_INLINE const char *$n_class_name({type_} label) {{\n    switch (label) {{\n"
         + "".join(f"    case {label}: return {quoted(name)};\n" for label, name in cases)
         + "    default: return NULL;\n    }\n}\n"
     )

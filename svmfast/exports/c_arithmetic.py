@@ -10,8 +10,16 @@ from svmfast.exports.c_text import Tables
 from svmfast.exports.twin import EXP
 from svmfast.models.head import Head
 
-#: How tables are placed and read; a program may define them before it includes the file.
+#: How functions are declared, tables placed and read; a program may define them before it includes the file.
 HOOKS = """\
+/* The specifiers of every function. */
+#ifndef $N_INLINE
+#ifdef __GNUC__
+#define $N_INLINE static inline __attribute__((unused))
+#else
+#define $N_INLINE static inline
+#endif
+#endif
 /* Tables lie in flash. Where that must be declared, as on AVR, define these before this file is included. */
 #ifndef $N_TABLE
 #ifdef __AVR__
@@ -33,7 +41,7 @@ HOOKS = """\
 
 _EXP = """\
 /* exp(t) for t of at most 0; below %(least)s it is 0. Relative error below %(error)s. */
-static inline $n_real $n_exp_($n_real t) {
+$N_INLINE $n_real $n_exp_($n_real t) {
 #ifdef $N_LIBM
     return t < %(least)s ? %(zero)s : %(exp)s(t);
 #else
@@ -68,7 +76,7 @@ TOGETHER = """\
 """
 
 _EXPS = """\
-static inline void $n_exps_($n_real *t, int many) {
+$N_INLINE void $n_exps_($n_real *t, int many) {
     int n;
 #if $N_TOGETHER == 4 && !defined($N_LIBM)
     if (many == 4 && t[0] >= %(least)s && t[1] >= %(least)s && t[2] >= %(least)s && t[3] >= %(least)s) {
@@ -91,7 +99,7 @@ static inline void $n_exps_($n_real *t, int many) {
 
 _ROOT = """\
 /* The square root of a number of at least 0. */
-static inline $n_real $n_sqrt_($n_real s) {
+$N_INLINE $n_real $n_sqrt_($n_real s) {
 #ifdef $N_LIBM
     return %(sqrt)s(s);
 #else
@@ -110,7 +118,7 @@ static inline $n_real $n_sqrt_($n_real s) {
 """
 
 _TANH = """\
-static inline $n_real $n_tanh_($n_real x) {
+$N_INLINE $n_real $n_tanh_($n_real x) {
 #ifdef $N_LIBM
     return %(tanh)s(x);
 #else
@@ -211,7 +219,7 @@ def answer(tables: Tables, head: Head) -> tuple[str, str]:
     type_ = "int" if largest < 1 << 15 else "int32_t" if largest < 1 << 31 else "int64_t"
     start = (
         "/* LIBSVM's answer to decision values. */\n"
-        f"static inline {type_} $n_answer_(const $n_real *values) {{\n"
+        f"$N_INLINE {type_} $n_answer_(const $n_real *values) {{\n"
     )
     suffix = "" if type_ == "int" else "INT32_C" if type_ == "int32_t" else "INT64_C"
     words = [f"{suffix}({label})" if suffix else str(label) for label in labels.tolist()]

@@ -8,7 +8,7 @@ from svmfast.exports.computation import Computation, Polynomials
 
 _SUM = """\
 /* A polynomial with coefficients of at least 0, by powers of x. */
-static inline $n_real $n_horner_(const $n_real *coefficient, int degree, $n_real x) {
+$N_INLINE $n_real $n_horner_(const $n_real *coefficient, int degree, $n_real x) {
     $n_real sum = $N_READ(coefficient + degree);
     while (degree-- > 0) sum = sum * x + $N_READ(coefficient + degree);
     return sum;
@@ -45,7 +45,7 @@ def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) 
             f"    phi = {real(1.05)} * (phi + {real(EXP_UNITS * u)});",
         ]
     lines = [
-        f"static inline int $n_certain_(const $n_real *v, $n_real rest, $n_real terms, {type_} *label) {{",
+        f"$N_INLINE int $n_certain_(const $n_real *v, $n_real rest, $n_real terms, {type_} *label) {{",
         f"    $n_real out[{p}], s, r, eps, phi, factor, square, reach, size, near_, rough, beyond;",
         f"    int {'cell = $n_cell_(v), ' if many else ''}f, j, sure;",
         *_vote_arrays(computation),

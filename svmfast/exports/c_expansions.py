@@ -28,7 +28,7 @@ def route(tables: Tables, computation: Computation) -> str:
     if found.is_flat:
         return (
             "/* The cell whose center is nearest; the first of equals. */\n"
-            "static inline int $n_cell_(const $n_real *v) {\n"
+            "$N_INLINE int $n_cell_(const $n_real *v) {\n"
             f"    const $n_real *center = {centers};\n"
             f"    $n_real s, least = {tables.real(0)};\n"
             "    int j, cell, nearest = 0;\n"
@@ -43,7 +43,7 @@ def route(tables: Tables, computation: Computation) -> str:
     start = tables.whole("first_child", np.where(children > 0, first, np.cumsum(children == 0) - 1))
     return (
         "/* From the root to the nearest child, the first of equals, until a leaf is reached: its cell. */\n"
-        "static inline int $n_cell_(const $n_real *v) {\n"
+        "$N_INLINE int $n_cell_(const $n_real *v) {\n"
         f"    $n_real s, least = {tables.real(0)};\n"
         "    int j, node = 0, child, nearest, children;\n"
         f"    while ((children = {count.at('node')}) > 0) {{\n"
@@ -74,7 +74,7 @@ def polynomials(tables: Tables, computation: Computation) -> str:
     text = _nested(tables, d, order) if order else ""
     lines = [
         "/* The values of one cell; returns the squared distance from its center. */",
-        "static inline $n_real $n_expansions_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
+        "$N_INLINE $n_real $n_expansions_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
         *_declarations(tables, values, d, center),
         *_unused(values, center, order),
         *(_distance(values, d) if center else []),
@@ -158,7 +158,7 @@ def _center_table(tables: Tables, computation: Computation) -> str:
 
 _NESTED = """\
 /* A polynomial in %(d)d variables: coefficients by degree, within a degree by sorted index tuples. */
-static inline $n_real $n_polynomial_(const $n_real *w, int order, const $n_real *coefficient) {
+$N_INLINE $n_real $n_polynomial_(const $n_real *w, int order, const $n_real *coefficient) {
     const $n_real *next[%(levels)d];
     $n_real sum[%(levels)d];
     int at[%(levels)d], m, level = 1, j;

@@ -10,7 +10,7 @@ from svmfast.exports.settings import Settings
 
 _CLASSES = """\
 /* How many of the rows do not get the label that svmfast predict gives them. */
-static inline int $n_test(void) {
+$N_INLINE int $n_test(void) {
     $n_real x[$N_FEATURES];
     int i, j, wrong = 0;
     for (i = 0; i < $N_TEST_ROWS; ++i) {
@@ -23,7 +23,7 @@ static inline int $n_test(void) {
 
 _VALUES = """\
 /* How many of the rows get a value farther than $N_TEST_TOLERANCE from that of svmfast predict. */
-static inline int $n_test(void) {
+$N_INLINE int $n_test(void) {
     $n_real x[$N_FEATURES], apart;
     int i, j, wrong = 0;
     for (i = 0; i < $N_TEST_ROWS; ++i) {
@@ -67,7 +67,7 @@ def self_test(settings: Settings, computation: Computation, type_: str) -> str:
     place = tables.whole("test_labels", where)
     listed = ", ".join(_label(int(one), type_) for one in labels)
     get = (
-        f"static inline {type_} $n_test_label_(int row) {{\n"
+        f"$N_INLINE {type_} $n_test_label_(int row) {{\n"
         f"    static const {type_} labels[{len(labels)}] = {{{listed}}};\n"
         f"    return labels[{place.at('row')}];\n}}\n\n"
     )

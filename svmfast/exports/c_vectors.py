@@ -29,7 +29,7 @@ def kernel_sums(tables: Tables, computation: Computation) -> str:
     gamma = real(values.gamma[0])
     lines = [
         "/* The values of one cell, from its vectors. */",
-        "static inline void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
+        "$N_INLINE void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) {",
         f"    const $n_real *coefficient = {coef}{vectors.offset(width)};",
         "    $n_real s[$N_TOGETHER];",
     ]

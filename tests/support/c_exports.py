@@ -62,7 +62,7 @@ void certain_pairs(const int *start, const int *index, const model_real *value, 
 
 
 def compile_all_ways(export: Export, folder: Path) -> None:
-    """Compile a file with every compiler and all warnings as errors, with its test and without."""
+    """Compile a file with all warnings as errors: every compiler, with its test and without, by itself."""
     (folder / "model.h").write_bytes(export.data)
     (folder / "empty.c").write_text(
         '#include "model.h"\nint nothing(void);\nint nothing(void) { return 0; }\n'
@@ -70,9 +70,14 @@ def compile_all_ways(export: Export, folder: Path) -> None:
     for way in WAYS.values():
         if shutil.which(way[0]) is None:
             continue
-        for more in ([], ["-DMODEL_LIBM", "-DMODEL_TEST", "-DMODEL_TEST_MAIN"]):
+        language = "c++" if "++" in way[0] else "c"
+        for more in (
+            ["empty.c"],
+            ["-DMODEL_LIBM", "-DMODEL_TEST", "-DMODEL_TEST_MAIN", "empty.c"],
+            ["-DMODEL_TEST", "-DMODEL_TEST_MAIN", "-x", language, "model.h"],
+        ):
             done = subprocess.run(
-                [*way, *WARNINGS, *more, "-c", "empty.c", "-o", "empty.o"],
+                [*way, *WARNINGS, *more, "-c", "-o", "empty.o"],
                 cwd=folder,
                 capture_output=True,
                 text=True,
