@@ -175,6 +175,7 @@ def frontier(
         folder.path,
         seed=chosen.seed,
         reading=reading,
+        scaling=scaling,
         threads=cores,
         note=heard.note,
         progress=heard.progress,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from svmfast.class_scores import with_names
 from svmfast.display import shown
 from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.report import WIDTH, aligned, markdown, percent, times
@@ -81,6 +82,8 @@ class Frontier:
     complete : bool
         Every candidate had its turn within the time limit.
     version : str
+    class_names : mapping of float to str, or None
+        The name of each label, if the model's classes have names.
     """
 
     exact: str
@@ -96,6 +99,7 @@ class Frontier:
     confirmed_speed: Speed | None
     complete: bool
     version: str
+    class_names: Mapping[float, str] | None = None
 
     @property
     def regression(self) -> bool:
@@ -145,6 +149,7 @@ def as_dict(found: Frontier) -> dict[str, Any]:
             "command": point.command,
             "use": point.use,
         }
+        values = with_names(values, found.class_names)
         return values if front is None else {**values, "pareto": front}
 
     chosen: dict[str, Any] = {}
@@ -303,7 +308,7 @@ def verdict(found: Frontier) -> list[str]:
         lines = [f"recommended: the exact model as it is; {why}"]
         if (near := nearest(found.points, limits)) is not None:
             lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
-        lines += _hidden_by_accuracy(exact)
+        lines += _hidden_by_accuracy(exact, found)
         if not found.complete:
             lines.append("not everything was tried; run again to go on")
         return lines
@@ -326,15 +331,16 @@ def verdict(found: Frontier) -> list[str]:
     ]
     notes = (("timing", timing(speed)), ("too few rows", unstated(best, limits)))
     lines += [f"{name}: {text}" for name, text in notes if text is not None]
-    lines += _hidden_by_accuracy(best)
+    lines += _hidden_by_accuracy(best, found)
     lines += [f"rule: {rule(limits)}", f"made by: {best.command}"]
     if best.use is not None and "--exact" in best.use:
         lines.append(f"used by: {best.use}")
     return lines
 
 
-def _hidden_by_accuracy(point: Point) -> list[str]:
-    return [f"remark: {line}" for line in point.confirming.quality.neglected_lines()]
+def _hidden_by_accuracy(point: Point, found: Frontier) -> list[str]:
+    lines = point.confirming.quality.neglected_lines(found.class_names)
+    return [f"remark: {line}" for line in lines]
 
 
 def as_text(found: Frontier) -> str:

@@ -97,6 +97,7 @@ def read_sets(
     *,
     seed: int,
     reading: Reading,
+    scaling: Scaling | None = None,
     threads: int,
     note: Callable[[str], None],
     progress: Progress = silent,
@@ -113,6 +114,9 @@ def read_sets(
         Where the parts are going to be.
     seed : int
     reading : Reading
+        Without a scaling: the rows are raw.
+    scaling : Scaling, optional
+        The one that the model carries; it names the columns and classes of tables.
     threads : int
     note : callable
         Takes a remark on a file.
@@ -128,7 +132,8 @@ def read_sets(
     from svmfast.frontiers.measuring import Part
 
     rng = np.random.default_rng(seed)
-    dataset = _read(test or train, reading, threads, note)
+    named = reading if scaling is None else replace(reading, scale=scaling.only_names())
+    dataset = _read(test or train, named, threads, note)
     n = len(dataset.rows)
     order = rng.permutation(n)
     half = n // 2 if test else min(MOST_HELD_OUT, int(n * HELD_OUT / 2))
@@ -152,7 +157,7 @@ def read_sets(
     from svmfast.methods.common.row_sample import RowSample
 
     some = RowSample(MOST_SAMPLED, seed)
-    with stream_data(train, reading, threads=threads) as stream:
+    with stream_data(train, named, threads=threads) as stream:
         for block in stream:
             for text in block.notes.messages():
                 note(f"{train}: {text}")

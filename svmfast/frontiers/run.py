@@ -167,6 +167,7 @@ class FrontierRun:
             confirmed_speed=speed,
             complete=complete,
             version=__version__,
+            class_names=None if asked.scaling is None else asked.scaling.names_of_labels,
         )
 
     def _show_step(self, candidates: Sequence[CandidateCommand], done: float, what: str) -> None:

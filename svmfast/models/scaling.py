@@ -206,6 +206,12 @@ class Scaling(Cacheless):
             return None
         return dict(zip(self.class_labels, self.class_names, strict=True))
 
+    def only_names(self) -> Scaling:
+        """Return a scaling with the same names that leaves every row and label as it is."""
+        unmoved = np.zeros(len(self)), np.ones(len(self))
+        names = self.feature_names, self.class_names
+        return Scaling(*unmoved, None, *names, class_labels=self.class_labels)
+
     def for_labels(self, labels: Iterable[float] | None) -> Scaling:
         """Return the same map for a model with these labels: of another one's names, those of its labels."""
         names = self.names_of_labels

@@ -271,3 +271,27 @@ def test_info_lists_them_and_says_how_to_get_libsvms_text(flowers: tuple[Path, P
     assert "libsvm text     none: the model's scaling clips, which svm-scale does not\n" in (
         svmfast("info", tmp_path / "clipped").stdout.decode()
     )
+
+
+def test_frontier_reads_columns_and_classes_by_name(flowers: tuple[Path, Path], tmp_path: Path) -> None:
+    rows, exact = flowers
+    table = parquet.read_table(rows)
+    shuffled = table.select([*reversed(FRAME.columns), "species"])
+    even = np.arange(0, len(table), 2)
+    parquet.write_table(shuffled.take(even), tmp_path / "train.parquet")
+    parquet.write_table(shuffled.take(even + 1), tmp_path / "test.parquet")
+    words = ["--data", tmp_path / "train.parquet", "--test", tmp_path / "test.parquet", "--label", "species"]
+    more = ["-o", tmp_path / "out", "--methods", "linear", "--max-diff", "50%", "--time-limit", "20s"]
+    done = svmfast("frontier", exact, *words, *more, "-q")
+    assert done.returncode in (0, 1), done.stderr
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    exact_model, linear = report["models"]
+    assert linear["name"] == "linear"
+    assert not report["missing"]
+    assert [one["name"] for one in linear["confirming"]["classes"]] == ["setosa", "versicolor", "virginica"]
+    parts = [package.read_svmlight(tmp_path / "out" / name) for name in ("choose.part", "confirm.part")]
+    seen = np.concatenate([part.rows.to_dense(4) for part in parts])
+    assert sorted(seen.tolist()) == sorted(FRAME.to_numpy()[1::2].tolist())
+    for part, measured in zip(parts, ("choosing", "confirming"), strict=True):
+        right = package.predict(exact, part.rows).predicted == part.labels
+        assert exact_model[measured]["accuracy"] == pytest.approx(100 * right.mean())
