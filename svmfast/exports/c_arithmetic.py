@@ -218,8 +218,7 @@ def answer(tables: Tables, head: Head) -> tuple[str, str]:
     largest = int(np.abs(labels).max())
     type_ = "int" if largest < 1 << 15 else "int32_t" if largest < 1 << 31 else "int64_t"
     start = (
-        "/* LIBSVM's answer to decision values. */\n"
-        f"$N_INLINE {type_} $n_answer_(const $n_real *values) {{\n"
+        f"/* LIBSVM's answer to decision values. */\n$N_INLINE {type_} $n_answer_(const $n_real *values) {{\n"
     )
     suffix = "" if type_ == "int" else "INT32_C" if type_ == "int32_t" else "INT64_C"
     words = [f"{suffix}({label})" if suffix else str(label) for label in labels.tolist()]
