@@ -1,5 +1,5 @@
-// The columns that a model uses, and where a row's columns stand among them. Memory goes with their number, never with
-// the width: a table where they lie close together, otherwise open addressing.
+// The columns that a model uses, and the position of a row's columns among them. Memory is proportional to their
+// number, not to the width: a table where they lie close together, otherwise open addressing.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -40,7 +40,7 @@ class ActiveColumns {
         }
     }
 
-    // Of columns in any order, as often as they come.
+    // Of columns in any order and with repetitions.
     static ActiveColumns of(const std::int32_t *indices, std::size_t count) {
         return ActiveColumns(distinct(indices, count));
     }
@@ -74,7 +74,7 @@ class ActiveColumns {
         return identity && (rows.indptr[row] == end || std::size_t(rows.indices[end - 1]) < columns.size());
     }
 
-    // Where a column stands among them, or -1.
+    // The position of a column among them, or -1.
     std::int32_t position(std::int32_t column) const {
         const std::size_t c = static_cast<std::uint32_t>(column);
         if (!table.empty()) return c < table.size() ? table[c] : -1;

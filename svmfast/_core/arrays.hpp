@@ -1,4 +1,4 @@
-// The array types of the boundary between Python and the core, and the one way an owned array goes back.
+// The array types at the boundary between Python and the core, and how an array that the core owns is returned.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -24,7 +24,7 @@ inline Csr csr(const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices
     return {indptr.data(), indices.data(), values.data()};
 }
 
-// Hands a heap buffer of `shape` over to NumPy, which frees it.
+// Gives a heap buffer of `shape` to NumPy, which frees it.
 template <class T>
 Out<T> give(std::unique_ptr<T[]> data, std::initializer_list<std::size_t> shape) {
     T *raw = data.get();

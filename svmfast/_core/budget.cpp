@@ -55,7 +55,7 @@ class MergeLookup {
         for (std::size_t j = 0; j < cells; ++j) {
             std::size_t c = 0;
             while (lowest[c] > highest[j]) ++c;  // ends at j at the latest
-            // A hair lower: the cell of a kappa is found by rounding.
+            // Slightly lower, because the cell of a kappa is found by rounding.
             reach_[j] = static_cast<float>(static_cast<double>(c) / cells - 1e-6);
         }
         table = {angle_.data(), h_.data(), reach_.data(), n};
@@ -137,7 +137,7 @@ class BudgetedSgd {
         return {give(std::move(vectors), {n, s.columns}), give(std::move(alpha), {n}), s.bias_sum * shrink};
     }
 
-    // Everything a continuation needs: vectors, slots (4, stride), inverse, counters.
+    // The whole state: vectors, slots (4, stride), inverse, counters.
     std::tuple<Out<double>, Out<double>, Out<double>, Out<double>> save() const {
         std::vector<double> slots;
         for (const auto *array : {&s.scale, &s.coef, &s.norm, &s.born})
@@ -175,7 +175,7 @@ class BudgetedSgd {
         for (SlotEntries &entries : s.entries) entries.current = false;
     }
 
-    // A file may say anything: counts that are counts, and slots in use only where the steps put them.
+    // A file may hold anything: counts must be counts, and slots may be in use only where the steps put them.
     void check(const double *slots, const double *c) const {
         const auto whole = [](double value, double lowest, double highest) {  // false for nan
             return value >= lowest && value <= highest && value == std::floor(value);
@@ -232,8 +232,8 @@ std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps) {
     return {give(std::move(wd), {rows, n}), give(std::move(h), {rows, n})};
 }
 
-// A permutation of 0..count-1 that depends on the key alone, on every machine and for good (SplitMix64, Fisher-Yates
-// with Lemire's multiply-and-shift; its bias, count / 2^64, is nothing).
+// A permutation of 0..count-1 that depends on the key alone, on every machine and in every version (SplitMix64,
+// Fisher-Yates with Lemire's multiply-and-shift; its bias, count / 2^64, is negligible).
 Out<std::int64_t> random_order(std::size_t count, In1<std::uint64_t> key) {
     std::uint64_t state = 0;
     auto next = [&state] {

@@ -18,14 +18,13 @@ namespace svmfast {
 enum class Maintenance : int { lookup_wd = 0, lookup_h = 1, gss = 2, gss_precise = 3, remove = 4, project = 5 };
 enum class Loss : int { hinge = 0, epsilon_insensitive = 1 };
 
-// The merging problem's precomputed solutions. The smaller coefficient's share m is at most 1/2, and beyond it
+// Precomputed solutions of the merging problem. The smaller coefficient's share m is at most 1/2, and beyond it
 // h(m, kappa) = 1 - h(1-m, kappa), so the grid is m in [0, 1/2] times kappa in [0, 1] (running fastest): for n points
-// a side of the full square, n/2 + 1 times n. float: half the cache, and a pair is fetched at once.
+// a side of the full square, n/2 + 1 times n. float: they take half the cache, and a pair is fetched at once.
 //
-// What is interpolated to decide is not wd but the angle asin(sqrt(wd) / m), sqrt(wd) / m being the weight
-// degradation's length in units of the smaller vector. wd vanishes like (1 - kappa)^2 near kappa = 1 and like m^2 near
-// m = 0, and it is flat where kappa is small: interpolated bilinearly, it is far off in relative terms there; the angle
-// is nearly linear.
+// The decision interpolates not wd but the angle asin(sqrt(wd) / m), sqrt(wd) / m being the weight degradation's length
+// in units of the smaller vector. wd vanishes like (1 - kappa)^2 near kappa = 1 and like m^2 near m = 0, and it is flat
+// where kappa is small: bilinear interpolation has a large relative error there; the angle is nearly linear.
 struct MergeTable {
     const float *angle, *h;
     // reach[c]: with a candidate of kappa in cell c, one of a smaller kappa than reach[c] cannot be the best.
@@ -33,11 +32,11 @@ struct MergeTable {
     std::size_t n;
 };
 
-// What the maintenance methods decide, beside what gss-precise decides on the same candidates.
+// The decisions of the maintenance methods, compared with those of gss-precise on the same candidates.
 struct MergeAudit {
     static constexpr std::size_t METHODS = 3;  // gss, lookup-h, lookup-wd
-    double events, measured;      // merges looked at; those whose optimal weight degradation is not rounding
-    double agree[METHODS];        // the partner of gss-precise, or one as good
+    double events, measured;      // merges, and those whose optimal weight degradation is above rounding error
+    double agree[METHODS];        // the same partner as gss-precise, or an equally good one
     double factor[METHODS];       // sum over `measured` of (weight degradation / optimum)
     double degradation[METHODS];  // sum of relative weight degradations
     double optimum;
@@ -80,7 +79,7 @@ struct BudgetState {
     // Scratch of one step.
     Aligned<double> raw, log_kernel, kernel, work;
     Aligned<std::int64_t> candidates;
-    // The entries of every slot that was never merged, so that its vector need not be searched for them.
+    // The entries of every slot that was never merged, so that its vector is not searched for them.
     std::vector<SlotEntries> entries;
     SlotEntries found;  // entries found by searching a merged slot
 

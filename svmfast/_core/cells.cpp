@@ -1,4 +1,5 @@
-// Small kernel expansions by cell: packing a model and grouping rows for prediction, packing rows and points for a fit.
+// Small kernel expansions, one for each cell: packs a model and groups rows for prediction, packs rows and vectors for
+// a fit.
 #include "cells.hpp"
 
 #include <nanobind/stl/tuple.h>
@@ -15,10 +16,10 @@
 namespace svmfast {
 namespace {
 
-// Rows grouped by cell at a time: they and their answers stay in the second-level cache.
+// Number of rows grouped by cell at a time: they and their answers stay in the second-level cache.
 constexpr std::size_t MOST_ROWS = 8192, FEWEST_ROWS = 256;
-// Below this share of values that are not zero landmarks are listed: the dense ones, which are there twice, would take
-// more than ten times the memory, and as long.
+// Below this share of nonzero values landmarks are stored as lists: dense ones, of which there are two copies, would
+// take more than ten times the memory and no less time.
 constexpr double LISTED_SHARE = 0.1;
 // Shares of a fit's tiles that are summed apart. Fixed, so that sums do not depend on the threads.
 constexpr std::size_t SHARES = 8;
@@ -58,7 +59,7 @@ class CellSums {
             Cell cell;
             cell.m = sizes.data()[c];
             cell.pseudo = pseudo_sizes.data()[c];
-            // Compared so that no sum and no product can wrap around: both counts are below 2^32 then.
+            // Compared so that no sum and no product overflows: then both counts are below 2^32.
             if (cell.m > m - at || cell.pseudo > q - pseudo_at ||
                 (e.kind == Pseudo::triangle && cell.m * cell.pseudo > distance.shape(0) - distance_at))
                 throw std::invalid_argument("the parts of the cells do not fit together");
@@ -88,7 +89,7 @@ class CellSums {
         {
             nb::gil_scoped_release unlocked;
             const Csr rows = csr(indptr, indices, values);
-            // Many cells need many rows for full tiles.
+            // With many cells it takes many rows to fill the tiles.
             const std::size_t even = n / threads + 1;
             const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
             parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
@@ -220,7 +221,7 @@ using Gradient = std::tuple<double, Out<double>, Out<double>, Out<double>, doubl
 
 class CellFit {
   public:
-    // x: dense rows of one cell; target: a column for each function; weight: what each row is worth.
+    // x: dense rows of one cell; target: a column for each function; weight: of each row.
     CellFit(In2<double> x, In2<double> target, In1<double> weight, int loss) {
         const std::size_t n = rows.n = x.shape(0), d = rows.d = x.shape(1), p = rows.functions = target.shape(1);
         if (target.shape(0) != n || weight.shape(0) != n)

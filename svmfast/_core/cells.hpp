@@ -5,15 +5,16 @@
 //   - u||^2)
 //
 // Pseudo landmarks (Hsieh, Si and Dhillon, Fast Prediction for Large-Scale Kernel Machines, section 4) are functions of
-// the kernel values already at hand: products c_i c_j, or exp(-gamma r^2) where r bounds ||x - v|| by the triangle
+// kernel values already computed: products c_i c_j, or exp(-gamma r^2) where r bounds ||x - v|| by the triangle
 // inequality.
 //
 // Rows lie in the lanes of vectors: every number of the model is a broadcast, products of kernel values need no
 // gathering, and a row's sums do not depend on its neighbours. Sums run over features in ascending order from one
-// start, so a tile of rows may be taken densely or entry by entry with the same bits.
+// start, so a tile of rows gives the same bits densely or entry by entry.
 //
 // In LIBSVM's arrangement a landmark belongs to a class and has a coefficient for each of the class's pairs: a cell's
-// kernel values meet one small matrix for each class, and a pair's value is the sum of both its classes' shares.
+// kernel values are multiplied by one small matrix for each class, and a pair's value is the sum of the shares of its
+// two classes.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// Decision values and labels of a kernel expansion: hands blocks of rows to the threads.
+// Decision values and labels of a kernel expansion: divides rows into blocks for the threads.
 #include "decision.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -20,7 +20,7 @@
 namespace svmfast {
 namespace {
 
-// Single precision is given up where it leaves open more than so many rows, and more than half.
+// Single precision is no longer tried once it left open more than this many rows, and more than half of them.
 constexpr std::size_t TRIAL_ROWS = 1000;
 
 class DecisionSums {
@@ -90,17 +90,17 @@ class DecisionSums {
         if (e.groups == 1 ? e.functions != 1 : e.groups < 2)
             throw std::invalid_argument("only pairs of classes and single functions have labels");
         std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
-        // Rows that single precision was asked about, and that it, or double precision, left open.
+        // Rows that single precision tried, and rows that it, or double precision, left open.
         std::atomic<std::size_t> asked{0}, left{0}, near_boundary{0};
         {
             nb::gil_scoped_release unlocked;
             pack_one_hot();
-            // The one-hot sums are as fast, and leave hardly a row open.
+            // One-hot sums are as fast, and leave almost no row open.
             if (single && !e.one_hot) pack_single();
             each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
                 std::int32_t *to = out.get() + rows.first;
                 std::size_t open = rows.count;
-                // Where single precision proves little (huge rows, say), asking it first only costs time.
+                // Where single precision proves few labels (huge rows, for example), trying it only takes time.
                 if (single && first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
                     open = SVMFAST_DISPATCH_VNNI(single_labels, *first_tier, rows, to, nullptr, nullptr);
                     asked += rows.count;
@@ -160,7 +160,7 @@ class DecisionSums {
     std::unique_ptr<SinglePack> first_tier;
     Once packed, packed_one_hot, packed_single;
 
-    // Nothing is packed before a row asks for it.
+    // Packed when the first row needs it.
     void pack() {
         packed.call([&] { svmfast::pack(e, vectors()); });
     }
@@ -221,8 +221,8 @@ class DecisionSums {
         return static_cast<std::int32_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
     }
 
-    // A thread's share: large enough that a panel brought into the cache serves many rows, small enough that the rows
-    // themselves (and their accumulators) stay there too, and that every thread gets a share.
+    // Rows that a thread takes at a time: enough that a panel in the cache serves many rows, and few enough that the
+    // rows (and their accumulators) stay there too and every thread has work.
     std::size_t block_rows(std::size_t n, std::size_t nnz, std::size_t threads) const {
         const std::size_t row_bytes =
             64 + 12 * (nnz / std::max<std::size_t>(1, n)) + 64 * e.width + 8 * e.groups * e.width;

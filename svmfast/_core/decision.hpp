@@ -98,11 +98,11 @@ struct SupportVectors {
 void describe(Expansion &, const SupportVectors &);
 // Values and coefficients of an expansion that has been described.
 void pack(Expansion &, const SupportVectors &);
-// Null unless all stored values are one number.
+// Null unless all stored values are equal.
 std::unique_ptr<OneHot> pack_one_hot(const Expansion &, const SupportVectors &);
 
 // Calls visit(function, group, coefficient row, other group, its row) for every decision function: LIBSVM's pairs of
-// classes, or, when there is one group, one coefficient row a function and no other group.
+// classes or, with one group, one coefficient row for each function and no other group.
 template <class Visit>
 void each_function(const Expansion &e, Visit &&visit) {
     constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -117,8 +117,8 @@ void each_function(const Expansion &e, Visit &&visit) {
 
 // Decision values of the rows of one block -> out[count][functions]. Where rounding could turn a label (or when
 // `libsvm_order` asks for it) a row is summed in LIBSVM's own order and gets LIBSVM's own bits. Returns how many were.
-// wanted[row of the block][function], or null for all: what is not wanted is not looked at, and classes that no wanted
-// function needs are not evaluated; its values mean nothing. errors, or null: how far from each value LIBSVM's can lie.
+// wanted[row of the block][function], or null for all: other functions are not computed, nor are classes that no wanted
+// function needs; their values are meaningless. errors, or null: how far from each value LIBSVM's can lie.
 SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool libsvm_order,
                                            const std::uint8_t *wanted, double *out, double *errors))
 // The same for the rows which[0 .. count) of the block, all in LIBSVM's order -> out[which][functions].

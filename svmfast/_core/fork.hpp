@@ -1,17 +1,17 @@
-// What a process does once, and what becomes of it where the process forks: the child has one thread, the one that
-// forked, so a lock that another thread holds at that moment would stay locked for good.
+// Work that a process does once, safely across forks: the child has one thread, the one that forked, so a lock that
+// another thread held at that moment would stay locked forever.
 #pragma once
 #include <atomic>
 #include <mutex>
 
 namespace svmfast {
 
-// Held while something is done once; a fork waits for it. Whoever holds it must not wait for Python, in which the fork
+// Held while something is done once; a fork waits for it. The holder must not wait for the interpreter, from which fork
 // is called.
 std::mutex &no_fork();
 
-// Does something once, whichever threads ask for it at the same time. Like std::once_flag, but safe to use in the child
-// of a fork that came in between. What throws is tried again.
+// Calls a function once, however many threads call at the same time. Like std::once_flag, but safe in the child of a
+// fork during the call. After an exception the next call tries again.
 class Once {
   public:
     template <class Body>

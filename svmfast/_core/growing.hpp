@@ -1,4 +1,4 @@
-// An array that grows without touching what it does not use, and becomes a NumPy array without a copy.
+// An array that grows without touching unused memory, and becomes a NumPy array without a copy.
 #pragma once
 #include <algorithm>
 #include <cstdlib>
@@ -44,7 +44,7 @@ class Growing {
     }
 
 #ifndef SVMFAST_WITHOUT_PYTHON
-    // Hands the content over to NumPy and starts again with nothing.
+    // Gives the content to NumPy and becomes empty.
     Out<T> give() {
         if (size_ < capacity_ || !data_) resize_storage(std::max<std::size_t>(size_, 1));
         const std::size_t shape[1] = {size_};

@@ -1,5 +1,5 @@
-// Native work that heeds signals. Python runs a signal's handler only between two of its own instructions, and a loop
-// in here may take minutes: long loops therefore ask, now and then, whether a signal has come.
+// Interruptible native loops. Python runs signal handlers only between its own instructions, and a native loop may take
+// minutes, so long loops check for signals from time to time.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace svmfast {
 // Thrown in a helper thread whose caller was interrupted or failed.
 struct Abandoned {};
 
-// Throws what a signal's handler raised (on Python's main thread), or Abandoned where the loop that this thread helps
-// with has been given up. Looks at the clock first: asking Python costs more than a call may.
+// Throws what a signal handler raised (on Python's main thread), or Abandoned if the loop that this thread helps with
+// has been abandoned. Reads the clock first, because asking Python is too expensive for every call.
 void heed_interrupt();
 
 // Makes heed_interrupt() of this thread watch `given_up` as well, for as long as the object lives.

@@ -7,9 +7,9 @@
 namespace svmfast {
 namespace {
 
-// From this share of stored values on rows are taken from the center, which shortens them and fills their zeros.
+// From this share of stored values on the center is subtracted, which makes rows shorter but fills their zeros.
 constexpr double CENTERED_DENSITY = 0.5;
-// The proof of the bound asks for few terms and, of exponents and coefficients, for a moderate range.
+// The proof of the bound needs few terms and a moderate range of exponents and coefficients.
 constexpr std::size_t MOST_FEATURES = 50000;
 constexpr double LARGEST_EXPONENT = 1e5;
 // A second-order polynomial goes in front where 2 gamma x_i . x_j is below this for all support vectors, and where it
@@ -84,7 +84,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
 
     s->mixed = e.mixed;
     s->pairs = e.functions > 1;
-    // Its coefficients, of the size of a gamma^2 x^2, must not underflow beside what rounding makes of the constant.
+    // Its coefficients, about a gamma^2 x^2 in size, must not underflow relative to the rounding of the constant.
     const bool moderate = e.gamma > 1e-100 && e.gamma < 1e100 && most > 1e-100 && most < 1e100;
     if (moderate && !s->pairs && s->centered && d <= WIDEST_HEAD && 2 * e.gamma * s->reach * s->reach <= SMALL_EXPONENT)
         s->head = std::make_unique<Head>(Head{0, std::vector<double>(d), std::vector<double>(d * (d + 1) / 2), 0});

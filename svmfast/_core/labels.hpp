@@ -2,8 +2,8 @@
 // evaluates rows (simd/labels.cpp, one variant per instruction set). docs/single-precision.md proves the bounds.
 //
 // As in decision.hpp, support vectors lie in panels, feature-major, and a panel never mixes classes. Everything is
-// float: features are taken from the center and scaled by a power of two so that the largest is about 1, coefficients
-// are scaled likewise.
+// float: features are measured from the center and scaled by a power of two so that the largest is about 1;
+// coefficients are scaled too.
 #pragma once
 #include <memory>
 
@@ -64,7 +64,7 @@ struct SinglePack {
     }
 };
 
-// The pack of an rbf expansion, or null where single precision has no use: other kernels, scattered models, numbers
+// The packed rbf expansion, or null where single precision is of no use: other kernels, scattered models, numbers
 // outside its range.
 std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
 // The lattice of a pack that is otherwise ready, or null where its values are on none.

@@ -1,4 +1,4 @@
-// Numbers and functions that every part of the core shares.
+// Constants and functions that all parts of the core share.
 #pragma once
 #include <cstddef>
 
@@ -7,7 +7,7 @@ namespace svmfast {
 // log2(e): kernels are powers of two in here.
 constexpr double LOG2_E = 1.4426950408889634;
 
-// LIBSVM's own power, multiplication by multiplication; of a number or of a vector of them.
+// LIBSVM's integer power, with the same multiplications; of a number or of a vector.
 template <class Number>
 static inline Number powi(Number base, int times) {
     Number result = Number{} + 1.0;

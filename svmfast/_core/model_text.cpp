@@ -1,5 +1,5 @@
 // The number-heavy parts of model files: the SV section of LIBSVM's text, and plain lists of numbers.
-// Policy (which fault gets which message) stands in formats/; here a fault is a code and a position.
+// Messages are chosen in formats/; here a fault is a code and a position.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -112,7 +112,7 @@ nb::tuple parse_numbers(const nb::bytes &text, std::size_t pos, std::size_t coun
     return nb::make_tuple(give(std::move(numbers), {n}), n, static_cast<std::size_t>(p - text.c_str()));
 }
 
-// What reading printf("%.8g") gives for each number: the values of support vectors in LIBSVM's files.
+// Each number printed with "%.8g" and read back: the values of support vectors in LIBSVM's files.
 Out<double> eight_digits(In1<double> numbers) {
     const std::size_t n = numbers.shape(0);
     std::unique_ptr<double[]> rounded(new double[n]);

@@ -20,7 +20,8 @@ void register_table(nb::module_ &m);              // table.cpp: columns of a tab
 void register_votes(nb::module_ &m);              // votes.cpp: votes while some signs are open
 
 NB_MODULE(_native, m) {
-    // What a cache or a kept traceback still holds when the interpreter ends is no error to print on stderr.
+    // Objects that a cache or a saved traceback still holds at interpreter exit are not errors; do not report them on
+    // stderr.
     nb::set_leak_warnings(false);
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
     register_interrupt(m);

@@ -1,4 +1,4 @@
-// Numbers from text and back: what model files need. Reading is exact (round to nearest) for any number of
+// Numbers from text and back, for model files. Reading is exact (round to nearest) for any number of
 // digits; writing is what C's printf gives in the C locale, without its locale and format parsing.
 #pragma once
 #include <algorithm>
@@ -90,7 +90,7 @@ inline char *write_g8(char *p, double x) {
     int exponent = 0;
     std::from_chars(e + 2, end, exponent);
     if (e[1] == '-') exponent = -exponent;
-    if (exponent < -4 || exponent >= 8) {  // %g turns to d.ddde+XX, which is what stands there
+    if (exponent < -4 || exponent >= 8) {  // %g switches to d.ddde+XX, as in this text
         std::memcpy(p, shortest, static_cast<std::size_t>(end - shortest));
         return p + (end - shortest);
     }

@@ -9,10 +9,10 @@
 namespace svmfast {
 namespace {
 
-// Below this share of stored values the model's columns are cheaper to walk than panels that hold its zeros (measured).
+// Below this share of stored values walking the model's columns is faster than panels with zeros (measured).
 constexpr double SCATTER_DENSITY = 0.04;
 constexpr double PANEL_BYTES_LIMIT = 1024.0 * 1024 * 1024;
-// Linear models are collapsed to so many weights in any case (8 MiB).
+// Linear models are always collapsed to weights up to this number (8 MiB).
 constexpr std::size_t COLLAPSED_NUMBERS = std::size_t{1} << 20;
 constexpr double ONE_HOT_BYTES_LIMIT = 256.0 * 1024 * 1024;
 
@@ -109,8 +109,8 @@ void weigh(Expansion &e, const SupportVectors &sv) {
     }
 }
 
-// Of many classes the functions are more than the support vectors: their weights would take more memory, and more
-// time for a row, than the support vectors do.
+// With many classes there can be more functions than support vectors: their weights would take more memory, and more
+// time for a row, than the support vectors.
 bool collapse_is_cheaper(const Expansion &e) {
     const std::size_t d = e.active.size();
     return d * e.functions <= std::max(COLLAPSED_NUMBERS, e.n * (d + e.width));
@@ -119,7 +119,7 @@ bool collapse_is_cheaper(const Expansion &e) {
 // A linear expansion is one weight vector per decision function.
 void collapse(Expansion &e, const SupportVectors &sv) {
     e.weights.assign(e.active.size() * e.functions, 0.0);
-    // A support vector meets the functions of its own class only, one for each coefficient.
+    // A support vector contributes only to the functions of its own class, one for each coefficient.
     std::vector<std::size_t> function(e.width);
     for (std::size_t g = 0, i = 0; g < e.groups; ++g) {
         for (std::size_t row = 0; row < e.width; ++row) {

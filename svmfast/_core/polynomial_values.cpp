@@ -1,7 +1,7 @@
 // Evaluating truncated expansions on sparse rows: nearest center, polynomials, error bounds, one pass for each.
 //
-// Rows are routed, ordered by cell, and evaluated a block of lanes at a time, so that a block meets one polynomial.
-// What a row gets depends on the row alone: never on the rows beside it, on the order or on the threads.
+// Rows are routed, ordered by cell, and evaluated a block of lanes at a time, so that a block needs one polynomial.
+// A row's result depends on the row alone, not on other rows, their order or the number of threads.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
@@ -29,7 +29,7 @@ constexpr double UNIT = 0x1p-53;
 constexpr double VANISHED = 0x1p-1022;
 // Entries a row may have beyond the variables: svmfast.certificate.SPARE_ENTRIES.
 constexpr std::size_t SPARE_ENTRIES = 4096;
-// No less than what underflow can take from a sum of squares: svmfast.certificate.LEAST_SQUARE.
+// At least as large as what underflow can take from a sum of squares: svmfast.certificate.LEAST_SQUARE.
 constexpr double LEAST_SQUARE = 1e-300;
 // Nanoseconds of one term of a sparse row, and of one coefficient in one lane of a dense block: their ratio decides
 // between the two ways, from the row's own count of entries and its cell alone.
@@ -39,7 +39,7 @@ struct SparseRow {
     std::vector<std::int32_t> position;  // ascending
     std::vector<double> value;
     std::size_t nnz = 0;
-    double other = 0;  // squares of the columns no monomial knows
+    double other = 0;  // squares of the columns that no monomial has
 };
 
 class PolynomialValues {
@@ -83,8 +83,8 @@ class PolynomialValues {
         {
             nb::gil_scoped_release release;
             const Csr rows = csr(indptr, indices, values);
-            // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache: grouped
-            // by cell they are visited again, far apart.
+            // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache, because
+            // rows of a cell, which are far apart, are read again.
             const std::size_t together = std::clamp<std::size_t>(96 * cells, 2048, 1 << 16);
             in_parts(n, together, threads, [&](std::size_t begin, std::size_t end) {
                 router->route(rows, begin, end, cell.get());
@@ -232,7 +232,7 @@ class PolynomialValues {
         double *out, *squared, *bound;
 
         std::size_t row(std::size_t i) const { return first + (order ? order[i] : i); }
-        // Rows of a cell are far apart: ask for the next ones early.
+        // Rows of a cell are far apart: prefetch the next ones.
         void prefetch(std::size_t i) const {
             if (!order || i >= n) return;
             const std::size_t at = rows.indptr[row(i)];
@@ -335,7 +335,8 @@ class PolynomialValues {
             s[i] = (square - 2 * product) + (own_square + row.other);
             // Infinity less infinity: a row that far away is not at the center.
             s[i] = std::isnan(s[i]) ? std::numeric_limits<double>::infinity() : std::max(0.0, s[i]);
-            // This form cancels, and the root of what is left would magnify it: the bound takes both ends.
+            // This form cancels, and the square root would magnify the error, so the bound uses both ends of the
+            // interval.
             const double error =
                 double(run.rows.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
             below[i] = std::max(0.0, s[i] - error);

@@ -1,4 +1,4 @@
-// Packs a reduced set and shares its rows out: value and gradient of the distance to given decision values.
+// Packs a reduced set and divides its rows among threads: value and gradient of the distance to given decision values.
 #include "reduced_set.hpp"
 
 #include <nanobind/stl/tuple.h>

@@ -15,7 +15,7 @@
 namespace svmfast {
 namespace {
 
-// Rows are summed in this many parts whatever the number of threads, so the bytes do not depend on it.
+// Rows are summed in this many parts for any number of threads, so the bytes do not depend on it.
 constexpr std::size_t PARTS = 4;
 
 class Refit {

@@ -26,7 +26,7 @@ struct RefitBasis {
     std::size_t size() const { return vectors + (bias ? 1 : 0); }
 };
 
-// What the rows of one part add up to.
+// The sums over the rows of one part.
 struct RefitSums {
     double loss = 0;
     std::size_t active = 0;

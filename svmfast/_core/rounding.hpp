@@ -1,6 +1,6 @@
-// How far a decision value of ours and LIBSVM's can lie apart: the same sum in another order, another form of the
-// distance, another exponential. Derived in docs/certificate.md (the exact engine). Rows within this of a threshold are
-// summed again as LIBSVM sums them.
+// Bounds on the difference between our decision values and LIBSVM's: the same sum in another order, with another form
+// of the distance and another exponential. Derived in docs/certificate.md (the exact engine). Rows within this of a
+// threshold are summed again as LIBSVM sums them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ struct Rounding {
     double of_magnitude(double magnitude, double coef_l1, double offset) const {
         return std::min(of(coef_l1, offset), of(magnitude * (1 + 1e-6) + 1e-280 * coef_l1, offset));
     }
-    // Badly scaled data cancel digits in our form of the rbf exponent, not in LIBSVM's sum of squares.
+    // With badly scaled data digits cancel in our form of the rbf exponent, but not in LIBSVM's sum of squares.
     bool small() const { return kernel < 1e-9; }
 };
 
@@ -43,7 +43,7 @@ static inline Rounding rounding(KernelKind kind, double gamma, double coef0, int
                             (kind == KernelKind::linear ? 0.0 : std::fabs(coef0)) + 1e-280 * (1 + size + x + z);
     double largest = 1, kernel = 0;  // |kernel value|; its error over u
     switch (kind) {
-        case KernelKind::rbf:  // the exponent comes out of a cancellation of terms up to gamma (||x|| + ||z||)^2
+        case KernelKind::rbf:  // the exponent is a difference of terms up to gamma (||x|| + ||z||)^2
             kernel = terms * (size * (x + z) * (x + z) + 1e-280 * (1 + size + x + z));
             break;
         case KernelKind::polynomial:
@@ -59,7 +59,7 @@ static inline Rounding rounding(KernelKind kind, double gamma, double coef0, int
             break;
     }
     const double of_kernel = u * kernel + tiny * std::max(1.0, largest);
-    // A linear model's sum starts from -rho, so that every addition rounds rho's digits too.
+    // A linear model's sum starts from -rho, so every addition also rounds rho's digits.
     return {of_kernel, of_kernel + u * sums * largest, kind == KernelKind::linear ? u * terms : 2 * u, tiny * (1 + z)};
 }
 

@@ -1,4 +1,4 @@
-// Which cell a row belongs to, rows ordered by cell, and the Laplacian kernel that routed models may have.
+// The cell of each row, rows ordered by cell, and the Laplacian kernel that routed models may have.
 #include "routed.hpp"
 
 #include <nanobind/stl/tuple.h>
@@ -88,7 +88,7 @@ std::tuple<Out<std::int64_t>, Out<std::int64_t>, Out<std::int64_t>, Out<std::int
             give(std::move(out_values), {nnz})};
 }
 
-// How many different columns the entries start[g] .. start[g + 1] have, for each g.
+// The number of different columns in the entries start[g] .. start[g + 1], for each g.
 Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices) {
     const std::size_t groups = start.shape(0) - 1;
     std::unique_ptr<std::int64_t[]> out(new std::int64_t[groups]);
@@ -115,7 +115,7 @@ L1Panels l1_panels(const double *x, std::size_t n, std::size_t columns, double g
     return p;
 }
 
-// Below this share of values that are not zero vectors are listed (see cells.cpp).
+// Below this share of nonzero values vectors are stored as lists (see cells.cpp).
 constexpr double LISTED_SHARE = 0.1;
 
 class LaplacianSums {

@@ -13,7 +13,7 @@
 namespace svmfast {
 
 // Rows of vectors under the Laplacian kernel exp(-gamma ||x - z||_1), in panels like those of decision.hpp. Where few
-// of their values are not zero, they are listed instead.
+// of their values are nonzero they are stored as lists instead.
 struct L1Panels {
     std::size_t n, columns, lanes, width;
     double gamma;
@@ -24,7 +24,7 @@ struct L1Panels {
     std::vector<double> list_value;         // listed
     Aligned<double> coef;                   // [panel][width][lanes]; empty when only kernel values are wanted
     std::vector<double> rho;
-    ActiveColumns features;  // for decisions: the columns in which some vector is not zero
+    ActiveColumns features;  // for decision values: the columns in which some vector is nonzero
     std::size_t panels() const { return divide_up(n, lanes); }
 };
 

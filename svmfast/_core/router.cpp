@@ -13,7 +13,7 @@
 namespace svmfast {
 namespace {
 
-// The power of two that brings numbers up to `largest` to about 1.
+// The power of two that scales numbers up to `largest` to about 1.
 double unit_scale(double largest) {
     return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, -std::clamp(std::ilogb(largest), -1000, 1000)) : 1.0;
 }
@@ -69,7 +69,7 @@ Router::Router(ActiveColumns columns, const std::int64_t *children, std::size_t 
     std::size_t next = 1;
     for (std::size_t i = 0; i < n; ++i) {
         const std::int64_t count = children[i];
-        // Compared so that no sum can wrap around.
+        // Compared so that no sum overflows.
         if (count < 0 || static_cast<std::size_t>(count) > n - next || (count > 0 && next <= i))
             throw std::invalid_argument(message);
         const std::int32_t table = count > 1 ? static_cast<std::int32_t>(tables_.size()) : -1;

@@ -1,5 +1,5 @@
 // Which of many centers is nearest to a sparse row: a tree of centers, from whose root a row goes to the nearest child
-// until it reaches a leaf, its cell. One level of children is the plain case.
+// until it reaches a leaf, its cell. The simplest tree has one level.
 //
 // A row is compared with all children of a node twice: in single precision with a bound on the error, which leaves one
 // candidate nearly always, and where it leaves more in double precision, by the same operations on every machine.

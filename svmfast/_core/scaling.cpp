@@ -153,7 +153,7 @@ class ScalingMap {
         return n;
     }
 
-    // Goes through what is not 0 in a scaled row, by ascending column: zeros(from, to) for the moved columns from, ..,
+    // Visits the nonzero values of a scaled row, by ascending column: zeros(from, to) for the moved columns from, ..,
     // to - 1 of moving_ that the row does not store, take(column, z) for a value that it does.
     template <class Zeros, class Take>
     void each(std::size_t row, const In1<std::int64_t> &indptr, const In1<std::int32_t> &indices,
@@ -192,7 +192,7 @@ class ScalingMap {
 // The least and the greatest value of each column so far, as svm-scale finds them; zeros that are not stored count.
 class ColumnExtremes {
   public:
-    // Takes in rows of any width; columns met for the first time were zero in all rows before.
+    // Adds rows of any width; new columns were zero in all rows before.
     void add(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t width) {
         nb::gil_scoped_release unlocked;
         const std::size_t n = indptr.shape(0) ? indptr.shape(0) - 1 : 0;

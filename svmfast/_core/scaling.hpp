@@ -1,5 +1,5 @@
-// One number scaled, rounded to some decimal digits, and printed as C's %g prints it. Exact: what svm-scale |
-// svm-predict sees, without the text in between.
+// One number scaled, rounded to some decimal digits, and printed as C's %g prints it. Exact: the number that
+// svm-predict reads from svm-scale's output, without the text.
 #pragma once
 #include <charconv>
 #include <cmath>
@@ -36,7 +36,7 @@ inline bool round_decimal(double z, int digits, Decimal &out) {
     }
     const double nearest = std::nearbyint(scaled), past = scaled - nearest;
     double figures = nearest;
-    // Half way between two integers as far as a double tells: the product's own rounding decides.
+    // Halfway between two integers in double precision: the rounding error of the product decides.
     if (std::fabs(past) == 0.5) {
         const double rest = std::fma(z, powers[power], -scaled);
         const double below = std::floor(scaled);
@@ -59,7 +59,7 @@ inline double rounded(double z, int digits) {
     char text[number_room];
     const char *const end = std::to_chars(text, text + number_room, z, std::chars_format::scientific, digits - 1).ptr;
     double back;
-    // The largest doubles can round to a decimal that is none.
+    // The largest doubles can round to a decimal that is out of range.
     return text::scan_double(text, end, back) == text::Scan::ok ? back : std::copysign(HUGE_VAL, z);
 }
 

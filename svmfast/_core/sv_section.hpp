@@ -104,7 +104,8 @@ struct SvSection {
             if (p == end) return fail(sv_too_few_lines, p);
             p = skip_blanks(p);
             if (at_line_end(p, end)) {
-                // A blank end of the file means missing lines; a blank line before further text is a fault of its own.
+                // Blank lines at the end of the file mean that lines are missing; a blank line before further text is
+                // another fault.
                 const char *q = p;
                 while (is_blank(*q) || *q == '\n' || *q == '\r') ++q;
                 return fail(q == end ? sv_too_few_lines : sv_empty_line, p);

@@ -14,20 +14,20 @@ struct Options {
     bool lenient = false;      // blank lines are skipped, rows are sorted
     bool labelled = true;      // otherwise rows start with their first entry and labels are nan
 
-    // Without labels a row that is all zeros is a blank line.
+    // Without labels a row of zeros is a blank line.
     bool blank_is_row() const noexcept { return !labelled && !dense && !precomputed && !lenient; }
 };
 
-// The first thing that is wrong. Words for people are made in Python; `rule` and `why` are its keys.
+// The first fault. Python makes the message; `rule` and `why` are its keys.
 struct Fault {
     const char *rule = nullptr;  // nullptr: nothing is wrong
-    const char *why = "";        // the status of text::Scan where a number is at fault
+    const char *why = "";        // the status of text::Scan if the fault is a number
     std::int64_t line = 0;       // counted from the first line of the block, from 1
     const char *line_begin = nullptr, *begin = nullptr, *end = nullptr;  // the line, the token
     std::int64_t found = 0, wanted = 0;
 };
 
-// What was let pass and may deserve a warning.
+// Tolerated irregularities, which may deserve a warning.
 struct Notes {
     std::int64_t comment_lines = 0, line_comments = 0, qid = 0, blank_lines = 0, sorted_rows = 0, unknown_serials = 0,
                  blank_rows = 0;

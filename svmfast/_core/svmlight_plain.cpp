@@ -14,7 +14,7 @@ using characters::two_numbers;
 using characters::TwoNumbers;
 using text::every_byte;
 
-// The instruction is not part of the x86-64 every machine has; once in 64 characters this is as good.
+// Not every x86-64 has the instruction; once in 64 characters this is as fast.
 inline unsigned count_bits(std::uint64_t x) noexcept {
     x -= (x >> 1) & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
@@ -64,7 +64,7 @@ void PlainReader::index_stretch() {
         if (rest < 64) bits &= (std::uint64_t{1} << rest) - 1;
         const auto at = static_cast<std::uint32_t>(indexed_ - base_);
         const unsigned found = count_bits(bits);
-        // Writing what is not there costs less than a loop whose end is a guess.
+        // Writing positions that do not exist costs less than a loop with an unpredictable end.
         for (unsigned i = 0; i < 8; ++i, bits &= bits - 1) out[i] = at + lowest(bits);
         if (found > 8)
             for (unsigned i = 8; i < 16; ++i, bits &= bits - 1) out[i] = at + lowest(bits);
@@ -79,7 +79,8 @@ void PlainReader::index_stretch() {
     count_ = static_cast<std::size_t>(out - place_.get());
 }
 
-// Reads the line at cursor.p, whose places begin at next_. False: it is not plain, and only unused room has changed.
+// Reads the line at cursor.p, whose places begin at next_. Returns false if it is not plain; then only unused memory
+// has changed.
 bool PlainReader::read_row(Cursor &cursor) {
     prefetch_places();
     std::int32_t *index_out = cursor.index;
@@ -137,7 +138,7 @@ bool PlainReader::read_row(Cursor &cursor) {
 }
 
 void PlainReader::read(Cursor &cursor, const double *first_value) {
-    // Other lines have been read since: their places are of no use.
+    // Other lines have been read since, so their places are useless.
     if (cursor.p > indexed_) next_ = count_ = 0, indexed_ = base_ = cursor.p;
     while (next_ < count_ && base_ + place_[next_] < cursor.p) ++next_;
     while (cursor.p != end_ && read_row(cursor)) {

@@ -75,7 +75,7 @@ nb::object table_rows(const std::vector<Column> &columns, std::size_t n) {
             for (std::size_t i = 0; i < rows; ++i) {
                 const double *row = tile.data() + i * d;
                 for (std::size_t j = 0; j < d; ++j) {
-                    // Written always, kept where it is not 0: no branch to mispredict.
+                    // Always written, but kept only if it is not 0: no branch to mispredict.
                     indices_begin[stored] = static_cast<std::int32_t>(j);
                     values_begin[stored] = row[j];
                     stored += row[j] != 0;

@@ -1,7 +1,7 @@
 // Numbers in text, scanned once for data and model files: never the locale, always the correctly rounded double.
 //
-// scan_double() and scan_int64() judge a whole token and say what is wrong with it. fast_double() is the inner loop of
-// the data reader: it answers only where the answer is certain to be that of scan_double(), and declines otherwise.
+// scan_double() and scan_int64() check a whole token and return what is wrong with it. fast_double() is the inner loop
+// of the data reader: it returns a number only if that is certain to be scan_double()'s, and declines otherwise.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +50,7 @@ inline std::uint64_t load8(const char *p) noexcept {
 }
 
 // How many of the eight characters, from the first on, are digits. A byte that is no digit sets its top bit; the carry
-// of a byte above 0x89 spoils only bytes behind it, which do not matter any more.
+// of a byte above 0x89 only changes later bytes, which no longer matter.
 inline unsigned leading_digits(std::uint64_t word) noexcept {
     const std::uint64_t distance = word ^ (0x30 * every_byte);
     const std::uint64_t other = ((distance + 0x76 * every_byte) | distance) & (0x80 * every_byte);

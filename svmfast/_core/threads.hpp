@@ -1,5 +1,5 @@
-// A plain fork-join loop. Threads are started per call and sleep nowhere in between, so an idle svmfast
-// never spins; work is handed out by an atomic counter, so a slow core only takes fewer items.
+// A simple fork-join loop. Threads are started for each call and end with it, so an idle svmfast has none; items are
+// handed out by an atomic counter, so a slow core takes fewer of them.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -17,7 +17,7 @@
 
 namespace svmfast {
 
-// How many threads a caller allows: from Python any integer, of which 1 to MOST are meant.
+// How many threads a caller allows: any integer from Python, limited to 1 .. MOST.
 class Threads {
   public:
     static constexpr int MOST = 1024;
@@ -28,10 +28,10 @@ class Threads {
     int count_;
 };
 
-// Calls body(item, worker) for every item in [0, n_items). What an item computes must not depend on the worker,
-// which only names scratch space: then results are the same bytes for any number of threads. Where the system starts no
-// more threads, those that run do all the work. An interrupt is heeded between two items, and within them where the
-// body calls heed_interrupt().
+// Calls body(item, worker) for every item in [0, n_items). What an item computes must not depend on the worker, which
+// only names scratch space: then results are the same bytes for any number of threads. Where the system starts no more
+// threads, those that run do all the work. Interrupts are handled between items, and within them where the body calls
+// heed_interrupt().
 template <class Body>
 void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
     std::atomic<std::size_t> next{0};
@@ -75,7 +75,7 @@ void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
         }
     }
     run(0);
-    // The others may have long items left; an interrupt must not wait for them.
+    // Other threads may have long items left; an interrupt must not wait for them.
     std::unique_lock<std::mutex> lock(mutex);
     while (running) {
         ended.wait_for(lock, std::chrono::milliseconds(20));

@@ -8,7 +8,7 @@
 
 namespace svmfast {
 
-// In units of its own: take the ratio of two differences.
+// In arbitrary units: use the ratio of two differences.
 inline double ticks() {
 #if defined(__x86_64__)
     return static_cast<double>(__rdtsc());

@@ -1,4 +1,4 @@
-// LIBSVM's votes where some signs are open: for every class the fewest, the most and the present votes.
+// LIBSVM's votes while some signs are open: for every class the least, the most and the current number of votes.
 #include <stdexcept>
 
 #include "arrays.hpp"

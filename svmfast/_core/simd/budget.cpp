@@ -1,4 +1,4 @@
-// Budgeted stochastic gradient descent: the step, and what keeps the number of support vectors at the budget.
+// Budgeted stochastic gradient descent: the step, and the maintenance of the budget.
 #include "budget.hpp"
 
 #include <algorithm>
@@ -200,8 +200,8 @@ double maintain(BudgetState &s, std::size_t fresh) {
     const SlotEntries &entries = find_entries(s, first);
     std::size_t partner = NONE;
     if (s.maintenance != Maintenance::remove) {
-        // The fresh point's kernel row is still at hand from the step; an older point's is made again from its
-        // entries, few as long as it was never merged.
+        // The new point's kernel row is still there from the step; an older point's is computed again from its entries,
+        // which are few as long as it was never merged.
         if (first != fresh) kernel_row(s, entries, s.norm[first]);
         partner = find_partner(s, first, s.maintenance);
     }
@@ -222,7 +222,7 @@ double maintain(BudgetState &s, std::size_t fresh) {
 void budget_steps(BudgetState &s, const TrainingRows &rows, const std::int64_t *order, std::size_t count) {
     Pulse pulse;
     for (std::size_t n = 0; n < count; ++n) {
-        // Rows are met in random order; what the processor cannot foresee is prefetched.
+        // Rows are visited in random order, which the processor cannot predict, so they are prefetched.
         if (n + 16 < count) {
             const std::int64_t far = order[n + 16], next = rows.indptr[order[n + 4]];
             __builtin_prefetch(rows.indptr + far);
@@ -267,7 +267,7 @@ void make_merge_table(std::size_t n, double eps, double *wd, double *h) {
             }
             const vd m = broadcast(static_cast<double>(row) / static_cast<double>(n));
             vd at = search_h(m, log_kappa, iterations), s = merged_length(m, log_kappa, at);
-            // The end belongs to the interval; at kappa 0 it alone reaches the maximum.
+            // The end belongs to the interval; at kappa 0 the maximum is only there.
             const vd s_end = fma(m, kappa, 1.0 - m);
             at = s_end > s ? vd{} : at;
             s = maximum(s, s_end);

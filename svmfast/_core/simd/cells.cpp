@@ -110,7 +110,7 @@ void triangle(const Cell &cell, std::size_t vectors, double *x) {
     const double scale = -1 / (cell.gamma * LOG2_E), back = -cell.gamma * LOG2_E;
     for (std::size_t v = 0; v < vectors; ++v) {
         double *at = x + v * W;
-        // Distances take the place of the exponents for a while.
+        // Distances replace the exponents for now.
         for (std::size_t j = 0; j < cell.m; ++j) {
             double *here = at + j * PREDICT_ROWS;
             store(here, square_root(maximum(load(here) * scale, vd{})));

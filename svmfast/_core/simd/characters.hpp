@@ -58,8 +58,8 @@ struct TwoNumbers {
 };
 
 // The numbers that the last n1 characters before end1 and the last n2 before end2 spell (0 to 8 each); not valid if one
-// of them is no digit. Reading backwards puts the last digit where it belongs, a mask makes leading zeros of what is
-// before; then neighbours are joined: pairs, fours, eights.
+// of them is no digit. Reading backwards puts the last digit in its place, and a mask replaces what is before by zeros;
+// then neighbours are joined: pairs, fours, eights.
 inline TwoNumbers two_numbers(const char *end1, std::size_t n1, const char *end2, std::size_t n2) noexcept {
 #if defined(SVMFAST_SSE2)
     const __m128i text =

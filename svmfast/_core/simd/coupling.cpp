@@ -14,7 +14,7 @@ namespace {
 constexpr double UNIT = 0x1p-53;
 // LIBSVM keeps pairwise probabilities this far from 0 and 1.
 constexpr double LEAST = 1e-7;
-// An uncertainty, relative to what it is of, above which nothing is claimed.
+// The relative uncertainty above which nothing is proven.
 constexpr double LARGE = 1e-3;
 
 double sigmoid(double decision, double a, double b) {
@@ -25,7 +25,8 @@ double sigmoid(double decision, double a, double b) {
     return least < 1 - LEAST ? least : 1 - LEAST;
 }
 
-// How far LIBSVM's r can lie from ours when its decision value lies within `error`; infinite where that is much.
+// A bound on the difference between LIBSVM's r and ours if its decision value lies within `error`; infinite if that is
+// large.
 double sigmoid_error(double decision, double error, double a, double b, double r) {
     const double of_t = std::fabs(a) * error + 4 * UNIT * (std::fabs(decision * a) + std::fabs(b));
     if (!(of_t < LARGE)) return HUGE_VAL;

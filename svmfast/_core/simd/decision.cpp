@@ -235,7 +235,7 @@ void scatter_rows(const Block &b, const std::vector<std::uint32_t> &which) {
     }
 }
 
-// Rows that one-hot support vectors meet in bytes: all entries in the model's columns are the model's value, and no factor
+// Whether one-hot sums in bytes apply to a row: all entries in the model's columns are the model's value, and no factor
 // of a kernel value leaves the range of double.
 bool is_one_hot(const Expansion &e, const MappedRows &rows, std::size_t r, double value) {
     if (!(e.gamma * rows.squared_norm[r] < ONE_HOT_EXPONENT)) return false;
@@ -297,7 +297,7 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm
                 needed[r * e.groups + i] = 1;
                 if (j < e.groups) needed[r * e.groups + j] = 1;
             });
-        // Class by class costs more a support vector: only where it leaves out many. The values are the same either way.
+        // Class by class takes longer for each support vector, so only if it leaves out many. The values are the same.
         std::size_t met = 0;
         for (std::size_t g = 0, first = 0; g < e.groups; first = e.group_end[g++])
             for (std::size_t r = 0; wanted && r < rows.count; ++r)

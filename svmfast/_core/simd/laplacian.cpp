@@ -41,7 +41,7 @@ struct ListedRow {
 
     explicit ListedRow(const L1Panels &p) : place(p.listed ? p.columns : 0, -1) {}
 
-    // Takes the row's entries; returns what columns that no vector has add to its distances.
+    // Stores the row's entries; returns what columns that no vector has add to its distances.
     double read(const L1Panels &p, const Csr &rows, std::size_t row) {
         for (const std::int32_t f : column) place[f] = -1;
         column.clear(), value.clear(), size.clear();

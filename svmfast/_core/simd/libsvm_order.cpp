@@ -27,7 +27,7 @@ class LibsvmOrder {
         if (!e.scattered)
             for (std::size_t b = 0; b < count; ++b)
                 plan(rows, rows.first + which[b], e.kind == KernelKind::rbf, walk[b]);
-        // Panels in their order: a sum goes on where it was, so the parts change no bit of it.
+        // Panels in order: a sum continues where it was, so dividing it into parts changes no bit.
         begin = 0;
         do {
             end = std::min(e.panels(), begin + PANELS);
@@ -47,7 +47,7 @@ class LibsvmOrder {
     };
     static constexpr std::int64_t ABSENT = -1;
 
-    // Panels at a time: what a thread holds does not grow with the model.
+    // Panels at a time: a thread's memory does not grow with the model.
     static constexpr std::size_t PANELS = (1 << 14) / LANES;
 
     const Expansion &e;

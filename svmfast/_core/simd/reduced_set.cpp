@@ -248,7 +248,7 @@ void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::s
             continue;
         }
         residuals(rows, s, tile, t, *sums);
-        // Whole register tiles: what stands beyond the last row has no residual.
+        // Whole register tiles: rows after the last have zero residuals.
         back<kind>(s, tile.winner, round_up(tile.count, ROWS), t, *sums);
         if (rows.dense)
             dense_gradient(rows, s, i, t, *sums);

@@ -60,7 +60,7 @@ void nearest_centers(const CenterTable &t, const std::int32_t *position, const f
         // Twice the error of a sum of so many terms, each rounded twice before.
         const float spread = 2.2f * 0x1p-24f * float(row.nnz + 8) * (t.largest_offset + 1.01f * length * t.largest_entry);
         const float limit = smallest(least) + (spread + 1e-30f);
-        // All candidates, without a branch on where they are: 64 lanes at a time.
+        // All candidates, without a branch on their positions: 64 lanes at a time.
         std::uint64_t found = 0, taken = 0, many = 0;
         for (std::size_t base = 0; base < padded; base += 64) {
             std::uint64_t word = 0;
@@ -68,7 +68,7 @@ void nearest_centers(const CenterTable &t, const std::int32_t *position, const f
                 word |= not_above(load(scores + at), limit) << (at - base);
             const std::uint64_t here = word != 0;
             many |= (word & (word - 1)) | (here & taken);
-            // The last lane stands in where there is no candidate, and is masked away.
+            // Without a candidate the last lane is used, and masked away.
             found |= (base + std::uint64_t(__builtin_ctzll(word | std::uint64_t(1) << 63))) & -here;
             taken |= here;
         }

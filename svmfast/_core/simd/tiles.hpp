@@ -1,5 +1,5 @@
-// The register-tiled product of the core, and the tile sizes that fill the registers of each instruction set. What a
-// tile holds in the end (sums, kernel values, scores) is the business of the code around it.
+// The register-tiled product of the core, and the tile sizes that fill the registers of each instruction set. What
+// becomes of a tile (sums, kernel values, scores) is up to the calling code.
 #pragma once
 #include <type_traits>
 

@@ -31,8 +31,8 @@ typedef std::int64_t vi __attribute__((vector_size(W * 8)));
 typedef float vf __attribute__((vector_size(W * 8)));
 typedef std::uint8_t vb __attribute__((vector_size(W * 8)));
 
-// The vector of numbers of a type, and its bits. (Of exponents: what overflows in them, because a nan went in, wraps
-// around and is found by its size elsewhere.)
+// The vector of numbers of a type, and its bits. (Used for exponents: an overflow, caused by a nan, wraps around and is
+// found elsewhere by its size.)
 template <class Number>
 struct VectorOf;
 template <>

@@ -93,7 +93,7 @@ def meka_svc(
     def backward(v: FloatArray) -> FloatArray:
         return np.vstack([root * (spectrum.vectors.T @ meka.backward(v)), v.sum(axis=0)])
 
-    # For rows of equal weight; the mean weight is enough for a preconditioner.
+    # Exact for rows of equal weight; for others the mean is good enough as a preconditioner.
     mean = 1.0 if weights is None else float(weights.mean())
     squares = mean * np.append(spectrum.values, float(len(targets)))
     start: FloatArray | None = None
