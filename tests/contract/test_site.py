@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from printed import without_last_digits
+from printed import with_sizes_of
 from program import PROGRAM, ROOT
 
 from svmfast.cli import main
@@ -70,9 +70,7 @@ def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
         remarks = [line for line in done.stderr.splitlines(keepends=True) if not line.startswith("svmfast: ")]
         printed = done.stdout + "".join(remarks)
         options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-        assert same(without_last_digits(shown), without_last_digits(printed), options), (
-            f"$ {command}\n{printed}"
-        )
+        assert same(shown, with_sizes_of(printed, shown), options), f"$ {command}\n{printed}"
     (code,) = re.findall(r"^```python\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True

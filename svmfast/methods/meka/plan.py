@@ -20,8 +20,9 @@ from svmfast.solvers.nystrom import CHUNK_ROWS
 
 #: LIBSVM's kernel cache for a local model.
 BLOCK_CACHE_MEGABYTES = 100
-#: Interpreter and libraries: scikit-learn imports pandas if it is installed, and pandas imports pyarrow.
-PROGRAM_BYTES = (150 if find_spec("pandas") is None else 205) * 2**20
+#: Interpreter and libraries, the most of Python 3.10 to 3.13 with the oldest and newest versions.
+#: scikit-learn imports pandas if it is installed, and pandas imports pyarrow.
+PROGRAM_BYTES = (160 if find_spec("pandas") is None else 230) * 2**20
 
 
 def resolved(options: MekaOptions, columns: int, exact: Model | None = None) -> MekaOptions:
