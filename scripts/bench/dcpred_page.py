@@ -7,6 +7,8 @@ from typing import Any
 
 from figures import save, svg_pyplot
 
+from svmfast.display import count
+
 #: What this project measured of LDKL, a tree of linear models, on the same data: accuracy, us a row.
 LDKL = {"ijcnn1": (98.32, 0.22), "a9a": (84.84, 0.18)}
 
@@ -15,18 +17,18 @@ OPTIONS: dict[str, str] = {}
 
 INTRODUCTION = """# dcpred, measured
 
-`svmfast dcpred` is DC-Pred++ (Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines",
-NIPS 2014): a k-means tree with a few landmarks in each leaf. Three things differ from the paper: landmarks,
-coefficients and each leaf's width are then optimized by gradient ("tuned"); rows of neighbouring leaves
-take part at half weight; a leaf has only its own classes. Costs are in the paper's unit, multiples of a
-linear model's prediction of the same rows: *counted* multiply-adds, and *wall* time on all threads, both
-sides in turn in one run (the linear prediction gets dense rows in memory, ours reads sparse ones). The
-options in a line are all that `svmfast dcpred DATA --task svc` was given; the others have their defaults.
+`svmfast dcpred` is DC-Pred++ (Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS
+2014): a k-means tree with a few landmarks in each leaf. Three things differ from the paper: landmarks,
+coefficients and each leaf's width are then optimized by gradient ("tuned"); rows of neighbouring leaves take
+part at half weight; a leaf only distinguishes the classes of its own rows. Costs are in the paper's unit,
+multiples of a linear model's prediction of the same rows: *counted* multiply-adds, and *wall* time on all
+threads, both measured alternately in one run (the linear prediction gets dense rows in memory, ours reads
+sparse ones). Each line shows all the options that were given to `svmfast dcpred DATA --task svc`.
 
-Prediction times are the fastest of 25 calls on both sides, taken in turn. Training times are wall time; the
+Prediction times are the fastest of 25 alternating calls. Training times are wall time; the
 load average below shows what else was running, which makes them longer. Where it is far above the number of
 threads, wall costs are unreliable too; compare counted costs. Leaves, landmarks, gamma and C of the first
-table were chosen by hand in a few trials that looked at test accuracy, so differences of a few rows are not
+table were chosen by hand in a few trials that used the test accuracy, so differences of a few rows are not
 significant.
 
 usps is the one case of `--fit pairs` (one cluster in LIBSVM's arrangement, the values of all pairs of
@@ -65,7 +67,7 @@ def table(results: dict[str, Any]) -> list[str]:
             out.append(f"| | {method}, the paper's own | {accuracy:.2f} | | {cost:g}x | | |")
         if name in LDKL:
             accuracy, time = LDKL[name]
-            out.append(f"| | LDKL, measured by this project before | {accuracy:.2f} | | | {time:.2f} | |")
+            out.append(f"| | LDKL, measured earlier by this project | {accuracy:.2f} | | | {time:.2f} | |")
     return [*out, ""]
 
 
@@ -82,9 +84,12 @@ def chosen(results: dict[str, Any]) -> list[str]:
         "| --- | ---: | --- | ---: | ---: | ---: |",
     ]
     for name, e in results.items():
-        ways = f"best of {e['ways']} ways" if e["ways"] else "`--fit pairs`, where nothing else is to choose"
+        ways = (
+            f"best of {e['ways']} candidates" if e["ways"] else "`--fit pairs`, with nothing else to choose"
+        )
+        leaves = count(e["clusters"], "cluster")
         out.append(
-            f"| {name} | {e['asked']:g}x | {e['clusters']} clusters, {e['landmarks']:,} landmarks and "
+            f"| {name} | {e['asked']:g}x | {leaves}, {e['landmarks']:,} landmarks and "
             f"{e['pseudo']:,} pseudo landmarks in all, {ways} | {e['accuracy']:.2f} "
             f"| {e['counted']:.2f}x | {e['seconds']:.0f} |"
         )

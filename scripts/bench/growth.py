@@ -207,7 +207,7 @@ def tables(found: dict[str, Any]) -> str:
     where = found["machine"]
     out = [
         f"Measured on {place(where, 'numpy')}. "
-        + "Where not stated otherwise: " + ", ".join(f"{n:,} {name}" for name, n in BASE.items()) + ".",
+        + "Unless stated otherwise: " + ", ".join(f"{n:,} {name}" for name, n in BASE.items()) + ".",
         "",
         f"    {where['command']}",
         "",

@@ -1,9 +1,8 @@
 """Reading LIBSVM model text, with every count checked.
 
-LIBSVM 3.37's ``svm_load_model`` is followed where it gives the answer that its writer meant: keys in any
-order as long as nr_class comes before the lists and SV last, several keys on a line, CRLF, no last line end.
-What it would crash on or quietly misread is refused with line and token.
-"""
+Accepts all variants that ``svm_load_model`` of LIBSVM 3.37 reads correctly: keys in any order as long as
+nr_class comes before the lists and SV last, several keys on a line, CRLF, no last line end. Text on which it
+would crash, or which it would silently misread, is refused with line and token."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ def parse_libsvm_model(
         expected = "a smaller number, or the file was cut short"
         raise header.fault(errors.ModelSizeError, header.lines["total_sv"], what, expected, str(n_sv))
     allowance = allowance or Allowance(MEMORY, path)
-    # No entry is shorter than four bytes; they are counted only where so many would not fit.
+    # Entries have at least four bytes. They are only counted if as many as the text could hold would not fit.
     if not allowance.has_room(8 * n_sv * (n_coef + 1) + 3 * (len(data) - begin)):
         allowance.check(8 * n_sv * (n_coef + 1) + 12 * data.count(b":", begin))
     fault, pos, coef, indptr, indices, sv_values, n_columns = read_sv_section(
@@ -80,7 +79,7 @@ def parse_libsvm_model(
 
 
 def _check_last_line(header: LibsvmHeader, begin: int) -> list[str]:
-    """Look for a cut through the last line, which no count can show."""
+    """Detect a last line that is cut short, which no count can show."""
     data = header.data
     if len(data) == begin or data.endswith(b"\n"):
         return []

@@ -1,4 +1,5 @@
-"""k-means centers for any points: without features, fewer distinct points than centers, huge values."""
+"""k-means centers, also of points without features, of fewer distinct points than centers, and of huge
+values."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import numpy as np
 from svmfast.rows import FloatArray
 from svmfast.threads import interruptible, one_blas_thread, one_openmp_thread
 
-#: Values whose squares, summed and weighted, are far from the end of the range of doubles.
+#: Values up to this size have squares whose weighted sums do not overflow.
 _SAFE = 1e100
 
 
@@ -34,20 +35,21 @@ def k_means(
     Returns
     -------
     (count, d) float64
-        Some of them alike, where fewer points are distinct.
+        Some are equal if there are fewer distinct points.
     """
     if not points.shape[1]:
         return np.zeros((count, 0))
     values = points if isinstance(points, np.ndarray) else points.data
     largest = float(np.abs(values).max(initial=0.0))
     scale = 1.0
-    if largest > _SAFE:  # k-means does not mind the unit; a power of two rounds nothing
+    if largest > _SAFE:  # the result does not depend on the unit, and scaling by a power of two is exact
         scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
         points = points / scale
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    # Fewer distinct points than centers are no fault. A filter for good: catch_warnings is not for threads.
+    # Fewer distinct points than centers are not an error. The filter stays: catch_warnings is not
+    # thread-safe.
     warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
 
     def fit() -> FloatArray:

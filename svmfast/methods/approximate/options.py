@@ -96,7 +96,7 @@ class ApproximateOptions(Seeded, Bounded):
         return TARGET if self.target_certified is None else self.target_certified
 
     def check(self, given: Collection[str]) -> None:
-        """Refuse options that do not fit together."""
+        """Raise OptionError for options that contradict each other."""
         if self.target_certified is not None and not self.free:
             raise OptionError("`target_certified` is only used with `order` auto or `cells` auto")
         if self.time_limit is not None and not self.free:
