@@ -39,9 +39,10 @@ def _headline(found: Frontier) -> str:
     name = found.exact.replace("\\", "/").rsplit("/", 1)[-1]
     if best is None or speed is None:
         return f"{name}: keep the exact model"
-    loss = best.confirming
+    loss, smaller = best.confirming, found.points[0].n_bytes / best.n_bytes
+    gained = f"{speed.ratio:.3g} times as fast" if speed.ratio > 1 else f"{smaller:.3g} times smaller"
     what = "of their spread the values differ" if found.regression else "of the labels differ"
-    return f"{name}: {best.name} is {speed.ratio:.3g} times as fast; {loss.differing.value:.3g}% {what}"
+    return f"{name}: {best.name} is {gained}; {loss.differing.value:.3g}% {what}"
 
 
 def _recommendation(found: Frontier) -> list[str]:
@@ -163,7 +164,15 @@ def _details(point: Point, found: Frontier) -> list[str]:
 
 def _table(found: Frontier) -> str:
     heads = ["model", *(("MSE", "R^2") if found.regression else ("accuracy", "balanced", "lowest recall"))]
-    heads += ["differs", "interval", "of allowance", "speed-up", "bytes", "certified", "why not"]
+    cascades = any(point.spent_percent is not None for point in found.points)
+    heads += [
+        "differs",
+        "interval",
+        *(["of allowance"] if cascades else []),
+        "speed-up",
+        "bytes",
+        "certified",
+    ]
     rows = []
     for point in found.points:
         quality, known = point.confirming.quality, point.confirming.differing
@@ -172,15 +181,14 @@ def _table(found: Frontier) -> str:
             figures = [quality.accuracy, quality.balanced_accuracy, quality.lowest_recall]
         reason = why_not(point, found.points, found.limits, found.recommended, found.refuted)
         cells = [
-            Cell(point.name, point.name),
+            Cell(point.name, point.name, reason),
             *(Cell(figure(one) if found.regression else percent(one, 2), one) for one in figures),
             Cell(percent(known.value, 3), known.value),
             Cell(f"{known.low:.3g}% to {known.high:.3g}%", known.high),
-            Cell(percent(point.spent_percent, 0), point.spent_percent),
+            *([Cell(percent(point.spent_percent, 0), point.spent_percent)] if cascades else []),
             Cell(("" if point.speed.narrow else "~") + times(point.speed.ratio), point.speed.ratio),
             Cell(f"{point.n_bytes:,}", point.n_bytes),
             Cell(percent(point.certified_percent, 2), point.certified_percent),
-            Cell(reason, reason, long=True),
         ]
         rows.append(Row(cells, point.method, point is found.recommended))
     return table(heads, rows)

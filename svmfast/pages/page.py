@@ -59,13 +59,13 @@ class Cell:
     words : str
     value : float, str or None
         By which rows are sorted; None: there is no figure.
-    long : bool
-        A sentence, on the left and broken where it must be.
+    note : str
+        A remark below, in small type.
     """
 
     words: str
     value: float | str | None = None
-    long: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
         out.append(f'<tr{kind} data-of-group="{text(row.group)}">')
         for cell in row.cells:
             value = "" if cell.value is None else f"{cell.value}"
-            words = ' class="words"' if cell.long else ""
-            out.append(f'<td{words} data-value="{text(value)}">{text(cell.words)}</td>')
+            note = f'<div class="note">{text(cell.note)}</div>' if cell.note else ""
+            out.append(f'<td data-value="{text(value)}">{text(cell.words)}{note}</td>')
         out.append("</tr>")
     out.append("</tbody></table></div>")
     return "\n".join(out)

@@ -77,6 +77,7 @@ def scatter(marks: Sequence[Mark], axes: Axes, caption: str) -> str:
     across, up = _across(marks, axes), _up(marks, axes)
     out = [
         f'<figure data-is-view="{text(axes.view)}">',
+        '<div class="scroll">',
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="group" aria-label="{text(caption)}">',
         *_frame(axes, across, up),
     ]
@@ -87,7 +88,7 @@ def scatter(marks: Sequence[Mark], axes: Axes, caption: str) -> str:
     for mark in sorted(marks, key=lambda mark: (mark.chosen, mark.efficient)):
         out.append(_mark(mark, across.place(mark.x), up.place(mark.y)))
     out += _names(marks, across, up)
-    out += ["</svg>", f"<figcaption>{text(caption)}</figcaption></figure>"]
+    out += ["</svg></div>", f"<figcaption>{text(caption)}</figcaption></figure>"]
     return "\n".join(out)
 
 

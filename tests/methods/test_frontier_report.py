@@ -109,6 +109,18 @@ def test_what_is_faster_no_more_and_larger_is_not_recommended() -> None:
     assert message(SMALL, Limits(0.5), slow)["recommended"].endswith(" and 10 times smaller")
 
 
+def test_the_page_says_what_is_gained_and_why_others_were_not_taken() -> None:
+    slow, beaten = Speed(0.9, 0.8, 1.1, 9), replace(SMALL, name="compress-2", choosing=loss(4.2))
+    assert (
+        "<h1>m: compress-9 is 8 times as fast; 0.3% of the labels differ</h1>"
+        in as_html(found(SMALL, Limits(0.5))).decode()
+    )
+    one = found(SMALL, Limits(0.5), slow)
+    page = as_html(replace(one, points=[*one.points, beaten], on_front=[True, True, False])).decode()
+    assert "<h1>m: compress-9 is 10 times smaller; 0.3% of the labels differ</h1>" in page
+    assert '>compress-2<div class="note">4.2% differs on the choosing rows, more than 0.5%</div></td>' in page
+
+
 def test_too_few_rows_are_called_so() -> None:
     few = Loss(
         95, Quality(accuracy=90.0, balanced_accuracy=90.0), 0, Estimate(0.0, 0.0, 3.8), NOTHING, NOTHING
