@@ -1,4 +1,4 @@
-"""Every method on one model, measured on the same rows, and which to take.
+"""Tries every method on one model, measures all results on the same rows, and recommends one.
 
 The plural leaves the name ``svmfast.frontier`` to the function.
 """

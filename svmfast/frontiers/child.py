@@ -1,4 +1,4 @@
-"""One svmfast command as a process of its own, ended where it takes too long."""
+"""Runs one svmfast command as a separate process, with a time limit."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from svmfast.import_path import without_current_folder
 
-#: Exit statuses with which svmfast says no, or refuses what it was given.
+#: Exit statuses of a negative answer and of refused input.
 REFUSALS = (1, 2)
-#: Seconds between asking a command to end and ending it.
+#: Seconds between asking a command to end and killing it.
 GRACE = 5.0
-#: Seconds between two looks at a command that runs.
+#: Seconds between two checks of a running command.
 TICK = 0.25
 
 
 class OutOfTime(Exception):
-    """A candidate used up its share of the time."""
+    """A candidate exceeded its share of the time."""
 
 
 class Failed(Exception):
@@ -31,10 +31,10 @@ class Failed(Exception):
     Attributes
     ----------
     final : bool
-        The command ended with a negative answer, or refused its input, and would again. False where it was
+        The command ended with a negative answer, or refused its input, and would do so again. False if it was
         killed or failed.
     negative : bool
-        The command did its work, and its verdict on the model is negative.
+        The command finished, and its result is a negative answer about the model.
     """
 
     def __init__(self, message: str, *, final: bool, negative: bool = False) -> None:
@@ -77,17 +77,17 @@ def make(
     environment: Mapping[str, str] | None = None,
     tick: Callable[[float], None] = lambda share: None,
 ) -> float:
-    """Run ``svmfast ARGUMENTS`` as the process it would be in a shell; return the seconds it took.
+    """Run ``svmfast ARGUMENTS`` as in a shell; return the seconds it took.
 
     Parameters
     ----------
     arguments : sequence of str
     seconds : float
-        It is ended after that.
+        Time limit, after which the process is ended.
     environment : mapping of str to str, optional
         This program's by default.
     tick : callable
-        Called again and again with the share of `seconds` that is over.
+        Called repeatedly with the share of `seconds` that has passed.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float, tick: Callable[[floa
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command that still runs: politely, so that it removes its temporary files, then surely."""
+    """End a running command: by SIGTERM, so that it can remove its temporary files, then by SIGKILL."""
     for how in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is not None:
             return

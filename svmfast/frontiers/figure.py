@@ -1,4 +1,4 @@
-"""The figure of ``svmfast frontier``: accuracy and agreement against speed, at a glance."""
+"""The figure of ``svmfast frontier``: accuracy and agreement against speed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier
 from svmfast.methods.registry import methods
 
-#: What thick and thin edges say, shown in grey.
+#: Legend of thick and thin edges, in grey.
 _MEANING: dict[str, dict[str, Any]] = {
     "+ exact": {"marker": "o", "markersize": 9, "markeredgewidth": 2.2},
     "beaten": {"marker": "o", "markersize": 7, "markeredgewidth": 1.3},
@@ -24,7 +24,7 @@ def _styles() -> dict[str, tuple[str, str]]:
     return {one.name: (one.style.color, one.style.marker) for one in methods()}
 
 
-#: Percent; no axis needs to reach farther down than one row of 100,000.
+#: Percent; no axis needs to reach below one row of 100,000.
 _LOWEST_SHARE = 1e-3
 
 
@@ -49,12 +49,12 @@ def draw(found: Frontier) -> dict[str, bytes]:
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # no matplotlibrc, of the user or beside the model, has a say in the figure
+        matplotlib.rcdefaults()  # no matplotlibrc changes the figure
         matplotlib.rcParams.update(rules)
         figure = Figure(figsize=(9.5, 8), layout="constrained")
         FigureCanvasAgg(figure)
         upper, lower = figure.subplots(2, 1, sharex=True)
-        # Names of files are no formulas.
+        # File names are not formulas.
         figure.suptitle(_title(found), fontsize=11, x=0.02, ha="left", parse_math=False)
         _quality(upper, found)
         placed = _agreement(lower, found)
@@ -88,7 +88,7 @@ def _others(found: Frontier) -> list[Point]:
 
 
 def _scatter(axes: Any, found: Frontier, height: Any) -> None:
-    """Every point; full where no other beats it, hollow else; thick with the exact model behind it."""
+    """Draw every point: filled if no other beats it; with a thick edge if the exact model is its fallback."""
     used = {point.method for point in found.points} - {"exact"}
     styles = _styles()
     for method in [known for known in styles if known in used]:
@@ -141,7 +141,7 @@ def _scatter(axes: Any, found: Frontier, height: Any) -> None:
 
 
 def _fill_part(axes: Any, place: tuple[float, float], colour: str, part: float) -> None:
-    """Fill the part of a cascade's mark that is the part of its allowance that it spent."""
+    """Fill the share of a cascade's marker that equals the share of its allowance that it spent."""
     sector = _sector(part)
     axes.plot(
         *place, linestyle="none", marker=sector, markersize=7, markeredgewidth=0, color=colour, zorder=4
@@ -156,7 +156,7 @@ def _sector(part: float) -> Any:
 
 
 def _quality(axes: Any, found: Frontier) -> None:
-    """Accuracy, or mean squared error, better on top."""
+    """Draw the axis of accuracy, or of mean squared error, better on top."""
 
     def value(point: Point) -> float:
         worth = point.confirming.quality
@@ -165,11 +165,11 @@ def _quality(axes: Any, found: Frontier) -> None:
 
     sign = -1.0 if found.regression else 1.0
     reference = value(found.points[0])
-    # Hopeless models must not press the others into one line: the axis shows the better three quarters, and
-    # what lies beyond stands on its edge.
+    # Very bad models must not compress the others into one line: the axis shows the better three quarters,
+    # and other points are drawn at its edge.
     losses = sorted(sign * (reference - value(point)) for point in _others(found))
     depth = 1.2 * max(losses[: max(1, 3 * len(losses) // 4)], default=0.0)
-    # The axis must have a height where all are equal, and where that is 0.
+    # The axis must have a height even if all values are equal, or all 0.
     depth = max(depth, 0.01 * abs(reference)) or 1.0
     gain = max(0.0, -min(losses, default=0.0))
     edge = reference - sign * depth
@@ -207,9 +207,9 @@ def _say(axes: Any, text: str, height: float, colour: str, *, left: bool = False
 
 
 def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
-    """Share that differs on a log axis, best on top, with a place of its own for none at all.
+    """Draw the axis of the share that differs: logarithmic, best on top, with a separate position for none.
 
-    Returns the height of a point.
+    Returns the function that gives the height of a point.
     """
     shares = [
         point.confirming.differing.value for point in _others(found) if point.confirming.differing.value > 0
@@ -250,7 +250,7 @@ def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
 
 
 def _name_points(axes: Any, found: Frontier, height: Callable[[Point], float]) -> None:
-    """Name the points that no other beats, closest to the exact model first, where there is room for it."""
+    """Name the points that no other beats, closest to the exact model first, where there is room."""
     axes.figure.canvas.draw()
     where = {
         point.name: axes.transData.transform((point.speed.ratio, height(point))) for point in _others(found)
@@ -292,7 +292,7 @@ def _speeds(axes: Any, found: Frontier) -> None:
         f"rows a second over the exact model's {float(f'{found.points[0].rows_per_second:.3g}'):,.0f}"
     )
     exact = found.points[0]
-    # A bare linear product, without labels or a model around it.
+    # A linear product alone, without labels or a model.
     linear = exact.linear_cost / exact.speed.ratio
     speeds = [point.speed.ratio for point in found.points] + [linear]
     low, high = min(speeds) / 1.5, max(speeds) * 1.5

@@ -1,4 +1,4 @@
-"""The folder of ``svmfast frontier``: what a run is made from, its models, and a record of each."""
+"""The folder of ``svmfast frontier``: the identity of a run, its models, and a record of each."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 from svmfast.errors import FrontierRecordError, OptionError
 from svmfast.frontiers.grid import CandidateCommand
 
-#: Folders of another layout are begun again.
+#: Folders with another layout are overwritten.
 LAYOUT = 3
-#: No file of ours that is read back is larger.
+#: No file that we write and read back is larger.
 _MOST_BYTES = 1 << 20
 _MOST_SECONDS = 1e9
 #: What a folder holds that was made from something else; numbers are named.
@@ -33,7 +33,7 @@ _OTHER = {
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a candidate: its model's hash and the seconds that took, or why there is none."""
+    """The record of a candidate: its model's hash and the seconds it took, or why there is none."""
 
     sha256: str | None = None
     build_seconds: float | None = None
@@ -43,11 +43,11 @@ class Record:
 
 @dataclass
 class Folder:
-    """``-o DIR``: what a run is made from, its models and its records.
+    """``-o DIR``: the identity of a run, its models and its records.
 
-    The identity is what models depend on: inputs by hash, seed, options. A folder of another identity is
-    refused, or begun again where `overwrite` says so, and each record carries the identity of its run;
-    limits, methods and the time limit may change from run to run.
+    The identity is what models depend on: inputs by hash, seed, options. A folder with another identity is
+    refused, or with `overwrite` cleared, and each record has the identity of its run; limits, methods and the
+    time limit may change from run to run.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class Folder:
     overwrite: bool = False
 
     def check(self) -> bool:
-        """Return whether the folder holds another run; OptionError unless it may be begun again."""
+        """Return whether the folder holds another run; OptionError unless it may be overwritten."""
         place = self.path / "inputs.json"
         wanted = self._wanted()
         if not place.exists():
@@ -74,8 +74,8 @@ class Folder:
         return False
 
     def open(self) -> None:
-        """Make the folder, or go on in it."""
-        if self.check():  # what is on record first: a model without a record is made again
+        """Make the folder, or continue in it."""
+        if self.check():  # records first: a model without a record is made again
             shutil.rmtree(self._records, ignore_errors=True)
             shutil.rmtree(self.models, ignore_errors=True)
         self.models.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ class Folder:
             out.write(content)
 
     def record(self, candidate: CandidateCommand) -> Record | None:
-        """Return what is known of a candidate; None where it must be made (again).
+        """Return the record of a candidate; None if it must be made (again).
 
         Raises
         ------
@@ -123,8 +123,8 @@ class Folder:
         if not os.path.lexists(place):
             return None
         known = _read(place)
-        # As it was written: no word of a damaged record is believed. Whoever forges a record can seal it too,
-        # hence the checks of every value.
+        # The checksum detects damaged records. A forged record can have a valid one, so every value is
+        # checked too.
         if known.pop("seal", None) != _seal(known):
             return None
         if known.pop("run", None) != self._run() or known.pop("arguments", None) != list(candidate.arguments):
@@ -135,7 +135,7 @@ class Folder:
         return record
 
     def keep(self, candidate: CandidateCommand, record: Record) -> None:
-        """Put a finished candidate on record."""
+        """Write the record of a finished candidate."""
         from dataclasses import asdict
 
         values = {name: value for name, value in asdict(record).items() if value is not None}
@@ -165,7 +165,7 @@ def _read(place: Path) -> dict[str, Any]:
         text = file.read(_MOST_BYTES + 1)
     try:
         found = json.loads(text, parse_constant=refuse) if len(text) <= _MOST_BYTES else None
-        json.dumps(found)  # as deep as can be read, it may be too deep to be sealed
+        json.dumps(found)  # it may be nested deeply enough to be read, but too deeply to be hashed
     except (ValueError, RecursionError) as error:
         raise FrontierRecordError(os.fspath(place), None, f"damaged: {error}", None, _REMOVE) from error
     if not isinstance(found, dict):
@@ -177,7 +177,7 @@ _REMOVE = "remove it, or give another `output`"
 
 
 def _checked(known: dict[str, Any], place: Path) -> Record:
-    """Return the record that the values make; FrontierRecordError where one is not what it should be."""
+    """Return the record with these values; FrontierRecordError if one is invalid."""
     of_a_model = {"sha256", "build_seconds", "rejected"}
     of_a_failure = {"reason", "rejected"}
     sha256, seconds, reason = known.get("sha256"), known.get("build_seconds"), known.get("reason")

@@ -1,4 +1,4 @@
-"""What ``svmfast frontier`` tries: a small grid of command lines for each method, cheap ones first."""
+"""The candidates of ``svmfast frontier``: a small grid of command lines for each method, cheap ones first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from svmfast.frontiers.report import Missing
     from svmfast.models.expansion import KernelExpansion
 
-#: Stand for paths in a candidate's arguments, until they are known.
+#: Placeholders of paths in a candidate's arguments.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
 
 
@@ -32,9 +32,9 @@ class CandidateCommand:
         Unique; the model's file name too.
     method : str
     level : int
-        Of two candidates of a method, the one of the lower level is the cheaper to make.
+        Of two candidates of a method, the one with the lower level is cheaper to make.
     arguments : tuple of str
-        What follows ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` for paths.
+        The arguments of ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` in place of paths.
     """
 
     name: str
@@ -43,14 +43,14 @@ class CandidateCommand:
     arguments: tuple[str, ...]
 
     def in_memory(self, memory: int) -> CandidateCommand:
-        """Return this command with a limit of memory, where it is not the usual one."""
+        """Return this command with a memory limit, if that is not the default."""
         limited = any(one.name == "memory" for one in options_of(registry.method(self.method).options))
         if memory == MEMORY or not limited:
             return self
         return replace(self, arguments=(*self.arguments, "--memory", str(memory)))
 
     def filled(self, exact: str, train: str, out: str) -> list[str]:
-        """Return the arguments with paths in their places."""
+        """Return the arguments with the paths filled in."""
         paths = {EXACT: exact, TRAIN: train, OUT: out}
         return [paths.get(word, word) for word in self.arguments]
 
@@ -66,7 +66,7 @@ def tried_methods() -> tuple[str, ...]:
 
 
 def joining_methods() -> tuple[str, ...]:
-    """Return the names of the methods that join the exact model with what the others make."""
+    """Return the names of the methods that join the exact model with another model."""
     return tuple(one.name for one in registry.methods() if one.joins)
 
 
@@ -102,7 +102,7 @@ def plan(
     limits : Limits
         A size limit becomes a candidate of its own.
     reading : sequence of str
-        Options with which the training data are to be read.
+        Options for reading the training data.
     """
     from svmfast.frontiers.report import Missing
 
@@ -119,5 +119,5 @@ def plan(
             arguments = method.command_words(inputs, one.options, OUT, reading)
             found.append(CandidateCommand(one.name, name, one.level, tuple(arguments)))
         missing += [Missing(one.name, name, one.reason) for one in left_out]
-    # Stable: within a level the methods keep their order.
+    # The sort is stable: within a level the methods keep their order.
     return sorted(found, key=lambda candidate: candidate.level), missing

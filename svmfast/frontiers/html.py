@@ -12,12 +12,12 @@ from svmfast.methods.registry import methods
 from svmfast.pages.page import Cell, Row, command, page, table, text
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
 
-#: Of what has no method: the exact model.
+#: The colour of the exact model, which has no method.
 _NEUTRAL = "#7a7f87"
 
 
 def as_html(found: Frontier) -> bytes:
-    """Return the report as one file, which needs no other and no network."""
+    """Return the report as one file that needs no other files and no network."""
     body = [f"<h1>{text(_headline(found))}</h1>", *_recommendation(found), "<h2>All models</h2>"]
     colors = _colors(found)
     body += _controls(colors)

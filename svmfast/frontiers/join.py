@@ -1,4 +1,4 @@
-"""The exact model behind a candidate that has no certificate: what ``svmfast cascade`` makes of the two."""
+"""Joins the exact model with a candidate that has no certificate, as ``svmfast cascade`` does."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Joiner:
         self._limit, self._seed, self._threads = f"{max_percent:.15g}%", seed, threads
 
     def join(self, fast: Model) -> CascadeModel | None:
-        """Return `fast` with the exact model as fallback; None if that gains nothing.
+        """Return `fast` with the exact model as fallback; None if that is not faster.
 
         Raises
         ------
         OptionError
-            The rows cannot show that so few differ, whatever the model.
+            The rows are too few to show the limit for any model.
         UnsupportedError
             The models do not answer the same question.
         """
@@ -64,7 +64,8 @@ class Joiner:
             fast,
             self._exact,
             self._rows,
-            CascadeOptions(max_diff=Share().of_text(self._limit), seed=self._seed),  # as the command reads it
+            # The limit is parsed as the command parses it.
+            CascadeOptions(max_diff=Share().of_text(self._limit), seed=self._seed),
             labels=self._labels,
             source=self._source,
             threads=self._threads,

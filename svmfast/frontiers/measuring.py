@@ -1,4 +1,4 @@
-"""What ``svmfast frontier`` measures of a model: its loss on choosing and on confirming rows."""
+"""The measurements of ``svmfast frontier``: a model's loss on choosing and on confirming rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Losses:
-    """What one model loses on both sets of rows.
+    """The losses of one model on both sets of rows.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Losses:
     certified_percent : float or None
         Confirming rows whose label is provably the exact model's.
     linear_cost_counted : float or None
-        Multiply-adds over a linear model's, by the choosing rows; None where they cannot be counted.
+        Multiply-adds divided by a linear model's, on the choosing rows; None if they cannot be counted.
     skilled : bool
         Better than chance on the choosing rows.
     """
@@ -72,7 +72,7 @@ class _Answer:
     sure: NDArray[np.bool_] | None = None
 
     def backed(self, exact: _Answer) -> _Answer:
-        """Return the answer where that of the exact model stands for the rows that this one leaves open."""
+        """Return the answer with that of the exact model for the rows that this one leaves open."""
         if self.sure is None:
             return self
         ranking = None
@@ -99,7 +99,7 @@ class Measuring:
     Attributes
     ----------
     exact_seconds : float
-        What the exact model took for the choosing rows.
+        The time of the exact model for the choosing rows.
     """
 
     def __init__(self, exact: KernelExpansion, choosing: Part, confirming: Part, *, threads: int = 1) -> None:
@@ -117,7 +117,7 @@ class Measuring:
 
     @property
     def exact_skill(self) -> Skill:
-        """How much better than chance the exact model answers both sets."""
+        """How much better than chance the exact model is on both sets."""
         return skill(
             np.concatenate([one.predicted for one in self._exact_answers]),
             np.concatenate((self.choosing.labels, self.confirming.labels)),
@@ -125,7 +125,7 @@ class Measuring:
         )
 
     def of_exact(self) -> Losses:
-        """Return the exact model's own line."""
+        """Return the losses of the exact model itself."""
         lines = [
             no_loss(one.predicted, part.labels, regression=self.exact.head.is_regression, ranking=one.ranking)
             for one, part in zip(self._exact_answers, self._parts(), strict=True)
@@ -133,12 +133,12 @@ class Measuring:
         return Losses(lines[0], lines[1], None, self._counted(self.exact), True)
 
     def alone(self, model: Model) -> Losses:
-        """Return what `model` loses by itself."""
+        """Return the losses of `model` alone."""
         answers = [self._answer(model, part) for part in self._parts()]
         return self._losses(model, answers, backed=False)
 
     def backed(self, model: Model) -> Losses:
-        """Return what `model` loses where the exact model answers the rows that it leaves open."""
+        """Return the losses of `model` if the exact model answers the rows that it leaves open."""
         answers = [self._answer(model, part) for part in self._parts()]
         return self._losses(model, answers, backed=True)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from svmfast.options import Bounded, Seeded, option
 from svmfast.values import Bytes, Choice, Duration, Multiple, Share, Switch, Text
 
-#: Percent of the labels that may differ where no limit of any kind is asked for, and by which the error of a
+#: Default limits if none is given: percent of the labels that may differ, and by which the error of a
 #: regression may grow.
 DEFAULT_DIFFERENCE, DEFAULT_LOSS = 0.5, 1.0
 

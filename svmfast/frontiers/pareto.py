@@ -1,4 +1,4 @@
-"""Which of many models to take: those that no other beats, and the one to recommend within given limits."""
+"""The choice among many models: those that no other beats, and the one to recommend within given limits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from svmfast.evaluation.loss import Estimate, Loss
 from svmfast.evaluation.timing import Speed
 
-#: Less than so many times the exact model's speed is no gain worth another model.
+#: Speed-ups below this are not worth another model.
 GAIN = 1.5
-#: Speeds of at least this share of the fastest one are taken for equal, and the closest model wins.
+#: Speeds of at least this share of the fastest one count as equal, and the closest model wins.
 AS_FAST = 0.9
 
 
@@ -31,22 +31,22 @@ class Point:
     n_bytes : int
         All files that a prediction needs.
     speed : Speed
-        Over the exact model's, from parsed rows to labels.
+        Relative to the exact model's, from parsed rows to labels.
     rows_per_second : float
     linear_cost : float
-        Time over that of a linear model.
+        Time divided by that of a linear model.
     linear_cost_counted : float or None
-        Multiply-adds over a linear model's; None where a kind does not count them.
+        Multiply-adds divided by a linear model's; None if a kind does not count them.
     certified_percent : float or None
         Confirming rows whose label is provably the exact model's.
     skilled : bool
         Better than chance on the choosing rows.
     build_seconds : float or None
     command, use : str or None
-        What makes the file, and what predicts with it; None for the exact model.
+        The commands that make the file and that predict with it; None for the exact model.
     allowance_percent : float or None
-        Labels that a cascade may let differ, the limit that its threshold was chosen for; None for all
-        others.
+        Percent of the labels that a cascade may change, the limit for which its threshold was chosen; None
+        for others.
     """
 
     name: str
@@ -74,13 +74,13 @@ class Point:
 
     @property
     def cost(self) -> float:
-        """What `max_operations` limits: the counted cost, which no load moves, else the measured one."""
+        """What `max_operations` limits: the counted cost, which no load changes, else the measured one."""
         return self.linear_cost if self.linear_cost_counted is None else self.linear_cost_counted
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a recommended model must keep to; None: no limit.
+    """Limits on the recommended model; None: no limit.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Limits:
 
     @property
     def of_quality(self) -> bool:
-        """Whether the answers are limited, not only size and cost."""
+        """Whether there is a limit on the answers, not only on size and cost."""
         return self.max_diff is not None or self.max_loss is not None
 
     def lost(self, loss: Loss) -> Estimate:
@@ -118,7 +118,7 @@ class Limits:
         return all(limit is None or value <= limit for value, limit in pairs)
 
     def kept_by(self, loss: Loss) -> bool:
-        """Whether the answers are good enough on these rows; that no label differs must be proven."""
+        """Whether the answers are good enough on these rows. That no label differs must be proven."""
         unproven = self.max_diff == 0 and loss.differing.high > 0
         return not unproven and not self._beyond(loss, lambda known: known.value)
 
@@ -165,16 +165,16 @@ def pareto(points: Sequence[Point]) -> list[bool]:
 
 
 def within(points: Sequence[Point], limits: Limits) -> list[Point]:
-    """Return those but the exact one, the first, that keep to the limits and are better than chance."""
+    """Return the points but the first (the exact model) within the limits and better than chance."""
     return [p for p in points[1:] if limits.fits(p) and limits.kept_by(p.choosing) and p.skilled]
 
 
 def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
-    """Return the point to take, by the choosing rows alone; None: the exact model, the first of `points`.
+    """Return the point to recommend, by the choosing rows alone; None: the exact model, the first point.
 
     A point must be within the limits, better than chance, and a gain over the exact model: clearly faster
-    (:data:`GAIN`) or, where none is, smaller. Under limits of size or cost alone the closest to the exact
-    model is taken, else the fastest: of those as fast as the fastest (:data:`AS_FAST`) the closest.
+    (:data:`GAIN`) or, where none is, smaller. With limits on size or cost alone it is the closest to the
+    exact model, else the fastest; of those about as fast as the fastest (:data:`AS_FAST`) the closest.
     """
     exact, kept = points[0], within(points, limits)
     faster = [p for p in kept if is_faster(p)]
@@ -189,7 +189,7 @@ def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
 
 
 def nearest(points: Sequence[Point], limits: Limits) -> Point | None:
-    """Return the gain over the exact model that comes nearest to the limits; None where nothing is a gain.
+    """Return the point that is a gain over the exact model and nearest to the limits; None if none is a gain.
 
     Of those that are small and cheap enough the closest to the exact model, else the smallest.
     """
@@ -207,7 +207,7 @@ def is_faster(point: Point) -> bool:
 
 
 def fastest(points: Sequence[Point]) -> Point:
-    """Return the fastest point; where timing cannot tell, the one of the least work among the fastest."""
+    """Return the fastest point; if timing cannot decide, the one with the least work among the fastest."""
     first = max(points, key=lambda p: p.speed.ratio)
     rivals = [p for p in points if p.speed.high >= first.speed.low]
     if any(p.linear_cost_counted is None for p in rivals):

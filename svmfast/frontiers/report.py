@@ -29,7 +29,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the three sets of rows come from.
+    """The origin of the three sets of rows.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Frontier:
-    """All that ``svmfast frontier`` found.
+    """The results of ``svmfast frontier``.
 
     Attributes
     ----------
@@ -72,15 +72,15 @@ class Frontier:
     points : sequence of Point
         The exact model first.
     on_front : sequence of bool
-        For each point: does no other beat it.
+        For each point, whether no other beats it.
     missing : sequence of Missing
     limits : Limits
     chosen : Point or None
-        The one to take by the choosing rows; None: none is better than the exact model.
+        The point chosen by the choosing rows; None: none is better than the exact model.
     confirmed_speed : Speed or None
-        Of the chosen one, timed once more.
+        Of the chosen one, timed again.
     complete : bool
-        Every candidate had its turn within the time limit.
+        Whether every candidate was tried within the time limit.
     version : str
     class_names : mapping of float to str, or None
         The name of each label, if the model's classes have names.
@@ -108,9 +108,9 @@ class Frontier:
 
     @property
     def refuted(self) -> str | None:
-        """Why the chosen model is not to be taken after all: ``limits``, ``speed``, or None.
+        """Why the chosen model is not recommended after all: ``limits``, ``speed``, or None.
 
-        The confirming rows show that it breaks a limit, or timed once more it is neither faster nor smaller.
+        The confirming rows show that it breaks a limit, or timed again it is neither faster nor smaller.
         """
         if self.chosen is None or self.confirmed_speed is None:
             return None
@@ -121,7 +121,7 @@ class Frontier:
 
     @property
     def recommended(self) -> Point | None:
-        """The model to take; None: the exact one."""
+        """The recommended model; None: the exact one."""
         return None if self.refuted else self.chosen
 
 
@@ -301,7 +301,7 @@ def origins(found: Frontier) -> list[str]:
 
 
 def verdict(found: Frontier) -> list[str]:
-    """Return the lines that say what to do: the model, what it loses, and the command that makes it."""
+    """Return the lines of the recommendation: the model, its losses, and the command that makes it."""
     exact, best, limits = found.points[0], found.chosen, found.limits
     if best is None:
         why = f"nothing tried keeps to the limits ({limits}) and is faster or smaller"

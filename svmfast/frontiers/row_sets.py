@@ -1,4 +1,4 @@
-"""The three sets of rows of ``svmfast frontier``: trained on, choosing, confirming."""
+"""The three sets of rows of ``svmfast frontier``: for training, choosing and confirming."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from svmfast.frontiers.measuring import Part
     from svmfast.models.scaling import Scaling
 
-#: Without --test so large a part of TRAIN is held out, half of it to choose and half to confirm, either half
-#: of at most so many rows.
+#: Without --test this share of TRAIN is held out, half of it to choose and half to confirm; most rows of each
+#: half.
 HELD_OUT, MOST_HELD_OUT = 0.3, 20_000
-#: On so many of the rows that EXACT was trained on it is looked at.
+#: Training rows of EXACT on which its own score is measured.
 MOST_SAMPLED = 2_000
 #: Files in DIR.
 TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.part"
@@ -29,14 +29,14 @@ TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.pa
 
 @dataclass(frozen=True)
 class RowSets:
-    """Rows by what they are for; none is in two of the sets.
+    """Rows by their purpose; no row is in two of the sets.
 
     Attributes
     ----------
     train : str
         The file that candidates are trained on.
     reading : tuple of str
-        Options with which `train` is to be read.
+        Options for reading `train`.
     trained_rows : int
         In TRAIN.
     sample : Part
@@ -44,7 +44,7 @@ class RowSets:
     choosing, confirming : Part
         Halves of TEST; without TEST parts of TRAIN, which EXACT has seen and the candidates have not.
     rest : Part or None
-        What stays of TRAIN without TEST.
+        The rest of TRAIN, without TEST.
     raw : RowSets or None
         The same sets before they were scaled: the parts that commands read.
     """
@@ -59,7 +59,7 @@ class RowSets:
     raw: RowSets | None = field(default=None, repr=False)
 
     def scaled(self, scaling: Scaling, reading: Sequence[str]) -> RowSets:
-        """Return the sets behind a scaling, which commands apply by themselves with the words `reading`."""
+        """Return the scaled sets; commands do the scaling themselves, given the options `reading`."""
         from svmfast.frontiers.measuring import Part
 
         def part(raw: Part) -> Part:
@@ -75,9 +75,9 @@ class RowSets:
         )
 
     def write(self, folder: Path) -> None:
-        """Write the parts as LIBSVM data: commands read them, and whoever looks at the result once more.
+        """Write the parts as LIBSVM data, for the commands and for later inspection.
 
-        They are written at every run, so that they are always those of this run's data and seed.
+        They are written in every run, so that they always match the data and the seed.
         """
         from svmfast.formats.svmlight_writer import write_svmlight
 
@@ -111,7 +111,7 @@ def read_sets(
     test : str or None
         Rows that it has not seen; half of them choose, the other half confirms.
     folder : Path
-        Where the parts are going to be.
+        Folder of the parts.
     seed : int
     reading : Reading
         Without a scaling: the rows are raw.
@@ -145,7 +145,7 @@ def read_sets(
     last = n if test else 2 * half
 
     def part(which: np.ndarray) -> Part:
-        kept = np.sort(which)  # in the order of the file: labels keep their order of first occurrence
+        kept = np.sort(which)  # in the file's order, so that labels keep their order of first occurrence
         return Part(dataset.rows.take(kept), dataset.labels[kept])
 
     choosing, confirming = part(order[:half]), part(order[half:last])

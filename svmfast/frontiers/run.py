@@ -1,4 +1,4 @@
-"""One run of ``svmfast frontier``: candidates made, measured, timed, one of them chosen and confirmed."""
+"""One run of ``svmfast frontier``: makes, measures and times candidates, chooses one and confirms it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
     from svmfast.rows import Rows
 
-#: Speeds are taken on so many rows that the exact model takes so many seconds for them, and on no fewer.
+#: Speeds are measured on the rows that the exact model answers in so many seconds, but no fewer than these.
 SAMPLE_SECONDS, LEAST_SAMPLE = 0.01, 1_000
-#: Seconds after which no further round of timing begins, however much time is left, and however little.
+#: Upper and lower limit on the seconds after which no further round of timing begins.
 MOST_RACE, LEAST_RACE = 20.0, 3.0
 #: Rounds in which all models take part.
 FEW_ROUNDS = 6
-#: Percent of the choosing rows below which a certificate with the exact model for the rest is left out.
+#: Least percentage of certified choosing rows with which the exact model is tried as fallback.
 LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
 EMBED = "--embed-exact"
@@ -59,7 +59,8 @@ class Request:
         By ``time.monotonic``: no candidate is made after the first, no round of timing begins after `end`.
     seed, threads, memory : int
     scaling : Scaling or None
-        In front of `model` and of all that is made of it; here rows are scaled and models take such rows.
+        Scaling of `model` and of all models made of it. In this module rows are scaled, and models take
+        scaled rows.
     """
 
     exact: str
@@ -95,7 +96,7 @@ class _Entry:
 
 
 class FrontierRun:
-    """One run of the command; what it knows between reading and reporting."""
+    """One run of the command: its state between reading and reporting."""
 
     def __init__(
         self,
@@ -174,7 +175,7 @@ class FrontierRun:
         self._progress(done, len(candidates) + 2, what)
 
     def _make_all(self, candidates: Sequence[CandidateCommand]) -> tuple[dict[str, Record], dict[str, str]]:
-        """Return what is known of each candidate, and the reasons of those that had no time."""
+        """Return the record of each candidate, and for those that were not made in time the reason."""
         records: dict[str, Record] = {}
         for candidate in candidates:
             if (record := self.folder.record(candidate)) is not None:
@@ -185,7 +186,7 @@ class FrontierRun:
 
         def attempt(candidate: CandidateCommand, seconds: float) -> None:
             def tick(share: float) -> None:
-                # Never full: what is left is to measure it.
+                # Never complete, because it has yet to be measured.
                 self._show_step(candidates, len(records) + 0.95 * share, f"making {candidate.name}")
 
             records[candidate.name] = self._attempt(candidate, seconds, tick)
@@ -194,7 +195,7 @@ class FrontierRun:
         return records, run_all(waiting, attempt, self.request.deadline)
 
     def _attempt(self, candidate: CandidateCommand, seconds: float, tick: Callable[[float], None]) -> Record:
-        """Make and measure a candidate, and put on record what came of it, or why nothing did."""
+        """Make and measure a candidate, and record the result or why there is none."""
         path, threads = self.folder.model(candidate), str(self.request.threads)
         arguments = candidate.filled(self.request.exact, self.sets.train, path)
         try:
@@ -213,7 +214,7 @@ class FrontierRun:
         return record
 
     def _measure(self, candidate: CandidateCommand, record: Record) -> None:
-        """Measure a candidate's file, and where its certificate allows it the two models together."""
+        """Measure a candidate's file, and if it has a certificate also with the exact model as fallback."""
         from svmfast.evaluation.benchmark import ComparedModel, check_same_question
         from svmfast.formats.detect import load_model
         from svmfast.models.polynomial import PolynomialModel
@@ -231,14 +232,15 @@ class FrontierRun:
         self._entries[candidate.name] = found
 
     def _join_all(self) -> list[Missing]:
-        """Put the exact model behind those whose certificate does not; return what is missing for that."""
+        """Join candidates without a certificate with the exact model; return those that cannot be joined."""
         from svmfast.frontiers.report import Missing
 
         asked = self.request
         percent = asked.limits.max_diff
         if percent is None and not asked.limits.balanced:
             percent = asked.limits.max_loss  # no more accuracy is lost than labels differ
-        # That none differ is not to be shown on any number of rows, and all may differ without a cascade.
+        # No number of rows shows that no label differs, and if all labels may differ there is no need for a
+        # cascade.
         joining = next((name for name in joining_methods() if name in asked.methods), None)
         if joining is None or asked.model.head.is_regression or not percent or percent >= 100:
             return []
@@ -270,7 +272,7 @@ class FrontierRun:
         return missing
 
     def _points(self) -> list[Point]:
-        """Time all that was measured in turn, now that nothing else of ours runs, and return the points."""
+        """Time all measured models in turn, while this program does nothing else, and return the points."""
         from svmfast.evaluation.linear import linear_seconds
         from svmfast.evaluation.timing import race
         from svmfast.frontiers.pareto import Point
@@ -317,7 +319,7 @@ class FrontierRun:
         return self._joiner.max_percent
 
     def _confirm_speed(self, best: Point) -> Speed:
-        """Time the chosen model and the exact one once more, on rows and at a time that did not choose it."""
+        """Time the chosen model and the exact one again, on rows that were not used to choose it."""
         from svmfast.evaluation.timing import race
 
         entry = next(e for found in self._entries.values() for e in found if e.name == best.name)
@@ -327,13 +329,13 @@ class FrontierRun:
         return race(calls, limit_seconds=_bounded(left))[1][best.name]
 
     def _timing_rows(self, rows: Rows) -> Rows:
-        """Return as many rows as tell speeds apart in a time that allows for many rounds."""
+        """Return enough rows to compare speeds, and few enough for many rounds."""
         import numpy as np
 
         rate = len(self.measuring.choosing) / max(self.measuring.exact_seconds, 1e-9)
         n = max(LEAST_SAMPLE, min(len(rows), int(rate * SAMPLE_SECONDS)))
         order = np.random.default_rng(self.request.seed).permutation(len(rows))
-        return rows.take(np.sort(np.resize(order, n)))  # again and again where there are fewer
+        return rows.take(np.sort(np.resize(order, n)))  # repeated if there are fewer
 
     def _call(self, entry: _Entry | None, rows: Rows) -> Callable[[], object]:
         from svmfast.models.answer import answer
@@ -356,7 +358,8 @@ class FrontierRun:
             choosing = os.fspath(self.folder.path / CHOOSE_PART)
             join = self._joiner.command(path, self.request.exact, choosing, path + "+exact")
             return f"{self._command(entry.candidate)} && {join}"
-        # Named so, the model holds the exact one: it falls back by itself, and so does the recommended copy.
+        # The model of this name contains the exact one and falls back on it by itself, like the recommended
+        # copy.
         words = entry.candidate.filled(self.request.exact, self.sets.train, path + "+exact")
         return shell_line(["svmfast", *words, EMBED])
 
@@ -370,7 +373,7 @@ class FrontierRun:
         return shell_line(words)
 
     def content(self, point: Point) -> bytes:
-        """Return the file of a point; where the exact model stands behind it, a file that has it inside."""
+        """Return the file of a point, with the exact model inside if that is the fallback."""
         from svmfast.models.polynomial import PolynomialModel
 
         entry = next(e for found in self._entries.values() for e in found if e.name == point.name)

@@ -1,4 +1,4 @@
-"""Running candidates one by one within a time limit."""
+"""Runs candidates one by one within a time limit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from svmfast.frontiers.child import OutOfTime
 from svmfast.frontiers.grid import CandidateCommand
 
-#: A candidate may take so many equal shares of the time that is left: cheap ones leave most of theirs.
+#: Number of equal shares of the remaining time that a candidate may take: cheap ones leave most of theirs.
 SHARES = 3.0
-#: Seconds without which no candidate is started: a program takes a good part of one to begin.
+#: Least remaining seconds to start a candidate: starting a program takes a good part of a second.
 LEAST_SHARE = 2.0
 
 
@@ -19,7 +19,7 @@ def run_all(
     attempt: Callable[[CandidateCommand, float], None],
     deadline: float,
 ) -> dict[str, str]:
-    """Try candidates in order, and share the time that is left; return the reasons of those left out.
+    """Try candidates in order, dividing the remaining time; return why others were left out.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def run_all(
 
     Notes
     -----
-    Where a candidate runs out of its share, dearer ones of its method would too and wait with it; what time
-    is left at the end goes to those that waited, in order.
+    If a candidate exceeds its share, more expensive ones of its method would too, so they are postponed with
+    it. The time that is left at the end is given to postponed candidates, in order.
     """
     waiting = list(candidates)
     given: dict[str, float] = {}
@@ -44,7 +44,7 @@ def run_all(
         for done, candidate in enumerate(waiting):
             left = deadline - time.monotonic()
             share = min(left, max(LEAST_SHARE, SHARES * left / (len(waiting) - done)))
-            # Once more only with clearly more time than it had.
+            # Only retried with clearly more time than before.
             enough = share >= LEAST_SHARE and share > 1.5 * given.get(candidate.name, 0.0)
             if candidate.method in slow or not enough:
                 late.append(candidate)

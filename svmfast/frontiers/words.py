@@ -1,4 +1,4 @@
-"""The sentences of a recommendation: what is gained, what is lost, by which rule."""
+"""The sentences of a recommendation: gains, losses and the rule."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def gain(speed: Speed, point: Point, exact: Point) -> str:
 
 
 def timing(speed: Speed) -> str | None:
-    """Say that a speed is not known well, where that is so."""
+    """Return a remark if a speed is not known well."""
     if not math.isfinite(speed.high):
         return "too few samples for an interval; give a longer `time_limit`"
     return None if speed.narrow else "too variable for a narrow interval; run again on an idle machine"
@@ -82,7 +82,7 @@ def _error(loss: Loss, exact: Loss) -> str:
 
 
 def spent(point: Point) -> str | None:
-    """Say how much of its allowance a cascade spent on the confirming rows; None of other points."""
+    """Describe how much of its allowance a cascade spent on the confirming rows; None for other points."""
     if point.spent_percent is None:
         return None
     return f"{point.spent_percent:.0f}% of the {point.allowance_percent:g}% that this cascade may let differ"
@@ -133,12 +133,12 @@ def why_not(
     ----------
     point : Point
     points : sequence of Point
-        All, the exact model first.
+        All points, the exact model first.
     limits : Limits
     best : Point or None
-        The one that is.
+        The recommended point.
     refuted : str or None
-        Why the one that was chosen is not (:attr:`svmfast.frontiers.report.Frontier.refuted`).
+        Why the chosen one is not recommended (:attr:`svmfast.frontiers.report.Frontier.refuted`).
     """
     exact = points[0]
     if point is best:

@@ -49,7 +49,7 @@ def calibration(
 def _correction(columns: FloatArray, values: FloatArray) -> FloatArray:
     """Return by how much each column's factor should differ from 1, and what to add to their sum.
 
-    A degree that hardly shows on these rows stays as it is.
+    Degrees that contribute almost nothing on these rows are left unchanged.
     """
     design = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
     size = np.sqrt((design * design).mean(axis=0))

@@ -36,7 +36,7 @@ def leading_term(expander: Expander, center: FloatArray, order: int) -> float:
         step = max(1, -(-len(terms.beta[p]) // SAMPLE))
         points, beta = terms.points[terms.support[p][::step]], terms.beta[p][::step]
         s = float(squared_norms_about(points, center).mean()) if len(points) else 0.0
-        # Only a choice hangs on it: no matrix of features times features where that would be large.
+        # It only decides a choice: with many features no (features, features) matrix is made.
         wide = points.shape[1] > _WIDEST_LEADING
         tail = residual_tail(
             points, beta, gamma, center, order, top=order + 1, by_row_norms=wide, threads=expander.threads

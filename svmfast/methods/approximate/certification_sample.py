@@ -21,17 +21,17 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 
-# Rows that are looked at: enough to tell a share of 99 % from one of 98 %.
+# Most rows that are used: enough to distinguish a share of 99 % from one of 98 %.
 MOST_ROWS = 20_000
 # Regression without a tolerance: an error bar counts up to this share of the values' spread.
 REGRESSION_SHARE = 0.01
-# Of the different rows a quarter only measures, and of the others a third only chooses among plans.
+# A quarter of the distinct rows only measures; a third of the others only chooses among plans.
 HELD_OUT, CHOOSING = 0.25, 1 / 3
-# Rows that measure where nothing is chosen: as many as so much work allows, within these limits.
+# Rows that measure if nothing is chosen: as many as this much work allows, within these limits.
 MEASURED, MEASURING_WORK = (1_000, 5_000), 2e10
-# Different rows, or support vectors, that are too few to be divided.
+# With fewer distinct rows, or support vectors, they are not divided.
 LEAST_ROWS = 8
-# Support vectors that are looked for among the rows of the data.
+# Number of support vectors that are searched for in the data.
 SOUGHT = 2_000
 # Numbers of dense points that are held at once.
 _BLOCK = 1 << 22
@@ -101,7 +101,7 @@ class CertificationSample:
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """Who chooses and who measures; no row does both.
+    """The rows that choose and the rows that measure; no row does both.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ def roles(
     terms : DualExpansion
         Of the same model.
     data : Rows or None
-        Rows like those to be predicted; labels play no part. Equal rows keep together. Fewer than
+        Rows like those to be predicted; labels are ignored. Equal rows stay together. Fewer than
         :data:`LEAST_ROWS` different ones cannot be divided: then the support vectors measure.
     seen : int, optional
         How many rows `data` is a sample of (default: of itself).
@@ -191,7 +191,7 @@ def _usual_tolerance(values: FloatArray) -> float:
 
 
 def _measured(model: KernelExpansion) -> int:
-    """How many rows measure: the exact values of all of them are to be no great work."""
+    """Return how many rows measure: few enough that their exact values are computed quickly."""
     work = max(1, len(model.sv)) * max(1.0, model.sv.nnz / max(1, len(model.sv)))
     return int(min(max(MEASURING_WORK / work, MEASURED[0]), MEASURED[1]))
 
@@ -230,7 +230,7 @@ def _divided(
 
 
 def _parts(n: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Draw who of `n` is held out, and who chooses."""
+    """Draw which of `n` are held out, and which choose."""
     order = rng.permutation(n)
     aside = max(1, round(HELD_OUT * n))
     held, choosing = np.zeros((2, n), dtype=np.bool_)
@@ -305,7 +305,7 @@ def near_vectors(
             squared = np.einsum("ijk,ijk->ij", ways, ways)
             nearest = np.where(squared > 0, squared, np.inf).argmin(axis=1)
             there = here + along[at : at + step] * ways[np.arange(len(here)), nearest]
-        # Vectors farther apart than the largest double have nothing between them.
+        # There are no points between vectors whose difference overflows.
         points = Rows.from_dense(np.where(np.isfinite(there).all(axis=1, keepdims=True), there, here))
         columns = terms.features[points.indices].astype(np.int32)
         between.append(Rows(points.indptr, columns, points.values, model.n_features))

@@ -23,7 +23,7 @@ MOST_DEGREES = 30
 
 
 def last_degree(terms: DualExpansion, gamma: float, reach: float, order: int) -> int:
-    """Return the last degree of the residual that deserves its own number, for rows at distance `reach`."""
+    """Return the last degree of the residual that gets a number of its own, for rows at distance `reach`."""
     if not len(terms.points):
         return order + 1
     exponent = 2 * gamma * 1.2 * reach * reach
@@ -113,7 +113,7 @@ def _rest(slack: RoundingBound, beyond: float) -> FloatArray:
 
 
 def rounded_up(values: FloatArray) -> FloatArray:
-    """Return values no smaller, with few digits: a bound may be written short, never small."""
+    """Return values rounded up to few digits: a bound must not become smaller when it is written."""
     return np.array([_rounded_up(value) for value in values])
 
 

@@ -32,9 +32,9 @@ from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
-# Support vectors on which the centers are compared: enough for a mean, and the exact values stay cheap.
+# Support vectors on which the centers are compared: enough for a mean, and quickly evaluated.
 SAMPLE = 2000
-#: Of a time limit; building and measuring take the rest.
+#: Share of a time limit; building and measuring take the rest.
 PLANNING_SHARE = 0.7
 
 
@@ -45,7 +45,7 @@ class Task:
     Attributes
     ----------
     order, cells : int or "auto"
-        Those of the options, or what the kernel leaves of them.
+        Those of the options, as far as the kernel allows them.
     collapses : bool
         The kernel is a polynomial: nothing is truncated.
     chooses : bool
@@ -60,7 +60,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A model, and how it came about.
+    """A model, and how it was made.
 
     Attributes
     ----------
@@ -100,13 +100,13 @@ def approximate(
     Parameters
     ----------
     model : KernelExpansion
-        rbf: truncated. linear, polynomial: converted exactly; the choices do not matter.
+        rbf: truncated. linear, polynomial: converted exactly, whatever the options.
     options : ApproximateOptions, optional
         With `order` or `cells` auto the cheapest expansions are made that certify `target_certified` of the
         rows. `force` makes them also where the exact model is foreseen to be the better choice.
     data : Rows, optional
         Rows like those to be predicted, unlabelled: cells and orders are chosen for them, and the report
-        measures on rows that were used for no choice. By default support vectors and points between them.
+        measures on rows that were not used for a choice. By default support vectors and points between them.
     data_seen : int, optional
         How many rows `data` is a sample of.
     calibrate : Rows, optional
@@ -119,7 +119,7 @@ def approximate(
         on the held-out rows; the report refuses a result that is not clearly faster, or grows by more than
         it is faster.
     provenance : mapping of str to str, optional
-        Kept in the model, beside the method and its parameters.
+        Stored in the model, with the method and its parameters.
     threads : int
         The result does not depend on it.
     progress : callable
@@ -129,7 +129,7 @@ def approximate(
     UnsupportedError
         For sigmoid and precomputed kernels.
     NegativeAnswerError
-        Where there was a choice: no order and no number of cells is cheaper than the exact model, or none
+        With `auto` or `max_bytes`: no order and no number of cells is cheaper than the exact model, or none
         fits into `max_bytes`, or none was finished in time.
     MemoryLimitError
         Before any work.
@@ -175,7 +175,7 @@ def approximate(
 
 
 def _task(model: KernelExpansion, options: ApproximateOptions) -> Task:
-    """Return what is to be made; UnsupportedError where the kernel has no expansion."""
+    """Return what to make; UnsupportedError if the kernel has no expansion."""
     kernel, order, cells = model.kernel, options.order, options.cells
     if kernel.kind in ("linear", "polynomial"):
         order = 1 if kernel.kind == "linear" else kernel.degree
@@ -212,7 +212,7 @@ def _finished(
     made: PolynomialModel,
     center: str,
 ) -> PolynomialModel:
-    """Return `made` with its provenance and, if it is to travel inside, the exact model."""
+    """Return `made` with its provenance and, with `embed_exact`, the exact model."""
     parameters = f"order={task.order} center={center}" + (" calibrated" if calibrated else "")
     if task.chooses:
         parameters += f" cells={task.cells} target={options.target:g} seed={options.seed}"

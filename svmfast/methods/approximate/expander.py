@@ -66,7 +66,7 @@ class Expander:
         return float(squared_norms_about(self.terms.points, center).max())
 
     def about(self, centers: Sequence[FloatArray], order: int) -> str:
-        """Return the better center of the polynomials: about zero, rows with few entries stay cheap."""
+        """Return where the polynomials are centered: about zero, rows with few entries are cheap."""
         if not any(center.any() for center in centers):
             return "zero"
         # Far from zero the terms grow by exp(2 gamma ||x - mu|| ||mu||) before they cancel.
@@ -262,7 +262,7 @@ class Expander:
 def with_bounds(
     model: PolynomialModel, bounds: Sequence[Sequence[tuple[FloatArray, FloatArray]]]
 ) -> PolynomialModel:
-    """Return `model` with its certificate, or as it is where a bound leaves the range of floating point."""
+    """Return `model` with its certificate, or without if a bound overflows."""
     if not all(bounds):
         return model
     degrees = np.array([[degrees for degrees, _ in cell] for cell in bounds])

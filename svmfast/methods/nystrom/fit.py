@@ -36,7 +36,7 @@ from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_featu
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 from svmfast.threads import one_blas_thread
 
-#: Share of the rows that measure the error, and most of them; with fewer than the least none do.
+#: Share of the rows that measure the error, their largest number, and the least number for which any do.
 HELD_OUT, MOST_HELD_OUT, LEAST_ROWS = 0.1, 10_000, 20
 #: Gradient at which the squared hinge problem counts as solved, relative to that at zero.
 TOLERANCE = 1e-5
@@ -48,7 +48,7 @@ SIZES = (64, 256, 1024)
 
 @dataclass(frozen=True)
 class NystromReport:
-    """What was trained, and its error on rows that took no part.
+    """The report of a fit, with its error on held-out rows.
 
     Attributes
     ----------
@@ -310,7 +310,7 @@ def _hinge(
 
 
 def _error(head: Head, decisions: FloatArray, targets: FloatArray) -> dict[str, float | None]:
-    """Return the error on rows that took no part; every figure None where there are none."""
+    """Return the error on held-out rows; all figures are None if there are none."""
     names = ("agreement", "agreement_low", "agreement_high", "relative_rms")
     found: dict[str, float | None] = dict.fromkeys(names)
     n = len(targets)
@@ -326,7 +326,7 @@ def _error(head: Head, decisions: FloatArray, targets: FloatArray) -> dict[str, 
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return what ``frontier`` tries: some numbers of landmarks."""
+    """Return the candidates for ``frontier``: some numbers of landmarks."""
     if not grid.exact.head.n_functions:
         return [], [NotTried("nystrom", "a model without decision functions needs no conversion")]
     options: dict[str, Any] = {"seed": grid.seed}

@@ -44,7 +44,7 @@ class NystromOptions(Seeded, Bounded):
     landmarks: int = option(256, Whole(1), "Number of landmarks.")
 
     def check(self, given: Collection[str]) -> None:
-        """Refuse options that do not fit together."""
+        """Raise OptionError for options that contradict each other."""
         if ("exact" in given) == (self.task is not None):
             raise OptionError("give either `task` or `exact`")
         if self.task == "svc" and self.lambda_ is not None:
