@@ -33,7 +33,7 @@ _LONG = {
     "test_certificate_underflow.py",
     "test_compress.py",
     "test_dcpred_pairs.py",
-    "test_dcpred_promises.py",
+    "test_dcpred_statements.py",
     "test_fifty_digits.py",
     "test_fuzz.py",
     "test_single_precision.py",

@@ -42,7 +42,7 @@ def test_another_exact_model_is_refused(tmp_path: Path) -> None:
     assert b"its hash is another" in done.stderr
 
 
-def test_compare_speaks_only_of_the_model_that_was_converted(tmp_path: Path) -> None:
+def test_compare_certifies_only_the_model_that_was_converted(tmp_path: Path) -> None:
     fast = converted(tmp_path, "breast_c_rbf", "--order", "1")
     args = ("--data", data("breast.test"), "--json", "--repeats", "1")
     row = json.loads(svmfast("compare", model("breast_c_rbf"), fast, *args).stdout)["models"][1]

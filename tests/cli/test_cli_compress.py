@@ -103,7 +103,7 @@ def test_max_diff(tmp_path: Path) -> None:
         ("onehot_c_rbf", ("--sv", 60), "the file would grow: 60 dense support vectors take"),
     ],
 )
-def test_it_says_when_it_does_not_pay(
+def test_a_model_that_would_not_be_better_is_refused(
     name: str, options: tuple[object, ...], message: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "small.model"

@@ -48,7 +48,7 @@ def test_an_approximated_model(tmp_path: Path) -> None:
     assert found["arrays"]
 
 
-def test_certificate_and_embedded_model_are_told(tmp_path: Path) -> None:
+def test_certificate_and_embedded_model_are_shown(tmp_path: Path) -> None:
     exact, out = model("photos_c_rbf"), tmp_path / "out"
     vectors = int(exact.read_text().split("total_sv ")[1].split()[0])
     for words, certificate, embedded in (

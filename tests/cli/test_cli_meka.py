@@ -163,7 +163,7 @@ def test_grids_that_are_none(value: str, capsys: pytest.CaptureFixture[str]) -> 
     assert f"'{value}' is not positive numbers such as 0.5, 2^-4 or 0.01,0.1,1" in err
 
 
-def test_memory_limit_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_memory_limit_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, model = FIXTURES / "data" / "iris.train", tmp_path / "m"
     status, _, err = call(capsys, file, "-o", model, "--task", "svc", "--memory", "1.5K")
     assert status == 2
@@ -191,7 +191,7 @@ def test_uneven_clusters_are_counted_when_they_are_known() -> None:
 
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
 @pytest.mark.parametrize("words", [["--task", "error"], ["-o", "MODEL", "--task", "svc"]])
-def test_the_memory_said_before_is_not_exceeded(words: list[str], tmp_path: Path) -> None:
+def test_the_predicted_memory_is_not_exceeded(words: list[str], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     file = tmp_path / "d"
     x = rng.normal(size=(20_000, 8))

@@ -72,7 +72,7 @@ def test_predictions_on_stdout_leave_the_accuracy_to_stderr() -> None:
     assert svmfast("predict", "-q", data("iris.test"), model("iris_c_linear")).stderr == b""
 
 
-def test_quiet_says_nothing(tmp_path: Path) -> None:
+def test_quiet_prints_nothing(tmp_path: Path) -> None:
     done = svmfast("predict", "-q", "-b", "1", data("iris.test"), model("iris_c_rbf_prob"), tmp_path / "out")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 

@@ -72,7 +72,7 @@ def test_completion_in_bash(words: list[str], expected: str) -> None:
         ("sklearn", ["nystrom", "--task", "svc", TRAIN, "-o", "OUT"], "pip install scikit-learn"),
     ],
 )
-def test_what_is_missing_is_one_line(module: str, words: list[str], line: str, tmp_path: Path) -> None:
+def test_missing_candidates_take_one_line(module: str, words: list[str], line: str, tmp_path: Path) -> None:
     words = [str(tmp_path / "out") if word == "OUT" else word for word in words]
     blocked = f"import sys; sys.modules[{module!r}] = None;"
     script = f"{blocked} from svmfast.cli.main import run; sys.exit(run({words!r}))"

@@ -167,7 +167,7 @@ def test_a_wrong_type_is_named_with_those_that_are_right(wrong: object) -> None:
 
 
 @pytest.mark.parametrize("given", [3, None, [1.0], np.zeros(3)])
-def test_what_is_no_source_is_a_type_error(given: object) -> None:
+def test_objects_that_are_not_sources_are_type_errors(given: object) -> None:
     for read in (package.load_model, package.read_svmlight):
         with pytest.raises(
             TypeError, match=r"^the source is an? \w+; expected a path, bytes or a binary file"
@@ -175,7 +175,7 @@ def test_what_is_no_source_is_a_type_error(given: object) -> None:
             read(given)
 
 
-def test_a_wrong_type_is_said_with_what_is_accepted(tmp_path: Path) -> None:
+def test_a_wrong_type_is_reported_with_the_accepted_ones(tmp_path: Path) -> None:
     exact, rows = package.load_model(model("breast_c_rbf")), package.read_svmlight(data("breast.test"))
     for call in (
         lambda: package.predict(3, rows),

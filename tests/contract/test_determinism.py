@@ -153,7 +153,7 @@ PHOTOS, ROWS = str(model("photos_c_rbf")), str(data("photos.train"))
     ],
     ids=["approximate", "compress"],
 )
-def test_openmp_has_no_say(words: list[str], tmp_path: Path) -> None:
+def test_openmp_threads_change_no_byte(words: list[str], tmp_path: Path) -> None:
     # k-means on more rows than one thread takes at a time, in a process that has not loaded it before.
     made = []
     for threads in ("1", "4"):

@@ -25,7 +25,7 @@ def test_every_kind_is_described() -> None:
 
 @pytest.mark.parametrize("language", [name for name, one in LANGUAGES.items() if one.printer])
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_kind_is_exported_or_says_why_not(name: str, language: str) -> None:
+def test_every_kind_is_exported_or_refused_with_a_reason(name: str, language: str) -> None:
     model = EXAMPLES[name]()
     reason = REASONS.get(name, REASONS.get(unscaled(model).kind))
     if reason is not None:

@@ -117,7 +117,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
     assert "--data measures on rows like yours" in report["difference_warning"]
 
 
-def test_what_is_named_applies_to_the_model(tmp_path: Path) -> None:
+def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(2.0, "epsilon_svr"), some_rows(200))
     errors = svmfast("approximate", exact, "-o", tmp_path / "out").stderr.decode()
     assert re.search(

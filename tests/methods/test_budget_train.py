@@ -246,7 +246,7 @@ def test_every_way_to_keep_the_budget_can_be_chosen():
     assert set(known) == set(MAINTENANCE)
 
 
-def test_a_run_in_python_goes_on_from_its_checkpoint(tmp_path):
+def test_a_run_in_python_continues_from_its_checkpoint(tmp_path):
     place, rows = tmp_path / "state", data("breast.train")
     options = {"gamma": 0.05, "budget": 9, "keep": "last"}
     whole = svmfast.budget_train(rows, passes=3, **options).model

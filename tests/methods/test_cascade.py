@@ -185,7 +185,7 @@ def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
     )
 
 
-def test_the_guarantee_is_kept_as_often_as_is_said() -> None:
+def test_the_guarantee_holds_as_often_as_stated() -> None:
     """Samples from rows of which the whole truth is known: one in twenty may be wrong, no more."""
     exact, fast, rows = exact_model(), compressed(6), read_svmlight(ROWS).rows
     decisions = fast.decision_values(rows)
@@ -388,7 +388,7 @@ def test_the_program(tmp_path: Path) -> None:
     assert (tmp_path / name).read_bytes() == (tmp_path / "fast.cascade.model").read_bytes()
 
 
-def test_the_program_says_no(tmp_path: Path) -> None:
+def test_the_program_gives_a_negative_answer(tmp_path: Path) -> None:
     exact = exact_model()
     twice = np.repeat(np.arange(len(exact.sv)), 2)
     assert exact.nr_sv is not None
@@ -681,7 +681,7 @@ def test_the_race_decides_whether_to_join_and_nothing_else(monkeypatch: pytest.M
     assert raced[0] == [predict(exact, own).predicted.tolist(), predict(fast, own).predicted.tolist()]
 
 
-def test_a_file_that_turns_out_to_be_no_faster_says_so(tmp_path: Path) -> None:
+def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
     """Of 598 rows none is left to decide, and what the chosen error costs is no reason not to write."""
     save_model(coarse(exact_model(), 200), tmp_path / "fast")
     (tmp_path / "few").write_bytes(b"".join(ROWS.read_bytes().splitlines(keepends=True)[:598]))

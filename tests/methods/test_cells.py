@@ -216,7 +216,7 @@ def test_bounds_do_not_depend_on_the_unit_of_the_data(order: int, cells: int) ->
     assert (found[-1] >= found[0] * (1 - 1e-3) - 1e-9).all()
 
 
-def test_a_target_that_is_missed_is_said() -> None:
+def test_a_missed_target_is_reported() -> None:
     exact, rows = clustered()
     _, report = approximate(exact, order="auto", cells=4, data=rows, target_certified=0.999)
     assert report.certified_percent < 99.9
@@ -348,7 +348,7 @@ def test_where_nothing_pays_the_program_says_so_and_writes_nothing(tmp_path: Pat
     assert not out.exists()
 
 
-def test_the_reason_why_nothing_pays_is_the_true_one(tmp_path: Path) -> None:
+def test_the_reason_why_nothing_is_better_is_correct(tmp_path: Path) -> None:
     small = tmp_path / "small"
     save_model(replace(random_model(1, 60, 8, 2, 0.25, 1.0, 1.0), rho=np.zeros(1)), str(small))
     words = ("approximate", small, "-o", tmp_path / "out", "--order", "auto", "--target-certified")

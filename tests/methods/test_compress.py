@@ -147,7 +147,7 @@ def test_the_statement_holds_on_rows_never_seen() -> None:
 
 
 @pytest.mark.parametrize(("name", "expected"), [("breast.train", True), ("breast.test", False)])
-def test_it_says_whether_the_model_knew_the_rows(name: str, expected: bool) -> None:
+def test_it_reports_whether_the_model_was_trained_on_the_rows(name: str, expected: bool) -> None:
     _, report = prepare(
         exact("breast_c_rbf"), *rows(name), CompressOptions(start="random", iterations=0)
     ).compress(5)

@@ -105,7 +105,7 @@ def test_weights_are_of_classes() -> None:
     assert (done.returncode, done.stderr) == (2, b"svmfast: -w are of classes; they go with --task svc\n")
 
 
-def test_a_leaf_knows_only_its_classes() -> None:
+def test_a_leaf_distinguishes_only_its_own_classes() -> None:
     """Well-separated classes: leaves of one class are constant, and no leaf names a class it never saw."""
     rng = np.random.default_rng(0)
     centers = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9]])
@@ -197,7 +197,7 @@ def test_a_cost_that_allows_nothing() -> None:
         fit_svc(rows, y, settings(max_operations=0.01))
 
 
-def test_cross_validation_finds_its_way() -> None:
+def test_cross_validation_chooses_the_best_parameters() -> None:
     rows, y = data("diabetes.train")
     grid = settings(task="ridge", gamma=(1e-3, 0.05, 30.0), lambda_=(0.3, 1e5), folds=3, iterations=0)
     scores = cross_validate_dcpred(rows, y, grid)
@@ -241,7 +241,7 @@ def test_options_are_checked(change: dict[str, Any], message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_what_cannot_be_done_is_said() -> None:
+def test_impossible_requests_are_reported() -> None:
     rows, y = data("breast.train")
     with pytest.raises(SingleClassError, match="all rows have label 3; expected rows of two"):
         fit_svc(rows, np.full(len(rows), 3.0), settings())
@@ -319,7 +319,7 @@ def test_the_program_trains_predicts_and_compares(tmp_path: Path) -> None:
     assert compared.returncode == 0, compared.stderr
 
 
-def test_the_program_converts_and_tells_its_error(tmp_path: Path) -> None:
+def test_the_program_converts_and_reports_its_error(tmp_path: Path) -> None:
     for name, rows, words in (
         ("breast_c_rbf", "breast", b"fitted to the exact decision values"),
         ("digits_nu_rbf", "digits", b"fitted to the exact labels"),

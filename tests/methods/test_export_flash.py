@@ -11,7 +11,7 @@ import svmfast as package
 from svmfast.errors import NegativeAnswerError, OptionError
 
 
-def test_a_model_that_fits_stays_as_it_is() -> None:
+def test_a_model_that_fits_is_unchanged() -> None:
     made = package.export(model("iris_c_rbf_prob"), max_flash=1 << 15)
     assert made.report.method is None
     assert made.data == package.export(model("iris_c_rbf_prob")).data
@@ -58,7 +58,7 @@ def test_an_expansion_is_taken_where_it_differs_less() -> None:
     assert made.report.certified is not None
 
 
-def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+def test_impossible_limits_are_reported(tmp_path: Path) -> None:
     with pytest.raises(NegativeAnswerError, match="nothing has tables of at most 40 bytes"):
         package.export(model("breast_c_rbf"), max_flash=40, data=data("breast.train"))
     with pytest.raises(OptionError, match="more than `max_flash`; give `data`"):

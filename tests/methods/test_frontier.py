@@ -150,7 +150,7 @@ def test_every_command_makes_the_same_bytes(finished: tuple[Path, str]) -> None:
             assert made.read_bytes() == before
 
 
-def test_a_second_run_goes_on(tmp_path: Path) -> None:
+def test_a_second_run_continues(tmp_path: Path) -> None:
     few = ("--methods", "linear,approximate")
     first = frontier(tmp_path, *BREAST, *TEST, *few, "--json")
     assert first.returncode == 0, first.stderr
@@ -193,7 +193,7 @@ def test_a_second_run_goes_on(tmp_path: Path) -> None:
         ("3", "5%", "linear", "cascade"),
     ],
 )
-def test_the_recommended_copy_is_as_good_as_is_said(
+def test_the_recommended_copy_is_as_good_as_stated(
     tmp_path: Path, kernel: str, most: str, method: str, kind: str
 ) -> None:
     words = ["train", "-q", "-t", kernel, "-c", "0.1", "-g", "0.05", str(data("photos.train")), "m"]
@@ -545,7 +545,7 @@ def test_under_a_size_the_closest_model_is_recommended(tmp_path: Path) -> None:
     assert "mean squared error" in printed
 
 
-def test_limits_on_what_is_lost(finished: tuple[Path, str]) -> None:
+def test_limits_on_losses(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     for more, key in (
         (("--max-loss", "2%"), "accuracy"),

@@ -185,7 +185,7 @@ def test_a_model_that_answers_another_question_is_bad_input(
         ("layout", 1, "made by another version of svmfast"),
     ],
 )
-def test_what_another_run_differs_in_is_said_in_words(
+def test_differences_from_another_run_are_described(
     name: str, value: object, line: str, copied: Folder, capfd: pytest.CaptureFixture[str]
 ) -> None:
     known = json.loads((copied.path / "inputs.json").read_text())

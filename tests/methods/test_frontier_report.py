@@ -53,7 +53,7 @@ def message(best: Point | None, limits: Limits, speed: Speed | None = EVEN) -> d
     return dict(line.split(": ", 1) for line in verdict(found(best, limits, speed)))
 
 
-def test_a_recommendation_says_what_is_gained_and_lost() -> None:
+def test_a_recommendation_states_gains_and_losses() -> None:
     assert message(SMALL, Limits(0.5)) == {
         "recommended": "compress-9, 8 times as fast as the exact model (7.8 to 8.2) and 10 times smaller",
         "confirmed": "0.3% (0.2% to 0.4% with 95% confidence) of the labels differ on 1,000 confirming rows",
@@ -98,7 +98,7 @@ def test_the_confirming_rows_have_the_last_word(differing: float, state: str) ->
         assert values["recommended"]["limits_shown"] == (state == "confirmed")
 
 
-def test_what_is_faster_no_more_and_larger_is_not_recommended() -> None:
+def test_models_that_are_larger_and_not_faster_are_not_recommended() -> None:
     slow, large = Speed(0.9, 0.8, 1.1, 9), replace(SMALL, n_bytes=1100)
     lines = message(large, Limits(0.5), slow)
     assert lines["recommended"] == (
@@ -164,7 +164,7 @@ def test_where_nothing_beats_the_exact_model_it_is_recommended() -> None:
     ]
 
 
-def test_a_regression_is_told_by_its_error() -> None:
+def test_the_verdict_on_a_regression_states_its_error() -> None:
     worth = Quality(mse=2.2, scc=0.5)
     lost = Loss(400, worth, None, Estimate(5.0, 4.0, 6.0), Estimate(10.0, -1.0, 21.0), None)
     exact = replace(EXACT, confirming=Loss(400, replace(worth, mse=2.0), None, NOTHING, NOTHING, None))
@@ -243,7 +243,7 @@ def test_a_class_that_the_accuracy_hides_is_named() -> None:
     assert [one["recall"] for one in confirming["classes"]] == [100.0, 0.0]
 
 
-def test_the_mark_of_a_cascade_says_how_much_of_its_allowance_it_spent() -> None:
+def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> None:
     cascade = replace(SMALL, name="compress-9 + exact", allowance_percent=0.5)
     assert cascade.spent_percent == pytest.approx(60)
     one = found(cascade, Limits(0.5))

@@ -77,7 +77,7 @@ def test_blocks_are_kernel_ridge_regression_of_each_cluster() -> None:
         )
 
 
-def test_cross_validation_finds_its_way() -> None:
+def test_cross_validation_chooses_the_best_parameters() -> None:
     rows, y = data("diabetes.train")
     grid = settings(gamma=(1e-3, 0.05, 20.0), lambda_=(1e-4, 0.3, 1e4), folds=5)
     scores = cross_validate_meka(rows, y, grid)

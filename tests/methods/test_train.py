@@ -179,7 +179,7 @@ def test_explicit_zeros_are_kept_as_svm_train_keeps_them(tmp_path: Path) -> None
     assert (tmp_path / "model").read_text().endswith("SV\n1 1:0 2:1 \n-1 1:1 2:0 \n")
 
 
-def test_single_class_is_said(tmp_path: Path) -> None:
+def test_a_single_class_is_reported(tmp_path: Path) -> None:
     done = run(DATA / "single.train", tmp_path / "model")
     assert done.stdout.startswith("WARNING: training data in only one class. See README for details.\n")
     assert done.stderr.endswith("single.train: all rows have label 7: the model will always answer that\n")

@@ -192,7 +192,7 @@ def test_a_model_that_is_larger_than_the_memory_is_not_read(tmp_path: Path) -> N
 
 
 @no_limits_here
-def test_devices_that_never_end(tmp_path: Path) -> None:
+def test_endless_devices(tmp_path: Path) -> None:
     for words in (("info", "/dev/zero"), ("predict", IRIS, "/dev/zero"), ("bound-check", "/dev/zero")):
         done, peak = metered(tmp_path, *words)
         assert done.returncode == 2
@@ -214,7 +214,7 @@ def endless(piece: bytes, *words: str | Path) -> tuple[int, bytes]:
         return process.wait(), process.stderr.read()
 
 
-def test_pipes_that_never_end() -> None:
+def test_endless_pipes() -> None:
     status, stderr = endless(b"y\n" * 4096, "predict", IRIS, "-")
     assert (status, stderr.splitlines()[0][:23]) == (2, b"-:1: not a model ('y');")
     status, stderr = endless(b" \n" * 4096, "predict", IRIS, "-")

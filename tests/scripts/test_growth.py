@@ -23,7 +23,7 @@ def test_slopes_of_known_powers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert growth.slope([1.0], [1.0]) is None
 
 
-def test_it_runs_and_tells_memory_apart(tmp_path: Path) -> None:
+def test_it_runs_and_measures_the_memory_of_each_step(tmp_path: Path) -> None:
     results = tmp_path / "growth.json"
     script = [sys.executable, str(ROOT / "scripts/bench/growth.py"), "--axis", "svs", "--svs", "60,120"]
     done = subprocess.run([*script, "--json", str(results)], capture_output=True, text=True)

@@ -215,7 +215,7 @@ def test_tail_does_not_depend_on_threads() -> None:
     assert np.array_equal(one.degrees, three.degrees)
 
 
-def test_largest_eigenvalue_is_never_below() -> None:
+def test_the_largest_eigenvalue_is_never_underestimated() -> None:
     rng = np.random.default_rng(5)
     for d in (1, 2, 7, 40):
         values = np.abs(rng.normal(size=d)) * 10.0 ** rng.integers(-8, 8)

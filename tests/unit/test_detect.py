@@ -33,7 +33,7 @@ MODEL = FIXTURES / "models" / "iris_c_linear.model"
         (b"\xff\xfe", "data"),
     ],
 )
-def test_the_first_word_tells(start: bytes, kind: str) -> None:
+def test_the_kind_is_detected_by_the_first_word(start: bytes, kind: str) -> None:
     assert file_kind(start) == kind
     assert detect(start) == kind
 

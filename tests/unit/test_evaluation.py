@@ -85,7 +85,7 @@ def test_a_noisy_second_changes_no_speed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert speeds["fast"].ratio == pytest.approx(4, rel=0.3)
 
 
-def test_a_race_says_that_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_undecided_race_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     rng = np.random.default_rng(0)
     exact, fast = (Runner(clock, seconds, lambda now: float(rng.uniform(1, 9))) for seconds in (1.0, 1.0))
@@ -99,7 +99,7 @@ def test_a_race_says_that_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 9, 20, 41])
-def test_the_interval_of_a_median_covers_as_often_as_is_said(n: int) -> None:
+def test_the_interval_of_a_median_covers_as_often_as_stated(n: int) -> None:
     rng = np.random.default_rng(n)
     drawn = np.exp(rng.normal(size=(4000, n)))  # their median is 1
     found = [timing.median_ratio(ratios.tolist()) for ratios in drawn]

@@ -180,7 +180,7 @@ def test_the_test_in_the_file_passes_and_fails_where_a_label_is_changed(tmp_path
         assert (done.returncode, done.stdout) == (status, f"50 rows, {status} wrong\n")
 
 
-def test_a_test_of_regression_knows_its_tolerance(tmp_path: Path) -> None:
+def test_an_exported_test_of_regression_has_a_tolerance(tmp_path: Path) -> None:
     made = svmfast.export(model("diabetes_eps_rbf"), test=data("diabetes.test"), test_rows=7)
     (tmp_path / "m.c").write_bytes(made.data)
     flags = ["-DMODEL_TEST", "-DMODEL_TEST_MAIN", "-march=native", "-O3"]

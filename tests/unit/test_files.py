@@ -187,7 +187,7 @@ def test_a_model_in_the_place_of_data_is_seen(
     assert old.read_bytes() == INPUTS["TRAIN"].read_bytes()
 
 
-def test_a_fast_and_an_exact_model_are_told_apart(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_fast_and_an_exact_model_are_distinguished(capfd: pytest.CaptureFixture[str]) -> None:
     fast, exact = str(INPUTS["FAST"]), str(INPUTS["EXACT"])
     assert run(["cascade", exact, fast, "--data", str(INPUTS["TRAIN"]), "-o", "-"]) == 2
     assert capfd.readouterr().err == (

@@ -180,7 +180,7 @@ def refused(made: Callable[[FloatArray, NDArray[Any]], Any]) -> str:
     return str(caught.value)
 
 
-def test_what_is_no_such_model_is_refused_in_a_line() -> None:
+def test_other_kinds_of_models_are_refused_in_a_line() -> None:
     machines = "expected SVC, NuSVC, SVR, NuSVR or OneClassSVM"
     assert refused(lambda X, y: SVC()) == "the estimator is not fitted; call its fit first"
     assert refused(lambda X, y: LinearSVC(dual=False).fit(X, y)) == (
@@ -223,7 +223,7 @@ def test_ties_of_two_classes_need_no_breaking() -> None:
 
 
 @pytest.mark.parametrize("value", [3, np.zeros(3), {"kernel": "rbf"}, None, SVC])
-def test_what_is_no_estimator_is_of_the_wrong_type(value: Any) -> None:
+def test_objects_that_are_not_estimators_have_the_wrong_type(value: Any) -> None:
     with pytest.raises((WrongTypeError, UnsupportedError)):
         svmfast.from_sklearn(value)
 

@@ -317,7 +317,7 @@ def test_listed_laplacian_vectors_give_the_values_of_dense_ones() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 3000, 2**31 - 1])
-def test_columns_of_any_distance_are_told_apart(width: int) -> None:
+def test_columns_at_any_distance_are_distinguished(width: int) -> None:
     """Far columns are found by hashing: every column beside and between the model's own must miss."""
     rng = np.random.default_rng(width)
     own = np.unique(rng.integers(0, width, 30)).astype(np.int32)

@@ -216,7 +216,7 @@ def test_keys_may_stand_in_any_order_that_libsvm_reads() -> None:
     assert libsvm_model_bytes(read(b"".join([lines[0], *reversed(lines[1:])]) + vectors)) == TEXT
 
 
-def test_a_missing_last_line_end_is_told() -> None:
+def test_a_missing_last_line_end_is_reported() -> None:
     assert parse_libsvm_model(TEXT, "m")[1] == []
     model, warnings = parse_libsvm_model(TEXT[:-1], "m")
     n = TEXT.count(b"\n")
@@ -225,7 +225,7 @@ def test_a_missing_last_line_end_is_told() -> None:
 
 
 @pytest.mark.parametrize("end", [b"\r", b"\n\r", b"\n \r", b"\n\r\n\r"])
-def test_half_a_line_end_at_the_end_is_told(end: bytes) -> None:
+def test_half_a_line_end_at_the_end_is_reported(end: bytes) -> None:
     text = TEXT[:-1] + end
     model, warnings = parse_libsvm_model(text, "m")
     n = text.count(b"\n") + 1

@@ -121,7 +121,7 @@ def test_skill_of_a_good_model_and_of_others() -> None:
     assert skill(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 1.0]), regression=False).some
 
 
-def test_chance_passes_for_skill_as_rarely_as_is_said() -> None:
+def test_chance_passes_for_skill_as_rarely_as_stated() -> None:
     """Two standard deviations: about one time in forty."""
     rng = np.random.default_rng(3)
     target = rng.choice([1.0, 2.0, 3.0], 300, p=[0.6, 0.3, 0.1])

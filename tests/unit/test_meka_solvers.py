@@ -72,7 +72,7 @@ def test_links_lower_the_error_of_blocks_alone(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("gamma", [2.0**e for e in range(-6, 7, 2)])
 @pytest.mark.parametrize("scale", [0.2, 1.0, 5.0])
-def test_links_never_hurt(gamma: float, scale: float) -> None:
+def test_links_never_increase_the_error_by_more_than_a_percent(gamma: float, scale: float) -> None:
     """Where the paper's least squares blows up, too: never worse than no links by more than 1 %."""
     x = blobs(300).to_dense() * scale
     part = parted(Rows.from_dense(x), 5)

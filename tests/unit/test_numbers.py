@@ -72,7 +72,7 @@ def test_every_option_that_takes_a_number_has_one_of_our_types() -> None:
         if not isinstance(getattr(found[2].type, "value", None), Names)
     ],
 )
-def test_what_is_no_number_is_refused_by_every_option(
+def test_every_option_refuses_text_that_is_not_a_number(
     name: str, command: click.Command, option: click.Option, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["x" for param in command.params if isinstance(param, click.Argument)]

@@ -95,7 +95,7 @@ def test_the_bytes_do_not_depend_on_the_pieces(ending: str, tmp_path: Path) -> N
     assert content(whole) == content(whole, 100) == text
 
 
-def test_gzip_tells_neither_time_nor_name(tmp_path: Path) -> None:
+def test_gzip_headers_have_neither_time_nor_name(tmp_path: Path) -> None:
     with write_atomic(tmp_path / "secret.gz") as out:
         out.write(b"text")
     header = (tmp_path / "secret.gz").read_bytes()[:10]

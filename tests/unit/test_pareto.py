@@ -101,7 +101,7 @@ def test_under_a_limit_of_size_or_cost_alone_the_closest_is_recommended() -> Non
     assert chosen(points, Limits(90.0, max_bytes=60)) == "worst"
 
 
-def test_limits_on_what_is_lost() -> None:
+def test_limits_on_losses() -> None:
     points = [
         point("a", 5.0, 30, 100, choosing=loss(5.0, 0.2, 3.0)),
         point("b", 5.0, 10, 100, choosing=loss(5.0, 0.4, 0.3)),
@@ -139,7 +139,7 @@ def test_of_equally_fast_models_the_closest_is_recommended() -> None:
     assert chosen(points, Limits(0.5)) == "close"
 
 
-def test_counted_work_tells_apart_what_timing_cannot() -> None:
+def test_counted_work_decides_between_equally_fast_points() -> None:
     noisy = point("noisy", 0.1, 18.8, 100, counted=60.0, spread=4.5)  # 4.2 to 85
     quiet = point("quiet", 0.2, 8.0, 100, counted=20.0)
     assert fastest([noisy, quiet]).name == "quiet"
@@ -153,7 +153,7 @@ def test_counted_work_tells_apart_what_timing_cannot() -> None:
     assert fastest([point("fast", 0.1, 18.8, 100, counted=60.0), quiet]).name == "fast"
 
 
-def test_what_gains_nothing_is_not_recommended() -> None:
+def test_models_without_any_gain_are_not_recommended() -> None:
     slow = point("slow", 0.0, 0.8, 1200)
     assert chosen([slow], Limits(1.0)) is None
     small = [point("smaller", 0.0, 0.8, 900), point("smallest", 0.0, 0.7, 500)]
@@ -163,7 +163,7 @@ def test_what_gains_nothing_is_not_recommended() -> None:
     assert chosen([point("unknown", 0.0, 2.0, 1200, spread=math.inf)], Limits(1.0)) is None
 
 
-def test_what_knows_nothing_is_not_recommended() -> None:
+def test_models_no_better_than_chance_are_not_recommended() -> None:
     useless = point("useless", 40.0, 100, 10, skilled=False)
     assert chosen([useless], Limits(max_bytes=100)) is None
     assert nearest([EXACT, useless], Limits(max_bytes=100)) is None

@@ -126,7 +126,7 @@ def test_sigmoid_reaches_the_minimum_of_platts_cost():
     assert a < 0
 
 
-def test_sigmoid_of_one_class_alone_is_finite():
+def test_the_sigmoid_of_a_single_class_is_finite():
     a, b = fit_sigmoid(np.array([1.0, 2.0, 3.0]), np.array([True, True, True]))
     assert np.isfinite([a, b]).all()
 

@@ -102,7 +102,7 @@ BIG = 2**31 - 1
         ([0, 1], [0], ["1"], 30, "values has 1 dimensions of type <U1"),
     ],
 )
-def test_what_is_no_rows_is_refused(
+def test_objects_that_are_not_rows_are_refused(
     indptr: Any, indices: Any, values: Any, n_columns: int, message: str
 ) -> None:
     with pytest.raises(OptionError, match=message):

@@ -101,7 +101,7 @@ def test_class_figures_are_those_of_scikit_learn(seed: int, k: int, size: int) -
     assert (found.classes, found.mse) == (score.classes, None)
 
 
-def test_a_model_that_knows_one_class_only_is_worth_half() -> None:
+def test_predicting_one_class_only_has_balanced_accuracy_one_half() -> None:
     found = quality(np.ones(100), np.concatenate([np.ones(99), -np.ones(1)]), regression=False)
     assert (found.accuracy, found.balanced_accuracy) == (99, 50)
     assert [score.as_dict() for score in found.classes] == [

@@ -205,7 +205,7 @@ def test_a_pipeline_is_fitted_in_the_place_of_the_machine() -> None:
     assert set(made.predict(table.data)) <= set(table.target_names)
 
 
-def test_limits_are_kept_or_told() -> None:
+def test_limits_are_kept_or_reported() -> None:
     X, y = make_moons(600, noise=0.3, random_state=0)
     with pytest.raises(NegativeAnswerError, match="bytes"):
         FastSVC(gamma=5.0, max_bytes=100).fit(X, y)

@@ -108,7 +108,7 @@ def test_cut_short_anywhere_is_an_error(packing: str) -> None:
 
 
 @pytest.mark.parametrize("packing", PACKERS)
-def test_damage_is_never_passed_over(packing: str) -> None:
+def test_damage_is_always_detected(packing: str) -> None:
     data = PACKERS[packing](TEXT[:2000])
     harmless = 0
     for at in range(6, len(data)):

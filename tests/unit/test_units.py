@@ -114,7 +114,7 @@ def test_a_share_has_its_sign(text: str, share: float) -> None:
     ],
     ids=lambda words: f"{words[0]} {words[-1]}",
 )
-def test_what_is_no_share_is_refused_alike_everywhere(
+def test_every_share_refuses_the_same_text(
     option: tuple[str, ...], text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*option, text]) == 2

@@ -1,4 +1,4 @@
-"""What dcpred states of itself: rows held out are in no part of the fit; a cost is kept and spent."""
+"""What reports of dcpred state: held-out rows are not used for the fit; the cost is near its limit."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _in_two_parts(n: int) -> tuple[Rows, FloatArray]:
     return Rows.from_dense(x), y
 
 
-def test_the_cost_told_is_that_of_all_rows() -> None:
+def test_the_reported_cost_is_that_of_all_rows() -> None:
     rows, y = _in_two_parts(24_000)
     mine = DcpredOptions(gamma=(1.0,), clusters=2, landmarks=6, iterations=0)
     model, report = fit_svc(rows, y, mine)
