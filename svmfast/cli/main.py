@@ -23,7 +23,6 @@ from svmfast import __version__
 from svmfast.cli import messages, signals
 from svmfast.display import shown
 from svmfast.errors import InputError, SvmfastError
-from svmfast.methods.registry import methods
 
 #: Sections of ``svmfast --help``.
 SECTIONS = {
@@ -55,6 +54,8 @@ OTHERS: dict[str, tuple[str, str, str]] = {
 
 def commands() -> dict[str, tuple[str, str]]:
     """Return every command's section and line of help, in the order of the help."""
+    from svmfast.methods.registry import methods
+
     found = {name: (section, text) for name, (section, _, text) in OTHERS.items()}
     found |= {one.name: (one.group, one.summary) for one in methods()}
     places = list(SECTIONS)
@@ -135,6 +136,9 @@ def _command(name: str) -> click.Command | None:
         module, attribute = OTHERS[name][1].split(":")
         found = getattr(importlib.import_module(module), attribute)
         return found
+    # Not at the top: the declarations of all methods take a quarter of a short command's start.
+    from svmfast.methods.registry import methods
+
     for one in methods():
         if one.name == name:
             from svmfast.cli.method_command import command_of
@@ -184,6 +188,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
+        if name in OTHERS:
+            return super().resolve_command(ctx, args)
         known = list(commands())
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from svmfast import values
+# Not `from svmfast import values`, which looks for a method of that name first.
+import svmfast.values as values
 from svmfast.display import shown
 from svmfast.values import MOST as MOST
 from svmfast.values import MOST_64 as MOST_64

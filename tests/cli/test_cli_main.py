@@ -325,3 +325,13 @@ def test_data_and_model_names_stay_as_given() -> None:
         .stderr.decode()
         .startswith(str(model("missing")))
     )
+
+
+def test_prediction_starts_without_the_methods_declarations(tmp_path: Path) -> None:
+    words = ["predict", "-q", data("iris.test"), model("iris_c_rbf_prob"), tmp_path / "out"]
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", PROGRAM, *words], capture_output=True, text=True, check=True
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "svmfast.api.predictor" in imported
+    assert not [name for name in imported if name.startswith("svmfast.methods")]
