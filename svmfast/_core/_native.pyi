@@ -476,6 +476,7 @@ class PolynomialValues:
         indices: NDArray[numpy.int32],
         values: NDArray[numpy.float64],
         bounds: bool,
+        single_precision: bool,
         threads: int,
     ) -> tuple[
         NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.float64] | None

@@ -41,6 +41,15 @@ static inline std::vector<std::vector<std::size_t>> tuple_places(std::size_t d, 
     return first;
 }
 
+// place[m][i]: what index i adds to a place as the first of m that are left, so that the place of (i1, ..., im) within
+// its degree is place[m][i1] + place[m-1][i2] + ... + place[1][im].
+static inline std::vector<std::vector<std::size_t>> index_places(std::size_t d, int order) {
+    auto place = tuple_places(d, order);
+    for (int m = order; m >= 2; --m)
+        for (std::size_t i = 0; i <= d; ++i) place[m][i] -= place[m - 1][i];
+    return place;
+}
+
 }  // namespace svmfast
 
 // Lanes of one vector.
@@ -50,6 +59,10 @@ SVMFAST_DECLARE(std::size_t polynomial_lanes())
 // vectors is 1, 2 or 4; a row's result does not depend on it, nor on the rows beside it.
 SVMFAST_DECLARE(void polynomial_block(const double *w, std::size_t d, int order, const double *coefficients,
                                       std::size_t vectors, double *out))
+
+// The same in single precision, of twice the lanes.
+SVMFAST_DECLARE(void polynomial_block_single(const float *w, std::size_t d, int order, const float *coefficients,
+                                             std::size_t vectors, float *out))
 
 // sums[r] = sum_f (w[f][r] - center[f])^2 with the same arrangement; center null means zero.
 SVMFAST_DECLARE(void squared_distance_block(const double *w, const double *center, std::size_t d, std::size_t vectors,
@@ -66,14 +79,21 @@ SVMFAST_DECLARE(void weighted_triangle(const double *u, const double *q, std::si
 // w[f][r] -= center[f] in place, and sums[r] = sum_f w[f][r]^2 of the result.
 SVMFAST_DECLARE(void shifted_block(double *w, const double *center, std::size_t d, std::size_t vectors, double *sums))
 
+// out[f * stride + r] = w[f * width + r] * scale in single precision, r < width, a whole number of lanes.
+SVMFAST_DECLARE(void narrowed_block(const double *w, std::size_t d, std::size_t width, double scale, float *out,
+                                    std::size_t stride))
+
 // The bounds of svmfast.certificate.error_bounds for n rows of one cell and function; the true squared distance lies
 // between below and above. All arrays hold a whole number of vectors; what lies behind n is scratch.
 SVMFAST_DECLARE(void expansion_bounds(double gamma, const double *degrees, std::size_t top, const double *rest,
                                       const double *below, const double *above, const double *sums, std::size_t n,
                                       double *bounds))
 
-// The polynomial on one row of which only nnz ascending variables are not zero. first and begin: tuple_places and
+// The polynomial on one row of which only nnz ascending variables are not zero. place and begin: index_places, and
 // where each degree starts.
 SVMFAST_DECLARE(double sparse_polynomial(const std::int32_t *position, const double *z, std::size_t nnz, int order,
-                                         const double *coefficients, const std::size_t *const *first,
+                                         const double *coefficients, const std::size_t *const *place,
                                          const std::size_t *begin))
+SVMFAST_DECLARE(float sparse_polynomial_single(const std::int32_t *position, const float *z, std::size_t nnz, int order,
+                                               const float *coefficients, const std::size_t *const *place,
+                                               const std::size_t *begin))

@@ -2,6 +2,8 @@
 //
 // Rows are routed, ordered by cell, and evaluated a block of lanes at a time, so that a block needs one polynomial.
 // A row's result depends on the row alone, not on other rows, their order or the number of threads.
+//
+// Longer than 400 lines: one class, whose ways of reading rows share the state of a call.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
@@ -14,9 +16,11 @@
 
 #include "aligned.hpp"
 #include "arrays.hpp"
+#include "fork.hpp"
 #include "math.hpp"
 #include "polynomial.hpp"
 #include "router.hpp"
+#include "single_polynomial.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
@@ -72,9 +76,11 @@ class PolynomialValues {
         router.emplace(table, cells, centers.data());
     }
 
-    // Decision values (n, p), squared distances from the center (n), cells (n), and bounds (n, p) or None.
+    // Decision values (n, p), squared distances from the center (n), cells (n), and bounds (n, p) or None. In single
+    // precision the bounds hold its rounding as well.
     nb::tuple values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
-                     Threads threads) const {
+                     bool single_precision, Threads threads) {
+        bounds |= single_precision;
         if (bounds && !degrees_) throw std::invalid_argument("the polynomials have no bounds");
         const std::size_t n = indptr.shape(0) - 1;
         std::unique_ptr<double[]> out(new double[n * p]), squared(new double[n]);
@@ -83,12 +89,13 @@ class PolynomialValues {
         {
             nb::gil_scoped_release release;
             const Csr rows = csr(indptr, indices, values);
+            if (single_precision) pack_single();
             // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache, because
             // rows of a cell, which are far apart, are read again.
             const std::size_t together = std::clamp<std::size_t>(96 * cells, 2048, 1 << 16);
             in_parts(n, together, threads, [&](std::size_t begin, std::size_t end) {
                 router->route(rows, begin, end, cell.get());
-                evaluate(rows, begin, end, cell.get(), out.get(), squared.get(), bound.get());
+                evaluate(rows, begin, end, cell.get(), out.get(), squared.get(), bound.get(), single_precision);
             });
         }
         nb::object given = nb::none();
@@ -121,8 +128,11 @@ class PolynomialValues {
     In1<double> coefficients_, rho_;
     std::optional<In3> degrees_, rest_;
 
+    Once packed_single;
+    std::unique_ptr<SinglePolynomials> single;
+
     // Sparse rows.
-    std::vector<std::vector<std::size_t>> first;  // tuple_places
+    std::vector<std::vector<std::size_t>> places;  // index_places
     std::vector<const std::size_t *> tables;
     std::vector<std::size_t> terms;  // of each cell, and its features
     std::vector<std::size_t> begin_of_degree,
@@ -130,6 +140,14 @@ class PolynomialValues {
     std::vector<double> center_square;
 
     std::optional<Router> router;
+
+    void pack_single() {
+        packed_single.call([&] {
+            single = std::make_unique<SinglePolynomials>(
+                Polynomials{cells, p, d, gamma, about_zero, centers_.data(), orders_.data(), starts_.data(),
+                            coefficients_.data(), degrees_->data(), rest_->data(), degrees_->shape(2) - 1});
+        });
+    }
 
     void read(const Csr &rows, std::size_t row, SparseRow &out) const {
         const std::size_t begin = rows.indptr[row], end = rows.indptr[row + 1];
@@ -159,8 +177,11 @@ class PolynomialValues {
         if (!about_zero) return;
         int highest = 0;
         for (std::size_t i = 0; i < cells * p; ++i) highest = std::max(highest, int(orders_.data()[i]));
-        first = tuple_places(d, highest);
-        for (const auto &table : first) tables.push_back(table.data());
+        places = index_places(d, highest);
+        for (const auto &table : places) tables.push_back(table.data());
+        // Sparse rows hold places of pairs in 32 bits.
+        const bool places_fit =
+            highest < 2 || monomials_of_degree(d, 2) <= std::size_t(std::numeric_limits<std::int32_t>::max());
         begin_of_degree.assign(highest + 1, 0);
         for (int m = 1; m <= highest; ++m) begin_of_degree[m] = begin_of_degree[m - 1] + monomials_of_degree(d, m - 1);
         for (std::size_t c = 0; c < cells; ++c) {
@@ -168,7 +189,7 @@ class PolynomialValues {
             for (std::size_t f = 0; f < p; ++f) own = std::max(own, int(orders_.data()[c * p + f]));
             const double dense = DENSE_TERM_TIMES_LANES / double(W) * double(monomials_up_to(d, own));
             std::size_t &most = most_sparse[c];
-            while (most < d && SPARSE_TERM * double(monomials_up_to(most + 1, own)) <= dense) ++most;
+            while (places_fit && most < d && SPARSE_TERM * double(monomials_up_to(most + 1, own)) <= dense) ++most;
             double square = 0;
             for (std::size_t f = 0; f < d; ++f) square += centers_(c, f) * centers_(c, f);
             center_square.push_back(square);
@@ -193,7 +214,7 @@ class PolynomialValues {
     };
 
     void evaluate(const Csr &rows, std::size_t begin, std::size_t end, const std::int32_t *cell, double *out,
-                  double *squared, double *bound) const {
+                  double *squared, double *bound, bool single_precision) const {
         const std::size_t n = end - begin;
         // Rows by cell, the dense ones of a cell before its sparse ones.
         std::vector<std::uint32_t> order;
@@ -211,8 +232,9 @@ class PolynomialValues {
             std::vector<std::size_t> next(count.begin(), count.end() - 1);
             for (std::size_t row = begin; row < end; ++row) order[next[bucket(row)]++] = std::uint32_t(row - begin);
         }
-        const std::size_t together[2] = {4 * W, 64};
-        const Run run{rows, begin, n, order.empty() ? nullptr : order.data(), out, squared, bound};
+        const std::size_t together[2] = {(single_precision ? 8 : 4) * W, 64};
+        const SinglePolynomials *const in_single = single_precision ? single.get() : nullptr;
+        const Run run{rows, begin, n, order.empty() ? nullptr : order.data(), out, squared, bound, in_single};
         Pulse pulse;
         for (std::size_t b = 0; b < 2 * cells; ++b)
             for (std::size_t at = count[b]; at < count[b + 1]; at += together[b % 2]) {
@@ -230,6 +252,7 @@ class PolynomialValues {
         std::size_t first, n;
         const std::uint32_t *order;
         double *out, *squared, *bound;
+        const SinglePolynomials *single;  // null: in double precision
 
         std::size_t row(std::size_t i) const { return first + (order ? order[i] : i); }
         // Rows of a cell are far apart: prefetch the next ones.
@@ -252,7 +275,8 @@ class PolynomialValues {
         if (gamma != 0)
             for (std::size_t i = 0; i < task.count; ++i) sum[i] *= factor[i];
         if (run.bound)
-            SVMFAST_DISPATCH(expansion_bounds, gamma, degrees_->data() + piece * degrees_->shape(2),
+            SVMFAST_DISPATCH(expansion_bounds, gamma,
+                             (run.single ? run.single->degrees.data() : degrees_->data()) + piece * degrees_->shape(2),
                              degrees_->shape(2) - 1, rest_->data() + piece * 5, below, above, sum, task.count, bounds);
         for (std::size_t i = 0; i < task.count; ++i) {
             const std::size_t row = run.row(task.begin + i);
@@ -270,17 +294,27 @@ class PolynomialValues {
         }
     }
 
-    void dense_rows(const Run &run, const Task &task) const {
+    // Rows side by side, from the center if the polynomials are about it, with what the bound needs of them. At most 8
+    // W.
+    struct DenseBlock {
+        std::size_t width;  // of w
+        double *w;          // [feature][row]
+        double s[64], factor[64], below[64], above[64];
+    };
+
+    // The rows task.begin + at .. + count, at most 4 W.
+    void read_dense(const Run &run, const Task &task, std::size_t at, std::size_t count, DenseBlock &block) const {
         static thread_local Aligned<double> buffer;
-        const std::size_t vectors = task.count <= W ? 1 : task.count <= 2 * W ? 2 : 4, width = vectors * W;
+        const std::size_t vectors = count <= W ? 1 : count <= 2 * W ? 2 : 4, width = vectors * W;
         if (buffer.size() < d * width) buffer.resize(d * width);
-        double *w = buffer.data();
+        double *w = block.w = buffer.data();
+        block.width = width;
         std::fill_n(w, d * width, 0.0);
         const double *center = centers_.data() + std::size_t(task.cell) * d;
-        double other[32] = {}, s[32], factor[32], sum[32];
-        for (std::size_t r = 0; r < task.count; ++r) {
-            run.prefetch(task.begin + r + 16);
-            const std::size_t row = run.row(task.begin + r);
+        double other[32] = {}, *const s = block.s + at;
+        for (std::size_t r = 0; r < count; ++r) {
+            run.prefetch(task.begin + at + r + 16);
+            const std::size_t row = run.row(task.begin + at + r);
             const std::int64_t begin = run.rows.indptr[row], end = run.rows.indptr[row + 1];
             const std::int32_t *index = run.rows.indices;
             const double *value = run.rows.values;
@@ -301,24 +335,53 @@ class PolynomialValues {
         else
             SVMFAST_DISPATCH(shifted_block, w, center, d, vectors, s);
         for (std::size_t r = 0; r < width; ++r) s[r] += other[r];
-        SVMFAST_DISPATCH(gaussian_factors, s, width, gamma, factor);
+        SVMFAST_DISPATCH(gaussian_factors, s, width, gamma, block.factor + at);
         // A sum of at most d + entries squares, each of a rounded difference.
         const double error = double(2 * d + SPARE_ENTRIES + 8) * 1.01 * UNIT;
-        double below[32], above[32];
-        for (std::size_t r = 0; r < width; ++r)
-            below[r] = s[r] * (1 - error), above[r] = s[r] * (1 + error) + LEAST_SQUARE;
-        for (std::size_t function = 0; function < p; ++function) {
-            const std::size_t piece = std::size_t(task.cell) * p + function;
-            SVMFAST_DISPATCH(polynomial_block, w, d, orders_.data()[piece],
-                             coefficients_.data() + starts_.data()[piece], vectors, sum);
-            finish(run, task, function, below, above, factor, sum);
+        for (std::size_t r = at; r < at + width; ++r) {
+            block.below[r] = block.s[r] * (1 - error);
+            block.above[r] = block.s[r] * (1 + error) + LEAST_SQUARE;
         }
-        for (std::size_t r = 0; r < task.count; ++r) run.squared[run.row(task.begin + r)] = s[r];
+    }
+
+    void dense_rows(const Run &run, const Task &task) const {
+        DenseBlock block;
+        double sum[64];
+        if (run.single) {
+            static thread_local Aligned<float> buffer;
+            const std::size_t lanes = 2 * W, count = task.count;
+            const std::size_t vectors = count <= lanes ? 1 : count <= 2 * lanes ? 2 : 4, width = vectors * lanes;
+            if (buffer.size() < d * width) buffer.resize(d * width);
+            float in_single[64];
+            if (task.count + W <= width) std::fill_n(buffer.data(), d * width, 0.0f);
+            for (std::size_t at = 0; at < count; at += 4 * W) {
+                read_dense(run, task, at, std::min(4 * W, count - at), block);
+                SVMFAST_DISPATCH(narrowed_block, block.w, d, block.width, run.single->value_scale, buffer.data() + at,
+                                 width);
+            }
+            for (std::size_t function = 0; function < p; ++function) {
+                const std::size_t piece = std::size_t(task.cell) * p + function;
+                SVMFAST_DISPATCH(polynomial_block_single, buffer.data(), d, orders_.data()[piece],
+                                 run.single->coefficients.data() + starts_.data()[piece], vectors, in_single);
+                for (std::size_t r = 0; r < count; ++r) sum[r] = double(in_single[r]) * run.single->scale[piece];
+                finish(run, task, function, block.below, block.above, block.factor, sum);
+            }
+        } else {
+            read_dense(run, task, 0, task.count, block);
+            for (std::size_t function = 0; function < p; ++function) {
+                const std::size_t piece = std::size_t(task.cell) * p + function;
+                SVMFAST_DISPATCH(polynomial_block, block.w, d, orders_.data()[piece],
+                                 coefficients_.data() + starts_.data()[piece], block.width / W, sum);
+                finish(run, task, function, block.below, block.above, block.factor, sum);
+            }
+        }
+        for (std::size_t r = 0; r < task.count; ++r) run.squared[run.row(task.begin + r)] = block.s[r];
     }
 
     void sparse_rows(const Run &run, const Task &task) const {
         static thread_local SparseRow row;
         static thread_local std::vector<double> sums;
+        static thread_local std::vector<float> narrow;
         if (sums.size() < 64 * p) sums.resize(64 * p);
         const double *center = centers_.data() + std::size_t(task.cell) * d;
         const double own_square = center_square[task.cell];
@@ -341,8 +404,20 @@ class PolynomialValues {
                 double(run.rows.entries(number) + d + 8) * 2.1 * UNIT * (square + row.other + own_square);
             below[i] = std::max(0.0, s[i] - error);
             above[i] = s[i] + error + LEAST_SQUARE;
+            if (run.single) {
+                narrow.resize(row.nnz);
+                for (std::size_t k = 0; k < row.nnz; ++k) narrow[k] = float(row.value[k] * run.single->value_scale);
+            }
             for (std::size_t function = 0; function < p; ++function) {
                 const std::size_t piece = std::size_t(task.cell) * p + function;
+                if (run.single) {
+                    sums[function * 64 + i] =
+                        run.single->scale[piece] *
+                        SVMFAST_DISPATCH(sparse_polynomial_single, row.position.data(), narrow.data(), row.nnz,
+                                         orders_.data()[piece], run.single->coefficients.data() + starts_.data()[piece],
+                                         tables.data(), begin_of_degree.data());
+                    continue;
+                }
                 sums[function * 64 + i] = SVMFAST_DISPATCH(
                     sparse_polynomial, row.position.data(), row.value.data(), row.nnz, orders_.data()[piece],
                     coefficients_.data() + starts_.data()[piece], tables.data(), begin_of_degree.data());
@@ -368,9 +443,10 @@ void register_polynomial_values(nanobind::module_ &m) {
              "starts"_a.noconvert(), "coefficients"_a.noconvert(), "rho"_a.noconvert(),
              "bound_degrees"_a.noconvert().none(), "bound_rest"_a.noconvert().none())
         .def("values", &PolynomialValues::values, "indptr"_a.noconvert(), "indices"_a.noconvert(),
-             "values"_a.noconvert(), "bounds"_a, "threads"_a,
+             "values"_a.noconvert(), "bounds"_a, "single_precision"_a, "threads"_a,
              nb::sig("def values(self, indptr: NDArray[numpy.int64], indices: NDArray[numpy.int32], values: "
-                     "NDArray[numpy.float64], bounds: bool, threads: int) -> tuple[NDArray[numpy.float64], "
+                     "NDArray[numpy.float64], bounds: bool, single_precision: bool, threads: int) -> "
+                     "tuple[NDArray[numpy.float64], "
                      "NDArray[numpy.float64], NDArray[numpy.int32], NDArray[numpy.float64] | None]"))
         .def("nearest", &PolynomialValues::nearest, "indptr"_a.noconvert(), "indices"_a.noconvert(),
              "values"_a.noconvert(), "threads"_a);

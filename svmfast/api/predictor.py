@@ -18,6 +18,7 @@ from svmfast.errors import EmptyDataError, OptionError, WrongTypeError
 from svmfast.models.answer import Answer, answer, require
 from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
 from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
 from svmfast.rows import Rows
@@ -131,13 +132,15 @@ class Predictor:
         self._identify, self._identities = identify, list[str]()
         self._probability, self._decision_values = probability, decision_values
         self._bound, self._certify, self._tolerance = bound, certify, tolerance
-        # A bound printed beside decision values is theirs, which are of double precision.
-        self._single_precision = precision == "auto" and not (certify and decision_values)
         self._fallback, self._assumed = fallback, assume_error
         self.model, source, _ = self._opened("`model`", model, memory, allow_edited)
         self.exact = self._exact_model(exact, fallback, memory, source, proven=assume_error is None)
         if assume_error is not None:
             self.model = self._assume(assume_error)
+        # Decision values are of double precision, and so is a bound printed beside them. The labels of an
+        # approximated model come from the same values.
+        with_values = decision_values and (certify or isinstance(self.model, PolynomialModel))
+        self._single_precision = precision == "auto" and not with_values
         self.scaling: Scaling | None = with_scaling_of(
             Reading(scale=scale), self._carriers, memory=memory
         ).scale

@@ -17,6 +17,7 @@ from svmfast.models.base import BoundedModel, Model, bounded
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import (
     bounds_its_error,
+    certified_labels,
     certified_rows,
     certifies,
     fall_back,
@@ -24,6 +25,7 @@ from svmfast.models.certified import (
 )
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.rows import FloatArray, Rows
 
@@ -47,9 +49,10 @@ class Answer(Cacheless):
         Where the approximation's own answer is provably the exact model's. Every row of a LIBSVM model. None
         unless asked for.
     error_bounds : (n,) float64 or None
-        Largest bound over the row's decision functions on |approximate - exact|. Of a LIBSVM model the bound
-        of the rounding that proves the label, 0 where the row was summed as LIBSVM sums it. None unless asked
-        for.
+        Largest bound over the row's decision functions on |approximate - exact|; where an exact model
+        answers the others and only labels are asked for, of the precision that proved the label. Of a LIBSVM
+        model the bound of the rounding that proves the label, 0 where the row was summed as LIBSVM sums it.
+        None unless asked for.
     single : (n,) bool or None
         Where single precision gave the answer of a LIBSVM model. None unless its bounds were asked for.
     decide : callable
@@ -220,7 +223,8 @@ def answer(
         A row is certified only if its error bound is at most this; regression needs it. Values of a LIBSVM
         regression model may then be off by so much.
     single_precision : bool
-        Let single precision answer the rows of a LIBSVM model whose label it proves.
+        Let single precision answer the rows whose label it proves: of a LIBSVM model, and of an approximated
+        one with `exact` where only labels are asked for.
     threads : int
 
     Raises
@@ -247,17 +251,24 @@ def answer(
         if not (probability or head.is_regression):
             voted = model.labels(rows, threads=threads, single_precision=single_precision)
             return Answer(voted, partial(model.decision_values, rows, threads=threads))
-    values = _values(
-        model,
-        rows,
-        certify=certify or exact is not None,
-        probability=probability,
-        tolerance=tolerance,
-        threads=threads,
-    )
+    # Values, bounds and probabilities that are asked for are those of double precision.
+    only_labels = exact is not None and not (certify or probability or head.is_regression)
+    if single_precision and only_labels and isinstance(model, PolynomialModel):
+        values = _label_values(model, rows, tolerance=tolerance, threads=threads)
+    else:
+        values = _values(
+            model,
+            rows,
+            certify=certify or exact is not None,
+            probability=probability,
+            tolerance=tolerance,
+            threads=threads,
+        )
     inside = model.inside_bound(rows) if bound and bounded(model) else None
     if exact is None or (values.certified is not None and values.certified.all()):
         found = _from_values(head, values.decisions, probability)
+        if values.decide is not None:
+            found = replace(found, decide=values.decide)
     elif values.certified is None:
         raise OptionError("regression has no label to certify; give a tolerance for the values")
     elif probability or head.is_regression:
@@ -280,12 +291,15 @@ class _Values:
         None also for regression without a tolerance.
     proven : bool
         Whether the bounds are proven, not assumed.
+    decide : callable or None
+        Gives the values in double precision where `decisions` are not.
     """
 
     decisions: FloatArray
     bounds: FloatArray | None = None
     certified: NDArray[np.bool_] | None = None
     proven: bool = False
+    decide: Callable[[], FloatArray] | None = None
 
     @property
     def error_bounds(self) -> FloatArray | None:
@@ -309,6 +323,13 @@ def _values(
     if probability and isinstance(model, KernelExpansion):
         return _Values(model.probability_values(rows, threads=threads))
     return _Values(model.decision_values(rows, threads=threads))
+
+
+def _label_values(model: PolynomialModel, rows: Rows, *, tolerance: float | None, threads: int) -> _Values:
+    """Return values for labels alone, from single precision where that proves them."""
+    values, bounds, certified, _ = certified_labels(model, rows, tolerance=tolerance, threads=threads)
+    decide = partial(_certified_values, model, rows, threads=threads)
+    return _Values(values, bounds, certified, proven=True, decide=decide)
 
 
 def _with_exact_values(
@@ -355,9 +376,10 @@ def _with_exact_labels(
         predicted[unsure] = head.predict(np.where(wanted, theirs, own))
     else:
         predicted[unsure] = exact.labels(few, threads=threads, single_precision=single_precision)
+    decide = values.decide or partial(_same, decisions)
     if same_values:
-        return Answer(predicted, partial(fall_back, decisions, certified, exact, rows, threads=threads))
-    return Answer(predicted, partial(_same, decisions))
+        decide = partial(_backed, decide, certified, exact, rows, threads=threads)
+    return Answer(predicted, decide)
 
 
 def _rounded_answer(
@@ -397,3 +419,18 @@ def _from_values(head: Head, decisions: FloatArray, probability: bool) -> Answer
 
 def _same(decisions: FloatArray) -> FloatArray:
     return decisions
+
+
+def _certified_values(model: PolynomialModel, rows: Rows, *, threads: int) -> FloatArray:
+    return model.certified_values(rows, threads=threads)[0]
+
+
+def _backed(
+    decide: Callable[[], FloatArray],
+    certified: NDArray[np.bool_],
+    exact: KernelExpansion,
+    rows: Rows,
+    *,
+    threads: int,
+) -> FloatArray:
+    return fall_back(decide(), certified, exact, rows, threads=threads)

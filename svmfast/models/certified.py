@@ -17,6 +17,7 @@ from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
 
 
@@ -170,6 +171,50 @@ def rounded_values(
     if len(wide):
         values[wide], bounds[wide] = model.libsvm_values(rows.take(wide), threads=threads), 0.0
     return RoundedValues(values, bounds, single)
+
+
+class CertifiedLabels(NamedTuple):
+    """Decision values that prove labels, with bounds; see :func:`certified_labels`.
+
+    Attributes
+    ----------
+    values, bounds : (n, p) float64
+    certified : (n,) bool
+        As :func:`certified_rows` of values in double precision.
+    single : (n,) bool
+        Where single precision gave the values.
+    """
+
+    values: FloatArray
+    bounds: FloatArray
+    certified: NDArray[np.bool_]
+    single: NDArray[np.bool_]
+
+
+def certified_labels(
+    model: PolynomialModel, rows: Rows, *, tolerance: float | None = None, threads: int = 1
+) -> CertifiedLabels:
+    """Return decision values from the first precision whose bound proves the label, single or double.
+
+    Parameters
+    ----------
+    model : PolynomialModel
+        A classifier or one-class model with a certificate.
+    rows : Rows of n rows
+    tolerance : float, optional
+        Every bound must also be at most this.
+    threads : int
+    """
+    head = model.head
+    values, bounds = model.single_precision_values(rows, threads=threads)
+    certified = certified_rows(head, values, bounds, tolerance=tolerance)
+    single = certified.copy()
+    unsure = np.flatnonzero(~certified)
+    if len(unsure):
+        few = rows if len(unsure) == len(rows) else rows.take(unsure)
+        values[unsure], bounds[unsure] = model.certified_values(few, threads=threads)
+        certified[unsure] = certified_rows(head, values[unsure], bounds[unsure], tolerance=tolerance)
+    return CertifiedLabels(values, bounds, certified, single)
 
 
 def certainty(head: Head, decisions: FloatArray) -> FloatArray:

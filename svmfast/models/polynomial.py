@@ -179,6 +179,17 @@ class PolynomialModel(Cacheless):
         assert bounds is not None
         return decisions, bounds
 
+    def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return what :meth:`certified_values` does, in single precision, whose rounding the bounds include.
+
+        A row whose label these bounds prove has the same label, proven, by :meth:`certified_values`. Bounds
+        are infinite where single precision has no use.
+        """
+        self._require_certificate()
+        decisions, _, _, bounds = self._run(rows, bounds=True, single_precision=True, threads=threads)
+        assert bounds is not None
+        return decisions, bounds
+
     def error_bounds(
         self, rows: Rows, decisions: FloatArray, squared_distances: FloatArray, cells: NDArray[np.int32]
     ) -> FloatArray:
@@ -247,10 +258,12 @@ class PolynomialModel(Cacheless):
         return self._native.nearest(rows.indptr, rows.indices, rows.values, threads)
 
     def _run(
-        self, rows: Rows, *, bounds: bool, threads: int
+        self, rows: Rows, *, bounds: bool, single_precision: bool = False, threads: int
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int32], FloatArray | None]:
         try:
-            return self._native.values(rows.indptr, rows.indices, rows.values, bounds, threads)
+            return self._native.values(
+                rows.indptr, rows.indices, rows.values, bounds, single_precision, threads
+            )
         except OverflowError as error:
             raise NotFiniteError(
                 "a decision value leaves the range of floating point; "
@@ -323,6 +336,8 @@ class PolynomialModel(Cacheless):
         # Places of tuples by degree, the search for the nearest center, a block of rows in all variables.
         needed: int = 8 * (self.order + 1) * (d + 1) + (d * (16 * cells + 128) if cells > 1 else 0) + 300 * d
         needed += 100 * cells * p
+        if self.bound_degrees is not None:  # in single precision, and while it is packed
+            needed += 12 * self.coefficients.size + self.bound_degrees.nbytes
         return needed + (0 if self.embedded_exact is None else self.embedded_exact.working_bytes)
 
     def to_record(self) -> Record:

@@ -20,46 +20,60 @@ constexpr int kSums = 16;
 constexpr int kSums = 8;
 #endif
 
-template <int R>
+using SVMFAST_ISA::fma;
+
+// One lane of the vectors' fma in single precision.
+inline float fma(float a, float b, float c) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+template <class Number>
+constexpr std::size_t lanes_of = sizeof(Vector<Number>) / sizeof(Number);
+
+template <class Number, int R>
 struct Lanes {
-    vd v[R];
+    Vector<Number> v[R];
 };
 
-template <int R>
-inline Lanes<R> at(const double *w, std::size_t feature) {
-    Lanes<R> x;
+template <int R, class Number>
+inline Lanes<Number, R> at(const Number *w, std::size_t feature) {
+    Lanes<Number, R> x;
     SVMFAST_UNROLL
-    for (int r = 0; r < R; ++r) x.v[r] = load(w + (feature * R + r) * W);
+    for (int r = 0; r < R; ++r) x.v[r] = load(w + (feature * R + r) * lanes_of<Number>);
     return x;
 }
 
-template <int R>
-inline void accumulate(Lanes<R> &sum, const Lanes<R> &a, const Lanes<R> &b) {
+template <class Number, int R>
+inline void accumulate(Lanes<Number, R> &sum, const Lanes<Number, R> &a, const Lanes<Number, R> &b) {
     SVMFAST_UNROLL
     for (int r = 0; r < R; ++r) sum.v[r] = fma(a.v[r], b.v[r], sum.v[r]);
 }
 
-template <int R>
-inline void accumulate(Lanes<R> &sum, const Lanes<R> &a, double b) {
-    const vd all = broadcast(b);
+template <class Number, int R>
+inline void accumulate(Lanes<Number, R> &sum, const Lanes<Number, R> &a, Number b) {
+    const Vector<Number> all = broadcast(b);
     SVMFAST_UNROLL
     for (int r = 0; r < R; ++r) sum.v[r] = fma(a.v[r], all, sum.v[r]);
 }
 
-template <int R>
-inline Lanes<R> constant(double c) {
-    Lanes<R> x;
+template <int R, class Number>
+inline Lanes<Number, R> constant(Number c) {
+    Lanes<Number, R> x;
     SVMFAST_UNROLL
     for (int r = 0; r < R; ++r) x.v[r] = broadcast(c);
     return x;
 }
 
 // J consecutive outer indices i..i+J-1: total += w_i (linear_i + sum_{l >= i} w_l c_il), and so on.
-template <int R, int J>
-inline const double *runs(const double *w, std::size_t d, std::size_t i, const double *linear, const double *c,
-                          Lanes<R> &total) {
-    Lanes<R> sum[J];
-    const double *run[J];  // run[j][l] is the coefficient of (i + j, l)
+template <int J, class Number, int R>
+inline const Number *runs(const Number *w, std::size_t d, std::size_t i, const Number *linear, const Number *c,
+                          Lanes<Number, R> &total) {
+    Lanes<Number, R> sum[J];
+    const Number *run[J];  // run[j][l] is the coefficient of (i + j, l)
     SVMFAST_UNROLL
     for (int j = 0; j < J; ++j) {
         sum[j] = constant<R>(linear[j]);
@@ -68,12 +82,12 @@ inline const double *runs(const double *w, std::size_t d, std::size_t i, const d
     }
     SVMFAST_UNROLL
     for (int l = 0; l < J; ++l) {
-        const Lanes<R> x = at<R>(w, i + l);
+        const Lanes<Number, R> x = at<R>(w, i + l);
         SVMFAST_UNROLL
         for (int j = 0; j <= l; ++j) accumulate(sum[j], x, run[j][i + l]);
     }
     for (std::size_t l = i + J; l < d; ++l) {
-        const Lanes<R> x = at<R>(w, l);
+        const Lanes<Number, R> x = at<R>(w, l);
         SVMFAST_UNROLL
         for (int j = 0; j < J; ++j) accumulate(sum[j], x, run[j][l]);
     }
@@ -83,44 +97,54 @@ inline const double *runs(const double *w, std::size_t d, std::size_t i, const d
 }
 
 // sum_{i >= start} w_i (linear_i + sum_{l >= i} w_l c_il), advancing both cursors past what it used.
-template <int R>
-inline void two_levels(const double *w, std::size_t d, std::size_t start, const double *&linear, const double *&c,
-                       Lanes<R> &total) {
+template <class Number, int R>
+inline void two_levels(const Number *w, std::size_t d, std::size_t start, const Number *&linear, const Number *&c,
+                       Lanes<Number, R> &total) {
     constexpr int J = kSums / R < 8 ? kSums / R : 8;
     std::size_t i = start;
-    for (; i + J <= d; i += J, linear += J) c = runs<R, J>(w, d, i, linear, c, total);
-    for (; i < d; ++i, ++linear) c = runs<R, 1>(w, d, i, linear, c, total);
+    for (; i + J <= d; i += J, linear += J) c = runs<J>(w, d, i, linear, c, total);
+    for (; i < d; ++i, ++linear) c = runs<1>(w, d, i, linear, c, total);
 }
 
 // total += sum_{i >= start} w_i (cursor[level]_i + deeper levels). Depth-first visits every degree in stored order,
 // so one cursor per degree is all the addressing there is.
-template <int R>
-void nested(const double *w, std::size_t d, std::size_t start, int level, int order, const double **cursor,
-            Lanes<R> &total) {
+template <class Number, int R>
+void nested(const Number *w, std::size_t d, std::size_t start, int level, int order, const Number **cursor,
+            Lanes<Number, R> &total) {
     if (level + 1 == order) {
-        two_levels<R>(w, d, start, cursor[level], cursor[order], total);
+        two_levels(w, d, start, cursor[level], cursor[order], total);
         return;
     }
     for (std::size_t i = start; i < d; ++i) {
-        Lanes<R> inner = constant<R>(*cursor[level]++);
-        nested<R>(w, d, i, level + 1, order, cursor, inner);
+        Lanes<Number, R> inner = constant<R>(*cursor[level]++);
+        nested(w, d, i, level + 1, order, cursor, inner);
         accumulate(total, at<R>(w, i), inner);
     }
 }
 
-template <int R>
-void block(const double *w, std::size_t d, int order, const double *coefficients, double *out) {
-    Lanes<R> total = constant<R>(coefficients[0]);
-    const double *cursor[64];
+template <int R, class Number>
+void block(const Number *w, std::size_t d, int order, const Number *coefficients, Number *out) {
+    Lanes<Number, R> total = constant<R>(coefficients[0]);
+    const Number *cursor[64];
     cursor[0] = coefficients;
     for (int m = 1; m <= order; ++m) cursor[m] = cursor[m - 1] + monomials_of_degree(d, m - 1);
     if (order == 1) {
         for (std::size_t i = 0; i < d; ++i) accumulate(total, at<R>(w, i), cursor[1][i]);
     } else if (order >= 2) {
-        nested<R>(w, d, 0, 1, order, cursor, total);
+        nested(w, d, 0, 1, order, cursor, total);
     }
     SVMFAST_UNROLL
-    for (int r = 0; r < R; ++r) store(out + r * W, total.v[r]);
+    for (int r = 0; r < R; ++r) store(out + r * lanes_of<Number>, total.v[r]);
+}
+
+template <class Number>
+void blocks(const Number *w, std::size_t d, int order, const Number *coefficients, std::size_t vectors, Number *out) {
+    if (vectors == 4)
+        block<4>(w, d, order, coefficients, out);
+    else if (vectors == 2)
+        block<2>(w, d, order, coefficients, out);
+    else
+        block<1>(w, d, order, coefficients, out);
 }
 
 // A tile of the weighted triangle: TA rows a, TL vectors of l.
@@ -137,63 +161,116 @@ inline void tile(const double *u, const double *scaled, std::size_t n, std::size
         }
 }
 
-struct Sparse {
-    const std::int32_t *position;
-    const double *z;
-    std::size_t nnz;
-    int order;
-    const std::size_t *const *first;
-
-    // sum_{p >= from} z_p base[position_p]; four sums at a time hide the latency of the additions.
-    double run(std::size_t from, const double *base) const {
-        double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-        std::size_t p = from;
-        for (; p + 4 <= nnz; p += 4) {
-            s0 = fma(z[p], base[position[p]], s0);
-            s1 = fma(z[p + 1], base[position[p + 1]], s1);
-            s2 = fma(z[p + 2], base[position[p + 2]], s2);
-            s3 = fma(z[p + 3], base[position[p + 3]], s3);
+// The terms of a row of which only some variables are not zero, degree by degree. Where they are few, the last two indices
+// of a tuple are one step through a list of all pairs: those behind a tuple's first indices are a tail of that list, so
+// loops are long.
+template <class Number>
+class SparseTerms {
+  public:
+    SparseTerms(const std::int32_t *position, const Number *z, std::size_t nnz, int order,
+                const std::size_t *const *place)
+        : position(position), z(z), nnz(nnz), place(place), paired(order >= 2 && nnz <= MOST_PAIRED) {
+        for (std::size_t p = 0; paired && p < nnz; ++p) {
+            start[p] = pairs;
+            const auto first = static_cast<std::int32_t>(place[2][position[p]]);
+            for (std::size_t q = p; q < nnz; ++q, ++pairs) {
+                offset[pairs] = first + position[q];
+                product[pairs] = z[p] * z[q];
+            }
         }
-        for (; p < nnz; ++p) s0 = fma(z[p], base[position[p]], s0);
-        return (s0 + s1) + (s2 + s3);
     }
 
-    // sum_{p >= from} z_p (c_p + deeper), where base[q] plus the place of p among the last q - m + 1 indices is where
-    // the coefficients of degree q stand.
-    double level(std::size_t from, int m, const double *const *base) const {
-        if (m == order) return run(from, base[m]);
-        double sum = 0;
-        const double *inner[64];
-        for (std::size_t p = from; p < nnz; ++p) {
-            const std::size_t i = position[p];
-            for (int q = m + 1; q <= order; ++q)
-                inner[q] = base[q] + (std::ptrdiff_t(first[q - m + 1][i]) - std::ptrdiff_t(first[q - m][i]));
-            sum = fma(z[p], base[m][i] + level(p, m + 1, inner), sum);
+    // All terms of a degree.
+    Number degree(int m, const Number *base) const { return nnz ? tail(m, 0, base) : 0; }
+
+  private:
+    // Sums of so many pairs, and pairs shared by several entries, keep to the roundings that docs/certificate.md counts.
+    static constexpr std::size_t MOST_PAIRED = 32, MOST_SHARED = 16, SUMS = 8;
+    const std::int32_t *const position;
+    const Number *const z;
+    const std::size_t nnz;
+    const std::size_t *const *const place;
+    const bool paired;
+    std::size_t pairs = 0, start[MOST_PAIRED];
+    std::int32_t offset[MOST_PAIRED * (MOST_PAIRED + 1) / 2];
+    Number product[MOST_PAIRED * (MOST_PAIRED + 1) / 2];
+
+    // The sum over `left` more indices, the first of them entry `from` or later.
+    Number tail(int left, std::size_t from, const Number *base) const {
+        if (left == 1) return products(z, position, from, nnz, base);
+        if (left == 2 && paired) return products(product, offset, start[from], pairs, base);
+        Number sum = 0;
+        std::size_t p = from;
+        // Four entries at a time, which share most of their pairs.
+        for (; paired && left == 3 && nnz <= MOST_SHARED && p + 4 <= nnz; p += 4) {
+            const Number *at[4];
+            Number inner[4];
+            for (std::size_t j = 0; j < 4; ++j) {
+                at[j] = base + place[left][position[p + j]];
+                inner[j] = products(product, offset, start[p + j], start[p + 3], at[j]);
+            }
+            common_pairs(start[p + 3], at, inner);
+            for (std::size_t j = 0; j < 4; ++j) sum = fma(z[p + j], inner[j], sum);
         }
+        for (; p < nnz; ++p) sum = fma(z[p], tail(left - 1, p, base + place[left][position[p]]), sum);
         return sum;
     }
+
+    void common_pairs(std::size_t k, const Number *const (&base)[4], Number (&sum)[4]) const {
+        Number even[4] = {}, odd[4] = {};
+        for (; k + 2 <= pairs; k += 2) {
+            SVMFAST_UNROLL for (std::size_t j = 0; j < 4; ++j) even[j] = fma(product[k], base[j][offset[k]], even[j]);
+            SVMFAST_UNROLL for (std::size_t j = 0; j < 4; ++j)
+                odd[j] = fma(product[k + 1], base[j][offset[k + 1]], odd[j]);
+        }
+        if (k < pairs)
+            SVMFAST_UNROLL for (std::size_t j = 0; j < 4; ++j) even[j] = fma(product[k], base[j][offset[k]], even[j]);
+        SVMFAST_UNROLL for (std::size_t j = 0; j < 4; ++j) sum[j] += even[j] + odd[j];
+    }
+
+    // Sums side by side hide the latency of the additions.
+    static Number products(const Number *factor, const std::int32_t *at, std::size_t k, std::size_t end,
+                           const Number *base) {
+        Number sum[SUMS] = {};
+        for (; k + SUMS <= end; k += SUMS)
+            SVMFAST_UNROLL for (std::size_t i = 0; i < SUMS; ++i) sum[i] = fma(factor[k + i], base[at[k + i]], sum[i]);
+        for (; k < end; ++k) sum[0] = fma(factor[k], base[at[k]], sum[0]);
+        return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    }
 };
+
+template <class Number>
+Number sparse_row(const std::int32_t *position, const Number *z, std::size_t nnz, int order, const Number *coefficients,
+                  const std::size_t *const *place, const std::size_t *begin) {
+    if (order == 0) return coefficients[0];
+    const SparseTerms<Number> terms(position, z, nnz, order, place);
+    Number sum = coefficients[0];
+    for (int m = 1; m <= order; ++m) sum += terms.degree(m, coefficients + begin[m]);
+    return sum;
+}
 
 }  // namespace
 
 double sparse_polynomial(const std::int32_t *position, const double *z, std::size_t nnz, int order,
-                         const double *coefficients, const std::size_t *const *first, const std::size_t *begin) {
-    if (order == 0) return coefficients[0];
-    const double *base[64];
-    for (int m = 1; m <= order; ++m) base[m] = coefficients + begin[m];
-    return coefficients[0] + Sparse{position, z, nnz, order, first}.level(0, 1, base);
+                         const double *coefficients, const std::size_t *const *place, const std::size_t *begin) {
+    return sparse_row(position, z, nnz, order, coefficients, place, begin);
+}
+
+float sparse_polynomial_single(const std::int32_t *position, const float *z, std::size_t nnz, int order,
+                               const float *coefficients, const std::size_t *const *place, const std::size_t *begin) {
+    return sparse_row(position, z, nnz, order, coefficients, place, begin);
 }
 
 std::size_t polynomial_lanes() { return W; }
 
 void polynomial_block(const double *w, std::size_t d, int order, const double *coefficients, std::size_t vectors,
                       double *out) {
-    if (vectors == 4)
-        block<4>(w, d, order, coefficients, out);
-    else if (vectors == 2)
-        block<2>(w, d, order, coefficients, out);
-    else
-        block<1>(w, d, order, coefficients, out);
+    blocks(w, d, order, coefficients, vectors, out);
+}
+
+void polynomial_block_single(const float *w, std::size_t d, int order, const float *coefficients, std::size_t vectors,
+                             float *out) {
+    blocks(w, d, order, coefficients, vectors, out);
 }
 
 void squared_distance_block(const double *w, const double *center, std::size_t d, std::size_t vectors,

@@ -1,6 +1,7 @@
 // Shifting and bounding blocks of rows: what truncated expansions need beside their polynomials.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "math.hpp"
@@ -19,6 +20,15 @@ void shifted_block(double *w, const double *center, std::size_t d, std::size_t v
             sum[r] = fma(difference, difference, sum[r]);
         }
     for (std::size_t r = 0; r < vectors; ++r) store(sums + r * W, sum[r]);
+}
+
+void narrowed_block(const double *w, std::size_t d, std::size_t width, double scale, float *out, std::size_t stride) {
+    typedef float half __attribute__((vector_size(W * 4)));
+    for (std::size_t f = 0; f < d; ++f)
+        for (std::size_t r = 0; r < width; r += W) {
+            const half narrow = __builtin_convertvector(load(w + f * width + r) * scale, half);
+            std::memcpy(out + f * stride + r, &narrow, sizeof narrow);
+        }
 }
 
 namespace {

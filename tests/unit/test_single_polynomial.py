@@ -1,0 +1,269 @@
+"""Certified polynomials in single precision: bounds against 50 digits, labels as in double precision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations_with_replacement
+from math import prod
+
+import mpmath
+import numpy as np
+import pytest
+from approximations import approximate
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from instruction_sets import printed_on
+from test_certificate import exact_sums, random_model
+from test_polynomial_cells import exact_model, in_cells
+
+from svmfast.models.answer import answer
+from svmfast.models.certified import certified_labels, certified_rows
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import FloatArray, Rows
+
+mpmath.mp.dps = 50
+mpf = mpmath.mpf
+
+
+def polynomial_values(model: PolynomialModel, z: FloatArray) -> list[list[mpmath.mpf]]:
+    """The decision values of the file's own numbers, in 50 digits."""
+    d, out = len(model.features), []
+    cells = model.cells(Rows.from_dense(z))
+    for row, cell in zip(z, cells, strict=True):
+        own = [mpf(float(row[f])) if f < len(row) else mpf(0) for f in model.features]
+        rest = [mpf(float(v)) for f, v in enumerate(row) if f not in set(model.features.tolist())]
+        away = [v - mpf(float(c)) for v, c in zip(own, model.centers[cell], strict=True)]
+        w = own if model.about == "zero" else away
+        factor = mpmath.exp(-mpf(model.gamma) * mpmath.fsum(v * v for v in [*away, *rest]))
+        start = sum(
+            sum(1 for m in range(order + 1) for _ in combinations_with_replacement(range(d), m))
+            for order in model.orders.ravel()[: cell * model.orders.shape[1]]
+        )
+        values = []
+        for p, order in enumerate(model.orders[cell]):
+            monomials = [
+                prod((w[i] for i in chosen), start=mpf(1))
+                for m in range(order + 1)
+                for chosen in combinations_with_replacement(range(d), m)
+            ]
+            own_part = model.coefficients[start : start + len(monomials)]
+            start += len(monomials)
+            total = mpmath.fsum(mpf(float(c)) * x for c, x in zip(own_part, monomials, strict=True))
+            values.append(factor * total - mpf(float(model.rho[p])))
+        out.append(values)
+    return out
+
+
+def largest_share(model: PolynomialModel, z: FloatArray) -> float:
+    """Return the largest error of single precision over what its bounds allow beyond double precision's."""
+    rows, worst = Rows.from_dense(z), 0.0
+    values, bounds = model.single_precision_values(rows)
+    _, double = model.certified_values(rows)
+    for at, true in enumerate(polynomial_values(model, z)):
+        for value, bound, other, exact, rho in zip(
+            values[at], bounds[at], double[at], true, model.rho, strict=True
+        ):
+            if not np.isfinite(bound):
+                continue
+            allowed = mpf(float(bound)) - mpf(float(other))
+            # What doubles leave of the value, of rho, and of the difference of the bounds.
+            error = abs(mpf(float(value)) - exact) - mpf(1e-15) * float(bound + abs(value) + abs(rho))
+            if error > 0:
+                worst = max(worst, float(error / allowed) if allowed > 0 else np.inf)
+    return worst
+
+
+def assert_labels_agree(model: PolynomialModel, rows: Rows) -> float:
+    """Compare with double precision; return the share of rows that single precision proves."""
+    values, bounds = model.certified_values(rows)
+    certified, label = certified_rows(model.head, values, bounds), model.head.predict(values)
+    found = certified_labels(model, rows, threads=2)
+    assert found.certified.tolist() == certified.tolist()
+    assert model.head.predict(found.values)[certified].tolist() == label[certified].tolist()
+    assert (found.bounds[found.single] >= bounds[found.single]).all()
+    assert np.array_equal(found.values[~found.single], values[~found.single])
+    return float(found.single.mean())
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    seed=st.integers(0, 2**31),
+    d=st.integers(1, 6),
+    classes=st.integers(2, 3),
+    orders=st.lists(st.integers(0, 5), min_size=6, max_size=6),
+    gamma=st.floats(-3, 1).map(lambda e: 10**e),
+    scale=st.floats(-6, 6).map(lambda e: 10**e),
+    size=st.floats(-6, 6).map(lambda e: 10**e),
+    density=st.sampled_from([0.2, 0.6, 1.0]),
+    about=st.sampled_from(["zero", "centre"]),
+)
+def test_bounds_hold_in_fifty_digits(
+    seed: int,
+    d: int,
+    classes: int,
+    orders: list[int],
+    gamma: float,
+    scale: float,
+    size: float,
+    density: float,
+    about: str,
+) -> None:
+    model = exact_model(seed, classes, 9, d, gamma / scale**2, density=density)
+    model = replace(
+        model,
+        sv=Rows.from_dense(model.sv.to_dense(d) * scale),
+        sv_coef=model.sv_coef * size,
+        rho=model.rho * size,
+    )
+    rng = np.random.default_rng(seed)
+    functions = classes * (classes - 1) // 2
+    centers = rng.normal(size=(2, d)) * scale
+    made = in_cells(model, centers, np.array(orders[: 2 * functions]).reshape(2, functions), about)
+    z = rng.normal(size=(12, d + 1)) * scale * rng.choice([0.1, 1.0, 3.0], size=(12, 1))
+    z *= rng.uniform(size=z.shape) < density
+    z[:2, :d] = centers
+    assert largest_share(made, z) <= 1
+    assert_labels_agree(made, Rows.from_dense(z))
+    values, bounds = made.single_precision_values(Rows.from_dense(z))
+    for true, value, bound in zip(exact_sums(model, z[:4]), values, bounds, strict=False):
+        for t, v, b in zip(true, value, bound, strict=True):
+            assert abs(mpf(float(v)) - t) <= mpf(float(b))
+
+
+@pytest.mark.parametrize("about", ["zero", "centre"])
+@pytest.mark.parametrize(("order", "d"), [(1, 8), (2, 6), (3, 5), (4, 4), (6, 3)])
+def test_rows_searched_for_stay_below_the_bound(order: int, d: int, about: str) -> None:
+    """Climb to rows with a large error / bound; random ones reach a few thousandths."""
+    rng = np.random.default_rng(order)
+    model = exact_model(order, 2, 12, d, 0.2)
+    made = in_cells(model, rng.normal(size=(1, d)) * 0.3, np.array([[order]]), about)
+    best, share = rng.normal(size=(1, d)), 0.0
+    for step in range(12):
+        tried = best + rng.normal(size=(6, d)) * 0.6 ** (step / 2)
+        for z in tried:
+            found = largest_share(made, z[None])
+            if found > share:
+                best, share = z[None], found
+    assert 1e-4 < share <= 1
+
+
+@pytest.mark.parametrize(("order", "d"), [(1, 650), (2, 150), (3, 92), (4, 37)])
+def test_sparse_rows_of_any_length(order: int, d: int) -> None:
+    """Rows of few entries go through pairs of entries, four at a time or alone, longer ones one by one."""
+    rng = np.random.default_rng(order)
+    model = exact_model(1, 2, 5, d, 0.5 / d)
+    center = np.full((1, d), 0.01)
+    zero, about = (in_cells(model, center, np.array([[order]]), about) for about in ("zero", "centre"))
+    z = np.zeros((13, d))
+    for row, nnz in zip(z, (0, 1, 2, 3, 4, 7, 15, 16, 17, 31, 32, 33, 36), strict=True):
+        row[rng.choice(d, nnz, replace=False)] = rng.normal(size=nnz)
+    rows = Rows.from_dense(z)
+    assert zero.decision_values(rows) == pytest.approx(about.decision_values(rows), rel=1e-11, abs=1e-11)
+    values, bounds = zero.single_precision_values(rows)
+    double, narrower = zero.certified_values(rows)
+    assert (np.abs(values - double) <= bounds - narrower + 1e-15 * bounds).all()
+    assert np.abs(values - double).max() < 1e-5 * np.abs(model.sv_coef).sum()
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("about", ["zero", "centre"])
+@pytest.mark.parametrize("density", [0.15, 1.0])
+def test_labels_are_those_of_double_precision(classes: int, about: str, density: float) -> None:
+    model = exact_model(classes, classes, 60, 12, 0.02, density=density)
+    rng = np.random.default_rng(5)
+    pairs = classes * (classes - 1) // 2
+    made = in_cells(model, rng.normal(size=(3, 12)) * 0.3, np.tile([[2], [3], [4]], pairs), about)
+    z = (
+        rng.normal(size=(700, 14))
+        * (rng.uniform(size=(700, 14)) < density)
+        * rng.choice([0.3, 1, 4], (700, 1))
+    )
+    rows = Rows.from_dense(z)
+    assert assert_labels_agree(made, rows) > 0.3
+    # Behind it the exact model, whose labels all rows get.
+    for precision in (True, False):
+        found = answer(made, rows, exact=model, single_precision=precision)
+        assert found.predicted.tolist() == model.head.predict(model.decision_values(rows)).tolist()
+        assert found.certified is not None
+        assert found.certified.tolist() == certified_rows(made.head, *made.certified_values(rows)).tolist()
+        expected = np.where(found.certified[:, None], made.decision_values(rows), model.decision_values(rows))
+        assert np.array_equal(found.decisions, expected)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial", "linear"])
+@pytest.mark.parametrize("scale", [1e-15, 1e-3, 1.0, 1e4, 1e15])
+def test_models_and_rows_of_any_size(kernel: str, scale: float) -> None:
+    """Features, gammas and rows that single precision cannot hold: nothing is claimed, nothing is wrong."""
+    for seed, order in ((1, 2), (2, 3), (3, 7)):
+        model = random_model(seed, 8, 3, 2, 0.1 / scale**2, scale, 10.0, kernel)
+        made, _ = approximate(model, order=order if kernel == "rbf" else "auto")
+        if not made.has_error_bound:
+            continue
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(40, 4)) * scale * rng.choice([1e-50, 1e-3, 1.0, 30.0, 1e20, 1e200], size=(40, 1))
+        z[0], z[1], z[2] = 0, 5e-324, 1e-310
+        z[3:7, :3] = model.sv.to_dense(3)[:4]
+        assert_labels_agree(made, Rows.from_dense(z))
+        assert largest_share(made, z[:12]) <= 1
+
+
+def test_a_single_function_is_proven_on_nearly_every_row_that_double_precision_proves() -> None:
+    model = exact_model(9, 2, 300, 10, 0.01)
+    rng = np.random.default_rng(2)
+    made = in_cells(model, np.zeros((1, 10)), np.array([[4]]), "centre")
+    rows = Rows.from_dense(rng.normal(size=(500, 10)))
+    double = certified_rows(made.head, *made.certified_values(rows)).mean()
+    assert double > 0.9
+    assert assert_labels_agree(made, rows) > double - 0.02
+
+
+def test_bounds_without_use_are_infinite() -> None:
+    """Coefficients out of range, a certificate that ends before the polynomial, a large relative part."""
+    model = exact_model(8, 2, 5, 2, 0.1)
+    made = in_cells(model, np.zeros((1, 2)), np.array([[2]]), "centre")
+    assert made.bound_degrees is not None
+    rows = Rows.from_dense(np.array([[0.5, 1.0]]))
+    assert np.isfinite(made.single_precision_values(rows)[1]).all()
+    for useless in (
+        replace(made, coefficients=np.full(6, 1e305)),
+        replace(made, bound_degrees=made.bound_degrees[:, :, :2]),
+        replace(made, bound_rest=np.full((1, 1, 5), 0.1)),
+    ):
+        assert np.isinf(useless.single_precision_values(rows)[1]).all()
+
+
+def test_threads_and_neighbours_change_nothing() -> None:
+    model = exact_model(11, 3, 40, 9, 0.05, density=0.5)
+    rng = np.random.default_rng(1)
+    for about in ("zero", "centre"):
+        made = in_cells(model, rng.normal(size=(4, 9)) * 0.4, np.tile([[3], [2], [4], [1]], 3), about)
+        rows = Rows.from_dense(rng.normal(size=(500, 9)) * (rng.uniform(size=(500, 9)) < 0.4))
+        values, bounds = made.single_precision_values(rows)
+        again = made.single_precision_values(rows, threads=3)
+        assert (again[0].tobytes(), again[1].tobytes()) == (values.tobytes(), bounds.tobytes())
+        for i in (0, 1, 13, 499):
+            alone = made.single_precision_values(rows[i : i + 1])
+            assert np.array_equal(alone[0][0], values[i])
+            assert np.array_equal(alone[1][0], bounds[i])
+
+
+SAMPLE = """
+import numpy as np
+import test_single_polynomial as t
+from svmfast import _core
+from svmfast.rows import Rows
+rng = np.random.default_rng(3)
+for order, d, about, density in ((2, 5, "zero", 0.3), (3, 5, "centre", 1.0), (4, 4, "zero", 0.4)):
+    model = t.exact_model(order, 3, 9, d, 0.1, density=density)
+    made = t.in_cells(model, rng.normal(size=(2, d)) * 0.3, np.full((2, 3), order), about)
+    z = rng.normal(size=(20, d)) * (rng.uniform(size=(20, d)) < density)
+    assert t.largest_share(made, z) <= 1
+    assert t.assert_labels_agree(made, Rows.from_dense(z)) > 0
+t.test_sparse_rows_of_any_length(3, 92)
+print(_core.isa())
+"""
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_every_instruction_set(isa: str) -> None:
+    assert printed_on(isa, SAMPLE) == []  # the sample's own checks held
