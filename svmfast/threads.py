@@ -255,6 +255,19 @@ def blas_threads(threads: int) -> Iterator[None]:
         yield
 
 
+def set_openmp_threads(library: Any, *, several: bool) -> None:
+    """Set how many OpenMP threads a library may use that was loaded through ctypes; nothing without OpenMP.
+
+    One, unless `several`: then as many as ``OMP_NUM_THREADS`` asks for, if it is set, and as can be started,
+    because OpenMP ends the process where a thread cannot. Call it in the thread that works.
+    """
+    try:
+        get_most, set_number = library.omp_get_max_threads, library.omp_set_num_threads
+    except AttributeError:
+        return
+    set_number(available_threads(get_most()) if several and "OMP_NUM_THREADS" in os.environ else 1)
+
+
 @contextmanager
 def one_openmp_thread() -> Iterator[None]:
     """Keep OpenMP to one thread, for the calling thread alone: its sums would depend on their number.

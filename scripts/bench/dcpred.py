@@ -37,6 +37,7 @@ from svmfast.kernels import Kernel
 from svmfast.methods.dcpred.convert import fit_exact
 from svmfast.methods.dcpred.fit import fit_ridge, fit_svc
 from svmfast.methods.dcpred.options import DcpredOptions
+from svmfast.methods.dcpred.report import DcpredReport
 from svmfast.methods.meka.baselines import BASELINES
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.base import Model
@@ -105,6 +106,14 @@ def fit_head(data: Dataset) -> Any:
     return svc_targets(data.labels, pairs=False)[0]
 
 
+def trained(case: Case, data: Dataset, test: Dataset) -> tuple[dict[str, Any], DcpredReport]:
+    """Train a case; return its accuracy, training time and costs, and the report."""
+    begin = time.perf_counter()
+    model, report = fit_svc(data.rows, data.labels, options_of(case), threads=THREADS)
+    seconds = time.perf_counter() - begin
+    return {"accuracy": accuracy(model, test), "seconds": seconds, **costs(model, test)}, report
+
+
 def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
     """Accuracy, cost and training time beside the baselines."""
     out = {}
@@ -112,17 +121,15 @@ def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
         if only and name not in only:
             continue
         data, test = read(folder, case.train), read(folder, case.test)
-        begin = time.perf_counter()
-        model, report = fit_svc(data.rows, data.labels, options_of(case), threads=THREADS)
-        seconds = time.perf_counter() - begin
+        figures, report = trained(case, data, test)
         ours = {
-            "accuracy": accuracy(model, test),
-            "seconds": seconds,
+            "accuracy": figures.pop("accuracy"),
+            "seconds": figures.pop("seconds"),
             "settings": case.shape | ({} if case.fit == "auto" else {"fit": case.fit}),
             "gamma": case.gamma,
             "C": case.C,
             "landmarks": report.landmarks,
-            **costs(model, test),
+            **figures,
         }
         exact: dict[str, Any] = {}
         found = None
@@ -167,10 +174,7 @@ def cost_part(folder: Path, only: list[str]) -> dict[str, Any]:
         if only and name not in only:
             continue
         data, test = read(folder, case.train), read(folder, case.test)
-        begin = time.perf_counter()
-        model, _ = fit_svc(data.rows, data.labels, options_of(case), threads=THREADS)
-        seconds = time.perf_counter() - begin
-        out[name] = {"accuracy": accuracy(model, test), "seconds": seconds, **costs(model, test)}
+        out[name], _ = trained(case, data, test)
         print(name, json.dumps(out[name]), file=sys.stderr, flush=True)
     return out
 

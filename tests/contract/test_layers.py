@@ -248,3 +248,11 @@ def test_intrinsics_stand_in_three_headers() -> None:
     }
     of_the_clock = {"ticks.hpp"}
     assert found == {"simd/characters.hpp", "simd/integers.hpp", "simd/vec.hpp"} | of_the_clock
+
+
+@pytest.mark.parametrize("path", [path for path in files() if path.name != "threads.py"], ids=ids)
+def test_threads_are_started_and_limited_in_one_module(path: Path) -> None:
+    found = re.findall(
+        r"\bThread\(|threadpool_limits|ThreadPoolExecutor|environ.*OMP_|\bomp_\w+\(", path.read_text()
+    )
+    assert not found

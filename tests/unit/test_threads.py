@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,13 @@ from threadpoolctl import threadpool_info
 import svmfast as package
 from svmfast import _core, threads
 from svmfast.errors import OptionError
-from svmfast.threads import available_threads, map_in_threads, one_blas_thread, thread_count
+from svmfast.threads import (
+    available_threads,
+    map_in_threads,
+    one_blas_thread,
+    set_openmp_threads,
+    thread_count,
+)
 
 GIBIBYTE = 1 << 30
 IRIS, PHOTOS = str(data("iris.train")), str(model("photos_c_rbf"))
@@ -129,6 +136,23 @@ def test_openmp_limits_the_default_and_not_what_is_asked_for(
     monkeypatch.setenv("OMP_NUM_THREADS", openmp)
     assert thread_count(None) == most
     assert thread_count(5) == 5
+
+
+@pytest.mark.parametrize(
+    ("several", "asked", "expected"),
+    [(False, "3", 1), (True, None, 1), (True, "3", 3)],
+)
+def test_a_library_gets_as_many_openmp_threads_as_it_may_have(
+    several: bool, asked: str | None, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    numbers: list[int] = []
+    library = SimpleNamespace(omp_get_max_threads=lambda: 3, omp_set_num_threads=numbers.append)
+    set_openmp_threads(library, several=several)
+    assert numbers == [expected]
+    set_openmp_threads(SimpleNamespace(), several=several)  # built without OpenMP
 
 
 # --- work in Python's threads

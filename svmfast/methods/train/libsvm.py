@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from svmfast.errors import MissingPackageError, OptionError
 from svmfast.rows import FloatArray, Rows
-from svmfast.threads import available_threads, start_thread
+from svmfast.threads import set_openmp_threads, start_thread
 
 T = TypeVar("T")
 Log = Callable[[str], None]
@@ -151,19 +150,6 @@ class Problem:
         )
         return targets
 
-    def _set_openmp_threads(self, alone: bool) -> None:
-        """Keep OpenMP, if the library is built with it, to the threads it should have.
-
-        Two threads that meet at every kernel column spin while they wait: on a machine with other work
-        pendigits took 50 s instead of 1 s. Who sets OMP_NUM_THREADS wants it; but where a thread cannot be
-        started OpenMP would end the process. Not `alone`, other threads may be starting at this moment.
-        """
-        with contextlib.suppress(AttributeError):
-            library, threads = self._api.libsvm, 1
-            if alone and "OMP_NUM_THREADS" in os.environ and not self._order_matters:
-                threads = available_threads(library.omp_get_max_threads())
-            library.omp_set_num_threads(threads)
-
     def _mute(self) -> Any:
         """Return a function of a string that does nothing and is no Python.
 
@@ -198,15 +184,18 @@ class Problem:
         kept = (self, printer, keep)
         alone = threading.current_thread() is threading.main_thread()
 
+        library = self._api.libsvm
+
         def work() -> None:
             try:
-                self._set_openmp_threads(alone)
+                # Two threads that meet at every kernel column spin while they wait: on a machine with other
+                # work pendigits took 50 s instead of 1 s. Unless alone, other threads may be starting now.
+                set_openmp_threads(library, several=alone and not self._order_matters)
                 results.append(call())
             except BaseException as failure:
                 failures.append(failure)
             assert kept
 
-        library = self._api.libsvm
         library.svm_set_print_string_function(printer)
         # LIBSVM draws folds with C's rand(): put it where every program starts, so that equal calls draw
         # equal folds and a model equals svm-train's. Without a C library to be had this way, keep its state.
