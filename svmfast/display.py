@@ -1,7 +1,7 @@
-"""How text that others wrote is shown: names of files, words of models and data, values of options.
+"""Display of text from outside: file names, words in models and data, values of options.
 
-Such text may hold what acts on a terminal (escape sequences), what misleads a reader (bidirectional
-controls, line ends) or what no encoding accepts (bytes that are not UTF-8).
+Such text may contain escape sequences that act on a terminal, bidirectional controls and line ends that
+mislead a reader, or bytes that are not UTF-8.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Iterable
 
 
 def shown(text: str | bytes, limit: int | None = None) -> str:
-    r"""Return text as one line that only shows: what does not print becomes an escape such as ``\n``.
+    r"""Return text as one harmless line: characters that are not printable become escapes such as ``\n``.
 
     Parameters
     ----------
     text : str or bytes
-        Bytes are taken for UTF-8; a byte that is not becomes ``\xff``, as do the surrogates that stand for
-        such bytes in names of files.
+        Bytes are decoded as UTF-8. An invalid byte becomes ``\xff``, as do the surrogates that represent such
+        bytes in file names.
     limit : int, optional
         Most characters of the result; a longer one ends in ``...``.
 
     Notes
     -----
-    What prints is what ``str.isprintable`` says. Backslashes stay single, so that text shown twice is as if
-    shown once.
+    ``str.isprintable`` decides what is printable. Backslashes are not doubled, so that the function can be
+    applied twice.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
@@ -56,7 +56,7 @@ def count(number: int, thing: str) -> str:
 
 
 def rounded_up(value: float) -> str:
-    """Return three digits that are not below the value: a threshold must not shrink in print."""
+    """Return three digits, rounded up: a printed threshold must not be below the value."""
     text = f"{value:.3g}"
     return text if float(text) >= value else f"{1.01 * value:.3g}"
 
@@ -64,7 +64,7 @@ def rounded_up(value: float) -> str:
 def shell_line(words: Iterable[str | os.PathLike[str]]) -> str:
     """Return a command as one line to type: every word quoted for a shell.
 
-    A word that does not print is written byte by byte, as ``$'..'``, which bash, ksh and zsh read.
+    A word that is not printable is written byte by byte, as ``$'..'``, which bash, ksh and zsh accept.
     """
     return " ".join(_shell_word(os.fspath(word)) for word in words)
 

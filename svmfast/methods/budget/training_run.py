@@ -1,7 +1,7 @@
 """A budgeted training run: one machine for each pair of classes, passes over working sets, checkpoints.
 
-A run that is interrupted anywhere continues to the same bits. What a checkpoint holds is the state of this
-run and nothing else, so both stand in one file.
+A run that is interrupted anywhere continues to the same bits. A checkpoint holds just the state of this run,
+so both are in one module.
 """
 
 from __future__ import annotations

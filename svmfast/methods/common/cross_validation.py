@@ -42,7 +42,7 @@ class CrossValidation:
 
 
 def check_folds(folds: int | None, grid: int, rows: int) -> None:
-    """Refuse a grid without folds to choose by, and more folds than rows.
+    """Raise OptionError for a grid without `folds`, and for more folds than rows.
 
     Parameters
     ----------

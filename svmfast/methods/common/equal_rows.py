@@ -1,7 +1,8 @@
 """Rows that occur more than once: found by a hash, grouped, and tested for being copies.
 
-Rows drawn independently may be equal, where the population has few different ones, and every draw counts.
-Copies of a file are equal too, and say nothing new. The two differ in how often rows occur (:func:`copied`).
+Rows drawn independently may be equal if the population has few distinct ones, and every draw counts. Copies
+of a file are equal too, but give no new information. The two differ in how often rows occur
+(:func:`copied`).
 """
 
 from __future__ import annotations

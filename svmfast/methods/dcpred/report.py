@@ -45,10 +45,10 @@ class DcpredReport(LandmarkReport):
     Attributes
     ----------
     task : str
-        ``svc``, ``ridge``, or of a conversion ``values`` or ``labels``: what of the exact model was fitted.
-        Where pairs were fitted ``pairs``.
+        ``svc`` or ``ridge``; in a conversion what was fitted, ``values`` or ``labels``; ``pairs`` if pairs
+        were fitted.
     regularization : float or None
-        None where values of a given model's pairs are fitted.
+        None if the values of a given model's pairs were fitted.
     leaf_rows : (int, int)
         Rows of the smallest leaf and of the largest.
     pseudo_landmarks : int

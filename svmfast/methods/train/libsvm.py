@@ -1,8 +1,8 @@
-"""LIBSVM's own solver, fed from arrays without a Python object per row.
+"""LIBSVM's own solver, called with arrays, without a Python object per row.
 
-The wheel ``libsvm-official`` carries LIBSVM's library; its Python front builds one ctypes array per row and
-parses text in Python, which takes longer than many a training run. Here NumPy lays out the node array and the
-library is called directly.
+The wheel ``libsvm-official`` contains LIBSVM's library; its Python interface builds one ctypes array per row
+and parses text in Python, which often takes longer than the training. Here NumPy lays out the node array and
+the library is called directly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _quiet_printers: list[Any] = []
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """LIBSVM's ``svm_model``, copied out of its memory. What a model does not have is None or empty.
+    """A copy of LIBSVM's ``svm_model``. Parts that a model does not have are None or empty.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Problem:
     Raises
     ------
     OptionError
-        Where ``svm_check_parameter`` refuses.
+        ``svm_check_parameter`` refuses the parameters.
     """
 
     def __init__(
@@ -104,10 +104,10 @@ class Problem:
         self._problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
         node_pointers = ctypes.POINTER(ctypes.POINTER(api.svm_node))
         self._problem.x = ctypes.cast(self._pointers.ctypes.data, node_pointers)
-        # Without -q it would give LIBSVM, the whole process's, its printer on stdout back: into the output of
-        # a program that has another thread training at this moment.
+        # Without -q it would restore LIBSVM's printer on stdout for the whole process, also for a training in
+        # another thread.
         self._parameter = api.svm_parameter("-q")
-        # Older versions leave a printer of their own behind there, which goes with the parameter.
+        # Older versions leave a printer there that is freed with the parameter.
         api.libsvm.svm_set_print_string_function(self._mute())
         for name, value in parameters.items():
             setattr(self._parameter, name, value)
@@ -151,14 +151,14 @@ class Problem:
         return targets
 
     def _mute(self) -> Any:
-        """Return a function of a string that does nothing and is no Python.
+        """Return a C function of a string that does nothing.
 
-        A thread abandoned by an interrupt goes on printing, even while the interpreter is taken down, when a
-        call into Python would crash. C's strlen has the right argument and no effect.
+        A thread that an interrupt abandoned continues to print, even during the interpreter's shutdown, when
+        a call into Python would crash. C's strlen has the right argument and no effect.
         """
         try:
             return ctypes.cast(ctypes.CDLL(None).strlen, self._api.PRINT_STRING_FUN)
-        except (TypeError, OSError, AttributeError):  # no C library to be had this way
+        except (TypeError, OSError, AttributeError):  # the C library is not accessible this way
             if not _quiet_printers:  # one for all, since LIBSVM keeps it
                 _quiet_printers.append(self._api.PRINT_STRING_FUN(self._api.print_null))
             return _quiet_printers[0]
@@ -166,8 +166,8 @@ class Problem:
     def _run(self, call: Callable[[], T], log: Log | None, *keep: object) -> T:
         """Return ``call()``, made in a thread of its own so that an interrupt is answered at once.
 
-        The main thread would see Ctrl-C only after C returns, and nothing stops LIBSVM. The thread
-        keeps the data alive while it lives and does not keep the process from ending.
+        The main thread would see Ctrl-C only after the C call returns, and LIBSVM cannot be stopped. The
+        thread keeps the data alive while it lives and does not keep the process from ending.
         """
         results: list[T] = []
         failures: list[BaseException] = []
@@ -197,8 +197,9 @@ class Problem:
             assert kept
 
         library.svm_set_print_string_function(printer)
-        # LIBSVM draws folds with C's rand(): put it where every program starts, so that equal calls draw
-        # equal folds and a model equals svm-train's. Without a C library to be had this way, keep its state.
+        # LIBSVM draws folds with C's rand(). Reset it to the initial state of a program, so that equal calls
+        # draw equal folds and a model equals svm-train's. If the C library is not accessible, its state is
+        # kept.
         with contextlib.suppress(TypeError, OSError, AttributeError):
             ctypes.CDLL(None).srand(1)
         try:
