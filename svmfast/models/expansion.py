@@ -152,9 +152,12 @@ class KernelExpansion(Cacheless):
         if self.head.is_regression:
             raise UnsupportedError("a regression model has no labels", "ask for its values")
         winner, _ = self._engine.labels(rows, threads=threads, single_precision=single_precision)
-        labels = np.array([1.0, -1.0]) if self.head.labels is None else self.head.labels.astype(np.float64)
-        answers: NDArray[np.float64] = labels[winner]
+        answers: NDArray[np.float64] = self._labels[winner]
         return answers
+
+    @cached
+    def _labels(self) -> NDArray[np.float64]:
+        return np.array([1.0, -1.0]) if self.head.labels is None else self.head.labels.astype(np.float64)
 
     @property
     def tier(self) -> Literal["one-hot", "single", "double"]:

@@ -125,6 +125,16 @@ def test_thread_counts_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
         thread_count(2.5)  # type: ignore[arg-type]
 
 
+def test_few_threads_are_taken_without_a_look_at_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call for one row asks for a thread each time."""
+
+    def unasked() -> int:
+        raise AssertionError("the cores were counted")
+
+    monkeypatch.setattr(threads, "usable_cores", unasked)
+    assert [thread_count(count) for count in (1, 2, 64)] == [1, 2, 64]
+
+
 @pytest.mark.parametrize(
     ("openmp", "most"),
     [("1", 1), ("3", 3), (" 2,4 ", 2), ("99", 8), ("", 8), ("0", 8), ("-1", 8), ("many", 8), ("٣", 8)],
