@@ -347,6 +347,13 @@ def _written(
     folder, best = run.folder, found.recommended
     if best is not None and found.limits.of_quality and not found.limits.kept_by(best.confirming):
         heard.warn(f"{best.name} goes beyond the limits on the confirming rows: {found.limits}")
+    # A name that scripts know whatever the model is; an older one must not stay.
+    place = folder.path / "recommended"
+    if best is None:
+        place.unlink(missing_ok=True)
+    else:
+        folder.write_bytes(place.name, run.content(best))
+        found = replace(found, copy=os.fspath(place))
     figure = importlib.util.find_spec("matplotlib") is not None
     if figure:
         from svmfast.frontiers.figure import draw
@@ -355,13 +362,7 @@ def _written(
             folder.write_bytes(f"figure.{kind}", content)
     else:
         heard.note("no figure: matplotlib is not installed; pip install 'svmfast[figures]', then run again")
-    # A name that scripts know whatever the model is; an older one must not stay.
-    place = folder.path / "recommended"
-    if best is None:
-        place.unlink(missing_ok=True)
-    else:
-        folder.write_bytes(place.name, run.content(best))
     folder.write_bytes("report.html", as_html(found))
     folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
     folder.write("report.json", document(report.as_dict(found)))
-    return FrontierResult(found, os.fspath(folder.path), None if best is None else os.fspath(place), figure)
+    return FrontierResult(found, os.fspath(folder.path), found.copy, figure)

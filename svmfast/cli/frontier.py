@@ -93,7 +93,8 @@ def _callback(
             lines(result.table())
         lines(result.lines())
     if not quiet:
-        line(f"svmfast: report, figure and models in {result.folder}", err=True)
+        figure = ", figure" if result.figure else ""
+        line(f"svmfast: report{figure} and models in {result.folder}", err=True)
     return 0 if result.recommended is not None else NEGATIVE
 
 

@@ -113,6 +113,9 @@ def plan(
         if name in joining_methods():
             continue
         method = registry.method(name)
+        if limits.max_diff == 0 and not method.certifies:
+            missing.append(Missing(name, name, "its models cannot prove that no label differs"))
+            continue
         tried, left_out = method.grid(Grid(model, seed, limits.max_bytes))
         for one in tried:
             inputs = {given: places[given] for given in one.inputs}

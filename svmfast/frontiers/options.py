@@ -20,7 +20,8 @@ class FrontierOptions(Seeded, Bounded):
         None,
         Share(zero=True, whole=True, percent=True),
         "Recommend only models that differ from EXACT on at most this share of the rows (regression: root "
-        "mean square difference relative to the spread of the values).",
+        "mean square difference relative to the spread of the values). 0%: only models with a proof that no "
+        "label differs; others are not tried.",
         shown=f"{DEFAULT_DIFFERENCE}% of the labels, unless another limit is given",
     )
     max_loss: float | None = option(

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from svmfast.class_scores import with_names
-from svmfast.display import shown
+from svmfast.display import shell_line, shown
 from svmfast.evaluation.loss import Estimate
 from svmfast.evaluation.report import WIDTH, aligned, markdown, percent, times
 from svmfast.evaluation.skill import Skill
@@ -84,6 +84,8 @@ class Frontier:
     version : str
     class_names : mapping of float to str, or None
         The name of each label, if the model's classes have names.
+    copy : str or None
+        The file of the recommended model, which holds the exact one too where it needs that.
     """
 
     exact: str
@@ -100,6 +102,7 @@ class Frontier:
     complete: bool
     version: str
     class_names: Mapping[float, str] | None = None
+    copy: str | None = None
 
     @property
     def regression(self) -> bool:
@@ -333,8 +336,8 @@ def verdict(found: Frontier) -> list[str]:
     lines += [f"{name}: {text}" for name, text in notes if text is not None]
     lines += _hidden_by_accuracy(best, found)
     lines += [f"rule: {rule(limits)}", f"made by: {best.command}"]
-    if best.use is not None and "--exact" in best.use:
-        lines.append(f"used by: {best.use}")
+    if found.copy is not None:
+        lines.append(f"used by: {shell_line(['svmfast', 'predict', 'DATA', found.copy, 'OUT'])}")
     return lines
 
 

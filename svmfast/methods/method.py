@@ -53,6 +53,8 @@ class Method:
         output.
     joins : bool
         The method joins the exact model with what other methods make; ``frontier`` tries it on each of them.
+    certifies : bool
+        Its models can prove that a label is the exact model's.
     checkpoints : str or None
         The help of `checkpoint`, a file for the state of a run, of which an interrupted one can go on; None
         where runs have none.
@@ -75,6 +77,7 @@ class Method:
     svm_train_output: bool = False
     stands_in_for_svm_train: bool = False
     joins: bool = False
+    certifies: bool = False
     checkpoints: str | None = None
     shows_status: str | None = None
 

@@ -173,6 +173,7 @@ def test_a_second_run_continues(tmp_path: Path) -> None:
     # Other limits and methods are welcome, another seed is another run.
     other = frontier(tmp_path, *BREAST, *TEST, "--methods", "linear", "--max-diff", "0%")
     assert other.returncode == 1
+    assert b"\nlinear: its models cannot prove that no label differs\n" in other.stdout
     refused = frontier(tmp_path, *BREAST, *TEST, *few, "--seed", "7")
     assert refused.returncode == 2
     assert (
@@ -525,6 +526,7 @@ def test_quiet_prints_the_recommendation_alone(finished: tuple[Path, str]) -> No
         "recommended", "measured", "quality", "timing", "too few rows", "rule", "made by", "used by"
     }  # fmt: skip
     assert {"recommended", "measured", "quality", "too few rows", "rule", "made by"} <= set(names)
+    assert lines[-1] == "used by: svmfast predict DATA dir/recommended OUT"
     assert "\nmodel " in errors
 
 

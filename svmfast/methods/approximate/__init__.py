@@ -48,5 +48,6 @@ METHOD = Method(
     options=ApproximateOptions,
     run="svmfast.methods.approximate.run:run",
     candidates="svmfast.methods.approximate.run:candidates",
+    certifies=True,
     style=Style("#0072B2", "o"),
 )

@@ -98,6 +98,9 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
                 left_out.append(NotTried(name, reason))
                 continue
         options: dict[str, Any] = {"order": order}
+        if order == "auto":
+            # frontier times and compares by itself; a race would let the command fail on a busy machine.
+            options["force"] = True
         if cells == 1:
             found.append(Candidate(name, level, options, ("model",)))
         else:
