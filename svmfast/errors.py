@@ -483,6 +483,10 @@ class MissingColumnError(TableError):
     """A table has no such column, or several of one name."""
 
 
+class ColumnOrderError(TableError):
+    """The columns of a table are not those of the first one, or in another order, and nothing names them."""
+
+
 class ColumnTypeError(TableError):
     """A column of a table that must be numbers holds something else."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast import __version__
+from svmfast.api.column_order import ColumnOrder
 from svmfast.api.listener import Listener
 from svmfast.api.predictor import Predictor
 from svmfast.display import count
@@ -225,7 +226,7 @@ def predict_files(
         made = _made_here(predictor, reading, keep, cores)
         if dask is not None:
             made = _made_by_cluster(dask, predictor, done, settings, reading, keep, part_bytes)
-        for result in _results(plan, done, settings, made):
+        for result in _results(plan, done, settings, made, predictor):
             results.append(result)
             if result.counted is not None:
                 total.merge(result.counted)
@@ -293,7 +294,11 @@ class Job:
 
 
 def _results(
-    plan: Plan, done: DoneList, settings: str, made: Callable[[list[Job]], Iterator[Job]]
+    plan: Plan,
+    done: DoneList,
+    settings: str,
+    made: Callable[[list[Job]], Iterator[Job]],
+    predictor: Predictor,
 ) -> Iterator[FileResult]:
     """Yield what is finished already, then what `made` makes of the rest."""
     jobs = []
@@ -307,6 +312,8 @@ def _results(
             continue
         _make_folder(place)
         jobs.append(Job(path, place, name, made_from))
+    names, of = done.columns(settings, [job.name for job in jobs]) or (None, "")
+    predictor.column_order = ColumnOrder(names, of, lambda *it: done.add_columns(settings, *it))
     for job in made(jobs):
         if job.counted is None:
             yield FileResult(job.path, job.place, "failed", error=job.error)
@@ -352,7 +359,11 @@ def _made_by_cluster(
             return
         shared = [Shared(**{**vars(job), "place": os.path.abspath(job.place)}) for job in jobs]
         whose = {id(one): job for one, job in zip(shared, jobs, strict=True)}
-        running = run_jobs(address, shared, predictor, done, settings, reading, keep, part_bytes=part_bytes)
+        order = predictor.column_order or ColumnOrder()
+        # Workers take files in any order; which one is the first must not depend on that.
+        order.find_first((job.path for job in jobs), reading, keep, predictor)
+        key = order.key(settings)
+        running = run_jobs(address, shared, predictor, done, key, reading, keep, part_bytes=part_bytes)
         for one in running:
             job = whose[id(one)]
             job.counted, job.error = one.counted, one.error

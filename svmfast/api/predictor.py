@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
+from svmfast.api.column_order import ColumnOrder
 from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.display import shown
@@ -91,6 +92,9 @@ class Predictor:
         With `assume_error`, a cascade of the given one and `exact`. It takes rows that are scaled.
     scaling : Scaling or None
         What rows go through before.
+    column_order : ColumnOrder or None
+        Set for a run over many files: the columns that tables must have if the model does not name its
+        features.
     exact : KernelExpansion or None
         The model that answers rows that are not certified.
     class_names : dict of float to str, or None
@@ -128,6 +132,7 @@ class Predictor:
         names: bool | None = None,
     ) -> None:
         self._carriers: list[tuple[str, Model]] = []
+        self.column_order: ColumnOrder | None = None
         self.listener = listener or Listener()
         self._identify, self._identities = identify, list[str]()
         self._probability, self._decision_values = probability, decision_values
@@ -419,6 +424,9 @@ class Predictor:
         from svmfast.formats.target import write_atomic
         from svmfast.prefetch import prefetch
 
+        columns = getattr(stream, "columns", None)
+        if columns is not None:
+            (self.column_order or ColumnOrder()).check(stream.path, columns, reading, self)
         report = self.report(labelled=not reading.unlabelled, auc=auc)
         scale = ScaleCheck(self.model, scaled=reading.scale is not None)
 

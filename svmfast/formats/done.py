@@ -62,6 +62,8 @@ class DoneList:
             self._lock()
             if anew:
                 os.ftruncate(self._file, 0)
+            #: For each hash of settings: the columns of the first table, and that table.
+            self._columns: dict[str, tuple[list[str], str]] = {}
             self._known = self._read()
         except BaseException:
             self.close()
@@ -87,6 +89,9 @@ class DoneList:
         for line in content.split(b"\n"):
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 entry = json.loads(line)
+                if "columns" in entry:
+                    self._columns[entry["settings"]] = entry["columns"], entry["of"]
+                    continue
                 known[entry["output"]] = entry
         if content and not content.endswith(b"\n"):
             os.write(self._file, b"\n")  # the next line must not continue one that was cut short
@@ -120,10 +125,41 @@ class DoneList:
             "noted": dict(noted),
         }
         self._known[name] = entry
+        self._write(entry)
+
+    def _write(self, entry: Mapping[str, Any]) -> None:
         try:
             os.write(self._file, (json.dumps(entry) + "\n").encode())
         except OSError as error:
             raise WriteError(self._place, error.strerror or str(error)) from error
+
+    def columns(self, settings: str, besides: Iterable[str]) -> tuple[list[str], str] | None:
+        """Return the columns by whose order tables were read, and the table that had them first.
+
+        None if no output stands that was made so: then nothing needs to agree with them.
+
+        Parameters
+        ----------
+        settings : str
+            A hash of what outputs are made with.
+        besides : iterable of str
+            Names of outputs that are about to be made again.
+        """
+        found = self._columns.get(settings)
+        again = {*besides}
+        standing = (
+            entry.get("made_from", {}).get("settings") == settings
+            and entry.get("stamp") is not None
+            and entry["stamp"] == stamp(os.path.join(self.folder, name))
+            for name, entry in self._known.items()
+            if name not in again
+        )
+        return found if found is not None and any(standing) else None
+
+    def add_columns(self, settings: str, names: Iterable[str], of: str) -> None:
+        """Record the columns of the first table; see :meth:`columns`."""
+        self._columns[settings] = [*names], of
+        self._write({"settings": settings, "columns": [*names], "of": of})
 
     def remove_unfinished(self, names: Iterable[str]) -> None:
         """Remove temporary files that killed runs left for these outputs; no other run writes them now."""
