@@ -95,8 +95,9 @@ def export(
         A name for each feature; in a file a line each. LIBSVM's text is then wrapped in a file of ours, which
         finds the columns of tables by these names.
     max_flash : int, optional
-        C: most bytes of constant tables, with `device` of tables and code. A LIBSVM model that takes more is
-        approximated or compressed with `data`, whichever differs less in the exported arithmetic.
+        C: most bytes of constant tables, those of a scaling and the names of classes included, with `device`
+        of tables and code. A LIBSVM model that takes more is approximated or compressed with `data`,
+        whichever differs less in the exported arithmetic.
     device : str, optional
         C in single precision: a key of :data:`svmfast.exports.devices.DEVICES`, whose code counts in
         `max_flash` and is reported.
@@ -158,14 +159,15 @@ def export(
         )
     name = precision or language.precision
     dtype = np.dtype(np.float32 if name == "float" else np.float64)
-    made_by = ""
+    made_by, limit = "", None
     if max_flash is not None:
         from svmfast.api.flash import Limit, fitting
 
         if max_flash < 1:
             raise OptionError(f"`max_flash` {max_flash} is not positive")
         own, _ = _rows(data, given_model, how, cores, heard)
-        fitted = fitting(given_model, Limit(max_flash, dtype, device), own, cores, heard)
+        limit = Limit(max_flash, dtype, device)
+        fitted = fitting(given_model, limit, own, cores, heard)
         exact, given_model, made_by = given_model, fitted.model, fitted.made_by
     computation = computation_of(given_model)
     if names and len(names) != computation.n_features:
@@ -184,7 +186,11 @@ def export(
     if made_by:
         origin |= {"made by": made_by, "from": identity_of(exact)}
     settings = Settings(prefix, dtype, origin, found, checked, names)
-    return _printed(language, computation, settings, made_by, device)
+    made = _printed(language, computation, settings, made_by, device)
+    if limit is not None:
+        assert made.report.table_bytes is not None
+        limit.check(made.report.table_bytes, made.report.code_bytes)
+    return made
 
 
 def _check_options(

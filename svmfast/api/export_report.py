@@ -23,7 +23,7 @@ class ExportReport:
     bytes : int
         Size of the file.
     table_bytes : int or None
-        C: bytes of constant tables, in addition to the code.
+        C: bytes of constant tables and of the names of classes, in addition to the code.
     code_bytes : int or None
         C: most bytes of code on the device that was named.
     stack_bytes : int or None

@@ -18,7 +18,7 @@ from svmfast.exports.settings import Accuracy, Settings
 from svmfast.exports.twin import values
 from svmfast.methods.registry import method
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import scaling_of, unscaled, with_scaling
+from svmfast.models.scaled import unscaled
 from svmfast.rows import FloatArray, Rows
 
 if TYPE_CHECKING:
@@ -62,6 +62,14 @@ class Limit:
         """Return whether a model is small enough."""
         return self.size(model) <= self.most
 
+    def check(self, tables: int, code: int | None) -> None:
+        """Raise NegativeAnswerError for a file whose tables, and code, are larger."""
+        if tables + (code or 0) > self.most:
+            what = "tables take" if code is None else "tables and code take"
+            raise NegativeAnswerError(
+                f"the file's {what} {tables + (code or 0):,} bytes, more than `max_flash`"
+            )
+
 
 def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
     """Return the size in bytes of the tables in a model's C file."""
@@ -91,8 +99,7 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, heard: 
     """
     if limit.holds(model):
         return Fitting(model, "")
-    inner, scaling = unscaled(model), scaling_of(model)
-    if not isinstance(inner, KernelExpansion):
+    if not isinstance(unscaled(model), KernelExpansion):
         raise NegativeAnswerError(
             f"{limit.words(model)}, more than `max_flash`; only LIBSVM models can be made smaller here"
         )
@@ -100,24 +107,24 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, heard: 
         raise OptionError(
             f"{limit.words(model)}, more than `max_flash`; give `data`, rows to make them smaller with"
         )
-    rows = data if scaling is None else scaling.apply(data)
-    choosing = np.zeros(len(rows), dtype=np.bool_)
-    choosing[:: max(_CHOOSING, len(rows) // _MOST_CHOOSING)] = True
-    few, rest = rows.take(np.flatnonzero(choosing)), rows.take(np.flatnonzero(~choosing))
-    wanted = inner.decision_values(few, threads=threads)
+    choosing = np.zeros(len(data), dtype=np.bool_)
+    choosing[:: max(_CHOOSING, len(data) // _MOST_CHOOSING)] = True
+    few, rest = data.take(np.flatnonzero(choosing)), data.take(np.flatnonzero(~choosing))
+    wanted = model.decision_values(few, threads=threads)
     best: tuple[float, Fitting] | None = None
     reasons = []
     for name, make in (("approximate", _approximated), ("compress", _compressed)):
         try:
-            found, how = make(inner, limit, rest, threads, heard)
+            # They scale the rows, and put the scaling, whose tables count, in front of what they make.
+            found, how = make(model, limit, rest, threads, heard)
         except SvmfastError as error:
             reasons.append(f"{name}: {error}")
             heard.note(reasons[-1])
             continue
         apart = _difference(found, few, wanted, limit.dtype)
-        heard.note(f"{how}: {limit.words(found)}, {_words(inner, apart)}")
+        heard.note(f"{how}: {limit.words(found)}, {_words(model, apart)}")
         if best is None or apart < best[0]:
-            best = apart, Fitting(with_scaling(found, scaling), how)
+            best = apart, Fitting(found, how)
     if best is None:
         what = "tables" if limit.device is None else "tables and code"
         raise NegativeAnswerError(
@@ -126,10 +133,8 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, heard: 
     return best[1]
 
 
-def _approximated(
-    model: KernelExpansion, limit: Limit, data: Rows, threads: int, heard: Listener
-) -> tuple[Model, str]:
-    d, p = model.n_features, model.head.n_functions
+def _approximated(model: Model, limit: Limit, data: Rows, threads: int, heard: Listener) -> tuple[Model, str]:
+    d, p = unscaled(model).n_features, model.head.n_functions
     for order in range(_MOST_ORDER, 0, -1):
         if math.comb(d + order, order) * p * limit.dtype.itemsize > limit.most:
             continue
@@ -140,13 +145,12 @@ def _approximated(
     raise NegativeAnswerError("no order is as small")
 
 
-def _compressed(
-    model: KernelExpansion, limit: Limit, data: Rows, threads: int, heard: Listener
-) -> tuple[Model, str]:
+def _compressed(model: Model, limit: Limit, data: Rows, threads: int, heard: Listener) -> tuple[Model, str]:
     inputs = {"model": model, "data": data}
     found = _run("compress", inputs, {"max_bytes": limit.most}, threads, heard, limit.size)
-    assert isinstance(found, KernelExpansion)
-    return found, f"compress, {len(found.sv):,} vectors"
+    inner = unscaled(found)
+    assert isinstance(inner, KernelExpansion)
+    return found, f"compress, {len(inner.sv):,} vectors"
 
 
 def _run(

@@ -68,9 +68,9 @@ from svmfast.options import Reading
     "--max-flash",
     type=Bytes(),
     metavar="SIZE",
-    help="C: limit on the bytes of constant tables, for example 32k; with --device of tables and code. A "
-    "LIBSVM model that needs more is approximated or compressed with --data, whichever differs less. Exit "
-    "status 1: no model is this small.",
+    help="C: limit on the bytes of constant tables, names of classes included, for example 32k; with "
+    "--device of tables and code. A LIBSVM model that needs more is approximated or compressed with --data, "
+    "whichever differs less. Exit status 1: no model is this small.",
 )
 @click.option(
     "--device",

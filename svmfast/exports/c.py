@@ -9,7 +9,7 @@ import numpy as np
 from svmfast.exports import c_arithmetic, c_expansions, c_vectors
 from svmfast.exports.c_certain import certain
 from svmfast.exports.c_test import self_test
-from svmfast.exports.c_text import Tables, filled, quoted
+from svmfast.exports.c_text import Tables, filled
 from svmfast.exports.certain import SPARE, Bound, bound_of
 from svmfast.exports.computation import Affine, Computation, KernelSums, Polynomials
 from svmfast.exports.settings import Printed, Settings, sentence
@@ -102,13 +102,13 @@ class _Body:
         parts.append(answer)
         if self.bound is not None:
             parts.append(certain(tables, computation, self.bound, self.type))
-        parts += [_class_names(computation, self.type), self._variables(), *self._entries()]
+        parts += [_class_names(tables, computation, self.type), self._variables(), *self._entries()]
         return "\n".join(part for part in parts if part)
 
     def _constant(self) -> str:
         """The file of a model of one class."""
         answer, self.type = c_arithmetic.answer(self.tables, self.computation.head)
-        answer += _class_names(self.computation, self.type)
+        answer += _class_names(self.tables, self.computation, self.type)
         return answer + (
             f"\n{_DECISION}$N_INLINE void $n_decision(const $n_real *x, $n_real *out) {{\n"
             "    (void)x;\n    (void)out;\n}\n"
@@ -260,7 +260,7 @@ _CERTAIN = (
 )
 
 
-def _class_names(computation: Computation, type_: str) -> str:
+def _class_names(tables: Tables, computation: Computation, type_: str) -> str:
     """Return the function from labels to the names of classes, where the model has names."""
     names, labels = computation.class_names, computation.head.labels
     if names is None or labels is None:
@@ -269,7 +269,9 @@ def _class_names(computation: Computation, type_: str) -> str:
     return (
         "/* The name of the class that a label stands for; NULL of any other number. */\n"
         f"$N_INLINE const char *$n_class_name({type_} label) {{\n    switch (label) {{\n"
-        + "".join(f"    case {label}: return {quoted(name)};\n" for label, name in cases)
+        + "".join(
+            f"    case {label}: return {tables.string('class_names', name)};\n" for label, name in cases
+        )
         + "    default: return NULL;\n    }\n}\n"
     )
 

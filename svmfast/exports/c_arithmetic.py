@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.exports.c_text import Tables
 from svmfast.exports.twin import EXP
@@ -209,14 +211,22 @@ def arithmetic(tables: Tables, *, exp: bool, exps: bool, root: bool, tanh: bool)
     return "\n".join(out)
 
 
+def label_type(head: Head) -> str:
+    """Return the smallest type that holds every label."""
+    largest = int(np.abs(_labels(head)).max())
+    return "int" if largest < 1 << 15 else "int32_t" if largest < 1 << 31 else "int64_t"
+
+
+def _labels(head: Head) -> NDArray[Any]:
+    return np.array([1, -1]) if head.labels is None else head.labels
+
+
 def answer(tables: Tables, head: Head) -> tuple[str, str]:
     """Return the function from values to the answer, and the type of the answer."""
     zero = tables.real(0)
     if head.is_regression:
         return "", "$n_real"
-    labels = np.array([1, -1]) if head.labels is None else head.labels
-    largest = int(np.abs(labels).max())
-    type_ = "int" if largest < 1 << 15 else "int32_t" if largest < 1 << 31 else "int64_t"
+    labels, type_ = _labels(head), label_type(head)
     start = (
         f"/* LIBSVM's answer to decision values. */\n$N_INLINE {type_} $n_answer_(const $n_real *values) {{\n"
     )

@@ -97,9 +97,17 @@ class Tables:
         self.texts.append(
             f"static const {type_} {full}[{len(words)}] {self.prefix.upper()}_TABLE = {{\n{body}\n}};\n"
         )
-        self.n_bytes += size * len(words)
-        self.sizes[name] = size * len(words)
+        self._count(name, size * len(words))
         return full
+
+    def string(self, name: str, text: str) -> str:
+        """Return a text as a C string, whose bytes count as part of a table of this name."""
+        self._count(name, len(text.encode()) + 1)
+        return quoted(text)
+
+    def _count(self, name: str, size: int) -> None:
+        self.n_bytes += size
+        self.sizes[name] = self.sizes.get(name, 0) + size
 
 
 @dataclass(frozen=True)

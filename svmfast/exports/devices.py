@@ -22,12 +22,15 @@ class Device:
         In addition where that takes square roots or tangents.
     certain : int
         In addition for NAME_certain.
+    class_name : int
+        In addition for each class that NAME_class_name names; three times as much for labels beyond 16 bits.
     """
 
     summary: str
     predict: int
     roots: int
     certain: int
+    class_name: int = 18
 
 
 #: tests/scripts/test_embedded.py compiles files of every form to check these.
@@ -40,6 +43,7 @@ DEVICES = {
 
 def code_bytes(computation: Computation, device: str) -> int:
     """Return the most bytes that the code of a computation takes on a device, in single precision."""
+    from svmfast.exports import c_arithmetic
     from svmfast.exports.certain import has_certificate
     from svmfast.exports.computation import KernelSums
 
@@ -49,4 +53,7 @@ def code_bytes(computation: Computation, device: str) -> int:
         pseudo = values.pseudo
         if values.kernel == "sigmoid" or (pseudo is not None and pseudo.kind == "triangle"):
             total += about.roots
+    if computation.class_names is not None:
+        wide = c_arithmetic.label_type(computation.head) != "int"
+        total += about.class_name * len(computation.class_names) * (3 if wide else 1)
     return total + (about.certain if has_certificate(computation) else 0)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from program import data, model, svmfast
 
 import svmfast as package
+from svmfast.api import flash
+from svmfast.api.listener import Listener
 from svmfast.errors import NegativeAnswerError, OptionError
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
 
 
 def test_a_model_that_fits_is_unchanged() -> None:
@@ -49,6 +55,47 @@ def test_the_code_of_a_device_counts() -> None:
         package.export(model("breast_c_rbf"), device="z80")
     with pytest.raises(OptionError, match="`to` json has no device to choose"):
         package.export(model("breast_c_rbf"), "json", device="avr")
+
+
+NAMES = ("Barolo", "Grignolino", "Barbera d'Asti")
+
+
+def raw_wine() -> tuple[ScaledModel, np.ndarray]:
+    """Return a model with a scaling and names of classes, and rows that are not scaled."""
+    exact = package.load_model(model("wine_c_rbf_prob"))
+    d = exact.n_features
+    scaling = Scaling(np.full(d, -0.5), np.full(d, 2.0), class_names=NAMES)
+    return ScaledModel(exact, scaling), package.read_svmlight(data("wine.train")).rows.to_dense(d) / 2 - 0.5
+
+
+@pytest.mark.parametrize(("limit", "device"), [(1100, None), (1800, None), (3000, "cortex-m4")])
+def test_the_tables_of_a_scaling_and_the_names_of_classes_count(limit: int, device: str | None) -> None:
+    """Of both models that are tried, and of the file."""
+    exact, rows = raw_wine()
+    heard: list[str] = []
+    made = package.export(
+        exact, max_flash=limit, device=device, data=rows, listener=Listener(on_note=heard.append)
+    )
+    assert made.report.method is not None
+    assert made.report.table_bytes is not None
+    size = made.report.table_bytes + (made.report.code_bytes or 0)
+    found = dict(re.findall(r"^(\w+, .*): .*take ([0-9,]+) bytes", text)[0] for text in heard)
+    assert size <= limit
+    listed = made.text.split("Bytes of each table:")[1].split(".")[0].replace(",", "")
+    tables = dict(re.findall(r"(\w+) (\d+)", listed.replace("\n *", "")))
+    assert (tables["minus_offsets"], tables["factors"]) == ("52", "52")
+    assert tables["class_names"] == str(sum(len(name) + 1 for name in NAMES))
+    assert sum(map(int, tables.values())) == made.report.table_bytes
+    assert f"#define MODEL_TABLE_BYTES {made.report.table_bytes}\n" in made.text
+    assert found[made.report.method] == f"{size:,}"
+    assert all(int(one.replace(",", "")) <= limit for one in found.values())
+
+
+def test_a_file_over_the_limit_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flash, "table_bytes", lambda model, dtype: 0)
+    with pytest.raises(NegativeAnswerError) as caught:
+        package.export(model("breast_c_rbf"), max_flash=400)
+    assert re.fullmatch(r"the file's tables take [0-9,]+ bytes, more than `max_flash`", str(caught.value))
 
 
 def test_an_expansion_is_taken_where_it_differs_less() -> None:
