@@ -13,13 +13,15 @@ TRAIN     ?= $(error say TRAIN=FILE, the labelled rows to train on)
 TEST      ?= $(error say TEST=FILE, labelled rows to choose the model by and confirm it)
 FILES     ?=
 OUT       ?= out
-# svm-train's options.
+# A model of TRAIN that exists already; without it one is trained, with svm-train's options.
+MODEL     ?=
 OPTIONS   ?= -c 1
+# 0%: no label may differ from the exact model's.
 MAX_DIFF  ?= 0.5%
 CERTIFIED ?= 50%
 TIME      ?= 10m
 
-exact := $(OUT)/exact.model
+exact := $(or $(MODEL),$(OUT)/exact.model)
 fast  := $(OUT)/frontier/recommended
 
 ifneq ($(words $(FILES)),$(words $(sort $(notdir $(FILES)))))
@@ -33,11 +35,13 @@ all: $(addprefix $(OUT)/,$(addsuffix .labels,$(notdir $(FILES))))
 $(OUT):
 	mkdir -p $@
 
+ifeq ($(MODEL),)
 $(exact): $(TRAIN) | $(OUT)
 	$(SVMFAST) train -q $(OPTIONS) $< $@
+endif
 
 # Only approximate's models prove their labels. Where the one recommended needs the exact model for some rows it holds it.
-$(fast): $(exact) $(TRAIN) $(TEST)
+$(fast): $(exact) $(TRAIN) $(TEST) | $(OUT)
 	$(SVMFAST) frontier $(exact) --data $(TRAIN) --test $(TEST) --methods approximate \
 	    --max-diff $(MAX_DIFF) --time-limit $(TIME) --overwrite -o $(@D) -q
 	touch $@

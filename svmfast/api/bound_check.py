@@ -71,7 +71,7 @@ class BoundCheck(BoundReport):
             return "inside: the model converts exactly, no bound applies"
         if verdict is None:
             return None
-        return "inside: every row is" if verdict else "outside: some rows are"
+        return "inside: every row is within the bound" if verdict else "outside: some rows are beyond it"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""

@@ -262,11 +262,22 @@ def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | N
         widths[0] = min(widths[0], max(len(heads[0]), limit - sum(width + 2 for width in widths[1:])))
     out = []
     for first, *rest in (heads, *lines):
-        pieces = [first[i : i + widths[0]] for i in range(0, len(first), widths[0])] or [""]
+        pieces = _pieces(first, widths[0])
         figures = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
         out.append("  ".join([pieces[0].ljust(widths[0]), *figures]).rstrip() + "\n")
         out += [f"{piece}\n" for piece in pieces[1:]]
     return "".join(out)
+
+
+def _pieces(name: str, width: int) -> list[str]:
+    """Return a name in pieces of at most `width` characters, broken behind a blank where there is one."""
+    pieces = []
+    while len(name) > width:
+        blank = name.rfind(" ", 0, width)
+        end = width if blank < width // 2 else blank + 1
+        pieces.append(name[:end])
+        name = name[end:]
+    return [*pieces, name]
 
 
 def number(value: float | None) -> str:

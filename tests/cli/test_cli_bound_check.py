@@ -125,7 +125,7 @@ def test_text_form() -> None:
     assert set(lines) == {"data", "gamma", "order", "paper", "centered", "verdict"}
     assert lines["order"] == "2"
     assert lines["paper"].startswith("gamma_max 0.0171177, ")
-    assert lines["verdict"] == "outside: some rows are"
+    assert lines["verdict"] == "outside: some rows are beyond it"
 
 
 def converted(folder: Path, name: str, *options: str) -> Path:

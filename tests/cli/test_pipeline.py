@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from program import PATIENCE, PROGRAM, ROOT, data
+from program import PATIENCE, PROGRAM, ROOT, data, model
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
@@ -78,3 +78,12 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     done = make(tmp_path, "FILES=a/monday b/monday")
     assert done.returncode == 2
     assert "two of FILES have the same name" in done.stderr
+
+
+def test_a_model_that_exists_is_not_trained_again(tmp_path: Path) -> None:
+    (tmp_path / "monday").write_text("")
+    planned = make(tmp_path, "FILES=monday", f"MODEL={model('photos_c_rbf')}", "-n")
+    assert planned.returncode == 0, planned.stderr
+    assert f"frontier {model('photos_c_rbf')} --data" in planned.stdout
+    assert " train " not in planned.stdout
+    assert " train " in make(tmp_path, "FILES=monday", "-n").stdout

@@ -12,6 +12,7 @@ import pytest
 from test_pareto import loss
 
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
+from svmfast.evaluation.report import aligned
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.figure import draw
@@ -270,3 +271,10 @@ def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> Non
     plain = as_html(found(SMALL, Limits(0.5))).decode()
     assert "allowance that it spent" not in plain
     assert ' Z"' not in plain
+
+
+def test_a_long_name_is_broken_behind_a_blank() -> None:
+    table = aligned(["model", "x"], [["approximate-2-in-64 + exact", "1"], ["a" * 30, "2"]], 26)
+    first, second, third, fourth = table.splitlines()[1:]
+    assert [first, second] == ["approximate-2-in-64 +    1", "exact"]
+    assert [third, fourth] == [f"{'a' * 23}  2", "a" * 7]
