@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+#: Names that a message lists.
+MOST_LISTED = 8
 
 
 def shown(text: str | bytes, limit: int | None = None) -> str:
@@ -81,3 +84,9 @@ def _shell_word(word: str) -> str:
         else:
             pieces += [f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape")]
     return f"$'{''.join(pieces)}'"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names in quotes, the first few of many."""
+    text = ", ".join(f"'{name}'" for name in names[:MOST_LISTED])
+    return text + (f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else "")

@@ -211,8 +211,8 @@ class Reading:
     features: tuple[str, ...] | None = option(
         None,
         Names(),
-        "The columns of a table that hold the features, in this order.",
-        metavar="A,B,...",
+        "The columns of a table that hold the features, in this order; @FILE: a file has a name per line.",
+        metavar="A,B,...|@FILE",
         shown="those named in the model, else all others",
     )
 

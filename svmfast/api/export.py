@@ -22,7 +22,7 @@ from svmfast.api.given import (
     with_scaling_of,
 )
 from svmfast.api.listener import Listener
-from svmfast.errors import DataFormatError, OptionError, WrongTypeError
+from svmfast.errors import OptionError, WrongTypeError
 from svmfast.exports.languages import LANGUAGES, Language
 from svmfast.formats.detect import identity_of
 from svmfast.models.memory import MEMORY, require_memory
@@ -51,8 +51,6 @@ _WORDS = {
 TEST_ROWS = 200
 #: Most rows of a file on which the export is measured.
 MOST_ROWS = 100_000
-#: Most bytes of a file of names.
-_MOST_NAMES = 1 << 26
 
 
 def export(
@@ -257,21 +255,9 @@ def _rows(
 def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
     if not is_path(given):
         return tuple(map(str, given))  # type: ignore[arg-type]
-    from svmfast.formats._whole import read_whole
-    from svmfast.formats.source import open_source
-    from svmfast.models.memory import Allowance
+    from svmfast.api.names import read_names
 
-    path = os.fspath(given)  # type: ignore[arg-type]
-    with open_source(path) as source:
-        text = read_whole(source, Allowance(_MOST_NAMES, path))
-    try:
-        names = text.decode("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise DataFormatError(path, None, "not UTF-8 text", None, "expected a name a line") from error
-    for number, name in enumerate(names, 1):
-        if not name.strip():
-            raise DataFormatError(path, number, "no name", None, "expected the name of a feature")
-    return tuple(name.strip() for name in names)
+    return read_names(given)  # type: ignore[arg-type]
 
 
 def _check_device(device: str, precision: str | None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.display import count
+from svmfast.display import count, listed
 from svmfast.errors import MissingColumnError, OptionError, RowWidthError, WrongTypeError
 from svmfast.models.memory import MEMORY
 from svmfast.models.scaled import scaling_of
@@ -75,7 +75,11 @@ def check_width(
         if len(columns) < model.n_features:
             expected = f"the model has {model.n_features} features"
             raise MissingColumnError(name, None, what, None, expected)
-        warn(f"{name}: {what}, the model has {model.n_features} features")
+        beyond = listed(columns[model.n_features :])
+        warn(
+            f"{name}: {what}, the model has {model.n_features} features, and {beyond} beyond them; "
+            "name the features by `features`, or columns that are none by `label` or `keep`"
+        )
     if not reading.dense or rows.n_columns == model.n_features:
         return
     found, wanted = rows.n_columns, model.n_features

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from svmfast import __version__
 from svmfast.api.column_order import ColumnOrder
 from svmfast.api.listener import Listener
+from svmfast.api.plan import SUFFIX as SUFFIX
+from svmfast.api.plan import Plan, files_in
 from svmfast.api.predictor import Predictor
 from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
-from svmfast.formats.done import NAME, DoneList, stamp
+from svmfast.formats.done import DoneList, stamp
 from svmfast.formats.parts import PART_BYTES
 from svmfast.options import Reading
 from svmfast.threads import thread_count
@@ -22,9 +24,6 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
     from svmfast.models.base import Model
-
-#: Appended to an input's name.
-SUFFIX = ".out"
 
 
 @dataclass(frozen=True)
@@ -96,49 +95,6 @@ class FilesReport:
             "files_failed": self.number("failed"),
             "files": listed,
         }
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Inputs and the names of their outputs below a folder, the same whenever they are given."""
-
-    folder: str
-    pairs: list[tuple[str, str]]
-
-    @classmethod
-    def of(cls, data: Sequence[str], folder: str, suffix: str, relative_to: str | None) -> Plan:
-        """Name the outputs.
-
-        Raises
-        ------
-        OptionError
-            Two inputs would have one output, or an output is an input.
-        """
-        if os.path.basename(suffix) != suffix:
-            raise OptionError(f"`suffix` is '{suffix}'; expected the end of a name, such as '{SUFFIX}'")
-        named: dict[str, str] = {}
-        for path in data:
-            name = _name(path, suffix, relative_to)
-            if name == NAME:
-                raise OptionError(f"the output of '{path}' would be '{NAME}', the list of what is finished")
-            first = named.setdefault(name, path)
-            if os.path.abspath(first) != os.path.abspath(path):
-                raise OptionError(
-                    f"'{first}' and '{path}' would both be written to '{os.path.join(folder, name)}'; "
-                    "give `relative_to`, a folder that holds both"
-                )
-        plan = cls(folder, [(path, name) for name, path in named.items()])
-        plan.keep_inputs()
-        return plan
-
-    def keep_inputs(self) -> None:
-        """Refuse an output that is an input under whatever name."""
-        inputs = {key: path for path, _ in self.pairs if (key := _key(path)) is not None}
-        for _, name in self.pairs:
-            place = os.path.join(self.folder, name)
-            same = inputs.get(_key(place) or (0, 0))
-            if same is not None:
-                raise OptionError(f"the output '{place}' is the input '{same}' itself; it would be lost")
 
 
 def predict_files(
@@ -218,6 +174,9 @@ def predict_files(
     base = None if relative_to is None else os.fspath(relative_to)
     plan = Plan.of(paths, os.fspath(folder), suffix, base)
     total = predictor.report(labelled=not reading.unlabelled)
+    # Before anything is read: what is wrong with the name of one output is wrong with all of this ending.
+    for place in {os.path.splitext(name)[1]: name for _, name in plan.pairs}.values():
+        predictor.check_output(place, keep, many=True)
     results: list[FileResult] = []
     settings = made_with(predictor, reading, keep)
     with DoneList(plan.folder, anew=overwrite) as done:
@@ -229,7 +188,7 @@ def predict_files(
         for result in _results(plan, done, settings, made, predictor):
             results.append(result)
             if result.counted is not None:
-                total.merge(result.counted)
+                total.merge(result.counted, earlier=result.status == "skipped")
             if result.status == "failed":
                 on_failure(result)
             heard.progress(len(results), len(plan.pairs), "files")
@@ -304,6 +263,10 @@ def _results(
     jobs = []
     for path, name in plan.pairs:
         place = os.path.join(plan.folder, name)
+        if os.path.isdir(path):
+            error = FileAccessError(path, None, "is a folder", None, f"give its files: {files_in(path)}")
+            yield FileResult(path, place, "failed", error=str(error))
+            continue
         # Looked at before it is read: an input that changes meanwhile is not finished.
         made_from = {"input": [os.path.abspath(path), stamp(path)], "settings": settings}
         known = None if made_from["input"][1] is None else done.find(name, made_from)
@@ -379,22 +342,3 @@ def _make_folder(place: str) -> None:
         os.makedirs(os.path.dirname(place) or os.curdir, exist_ok=True)
     except OSError as error:
         raise WriteError(place, error.strerror or str(error)) from error
-
-
-def _name(path: str, suffix: str, relative_to: str | None) -> str:
-    name = os.path.basename(path)
-    if not name:
-        raise OptionError(f"'{path}' is a folder's name; give files")
-    if relative_to is not None:
-        name = os.path.relpath(path, relative_to)
-        if name.split(os.sep)[0] == os.pardir:
-            raise OptionError(f"'{path}' is not in '{relative_to}' (`relative_to`)")
-    return name if suffix and name.endswith(suffix) else name + suffix
-
-
-def _key(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino

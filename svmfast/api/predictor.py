@@ -387,7 +387,7 @@ class Predictor:
         if reading.scale is not None:
             raise OptionError("`scale` is a property of the Predictor; give it when that is made")
         reading = replace(reading, scale=self.scaling)
-        self._check_output(os.fspath(output), keep)
+        self.check_output(os.fspath(output), keep)
         with stream_data(data, reading, threads=cores, keep=keep) as stream:
             return self.predict_stream(
                 stream, output, reading=reading, threads=cores, keep=keep, auc=auc, on_start=on_start
@@ -471,13 +471,22 @@ class Predictor:
         """The names of the model's features, by which columns of tables are found, if it has any."""
         return None if self.scaling is None else self.scaling.feature_names
 
-    def _check_output(self, output: str, keep: Sequence[str]) -> None:
-        """Raise OptionError where columns cannot be kept in an output; its name says which kind it is."""
+    def check_output(self, output: str, keep: Sequence[str], *, many: bool = False) -> None:
+        """Raise OptionError where columns cannot be kept in an output; its name says which kind it is.
+
+        Parameters
+        ----------
+        output : str
+        keep : sequence of str
+        many : bool
+            Whether the name is made from an input's, by a suffix.
+        """
         from svmfast.formats.answers import check_columns, check_kept, table_form
 
         form = table_form(output)
         if keep and form is None:
-            raise OptionError("`keep` needs an output that is a table: .parquet, .arrow, .csv or .tsv")
+            add = "; add `suffix` .parquet" if many else ""
+            raise OptionError(f"`keep` needs an output that is a table: .parquet, .arrow, .csv or .tsv{add}")
         names = self.names_for(output)
         check_kept(self.model.head, keep, names)
         check_columns(self.model.head, form, names, **self._columns())
@@ -523,8 +532,10 @@ class Predictor:
         cells_a_row = 1 + head.n_functions + (head.n_classes**2 if self._probability else 0)
         size = max(1, CELLS // cells_a_row)
         for block in blocks:
+            # The width of scaled rows is the scaling's, of which no warning names columns.
+            named = block.columns is not None and self.scaling is None
             for start in range(0, len(block), size):
                 rows, targets = block.rows[start : start + size], block.labels[start : start + size]
                 found = self._answer(rows, threads=threads)
-                report.add(rows, targets, found)
+                report.add(rows, targets, found, named=named)
                 yield found, None if block.kept is None else block.kept.slice(start, size)

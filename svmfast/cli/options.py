@@ -10,10 +10,10 @@ import click
 from svmfast.cli.files import Input
 from svmfast.cli.flags import with_flags
 from svmfast.cli.svm_train import ClassWeight
-from svmfast.cli.units import MOST_64, Bytes, Typed, Whole
+from svmfast.cli.units import MOST_64, Bytes, NamesOrFile, Typed, Whole
 from svmfast.options import Option, Reading, options_of
 from svmfast.threads import thread_count
-from svmfast.values import Choice, OnOff, ScalingFile, Switch, Text, Weights
+from svmfast.values import Choice, Names, OnOff, ScalingFile, Switch, Text, Weights
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,6 +95,8 @@ def option_of(one: Option) -> click.Option:
         kind = click.Choice(one.value.words)
     elif isinstance(one.value, Text):
         kind = str
+    elif isinstance(one.value, Names):
+        kind = NamesOrFile(one.value)
     elif isinstance(one.value, ScalingFile):
         kind = Input(role="ranges")
     return click.Option(

@@ -37,6 +37,19 @@ class Typed(_ParamType):
         return found
 
 
+class NamesOrFile(Typed):
+    """``A,B,C``, or ``@FILE``: a file with a name per line."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str) or not value.startswith("@"):
+            return super().convert(value, param, ctx)
+        if value in ("@", "@-"):
+            self.fail(f"'{value}' names no file; expected @FILE, a file with a name per line", param, ctx)
+        from svmfast.api.names import read_distinct_names
+
+        return read_distinct_names(value[1:])
+
+
 class Whole(Typed):
     """A whole number from `least` to `most`."""
 

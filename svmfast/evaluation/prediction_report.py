@@ -71,10 +71,12 @@ class PredictionReport:
         self.single: int | None = None
         self.rows_with_unknown = 0
         self.notes: list[str] = []
+        self._unknown_by_name = 0
         self._largest_column = -1
+        self._earlier = 0
 
-    def add(self, rows: Rows, labels: FloatArray, answer: Answer) -> None:
-        """Count a block of rows and what was answered."""
+    def add(self, rows: Rows, labels: FloatArray, answer: Answer, *, named: bool = False) -> None:
+        """Count a block of rows and what was answered; `named`: they are of columns with names."""
         self.rows += len(rows)
         if self.labelled:
             values = answer.decisions[:, 0] if self._ranked else None
@@ -92,8 +94,12 @@ class PredictionReport:
             # Columns ascend within a row, so its last one tells; rows without entries have none.
             filled = rows.indptr[1:] > rows.indptr[:-1]
             last = rows.indices[rows.indptr[1:][filled] - 1]
-            self.rows_with_unknown += int(np.count_nonzero(last >= known))
-            self._largest_column = max(self._largest_column, int(last.max()))
+            unknown = int(np.count_nonzero(last >= known))
+            self.rows_with_unknown += unknown
+            if named:  # a warning has the names of the columns
+                self._unknown_by_name += unknown
+            else:
+                self._largest_column = max(self._largest_column, int(last.max()))
 
     def empty(self) -> PredictionReport:
         """Return a report of the same kind that has counted nothing."""
@@ -115,12 +121,21 @@ class PredictionReport:
             "certified": self.certified,
             "single": self.single,
             "rows_with_unknown": self.rows_with_unknown,
+            "unknown_by_name": self._unknown_by_name,
             "largest_column": self._largest_column,
             "notes": list(self.notes),
         }
 
-    def merge(self, state: Mapping[str, Any]) -> None:
-        """Count what another report of the same kind has counted, but for its notes."""
+    def merge(self, state: Mapping[str, Any], *, earlier: bool = False) -> None:
+        """Count what another report of the same kind has counted, but for its notes.
+
+        Parameters
+        ----------
+        state : mapping
+            As :meth:`state` returns it.
+        earlier : bool
+            Another run has predicted these rows.
+        """
         self.rows += state["rows"]
         self.score.merge(state["score"])
         self.differing_from_vote += state["differing_from_vote"]
@@ -131,14 +146,17 @@ class PredictionReport:
         if state["single"] is not None:
             self.single = (self.single or 0) + state["single"]
         self.rows_with_unknown += state["rows_with_unknown"]
+        self._unknown_by_name += state["unknown_by_name"]
         self._largest_column = max(self._largest_column, state["largest_column"])
+        if earlier:
+            self._earlier += state["rows"]
 
     def __repr__(self) -> str:
         return "\n".join([f"<prediction of {count(self.rows, 'row')}>", *self.lines()])
 
     def lines(self) -> list[str]:
-        """Return svm-predict's last lines; none where there are no labels to compare with."""
-        if not self.labelled:
+        """Return svm-predict's last lines; none where there are no rows, or no labels to compare with."""
+        if not self.labelled or not self.rows:
             return []
         score = self.score
         if self.model.head.is_regression:
@@ -175,13 +193,18 @@ class PredictionReport:
         """Yield what svm-predict does not report."""
         rows = count(self.rows, "row")
         yield from self.notes
+        if not self.rows:
+            return
         if not self.labelled:
-            yield f"{rows} predicted; without labels there is no score"
+            new = f"{count(self.rows - self._earlier, 'row')} predicted"
+            new += f", {self._earlier:,} by earlier runs" if self._earlier else ""
+            yield f"{new}; without labels there is no score"
         elif not self.model.head.is_regression:
             yield from self.score.quality(regression=False).neglected_lines(self.class_names)
-        if self.rows_with_unknown:
+        by_index = self.rows_with_unknown - self._unknown_by_name
+        if by_index:
             yield (
-                f"{self.rows_with_unknown:,} of {rows} have features the model does not know "
+                f"{by_index:,} of {rows} have features the model does not know "
                 f"(index up to {self._largest_column + 1}, the model knows {self.model.n_features}); "
                 "as in LIBSVM they count in a row's norm and nowhere else"
             )

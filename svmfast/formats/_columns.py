@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast._core import table_rows
+from svmfast.display import listed
 from svmfast.errors import (
     BadValueError,
     ColumnTypeError,
@@ -23,8 +24,6 @@ from svmfast.rows import Rows
 
 #: The default name of the column of labels.
 LABEL = "label"
-#: Names shown in a message.
-_SHOWN = 8
 
 
 def pyarrow() -> Any:
@@ -98,7 +97,7 @@ class Columns:
             _check_type(path, self._head, name, kind, more=reading.features is None)
 
     def _missing(self, what: str, instead: str = "") -> NoReturn:
-        names = f"the columns are {_listed(self._schema.names)}{instead}"
+        names = f"the columns are {listed(self._schema.names)}{instead}"
         raise MissingColumnError(self._path, self._head, what, None, names)
 
     @property
@@ -153,7 +152,7 @@ class Columns:
         labels, bad = self._classes.of_words(array)
         if bad is None:
             return labels
-        expected = f"expected one of the model's classes, {_listed(self._classes.names)}"
+        expected = f"expected one of the model's classes, {listed(self._classes.names)}"
         raise self._fault(BadValueError, name, first_row + bad, "no class", array[bad].as_py(), expected)
 
     def _filled(self, array: Any, name: str, first_row: int) -> Any:
@@ -277,8 +276,3 @@ def _check_type(path: str, line: int | None, name: str, kind: Any, *, more: bool
     what = f"column '{name}' holds {'strings' if _holds_strings(kind) else f'values of type {value}'}"
     instead = "; name the columns that are features by `features`" if more else ""
     raise ColumnTypeError(path, line, what, None, f"expected numbers{instead}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")

@@ -274,7 +274,7 @@ class TableStream(Iterator[Dataset]):
                 raise RowWidthError(
                     self.path, int(width[1]), f"{width[3]} fields", None, f"expected {width[2]}, one a column"
                 ) from error
-            what = f"damaged, or of an unknown form: {text[:_MOST_TEXT]}"
+            what = f"damaged, or of an unknown form: {text.split('. ')[0][:_MOST_TEXT].rstrip('.')}"
             expected = "expected a whole Parquet, Arrow or CSV file"
             raise DamagedTableError(self.path, None, what, None, expected) from error
 

@@ -210,6 +210,9 @@ class Names(Value):
     def has_type(self, value: Any) -> bool:
         return isinstance(value, Sequence)
 
+    def of_text(self, text: str) -> tuple[str, ...] | None:
+        return self.read(text.strip(" \t\n"))  # however many they are
+
     def read(self, text: str) -> tuple[str, ...] | None:
         return self.accept(text.split(","))
 

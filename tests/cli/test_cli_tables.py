@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,38 @@ def test_columns_that_are_asked_for(tmp_path: Path) -> None:
     assert parquet.read_table(out).schema.types == [pa.float64()]
 
 
+def test_features_named_in_a_file(rows: Path, tmp_path: Path) -> None:
+    width = package.load_model(EXACT).n_features
+    names = [f"x{j}" for j in range(1, width + 1)]
+    listed = tmp_path / "columns.txt"
+    listed.write_text("\ufeff" + "\r\n".join(names))
+    wanted = svmfast("predict", "-q", "--features", ",".join(names), rows, EXACT, "-").stdout
+    assert svmfast("predict", "-q", "--features", f"@{listed}", rows, EXACT, "-").stdout == wanted
+    compared = svmfast("compare", EXACT, EXACT, "--data", rows, "--features", f"@{listed}")
+    assert compared.returncode == 0, compared.stderr
+    for text, line in (
+        ("", f"{listed}: there are no names; expected a name a line"),
+        ("x1\n\nx2\n", f"{listed}:2: no name; expected the name of a feature"),
+        ("x1\nx2\nx1\n", f"{listed}:3: the name of line 1 again ('x1'); expected names that differ"),
+        (None, f"{listed}: cannot be read: No such file or directory"),
+    ):
+        listed.unlink() if text is None else listed.write_text(text)
+        done = svmfast("predict", "--features", f"@{listed}", rows, EXACT, "-")
+        assert (done.returncode, done.stderr.decode()) == (2, f"{line}\n")
+    done = svmfast("predict", "--features", "@-", rows, EXACT, "-")
+    assert done.returncode == 2
+    assert b"'@-' names no file; expected @FILE" in done.stderr
+
+
+def test_many_names_on_the_command_line(tmp_path: Path) -> None:
+    """Longer than any number may be."""
+    names = [f"a column with a long name {j}" for j in range(100)]
+    path = tmp_path / "wide.csv"
+    path.write_text("label," + ",".join(names) + "\n1" + ",0.5" * 100 + "\n")
+    done = svmfast("predict", "-q", "--features", ",".join(names), path, EXACT, "-")
+    assert done.returncode == 0, done.stderr
+
+
 def test_what_cannot_be_kept(rows: Path, tmp_path: Path) -> None:
     for words_, line in (
         (["--keep", "id", rows, EXACT, "out"], "--keep needs an output that is a table"),
@@ -134,9 +167,14 @@ def test_narrower_and_wider_tables(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.decode()) == (2, line)
     parquet.write_table(parquet.read_table(path).append_column("more", pa.array([1.0] * 50)), path)
     done = svmfast("predict", path, exact, tmp_path / "out")
-    assert (
-        f"svmfast: warning: {path}: 5 columns of features, the model has 4 features" in done.stderr.decode()
-    )
+    assert done.returncode == 0
+    lines = [line for line in done.stderr.decode().splitlines() if "feature" in line and "order" not in line]
+    assert lines == [
+        f"svmfast: warning: {path}: 5 columns of features, the model has 4 features, and 'more' beyond them; "
+        "name the features by --features, or columns that are none by --label or --keep"
+    ]
+    report = json.loads(svmfast("predict", "--json", path, exact, tmp_path / "out").stdout)
+    assert report["rows_with_unknown_features"] == 50
 
 
 def test_many_tables(rows: Path, tmp_path: Path) -> None:
@@ -146,6 +184,20 @@ def test_many_tables(rows: Path, tmp_path: Path) -> None:
     done = svmfast("predict", *features, "--out-dir", out, "--suffix", ".parquet", EXACT, rows)
     assert done.returncode == 0, done.stderr
     assert parquet.read_table(out / "rows.parquet").column_names == ["label", "id"]
+
+
+def test_columns_kept_of_many_files_need_tables(rows: Path, tmp_path: Path) -> None:
+    """One line, before anything is read or written."""
+    out = tmp_path / "out"
+    for suffix, line in (
+        ((), "--keep needs an output that is a table: .parquet, .arrow, .csv or .tsv; add --suffix .parquet"),
+        (("--suffix", ".csv"), "--keep names 'label', a column that the predictions have themselves"),
+    ):
+        done = svmfast(
+            "predict", "--keep", "id,label", *suffix, "--out-dir", out, EXACT, rows, tmp_path / "none"
+        )
+        assert (done.returncode, done.stderr.decode()) == (2, f"svmfast: {line}\n")
+        assert not out.exists()
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:

@@ -124,6 +124,54 @@ def test_a_bad_input_is_named_and_the_others_are_finished(inputs: Path, tmp_path
     )
 
 
+def test_rows_of_earlier_runs_are_counted_apart(inputs: Path, tmp_path: Path) -> None:
+    parts = sorted(inputs.iterdir())
+    for part in parts:
+        lines = part.read_text().splitlines()
+        part.write_text("".join(line.partition(" ")[2] + "\n" for line in lines))
+    words = ("predict", "--unlabelled", "--out-dir", tmp_path / "out", EXACT)
+    tail = "; without labels there is no score"
+    first = svmfast(*words, *parts[:2]).stderr.decode().splitlines()
+    assert first == [f"svmfast: 600 rows predicted{tail}", "svmfast: 2 of 2 files predicted"]
+    assert svmfast(*words, *parts).stderr.decode().splitlines() == [
+        f"svmfast: 900 rows predicted, 600 by earlier runs{tail}",
+        "svmfast: 3 of 5 files predicted, 2 finished earlier",
+    ]
+    again = svmfast(*words, *parts).stderr.decode().splitlines()
+    assert again[0] == f"svmfast: 0 rows predicted, 1,500 by earlier runs{tail}"
+
+
+@pytest.mark.parametrize("options", [(), ("--unlabelled",), ("--bound", "--certify")])
+def test_no_score_without_rows(tmp_path: Path, options: tuple[str, ...]) -> None:
+    used = EXACT
+    if "--bound" in options:
+        used = tmp_path / "fast"
+        assert svmfast("approximate", "-q", EXACT, "-o", used, "--order", "2").returncode == 0
+    done = svmfast("predict", *options, "--out-dir", tmp_path / "out", used, tmp_path / "none")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().splitlines()[-2:] == [
+        f"{tmp_path / 'none'}: cannot be read: No such file or directory",
+        "svmfast: 0 of 1 file predicted, 1 failed",
+    ]
+
+
+def test_a_folder_is_no_file(inputs: Path, tmp_path: Path) -> None:
+    (inputs / ".hidden").write_text("")
+    (tmp_path / "empty").mkdir()
+    part = sorted(inputs.glob("part-*"))[0]
+    part.rename(inputs / "a.txt")
+    words = ("predict", "--out-dir", tmp_path / "out", EXACT)
+    done = svmfast(*words, inputs, tmp_path / "empty", inputs / "a.txt")
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines() == [
+        f"{inputs}: is a folder; give its files: {inputs}/*.txt",
+        f"{tmp_path / 'empty'}: is a folder; give its files: {tmp_path / 'empty'}/*",
+        "svmfast: 1 of 3 files predicted, 2 failed",
+    ]
+    done = svmfast(*words, f"{inputs}/")
+    assert f"'{inputs}/' is a folder's name; give its files: {inputs}/*.txt" in done.stderr.decode()
+
+
 def test_places_below_a_folder_are_kept(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / "in" / folder).mkdir(parents=True)

@@ -255,6 +255,14 @@ def test_damaged_tables_are_one_line(tmp_path: Path) -> None:
         with pytest.raises(DamagedTableError) as caught:
             read_data(path, Reading())
         assert "\n" not in str(caught.value)
+        assert ".;" not in str(caught.value)
+    path.write_bytes(content[:500])
+    with pytest.raises(DamagedTableError) as caught:
+        read_data(path, Reading())
+    assert str(caught.value) == (
+        f"{path}: damaged, or of an unknown form: Parquet magic bytes not found in footer; "
+        "expected a whole Parquet, Arrow or CSV file"
+    )
     path = tmp_path / "rows.csv"
     path.write_text("label,a,b\n1,2,3\n1,2\n")
     with pytest.raises(RowWidthError, match=r"rows.csv:3: 2 fields; expected 3, one a column"):

@@ -1,0 +1,47 @@
+"""Names in a file, one a line."""
+
+from __future__ import annotations
+
+import os
+
+from svmfast.errors import DataFormatError
+from svmfast.formats._whole import read_whole
+from svmfast.formats.source import open_source
+from svmfast.models.memory import Allowance
+
+#: Most bytes of a file of names.
+_MOST_BYTES = 1 << 26
+
+
+def read_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the names in a file, without blanks at their ends.
+
+    Raises
+    ------
+    DataFormatError
+        The file is empty or not UTF-8, or a line is blank.
+    """
+    path = os.fspath(source)
+    with open_source(path) as opened:
+        text = read_whole(opened, Allowance(_MOST_BYTES, path))
+    try:
+        names = text.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataFormatError(path, None, "not UTF-8 text", None, "expected a name a line") from error
+    if not names:
+        raise DataFormatError(path, None, "there are no names", None, "expected a name a line")
+    for number, name in enumerate(names, 1):
+        if not name.strip():
+            raise DataFormatError(path, number, "no name", None, "expected the name of a feature")
+    return tuple(name.strip() for name in names)
+
+
+def read_distinct_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the names in a file as :func:`read_names` does; raise DataFormatError if one is there twice."""
+    first: dict[str, int] = {}
+    names = read_names(source)
+    for number, name in enumerate(names, 1):
+        if first.setdefault(name, number) != number:
+            what = f"the name of line {first[name]} again"
+            raise DataFormatError(os.fspath(source), number, what, name, "expected names that differ")
+    return names

@@ -1,0 +1,84 @@
+"""Where the outputs of many inputs are written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from svmfast.errors import OptionError
+from svmfast.formats.done import NAME
+
+#: Appended to an input's name.
+SUFFIX = ".out"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Inputs and the names of their outputs below a folder, the same whenever they are given."""
+
+    folder: str
+    pairs: list[tuple[str, str]]
+
+    @classmethod
+    def of(cls, data: Sequence[str], folder: str, suffix: str, relative_to: str | None) -> Plan:
+        """Name the outputs.
+
+        Raises
+        ------
+        OptionError
+            Two inputs would have one output, or an output is an input.
+        """
+        if os.path.basename(suffix) != suffix:
+            raise OptionError(f"`suffix` is '{suffix}'; expected the end of a name, such as '{SUFFIX}'")
+        named: dict[str, str] = {}
+        for path in data:
+            name = _name(path, suffix, relative_to)
+            if name == NAME:
+                raise OptionError(f"the output of '{path}' would be '{NAME}', the list of what is finished")
+            first = named.setdefault(name, path)
+            if os.path.abspath(first) != os.path.abspath(path):
+                raise OptionError(
+                    f"'{first}' and '{path}' would both be written to '{os.path.join(folder, name)}'; "
+                    "give `relative_to`, a folder that holds both"
+                )
+        plan = cls(folder, [(path, name) for name, path in named.items()])
+        plan.keep_inputs()
+        return plan
+
+    def keep_inputs(self) -> None:
+        """Refuse an output that is an input under whatever name."""
+        inputs = {key: path for path, _ in self.pairs if (key := _key(path)) is not None}
+        for _, name in self.pairs:
+            place = os.path.join(self.folder, name)
+            same = inputs.get(_key(place) or (0, 0))
+            if same is not None:
+                raise OptionError(f"the output '{place}' is the input '{same}' itself; it would be lost")
+
+
+def _name(path: str, suffix: str, relative_to: str | None) -> str:
+    name = os.path.basename(path)
+    if not name:
+        raise OptionError(f"'{path}' is a folder's name; give its files: {files_in(path)}")
+    if relative_to is not None:
+        name = os.path.relpath(path, relative_to)
+        if name.split(os.sep)[0] == os.pardir:
+            raise OptionError(f"'{path}' is not in '{relative_to}' (`relative_to`)")
+    return name if suffix and name.endswith(suffix) else name + suffix
+
+
+def files_in(folder: str) -> str:
+    """Return a pattern for the files of a folder, with their ending if it has any."""
+    try:
+        names = [name for name in sorted(os.listdir(folder)) if not name.startswith(".")]
+    except OSError:
+        names = []
+    return os.path.join(folder, "*" + (os.path.splitext(names[0])[1] if names else ""))
+
+
+def _key(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
