@@ -85,9 +85,9 @@ def export(
     precision : {"float", "double"}, optional
         Precision of the file's arithmetic. Default: float for C, double for all others.
     test : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
-        Rows to compare the exported arithmetic with the model's on; without them vectors of the model are
-        taken. C: the file carries the first `test_rows` of them and a test. Of a file at most 100,000 rows
-        are read.
+        Rows to compare the exported arithmetic with the model's on, whose labels are not used; without them
+        vectors of the model are taken. C: the file carries the first `test_rows` of them and a test. Of a
+        file at most 100,000 rows are read.
     test_rows : int
     feature_names : sequence of str, or path
         A name for each feature; in a file a line each. LIBSVM's text is then wrapped in a file of ours, which
@@ -236,18 +236,23 @@ def _rows(
         return None, ""
     path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
     of = f"rows of {os.path.basename(path)}" if path else "rows"
+    scaling = scaling_of(model)
     if not is_path(given):
-        return rows_of(given), of
+        return rows_of(given, names=None if scaling is None else scaling.feature_names), of
     from svmfast.formats.replay import read_through
 
+    # The model names the columns of tables; their labels may be anything, since the model's are compared.
+    named = replace(reading, scale=None if scaling is None else scaling.only_names())
     blocks: list[Rows] = []
-    for block in read_through(path, reading, threads, heard.progress):
+    columns = None
+    for block in read_through(path, named, threads, heard.progress, labels=False):
+        columns = block.columns
         blocks.append(block.rows)
         if sum(map(len, blocks)) > MOST_ROWS:
             heard.note(f"{path}: the first {MOST_ROWS:,} rows are used")
             break
     rows = Rows.concatenate(blocks)[:MOST_ROWS]
-    check_width(reading, str(path), model, rows, heard.warn)
+    check_width(reading, str(path), model, rows, heard.warn, columns)
     check_scale(reading, str(path), model, rows, heard.warn)
     return rows, of
 

@@ -32,8 +32,8 @@ from svmfast.options import Reading
     "--test",
     type=Input("data", role="test"),
     metavar="ROWS",
-    help="Compare the exported arithmetic with the model's on these rows (default: on vectors of the model). "
-    "C: the file contains the first of them and a test.",
+    help="Compare the exported arithmetic with the model's on these rows (default: on vectors of the model); "
+    "their labels are not used. C: the file contains the first of them and a test.",
 )
 @click.option(
     "--test-rows",
@@ -83,7 +83,7 @@ from svmfast.options import Reading
     "--data",
     type=Input("data", role="data"),
     metavar="ROWS",
-    help="Rows like those to predict, for --max-flash; labels are not needed.",
+    help="Rows like those to predict, for --max-flash; their labels are not used.",
 )
 @options.as_json
 @options.quiet

@@ -52,6 +52,9 @@ class Columns:
         The line of the first row, for text.
     left_out : sequence of str
         Columns that are no features, such as pandas' index.
+    labels : bool
+        Whether labels are wanted. Otherwise their column is not read, and not needed where the features have
+        names.
 
     Raises
     ------
@@ -68,14 +71,19 @@ class Columns:
         *,
         first_line: int | None = None,
         left_out: Sequence[str] = (),
+        labels: bool = True,
     ) -> None:
         self._path, self._first_line = path, first_line
         self._schema, self.keep = schema, tuple(keep)
         self.label = None if reading.unlabelled else reading.label or LABEL
-        if self.label is not None and schema.get_field_index(self.label) < 0:
+        chosen = reading.features or names
+        absent = self.label is not None and schema.get_field_index(self.label) < 0
+        if self.label is not None and not labels and (not absent or (chosen and reading.label is None)):
+            left_out = (*left_out, self.label)
+            self.label, absent = None, False
+        if absent:
             instead = "; name that of the labels by `label`, or read rows without labels by `unlabelled`"
             self._missing(f"there is no column '{self.label}'", instead)
-        chosen = reading.features or names
         if chosen is None:
             chosen = [name for name in schema.names if name not in (self.label, *self.keep, *left_out)]
             if not chosen:

@@ -41,6 +41,7 @@ def stream_data(
     threads: int = 1,
     keep: Sequence[str] = (),
     chunk_bytes: int = CHUNK_BYTES,
+    labels: bool = True,
 ) -> DataStream | TableStream:
     """Read rows piece by piece, in bounded memory.
 
@@ -53,6 +54,8 @@ def stream_data(
         Columns of a table to keep with the rows (``Dataset.kept``).
     chunk_bytes : int
         Text per dataset, about.
+    labels : bool
+        False: the labels of a table are not read, whatever they are. LIBSVM's text has them in any case.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def stream_data(
     if kind is not None:
         from svmfast.formats.tables import TableStream
 
-        return TableStream(opened, kind, reading, threads=threads, keep=keep)
+        return TableStream(opened, kind, reading, threads=threads, keep=keep, labels=labels)
     named = next((name for name in ("label", "features") if getattr(reading, name) is not None), None)
     if named is not None or keep:
         raise OptionError(f"`{named or 'keep'}` names columns of a table, and the data are LIBSVM's text")

@@ -25,9 +25,14 @@ def read_through(
     reading: Reading,
     threads: int,
     progress: Progress = silent,
+    *,
+    labels: bool = True,
 ) -> Iterator[Dataset]:
-    """Yield the rows and labels of an input, block by block, and report the progress."""
-    with stream_data(source, reading, threads=threads) as stream:
+    """Yield the rows and labels of an input, block by block, and report the progress.
+
+    Without `labels` those of a table are not read.
+    """
+    with stream_data(source, reading, threads=threads, labels=labels) as stream:
         for block in stream:
             yield block
             progress(stream.bytes_read, stream.bytes_total, "read")

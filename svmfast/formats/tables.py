@@ -56,6 +56,8 @@ class TableStream(Iterator[Dataset]):
     threads : int
         Threads to decode with; the results are the same for any number.
     keep : sequence of str
+    labels : bool
+        Whether labels are wanted.
 
     Attributes
     ----------
@@ -80,11 +82,12 @@ class TableStream(Iterator[Dataset]):
         threads: int = 1,
         keep: Sequence[str] = (),
         row_groups: Sequence[int] | None = None,
+        labels: bool = True,
     ) -> None:
         self._pa = pyarrow()
         self._source = open_source(source)
         self.path, self.notes, self.rows_read = self._source.name, Notes(), 0
-        self._threads, self._reading, self._keep = threads, reading, keep
+        self._threads, self._reading, self._keep, self._labels = threads, reading, keep, labels
         self._names = reading.names
         self._scaling = _loaded(reading.scale)
         self._given, self._groups = source, row_groups
@@ -199,6 +202,7 @@ class TableStream(Iterator[Dataset]):
             self._keep,
             first_line=first_line,
             left_out=pandas_index(schema),
+            labels=self._labels,
         )
         found, wanted = len(self.columns.features), 0 if self._scaling is None else len(self._scaling)
         if found < wanted:

@@ -273,6 +273,37 @@ def test_info_lists_them_and_says_how_to_get_libsvms_text(flowers: tuple[Path, P
     )
 
 
+@pytest.mark.parametrize("classes", [TRUE, np.array([f"{name}?" for name in TRUE]), None])
+def test_export_finds_columns_by_name_and_does_not_read_labels(
+    classes: np.ndarray | None, flowers: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Names of classes, other words, no column of labels at all: the rows are the same."""
+    rows = tmp_path / "rows.csv"
+    table = {name: FRAME[name].to_numpy() for name in reversed(FRAME.columns)}
+    csv.write_csv(pa.table(table if classes is None else {"label": classes, **table}), rows)
+    expected = package.export(flowers[1], test=FRAME.to_numpy(), max_flash=900, data=FRAME.to_numpy())
+    for given in (rows, pa.table(table)):
+        made = package.export(flowers[1], test=given, max_flash=900, data=given)
+        assert made.report.method is not None
+        assert made.report.method == expected.report.method
+        assert made.data.partition(b"\n */\n")[2] == expected.data.partition(b"\n */\n")[2]
+    done = svmfast("export", flowers[1], "-o", tmp_path / "m.h", "--test", rows, "-q")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_export_refuses_tables_whose_features_nobody_names(tmp_path: Path) -> None:
+    """A column of labels could be taken for a feature."""
+    rows = tmp_path / "rows.csv"
+    csv.write_csv(pa.table({name: FRAME[name].to_numpy() for name in FRAME.columns}), rows)
+    done = svmfast("export", PROBABILITIES, "-o", tmp_path / "m.h", "--test", rows)
+    assert done.returncode == 2
+    assert b"there is no column 'label'" in done.stderr
+    done = svmfast(
+        "export", PROBABILITIES, "-o", tmp_path / "m.h", "--test", rows, "--label", FRAME.columns[0]
+    )
+    assert done.stderr.decode() == f"{rows}: 3 columns of features; the model has 4 features\n"
+
+
 def test_frontier_reads_columns_and_classes_by_name(flowers: tuple[Path, Path], tmp_path: Path) -> None:
     rows, exact = flowers
     table = parquet.read_table(rows)
