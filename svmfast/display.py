@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 #: Names that a message lists.
 MOST_LISTED = 8
@@ -56,6 +56,13 @@ def _escape(character: str) -> str:
 def count(number: int, thing: str) -> str:
     """Return ``1 row``, ``2,000 rows``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def named_labels(names: Mapping[float, str], most: int = 10) -> str:
+    """Return ``0 is 'cat', 1 is 'dog' and 3 more``."""
+    listed = [f"{label:g} is '{shown(name)}'" for label, name in names.items()]
+    more = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def rounded_up(value: float) -> str:

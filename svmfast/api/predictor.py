@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from svmfast.api.column_order import ColumnOrder
 from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
-from svmfast.display import shown
+from svmfast.display import named_labels
 from svmfast.errors import EmptyDataError, OptionError, WrongTypeError
 from svmfast.models.answer import Answer, answer, require
 from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 #: Numbers held at a time besides the data itself, so that memory is bounded with many classes and short rows.
 CELLS = 1 << 20
-#: Classes that a message names.
-MOST_NAMES = 10
 
 
 class Predictor:
@@ -502,10 +500,7 @@ class Predictor:
         """Return what the labels of an output stand for, where it has labels and the classes have names."""
         if self.class_names is None or self._names is not None or self.names_for(output) is not None:
             return None
-        listed = [f"{label:g} is '{shown(name)}'" for label, name in self.class_names.items()]
-        more = len(listed) - MOST_NAMES
-        tail = f" and {more:,} more" if more > 0 else ""
-        return f"labels stand for classes: {', '.join(listed[:MOST_NAMES])}{tail}; `names` writes the names"
+        return f"labels stand for classes: {named_labels(self.class_names)}; `names` writes the names"
 
     def _columns(self) -> dict[str, bool]:
         return {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from svmfast import errors as e
-from svmfast.display import shown
+from svmfast.display import named_labels, shown
 from svmfast.errors import DataFormatError
 
 #: rule, status of the number, line, text of the line, token, found, wanted (``_core/svmlight.hpp``: Fault)
@@ -25,6 +26,8 @@ class Dialect:
     dense: bool = False
     lenient: bool = False
     labelled: bool = True
+    #: The name of each label, where the rows are for a model that has names.
+    class_names: Mapping[float, str] | None = None
 
     @property
     def row_form(self) -> str:
@@ -166,7 +169,9 @@ def _label_rule(
             "unknown label",
             "expected a number; any will do in a row that is only predicted",
         )
-    return e.BadLabelError, "the label is not a number", "expected a number; map text labels to numbers first"
+    names = dialect.class_names
+    instead = "; map text labels to numbers first" if names is None else f": {named_labels(names)}"
+    return e.BadLabelError, "the label is not a number", f"expected a number{instead}"
 
 
 def _colon_rule(token: bytes, text: bytes, dialect: Dialect) -> tuple[type[DataFormatError], str, str]:

@@ -345,7 +345,8 @@ def stream_svmlight(
         from svmfast.formats.ranges import read_scaling
 
         scaling = read_scaling(scaling)
-    dialect = Dialect(zero_based, precomputed, dense, lenient, labelled)
+    names = getattr(scaling, "names_of_labels", None)
+    dialect = Dialect(zero_based, precomputed, dense, lenient, labelled, names)
     return DataStream(source, dialect, chunk_bytes, thread_count(threads), scaling)
 
 

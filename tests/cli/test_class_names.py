@@ -304,6 +304,22 @@ def test_export_refuses_tables_whose_features_nobody_names(tmp_path: Path) -> No
     assert done.stderr.decode() == f"{rows}: 3 columns of features; the model has 4 features\n"
 
 
+@pytest.mark.parametrize("command", ["predict", "export"])
+def test_text_with_names_as_labels_is_refused_with_the_numbers(
+    command: str, flowers: tuple[Path, Path], tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows"
+    rows.write_text("0 1:5.1 2:3.5\nvirginica 1:5.9 2:3\n")
+    predicting = ["predict", rows, flowers[1], tmp_path / "out"]
+    exporting = ["export", flowers[1], "--test", rows, "-o", tmp_path / "out"]
+    done = svmfast(*(predicting if command == "predict" else exporting))
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        f"{rows}:2: the label is not a number ('virginica'); expected a number: 0 is 'setosa', "
+        "1 is 'versicolor', 2 is 'virginica'\n"
+    )
+
+
 def test_frontier_reads_columns_and_classes_by_name(flowers: tuple[Path, Path], tmp_path: Path) -> None:
     rows, exact = flowers
     table = parquet.read_table(rows)
