@@ -143,6 +143,8 @@ def export(
     given_model = _model(model, memory, allow_edited, heard)
     if data is not None and max_flash is None:
         raise OptionError("`data` is only used with `max_flash`")
+    if how.unlabelled and test is None and data is None:
+        raise OptionError("`unlabelled` is only used with `test` or `data`")
     # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
     scale = with_scaling_of(how, [("the model", given_model)], memory=memory).scale
     if scaling_of(given_model) is None:
@@ -272,7 +274,7 @@ def _check_device(device: str, precision: str | None) -> None:
     if device not in DEVICES:
         raise OptionError(f"`device` '{device}' is not one of {', '.join(DEVICES)}")
     if precision == "double":
-        raise OptionError("`device` counts the code of single precision; leave out double")
+        raise OptionError("`device` counts the code of single precision; leave out `double`")
 
 
 def _printed(
@@ -320,5 +322,5 @@ def _check_range(computation: Computation, dtype: np.dtype[Any]) -> None:
     largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
     if largest > float(np.finfo(dtype).max):
         raise OptionError(
-            f"a number of the model, {largest:.3g}, has no place in single precision; ask for double"
+            f"a number of the model, {largest:.3g}, has no place in single precision; ask for `double`"
         )

@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from svmfast.exports.settings import Accuracy, Printed
+from svmfast.exports.settings import OWN_VECTORS, Accuracy, Printed, labels_are, labels_differing
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,17 @@ class ExportReport:
         """Return the figures as text, one per line."""
         apart = f"values differ by at most {self.max_abs_error:.2g} (largest {self.max_abs_value:.3g})"
         if self.labels_differing is not None:
-            apart = f"{self.labels_differing:,} labels differ from the model's, {apart}"
+            apart = f"{labels_differing(self.labels_differing)}, {apart}"
         out = [
             f"exported     {self.language}, arithmetic in {self.arithmetic}"
             + (f", made by {self.method}" if self.method else ""),
             f"measured     {self.measured_rows:,} {self.measured_on}: {apart}",
         ]
+        if self.language == "libsvm" and self.measured_on == OWN_VECTORS and not self.max_abs_error:
+            out = [f"exported     {self.language}"]  # the same text, and nobody asked for a comparison
         if self.certified is not None:
             share = 100 * self.certified / max(1, self.measured_rows)
-            out.append(
-                f"certain      {self.certified:,} labels are provably the exact model's ({share:.2f}%)"
-            )
+            out.append(f"certain      {labels_are(self.certified)} provably the exact model's ({share:.2f}%)")
         if self.table_bytes is not None:
             code = "and the code" if self.code_bytes is None else f"at most {self.code_bytes:,} of code"
             out.append(f"flash        {self.table_bytes:,} bytes of tables, {code}")

@@ -11,7 +11,8 @@ import numpy as np
 
 from svmfast.api.listener import Listener
 from svmfast.api.run import run_method
-from svmfast.errors import NegativeAnswerError, OptionError, SvmfastError
+from svmfast.display import count
+from svmfast.errors import NegativeAnswerError, OptionError, SvmfastError, UnsupportedError
 from svmfast.exports.computation import computation_of
 from svmfast.exports.devices import code_bytes
 from svmfast.exports.settings import Accuracy, Settings
@@ -67,7 +68,7 @@ class Limit:
         if tables + (code or 0) > self.most:
             what = "tables take" if code is None else "tables and code take"
             raise NegativeAnswerError(
-                f"the file's {what} {tables + (code or 0):,} bytes, more than `max_flash`"
+                f"the file's {what} {tables + (code or 0):,} bytes, more than `max_flash` {self.most:,}"
             )
 
 
@@ -101,11 +102,13 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, heard: 
         return Fitting(model, "")
     if not isinstance(unscaled(model), KernelExpansion):
         raise NegativeAnswerError(
-            f"{limit.words(model)}, more than `max_flash`; only LIBSVM models can be made smaller here"
+            f"{limit.words(model)}, more than `max_flash` {limit.most:,}; only LIBSVM models can be made "
+            "smaller here"
         )
     if data is None:
         raise OptionError(
-            f"{limit.words(model)}, more than `max_flash`; give `data`, rows to make them smaller with"
+            f"{limit.words(model)}, more than `max_flash` {limit.most:,}; give `data`, rows like those to "
+            "predict, to make the model smaller"
         )
     choosing = np.zeros(len(data), dtype=np.bool_)
     choosing[:: max(_CHOOSING, len(data) // _MOST_CHOOSING)] = True
@@ -118,7 +121,8 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, heard: 
             # They scale the rows, and put the scaling, whose tables count, in front of what they make.
             found, how = make(model, limit, rest, threads, heard)
         except SvmfastError as error:
-            reasons.append(f"{name}: {error}")
+            # What would help compress is no option here.
+            reasons.append(f"{name}: {error.what if isinstance(error, UnsupportedError) else error}")
             heard.note(reasons[-1])
             continue
         apart = _difference(found, few, wanted, limit.dtype)
@@ -142,7 +146,7 @@ def _approximated(model: Model, limit: Limit, data: Rows, threads: int, heard: L
         found = _run("approximate", {"model": model, "data": data}, options, threads, heard)
         if limit.holds(found):
             return found, f"approximate, order {order}"
-    raise NegativeAnswerError("no order is as small")
+    raise NegativeAnswerError("no expansion fits")
 
 
 def _compressed(model: Model, limit: Limit, data: Rows, threads: int, heard: Listener) -> tuple[Model, str]:
@@ -150,7 +154,7 @@ def _compressed(model: Model, limit: Limit, data: Rows, threads: int, heard: Lis
     found = _run("compress", inputs, {"max_bytes": limit.most}, threads, heard, limit.size)
     inner = unscaled(found)
     assert isinstance(inner, KernelExpansion)
-    return found, f"compress, {len(inner.sv):,} vectors"
+    return found, f"compress, {count(len(inner.sv), 'vector')}"
 
 
 def _run(

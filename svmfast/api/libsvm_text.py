@@ -12,7 +12,7 @@ from svmfast.api.export_report import Export, report_of
 from svmfast.api.listener import Listener
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.exports.settings import Accuracy, Printed, sample_of
+from svmfast.exports.settings import OWN_VECTORS, Accuracy, Printed, sample_of
 from svmfast.formats.detect import model_bytes
 from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.formats.ranges import ranges_bytes
@@ -92,7 +92,7 @@ def written(
 def _measured(model: KernelExpansion, text: bytes, rows: Rows | None, of: str, threads: int) -> Accuracy:
     """Compare the model read from the text with the one it was written from."""
     if rows is None:
-        rows, of = sample_of(model.sv, _OWN_ROWS), "of the model's own vectors"
+        rows, of = sample_of(model.sv, _OWN_ROWS), OWN_VECTORS
     back, head = parse_libsvm_model(text, "the exported text")[0], model.head
     wanted = model.decision_values(rows, threads=threads)
     got = back.decision_values(rows, threads=threads)

@@ -117,8 +117,9 @@ def command(
 
     MODEL is of any kind except a cascade, with any kernel except precomputed. The labels are LIBSVM's, ties
     included; labels that the exported arithmetic changes are counted when the file is written. The C header
-    needs no library and allocates nothing; for a model with a certificate it defines NAME_certain(), which
-    proves labels on the device. docs/export.md has walk-throughs.
+    needs no library and allocates nothing; if the model's classes have names, NAME_class_name(label) returns
+    them, and for a model with a certificate NAME_certain() proves labels on the device. docs/export.md has
+    walk-throughs.
 
     Only LIBSVM models can be written as LIBSVM's text. With --ranges the scaling in the model goes to a range
     file for svm-scale; with --feature-names the text is wrapped in an svmfast file, which finds the columns

@@ -9,7 +9,7 @@ import numpy as np
 
 from svmfast.exports.certain import bound_of, certain
 from svmfast.exports.computation import Computation, Polynomials, dense
-from svmfast.exports.settings import Accuracy, CheckedRows, sample_of
+from svmfast.exports.settings import OWN_VECTORS, Accuracy, CheckedRows, sample_of
 from svmfast.exports.twin import Reals, values
 from svmfast.models.base import Model
 from svmfast.models.scaled import unscaled
@@ -107,7 +107,7 @@ def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
         vectors = exact.sv
     if vectors is not None and len(vectors):
         most = int(max(_LEAST_ROWS, min(OWN_ROWS, _OWN_WORK / max(1.0, computation.multiply_adds()))))
-        return unmapped(computation, sample_of(vectors, most)), "of the model's own vectors"
+        return unmapped(computation, sample_of(vectors, most)), OWN_VECTORS
     rng = np.random.default_rng(0)
     d = len(computation.variables)
     table: FloatArray = np.zeros((OWN_ROWS, computation.n_features))

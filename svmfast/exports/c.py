@@ -6,6 +6,7 @@ import textwrap
 
 import numpy as np
 
+from svmfast.display import count
 from svmfast.exports import c_arithmetic, c_expansions, c_vectors
 from svmfast.exports.c_certain import certain
 from svmfast.exports.c_test import self_test
@@ -312,6 +313,8 @@ def _comment(
     comment.append(f"Bytes of each table: {parts or 'none'}.")
     called = f"{prefix}_value(x)" if computation.head.is_regression else f"{prefix}_predict(x)"
     comment += ["", f"Call {called}; {prefix}_decision(x, out) gives the decision values."]
+    if computation.class_names is not None:
+        comment.append(f"{prefix}_class_name(label) returns the name of the class that a label stands for.")
     if bound is not None:
         comment.append(
             f"{prefix}_certain(x, &label) returns whether the label is provably the exact model's."
@@ -336,7 +339,11 @@ def what_it_is(computation: Computation) -> str:
         what = f"expansion of order {int(values.orders.max(initial=0))}"
         what += f" in {cells:,} cells" if cells > 1 else ""
     else:
-        what = f"{values.kernel} kernel, {len(values.vectors):,} vectors"
+        what = f"{values.kernel} kernel, {count(len(values.vectors), 'vector')}"
         what += f" in {len(values.sizes):,} cells" if len(values.sizes) > 1 else ""
-    classes = f"{head.n_classes} classes" if head.labels is not None else head.svm_type
-    return f"{classes}, {computation.n_features:,} features, {what}"
+    classes = (
+        f"{head.n_classes} class{'' if head.n_classes == 1 else 'es'}"
+        if head.labels is not None
+        else head.svm_type
+    )
+    return f"{classes}, {count(computation.n_features, 'feature')}, {what}"

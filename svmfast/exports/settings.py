@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from svmfast.display import count
 from svmfast.rows import FloatArray, Rows
+
+#: What :attr:`Accuracy.of` says where no rows were given, and the model has vectors.
+OWN_VECTORS = "of the model's own vectors"
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,16 @@ class Printed:
     stack_bytes: int | None = None
 
 
+def labels_differing(number: int) -> str:
+    """Return ``1 label differs from the model's``."""
+    return f"{count(number, 'label')} differ{'s' if number == 1 else ''} from the model's"
+
+
+def labels_are(number: int) -> str:
+    """Return ``1 label is``."""
+    return f"{count(number, 'label')} {'is' if number == 1 else 'are'}"
+
+
 def sentence(accuracy: Accuracy, dtype: np.dtype[Any]) -> str:
     """Describe how close the exported arithmetic is to the model's."""
     precision = "single" if dtype == np.float32 else "double"
@@ -109,8 +123,8 @@ def sentence(accuracy: Accuracy, dtype: np.dtype[Any]) -> str:
         f"values differ by at most {accuracy.largest_difference:.2g} (largest: {accuracy.largest_value:.3g})"
     )
     if accuracy.labels_differing is not None:
-        apart = f"{accuracy.labels_differing:,} labels differ from the model's, {apart}"
-    proven = "" if accuracy.certain is None else f", {accuracy.certain:,} labels are certain"
+        apart = f"{labels_differing(accuracy.labels_differing)}, {apart}"
+    proven = "" if accuracy.certain is None else f", {labels_are(accuracy.certain)} certain"
     return f"{precision} precision, on {accuracy.rows:,} {accuracy.of}: {apart}{proven}"
 
 

@@ -9,11 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from c_exports import needs_compiler
 from program import FIXTURES, PROGRAM, ROOT, data, model, svmfast
 
 import svmfast as package
+from svmfast.api.export_report import ExportReport
+from svmfast.exports.settings import Accuracy, sentence
 
 PAGE = (ROOT / "docs" / "export.md").read_text()
 EXACT = model("iris_c_rbf_prob")
@@ -82,6 +85,11 @@ CASCADE = FIXTURES / "frozen" / "1.2" / "cascade_of_expansions.model"
         ),
         ((EXACT, "--float", "--double"), "--float and --double exclude each other"),
         (
+            (EXACT, "--double", "--device", "avr"),
+            "--device counts the code of single precision; leave out --double",
+        ),
+        ((EXACT, "--unlabelled"), "--unlabelled is only used with --test or --data"),
+        (
             (EXACT, "--prefix", "1"),
             "--prefix '1' cannot begin a name; give a letter, then letters, digits, '_'",
         ),
@@ -91,6 +99,22 @@ def test_what_cannot_be_exported_is_one_line(words: tuple[str, ...], line: str, 
     done = svmfast("export", *words, "-o", tmp_path / "m.h")
     assert (done.returncode, done.stderr.decode()) == (2, f"svmfast: {line}\n")
     assert not (tmp_path / "m.h").exists()
+
+
+def test_one_label_is_singular() -> None:
+    one, more = (
+        ExportReport("c", "float", None, 1, 1, None, 1, 1, 50, "rows", n, 0.1, 1, n, None).lines()
+        for n in (1, 2)
+    )
+    assert "1 label differs from the model's" in one[1]
+    assert "1 label is provably the exact model's" in one[2]
+    assert "2 labels differ from the model's" in more[1]
+    assert "2 labels are provably the exact model's" in more[2]
+    assert "1 label differs from the model's" in sentence(Accuracy(50, "rows", 1, 0.1, 1.0), np.float32)
+
+
+def test_the_help_says_that_classes_have_names() -> None:
+    assert "NAME_class_name(label)" in svmfast("export", "--help").stdout.decode()
 
 
 @needs_compiler

@@ -174,3 +174,12 @@ def test_scale_becomes_a_part_of_what_is_exported(tmp_path: Path) -> None:
     """`--scale` of every language: the file takes raw rows."""
     made = package.export(EXACT, "json", reading=Reading(scale=RANGES))
     assert '"scaling":{' in made.text
+
+
+def test_only_a_comparison_that_was_asked_for_is_printed(tmp_path: Path) -> None:
+    """The text is the model's own, so that a comparison on its vectors says nothing."""
+    words = ("export", EXACT, "--to", "libsvm", "-o", tmp_path / "m")
+    lines = svmfast(*words).stderr.decode().splitlines()
+    assert lines[0] == "exported     libsvm"
+    assert [line.split()[0] for line in lines] == ["exported", "work", "written"]
+    assert "0 labels differ from the model's" in svmfast(*words, "--test", TEST).stderr.decode()

@@ -317,6 +317,8 @@ def test_names_of_classes_come_back_from_labels(tmp_path: Path) -> None:
     names = ('a "b" \\', "größe??/", "\t$n\n")
     scaling = Scaling(np.zeros(4), np.ones(4), class_names=names)
     made = svmfast.export(ScaledModel(svmfast.load_model(FORMS["rbf, three classes"]), scaling))
+    assert "model_class_name(label) returns the name of the class that a label stands for." in made.text
+    assert "class_name" not in svmfast.export(FORMS["rbf, three classes"]).text
     compile_all_ways(made, tmp_path)
     (tmp_path / "main.c").write_text(
         '#include "model.h"\n#include <stdio.h>\nint main(void) {\n'

@@ -166,7 +166,8 @@ def search_bytes(
             if size == compressor.smallest:
                 raise NothingFitsError(
                     f"{size} dense support vector{'s take' if size > 1 else ' takes'} {used:,} bytes, "
-                    f"more than {limit:,}; allow more, or thin them out by `sparse_tolerance`"
+                    f"more than {limit:,}",
+                    "allow more, or thin them out by `sparse_tolerance`",
                 )
         guess = round(size * limit / used * (0.99 if used <= limit else 0.97))
         size = max(fits + 1, compressor.smallest, min(guess, too_large - 1))
