@@ -299,7 +299,11 @@ def test_outputs_of_a_version_that_counted_other_things_are_made_again(
             "state",
             lambda self: {name: value for name, value in state(self).items() if name != "single"},
         )
-        older.setattr(PredictionReport, "merge", lambda self, noted: merge(self, {**noted, "single": None}))
+        older.setattr(
+            PredictionReport,
+            "merge",
+            lambda self, noted, **how: merge(self, {**noted, "single": None}, **how),
+        )
         package.predict_files(EXACT, parts[:3], out)
     found = package.predict_files(EXACT, parts, out)
     assert (found.number("predicted"), found.number("skipped")) == (5, 0)
