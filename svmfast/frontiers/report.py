@@ -85,7 +85,7 @@ class Frontier:
     class_names : mapping of float to str, or None
         The name of each label, if the model's classes have names.
     copy : str or None
-        The file of the recommended model, which holds the exact one too where it needs that.
+        The file of the recommended model, with the exact model inside if it falls back on it.
     """
 
     exact: str

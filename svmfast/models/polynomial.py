@@ -1,4 +1,7 @@
-"""Truncated expansions of any order, in one or more cells: the models of ``approximate``."""
+"""Truncated expansions of any order, in one or more cells: the models of ``approximate``.
+
+Slightly over 400 lines: one class, with the checks of its parts and its form in a file.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +29,7 @@ from svmfast.sklearn.checks import validate_data
 from svmfast.threads import usable_cores
 
 
-class ModelEstimator(BaseEstimator):
+class ModelEstimator(BaseEstimator, ABC):
     """An estimator whose answers come from `model_`, a model of svmfast."""
 
     model_: Model
@@ -48,12 +49,9 @@ class ModelEstimator(BaseEstimator):
         )
         return as_rows(X), y
 
+    @abstractmethod
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
-        """Return checked rows and targets: the values, or the classes as labels of svmfast.
-
-        ModelClassifier and ModelRegressor define it.
-        """
-        raise NotImplementedError
+        """Return checked rows and targets: the values, or the classes as labels of svmfast."""
 
     def _targets_of(self, targets: FloatArray) -> NDArray[Any]:
         """Return such targets as scikit-learn has them."""

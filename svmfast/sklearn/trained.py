@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, TypeVar
 
 from svmfast.api.functions import function_of
@@ -46,13 +47,13 @@ class _Trained(ModelEstimator):
         task = {} if self._task is None else {"task": self._task}
         return {**task, **self._regularization(targets), **self._options()}
 
+    @abstractmethod
     def _regularization(self, targets: FloatArray) -> dict[str, Any]:
-        """Return the task's own options; every subclass defines it."""
-        raise NotImplementedError
+        """Return the task's own options."""
 
+    @abstractmethod
     def _options(self) -> dict[str, Any]:
-        """Return the method's options; every subclass defines it."""
-        raise NotImplementedError
+        """Return the method's options."""
 
     def _trained(self, rows: Rows, targets: FloatArray, options: dict[str, Any]) -> Any:
         with as_value_errors():

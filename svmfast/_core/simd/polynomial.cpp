@@ -20,17 +20,6 @@ constexpr int kSums = 16;
 constexpr int kSums = 8;
 #endif
 
-using SVMFAST_ISA::fma;
-
-// One lane of the vectors' fma in single precision.
-inline float fma(float a, float b, float c) {
-#if defined(__FMA__) || defined(__aarch64__)
-    return __builtin_fmaf(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
-
 template <class Number>
 constexpr std::size_t lanes_of = sizeof(Vector<Number>) / sizeof(Number);
 

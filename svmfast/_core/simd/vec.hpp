@@ -119,6 +119,13 @@ inline double fma(double a, double b, double c) {
     return a * b + c;
 #endif
 }
+inline float fma(float a, float b, float c) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
 
 inline vd absolute(vd v) { return maximum(v, -v); }
 
