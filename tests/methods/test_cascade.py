@@ -171,11 +171,20 @@ def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
     assert joined.error > 0
     assert not shown(joined.error * (1 - 1e-12))
     assert report.labels_differing_choosing == left(joined.error, choosing)
+    # Measured on the rows that did not choose.
+    others = np.flatnonzero(chosen.deciding)
+    assert (report.measured_rows, report.measured_labels_differing) == (
+        len(others),
+        left(joined.error, others),
+    )
+    assert sum(one.labels_differing for one in report.classes) == report.measured_labels_differing
+    assert sum(one.exact_rows for one in report.classes) == len(others)
     assert report.labels_differing_limit_percent <= 15
     # What predict does with it: answered rows are the fast model's, the others the exact one's.
     answers = answer(joined, rows, exact=exact)
     assert answers.certified is not None
     assert answers.certified.sum() == report.answered
+    assert answers.certified[others].sum() == report.measured_answered
     expected = np.where(answers.certified, fast.head.predict(decisions), theirs)
     np.testing.assert_array_equal(answers.predicted, expected)
     assert (
@@ -376,7 +385,10 @@ def test_the_program(tmp_path: Path) -> None:
     assert line["labels_differing"] == line["labels_differing_with_fallback"] == report["labels_differing"]
     assert line["labels_differing_without_fallback"] == report["labels_differing_without_fallback"]
     assert line["exact_percent"] == pytest.approx(100 * open_rows / report["rows"])
-    assert line["multiply_adds"] == pytest.approx(report["multiply_adds"])
+    share = report["measured_answered"] / report["measured_rows"]
+    average = report["multiply_adds_fast"] + (1 - share) * report["multiply_adds_exact"]
+    assert report["multiply_adds"] == pytest.approx(average)
+    assert line["multiply_adds"] == pytest.approx(average, rel=0.1)
     assert (line["certified_percent"], line["violations"]) == (None, None)
     for limit, status in (("2%", 0), ("1%", 1)):
         words = ("compare", PHOTOS, "fast.cascade.model", "--data", ROWS, "--repeats", "1")
@@ -587,6 +599,10 @@ def test_the_recall_of_every_class_before_and_after(tmp_path: Path) -> None:
     values = {"_exact": first * theirs, "": first * joined}
     labels = [-1, 1]
     assert [one["label"] for one in report["classes"]] == labels
+    # The rows that decide are a seeded draw; only they are measured.
+    deciding = np.random.default_rng([0, 17]).permutation(len(targets))[: report["rows_deciding"]]
+    targets, exact, both = targets[deciding], exact[deciding], both[deciding]
+    values = {ending: of_rows[deciding] for ending, of_rows in values.items()}
     for predicted, ending in ((exact, "_exact"), (both, "")):
         recall = 100 * recall_score(targets, predicted, labels=labels, average=None)
         for name, score in (("recall", recall_score), ("precision", precision_score), ("f1", f1_score)):
@@ -623,9 +639,14 @@ def test_a_limit_for_every_class(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert report["per_class"]
     assert report["error"] > loose["error"]
+    exact, both = (
+        np.array(svmfast("predict", "-q", data("photos.train"), path, cwd=tmp_path).stdout.split(), float)
+        for path in (PHOTOS, "fast.cascade.model")
+    )
     for one in report["classes"]:
         assert 0 < one["labels_differing_limit_percent"] <= 3
-        assert one["labels_differing"] / one["exact_rows"] < 0.03
+        own = exact == one["label"]
+        assert np.count_nonzero(both[own] != exact[own]) / np.count_nonzero(own) < 0.03
     assert [one["labels_differing_limit_percent"] for one in loose["classes"]] == [None, None]
     assert b"per class" in (tmp_path / "fast.cascade.model").read_bytes()[:400]
     few = svmfast(
@@ -673,7 +694,7 @@ def test_the_race_decides_whether_to_join_and_nothing_else(monkeypatch: pytest.M
     for speed, cheaper in ((0.5, False), (1.0, False), (50.0, True)):
         made, report = join(fast, exact, rows, options, race=race(speed))
         assert report.cheaper == cheaper
-        share = report.answered / report.rows
+        share = report.measured_answered / report.measured_rows
         assert report.speedup_with_fallback == pytest.approx(1 / (1 / speed + 1 - share))
         assert model_bytes(made) == model_bytes(counted)
     # The exact model first, on its own support vectors.
@@ -693,3 +714,7 @@ def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
     cost = f"{report['multiply_adds']:,.0f} multiply-adds a row"
     message = f"svmfast: warning: with the error that the guarantee needs the two together cost {cost}"
     assert done.stderr.decode().startswith(message)
+    # --json prints the report as text on stderr, but not with -q.
+    text = svmfast("cascade", "fast", PHOTOS, "--data", "few", "--json", cwd=tmp_path).stderr.decode()
+    assert f"differing    {report['measured_labels_differing']} of these 598 (" in text
+    assert "%), all of which chose the error; at most" in text

@@ -119,10 +119,14 @@ def join(
     if chosen.error == math.inf:
         raise UnsupportedError("the fast model differs where its values are infinite", "join another one")
     answered = found.margin > chosen.error
-    of_both = _either(answered, of_fast, of_exact)
+    counts = _counts(found, chosen, answered)
+    measured = np.flatnonzero(_measured(chosen))
+    of_both = _either(answered, of_fast, of_exact).take(measured)
+    of_exact = of_exact.take(measured)
     limited = chosen if options.per_class else None
-    share = int(np.count_nonzero(answered)) / len(rows)
+    share = counts["measured_answered"] / counts["measured_rows"]
     true = _known(targets, names)
+    true = None if true is None else true[measured]
     report = CascadeReport(
         different_rows=len(first),
         max_diff=options.max_diff,
@@ -131,7 +135,7 @@ def join(
         error=chosen.error,
         labels_differing_limit_percent=100 * max(chosen.limits),
         cheaper=chosen.cheaper,
-        **_counts(found, chosen, answered),
+        **counts,
         quality_exact=of_exact.quality(true, exact.head),
         quality=of_both.quality(true, exact.head),
         classes=_changes(of_exact.labels, of_both.labels, names, true, limited),
@@ -149,6 +153,10 @@ class _Answers:
 
     labels: FloatArray
     values: FloatArray | None
+
+    def take(self, rows: IntArray) -> _Answers:
+        """Return the answers for the rows with these numbers."""
+        return _Answers(self.labels[rows], None if self.values is None else self.values[rows])
 
     def quality(self, true: FloatArray | None, head: Head) -> Quality:
         """Return the figures against true labels, where they are known; `head` is the exact model's."""
@@ -184,9 +192,15 @@ def _provenance(report: CascadeReport, options: CascadeOptions, source: str | No
     return {**origin, "seed": str(options.seed), "arithmetic": arithmetic()}
 
 
+def _measured(chosen: Chosen) -> BoolArray:
+    """Return the rows that the report measures on: those that did not choose the error, if there are any."""
+    return chosen.deciding if chosen.deciding.any() else np.ones_like(chosen.deciding)
+
+
 def _counts(found: Evaluated, chosen: Chosen, answered: BoolArray) -> dict[str, Any]:
     """Return the counts of a report; `answered` are the rows that the fast model answers."""
     deciding, wrong = int(np.count_nonzero(chosen.deciding)), answered & found.differing
+    measured = _measured(chosen)
     return {
         "rows": len(answered),
         "rows_choosing": len(answered) - deciding,
@@ -195,6 +209,9 @@ def _counts(found: Evaluated, chosen: Chosen, answered: BoolArray) -> dict[str, 
         "answered": int(np.count_nonzero(answered)),
         "labels_differing": int(np.count_nonzero(wrong)),
         "labels_differing_choosing": int(np.count_nonzero(wrong & ~chosen.deciding)),
+        "measured_rows": int(np.count_nonzero(measured)),
+        "measured_answered": int(np.count_nonzero(answered & measured)),
+        "measured_labels_differing": int(np.count_nonzero(wrong & measured)),
     }
 
 

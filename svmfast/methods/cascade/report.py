@@ -12,7 +12,7 @@ from svmfast.score import OF_CLASSES, Quality
 
 @dataclass(frozen=True)
 class ClassChange:
-    """The effect of joining on one class.
+    """The effect of joining on one class, among the rows that the report measures on.
 
     Attributes
     ----------
@@ -60,7 +60,10 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class CascadeReport:
-    """The figures of two joined models on the rows.
+    """The figures of two joined models.
+
+    What the two together do is measured on the deciding rows, which took no part in choosing the error; on
+    all rows only if all of them were needed to choose it.
 
     Attributes
     ----------
@@ -76,13 +79,17 @@ class CascadeReport:
     labels_differing_without_fallback : int
         Rows for which the fast model alone gives another label than the exact one.
     answered : int
-        Rows that the fast model answers.
+        Rows, of all, that the fast model answers.
     labels_differing, labels_differing_choosing : int
         Those of them that differ, and how many of these are among the rows that chose the error.
+    measured_rows, measured_answered, measured_labels_differing : int
+        Rows that the figures are measured on, those of them that the fast model answers, and those of these
+        that differ.
     labels_differing_limit_percent : float
         Upper limit, at the given confidence, on the share of rows like these that differ.
     quality_exact, quality : Quality
-        Of the exact model and of both together; nothing in them is known where true labels are not.
+        Of the exact model and of both together, on the measured rows; nothing in them is known where true
+        labels are not.
     classes : tuple of ClassChange
         By ascending label.
     operations_fast, operations_exact, operations : float or None
@@ -107,6 +114,9 @@ class CascadeReport:
     answered: int
     labels_differing: int
     labels_differing_choosing: int
+    measured_rows: int
+    measured_answered: int
+    measured_labels_differing: int
     labels_differing_limit_percent: float
     quality_exact: Quality
     quality: Quality
@@ -131,12 +141,19 @@ class CascadeReport:
         for ending, worth in (("_exact", values.pop("quality_exact")), ("", values.pop("quality"))):
             values |= {name + ending: worth[name] for name in OF_CLASSES if name != "classes"}
         values["classes"] = [one.to_dict() for one in self.classes]
-        return {**values, "labels_differing_percent": 100 * self.labels_differing / self.rows}
+        return {
+            **values,
+            "labels_differing_percent": 100 * self.measured_labels_differing / self.measured_rows,
+        }
 
     def lines(self) -> list[str]:
         """Return the report as text."""
-        n, differing, alone = self.rows, self.labels_differing, self.labels_differing_without_fallback
-        choosing, among = self.rows_choosing, self.labels_differing_choosing
+        n, alone, choosing = self.rows, self.labels_differing_without_fallback, self.rows_choosing
+        measured, differing = self.measured_rows, self.measured_labels_differing
+        of_rows, but_choosing = f"{measured:,} rows", ", all of which chose the error"
+        if self.rows_deciding:
+            of_rows = f"the {measured:,} rows that decide"
+            but_choosing = f", and {self.labels_differing_choosing:,} of the {choosing:,} that choose"
         claim = f"at most {self.labels_differing_limit_percent:.3g}% of rows like these"
         if self.per_class:
             claim = "the limits below hold for all classes at once"
@@ -146,10 +163,10 @@ class CascadeReport:
             f"fast alone   {alone:,} of {n:,} labels are not the exact model's ({alone / n:.3%})",
             f"error        {self.error:.6g}: rows whose values could be wrong by that much without another "
             "label are the fast model's",
-            f"answered     {self.answered:,} of {n:,} rows by the fast model ({self.answered / n:.2%}), the "
-            "others by the exact one",
-            f"differing    {differing:,} of {n:,} ({differing / n:.3%}), {among:,} of them "
-            f"among the {choosing:,}; {claim}, {self.confidence:.4g} confidence",
+            f"answered     {self.measured_answered:,} of {of_rows} by the fast model "
+            f"({self.measured_answered / measured:.2%}), the others by the exact one",
+            f"differing    {differing:,} of these {measured:,} ({differing / measured:.3%}){but_choosing}; "
+            f"{claim}, {self.confidence:.4g} confidence",
         ]
         before, after = self.quality_exact, self.quality
         if after.accuracy is not None:
@@ -157,7 +174,8 @@ class CascadeReport:
             area = f", ROC AUC {before.auc:.4f} -> {after.auc:.4f}" if known else ""
             lines.append(
                 f"accuracy     {before.accuracy:.2f}% -> {after.accuracy:.2f}%, balanced "
-                f"{before.balanced_accuracy:.2f}% -> {after.balanced_accuracy:.2f}%{area} (exact model, both)"
+                f"{before.balanced_accuracy:.2f}% -> {after.balanced_accuracy:.2f}%{area} "
+                "(exact model, both; the same rows)"
             )
         lines += [f"class {one.line()}" for one in self.classes]
         if self.operations is not None:
