@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from program import heed_signals
+from program import heed_signals, remember_environment
 
 # libsvm-official is built with OpenMP and sums a regression's terms in whatever order its threads finish;
 # with one thread it sums in the order of the file, as the svm-predict program does.
 os.environ["OMP_NUM_THREADS"] = "1"
+remember_environment()
 
 # Tests send signals.
 heed_signals()

@@ -37,6 +37,16 @@ def heed_signals() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def remember_environment() -> None:
+    """Take the environment of now for that of all runs; in another one they start the executable."""
+    _FORKS.environment = dict(os.environ)
+
+
+def runs_are_forks() -> bool:
+    """Return whether `svmfast` runs the program in a fork, without starting Python."""
+    return _FORKS.usable()
+
+
 def svmfast(
     *args: str | os.PathLike[str], stdin: bytes = b"", cwd: Path | None = None, timeout: float = 60
 ) -> subprocess.CompletedProcess[bytes]:
