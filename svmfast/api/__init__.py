@@ -1,4 +1,4 @@
-"""The verbs of the command line for Python: paths or arrays in, one type of result out.
+"""The commands as Python functions: each takes paths or arrays and returns one type of result.
 
-:mod:`svmfast` has the public names; nothing is imported here.
+The public names are in :mod:`svmfast`; nothing is imported here.
 """

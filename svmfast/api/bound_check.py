@@ -32,12 +32,12 @@ Center = Literal["auto", "origin", "mean"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BoundCheck(BoundReport):
-    """A :class:`svmfast.BoundReport` with the options it was made with, and the verdict.
+    """A :class:`svmfast.BoundReport` with the options of the check, and the verdict.
 
     Attributes
     ----------
     data, model : str
-        Names for the report; `model` is None without a model.
+        Names for the report; `model` is None if no model was given.
     center : {"auto", "origin", "mean"}
         The center of an exact model's expansion.
     require_certified : float or None
@@ -53,10 +53,10 @@ class BoundCheck(BoundReport):
 
     @property
     def verdict(self) -> bool | None:
-        """Whether all rows are inside, or enough of them certified; None without a model and a gamma."""
+        """Whether all rows are inside, or enough of them certified; None without a model or gamma."""
         if self.require_certified is None:
             return self.inside(self.center)
-        assert self.certified_percent is not None, "bound_check sees to it"
+        assert self.certified_percent is not None, "bound_check ensures this"
         return self.certified_percent >= self.require_certified
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class BoundCheck(BoundReport):
         return "inside: every row is within the bound" if verdict else "outside: some rows are beyond it"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
+        """Return the figures that docs/json.md describes."""
         required = self.require_certified
         return {
             "rows": self.rows,
@@ -148,19 +148,19 @@ def bound_check(
     model : Model or path, optional
         Check the rows against this model's bound.
     gamma : float, optional
-        Check them against each other for this kernel width instead.
+        Without `model`: check the rows against each other for this kernel width.
     order : int, optional
-        Order of the expansion, 0 to 16 (default: 2); an approximated model has its own.
+        Order of an exact model's expansion, 0 to 16 (default: 2); an approximated model has its own.
     center : {"auto", "origin", "mean"}, optional
-        Center of an exact model's expansion: the origin, the mean, or (auto, the default) the better one.
+        Center of an exact model's expansion: the origin, the mean, or the better of the two (auto, default).
     require_certified : float, optional
-        Percent of the labels that must be certified: the verdict is then whether they are.
+        Percentage of the labels that must be certified; the verdict then says whether they are.
     tolerance : float, optional
-        With a certified model: count a row as certified only if its error bound is at most this; regression
-        is not counted without.
+        With a certified model: count a row as certified only if its error bound is at most this. Rows of a
+        regression model are counted only with a tolerance.
     threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer is the same for
-        every number.
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer does not
+        depend on it.
     memory : int
         Limit on the memory for the model, in bytes.
     allow_edited : bool
@@ -178,16 +178,16 @@ def bound_check(
     Raises
     ------
     OptionError
-        Options that exclude or need each other.
+        Two options exclude each other, or one needs another.
     UnsupportedError
-        No bound is known for the model.
+        No validity bound is known for the model.
     """
     if model is not None and gamma is not None:
         raise OptionError("`model` and `gamma` exclude each other: a model has a gamma of its own")
     for option, value in (("`require_certified`", require_certified), ("`tolerance`", tolerance)):
         if value is not None and model is None:
             raise OptionError(f"{option} needs `model`")
-    heard, how, cores = listener or Listener(), reading or Reading(), thread_count(threads)
+    listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     asked: dict[str, Any] = {
         "center": center or "auto",
         "require_certified": require_certified,
@@ -195,26 +195,30 @@ def bound_check(
     }
     asked["data"] = os.fspath(data) if is_path(data) else getattr(data, "path", None) or "the data"
     if model is None:
-        how = with_scaling_of(how, [], memory=memory)
-        report = _check_data(data, gamma, 2 if order is None else order, how, cores, heard)
+        reading = with_scaling_of(reading, [], memory=memory)
+        report = _check_data(data, gamma, 2 if order is None else order, reading, cores, listener)
         return BoundCheck(**vars(report), **asked)
     name = os.fspath(model) if is_path(model) else "the model"  # type: ignore[arg-type]
     judged: Any = model
     if is_path(model):
-        judged = open_model(model, heard.note, heard.warn, memory=memory, allow_edited=allow_edited).model
+        judged = open_model(
+            model, listener.note, listener.warn, memory=memory, allow_edited=allow_edited
+        ).model
     elif not hasattr(model, "decision_values"):
         raise WrongTypeError("the model", model, MODEL)
     else:
         require_memory(judged, memory)
-    how = with_scaling_of(how, [(name, judged)], memory=memory)
+    reading = with_scaling_of(reading, [(name, judged)], memory=memory)
     judged = unscaled(judged)
-    _check_askable(judged, name, order, center, require_certified, tolerance)
-    blocks = _fitting(_datasets(data, how, cores, heard), how, str(asked["data"]), judged, heard)
+    _check_combination(judged, name, order, center, require_certified, tolerance)
+    blocks = _fitting(
+        _datasets(data, reading, cores, listener), reading, str(asked["data"]), judged, listener
+    )
     report = checks.check_model(blocks, judged, order=order, tolerance=tolerance, threads=cores)
     return BoundCheck(**vars(report), **asked, model=name)
 
 
-def _check_askable(
+def _check_combination(
     model: Model,
     name: str,
     order: int | None,
@@ -224,25 +228,25 @@ def _check_askable(
 ) -> None:
     for option, given in (("`center`", center), ("`order`", order)):
         if given is not None and not isinstance(model, KernelExpansion):
-            raise OptionError(f"{option} is for exact models: what was approximated already has its own")
+            raise OptionError(f"{option} is for exact models: an approximated model has its own")
     if not certifies(model):
         for option, value in (("`require_certified`", require_certified), ("`tolerance`", tolerance)):
             if value is not None:
-                raise OptionError(f"{option}: the model carries no certificate")
+                raise OptionError(f"{option}: the model has no certificate")
     if require_certified is not None and tolerance is None and model.head.is_regression:
         raise OptionError("regression has no label to certify; give `tolerance`, the largest error to accept")
     if isinstance(model, BoundedModel) and not bounded(model) and require_certified is None:
         raise UnsupportedError(
-            f"{name}: no validity bound is known of a model that was calibrated, shortened to fit a "
+            f"{name}: no validity bound is known for a model that was calibrated, shortened to fit a "
             "size or edited",
-            "`require_certified` judges by the certificate"
+            "`require_certified` uses its certificate"
             if certifies(model)
             else "compare it with the exact model",
         )
 
 
 def _check_data(
-    data: Any, gamma: float | None, order: int, reading: Reading, threads: int, heard: Listener
+    data: Any, gamma: float | None, order: int, reading: Reading, threads: int, listener: Listener
 ) -> BoundReport:
     if not is_path(data):
         rows = _rows(data, reading)
@@ -252,7 +256,7 @@ def _check_data(
     with ReplayableInput(os.fspath(data)) as replayable:
 
         def blocks() -> Iterable[Rows]:
-            return (block.rows for block in replayable.datasets(reading, threads, heard.progress))
+            return (block.rows for block in replayable.datasets(reading, threads, listener.progress))
 
         return checks.check_data(blocks, gamma, order=order)
 
@@ -263,28 +267,28 @@ def _rows(data: Any, reading: Reading) -> Rows:
 
 
 def _datasets(
-    data: Any, reading: Reading, threads: int, heard: Listener
+    data: Any, reading: Reading, threads: int, listener: Listener
 ) -> Iterable[Rows] | Iterator[Dataset]:
     if not is_path(data):
         return [_rows(data, reading)]
     from svmfast.formats.replay import read_through
 
-    return read_through(os.fspath(data), reading, threads, heard.progress)
+    return read_through(os.fspath(data), reading, threads, listener.progress)
 
 
 def _fitting(
-    blocks: Iterable[Any], reading: Reading, name: str, model: Model, heard: Listener
+    blocks: Iterable[Any], reading: Reading, name: str, model: Model, listener: Listener
 ) -> Iterator[Rows]:
     scale = ScaleCheck(model, scaled=reading.scale is not None)
     for number, block in enumerate(blocks):
         rows: Rows = getattr(block, "rows", block)
         if number == 0:
-            check_width(reading, name, model, rows, heard.warn)
+            check_width(reading, name, model, rows, listener.warn)
         scale.add(rows)
         yield rows
     verdict = scale.verdict()
     if verdict is not None:
-        heard.warn(f"{name}: {verdict}")
+        listener.warn(f"{name}: {verdict}")
 
 
 def _bound_dict(bound: Bound | None) -> dict[str, object] | None:

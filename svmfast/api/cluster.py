@@ -1,7 +1,8 @@
 """Prediction of many files by the workers of a Dask cluster: files, or parts of large ones.
 
-Workers read inputs and write outputs themselves, so they need the same folders under the same paths. What a
-worker writes appears whole or not at all, and what is finished is noted here, once the worker reports it.
+Workers read inputs and write outputs themselves, so they need the same folders under the same paths. A
+worker's output appears complete or not at all; this process records it once the worker reports that it is
+finished.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from svmfast.options import Reading
 if TYPE_CHECKING:
     from svmfast.formats.done import DoneList
 
-#: How often a part is retried if its worker fails, and seconds to wait for a scheduler and workers.
+#: Number of retries of a part whose worker fails, and seconds to wait for a scheduler and workers.
 RETRIES, PATIENCE = 2, 30
 _LOCAL = "local:"
-#: In a worker: predictors by the hash of their model and options.
+#: In a worker: its predictors, by the hash of their model and options.
 _PREDICTORS: dict[str, Predictor] = {}
 
 
 def distributed() -> Any:
-    """Return the package; raise MissingPackageError if it is not installed."""
+    """Return the package ``distributed``; raise MissingPackageError if it is not installed."""
     try:
         import distributed as package
     except ImportError:
@@ -53,14 +54,14 @@ def distributed() -> Any:
 
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Yield a client of a scheduler, ``HOST:PORT``, or of workers started here, ``local:N``.
+    """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``).
 
     Raises
     ------
     OptionError
         The address is neither.
     ClusterError
-        There is no scheduler, or it has no workers.
+        There is no scheduler at this address, or it has no workers.
     """
     package = distributed()
     with contextlib.ExitStack() as stack:
@@ -86,25 +87,25 @@ def connected(address: str) -> Iterator[Any]:
 
 @dataclass
 class Shared(Job):
-    """A job that is divided into parts; `place` is absolute."""
+    """A job that is divided into parts; `place` is an absolute path."""
 
     parts: list[Part] = field(default_factory=list)
     ended: dict[int, dict[str, Any]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def part_name(self, number: int) -> str:
-        """Return the name of a part's output, hidden beside the whole one, below the folder."""
+        """Return the name, relative to the folder, of a part's output: a hidden file beside the whole one."""
         folder, name = os.path.split(self.name)
         end = ".arrow" if table_form(self.name) else ""
         return os.path.join(folder, f".{name}.part-{number:05}{end}")
 
     def part_made_from(self, part: Part) -> dict[str, Any]:
-        """Return what a part is made from."""
+        """Return the record of what a part is made from."""
         return {**self.made_from, "part": [part.begin, part.end, list(part.groups), part.of]}
 
 
 class Loading:
-    """The Dask plugin that brings a predictor to every worker, once, and to those that join later."""
+    """The Dask plugin that sends a predictor to every worker once, also to workers that join later."""
 
     def __init__(self, key: str, version: str, pickled: bytes) -> None:
         self.name = f"svmfast-{key}"
@@ -119,7 +120,7 @@ class Loading:
         _PREDICTORS[self.key] = pickle.loads(self.pickled)
 
     def teardown(self, worker: Any) -> None:
-        """Forget it."""
+        """Remove the predictor."""
         _PREDICTORS.pop(self.key, None)
 
 
@@ -134,12 +135,12 @@ def run_jobs(
     *,
     part_bytes: int,
 ) -> Iterator[Shared]:
-    """Yield the jobs as they end: with what was counted, or with an error.
+    """Yield the jobs as they end, each with its counts or an error.
 
     Raises
     ------
     ClusterError
-        The connection to the scheduler was lost; finished outputs are complete, and recorded.
+        The connection to the scheduler was lost; finished outputs are complete and recorded.
     WriteError
     """
     package = distributed()
@@ -185,7 +186,7 @@ def _left_to_do(job: Shared, done: DoneList) -> Iterator[tuple[Part, str]]:
 
 
 def _take(job: Shared, part: Part, found: dict[str, Any] | str, done: DoneList) -> None:
-    """Add what a worker returned for a part, its figures or its error, to the job and the list of outputs."""
+    """Add a worker's counts or error for a part to the job, and a finished part to the list of outputs."""
     if isinstance(found, str):
         job.error = job.error or found
         job.ended[part.number] = {}
@@ -197,7 +198,7 @@ def _take(job: Shared, part: Part, found: dict[str, Any] | str, done: DoneList) 
 
 
 def _plugin(package: Any, loading: Loading) -> Any:
-    """Return the plugin as one of Dask's own class, which is there only when Dask is imported."""
+    """Return `loading` as an instance of Dask's plugin class, which exists only once Dask is imported."""
 
     def setup(self: Any, worker: Any) -> None:
         loading.setup(worker)
@@ -211,10 +212,10 @@ def _plugin(package: Any, loading: Loading) -> Any:
 
 
 def work(part: Part, output: str, key: str, reading: Reading, keep: tuple[str, ...]) -> dict[str, Any] | str:
-    """In a worker: predict a file or a part of one; return what was counted, or why it failed."""
-    heard = Listener()
+    """In a worker: predict a file or a part of one; return the counts, or the reason of a failure."""
+    listener = Listener()
     predictor = copy.copy(_PREDICTORS[key])
-    predictor.listener = heard
+    predictor.listener = listener
     try:
         if part.of == 1:
             report = predictor.predict_file(part.path, output, reading=reading, threads=1, keep=keep)
@@ -230,13 +231,13 @@ def work(part: Part, output: str, key: str, reading: Reading, keep: tuple[str, .
         return str(part.located(error))
     except SvmfastError as error:
         return str(error)
-    return {"counted": report.state(), "warnings": heard.warnings}
+    return {"counted": report.state(), "warnings": listener.warnings}
 
 
 def _result(future: Any, address: str) -> dict[str, Any] | str:
-    """Return the result of a future, or the reason why its file failed.
+    """Return the result of a future, or the reason for its file's failure.
 
-    A result lost with its worker is worked out again; ``future.result`` waits for it.
+    Dask computes a result again if its worker is lost; ``future.result`` waits for it.
     """
     try:
         found: dict[str, Any] | str = future.result()
@@ -250,7 +251,7 @@ def _result(future: Any, address: str) -> dict[str, Any] | str:
 
 
 def _gone(address: str) -> ClusterError:
-    return ClusterError(f"the scheduler '{address}' went away; run again to go on where this run stopped")
+    return ClusterError(f"the scheduler '{address}'was lost; run again to continue where this run stopped")
 
 
 def _joined(job: Shared, done: DoneList, predictor: Predictor) -> Shared:

@@ -1,7 +1,7 @@
-"""Features by the position of their columns: a table without names in the model, and many tables of one run.
+"""Features found by the position of their columns, for tables and a model that does not name its features.
 
-If a model does not name its features, a column in another place cannot be found. Tables of one run are
-therefore compared with each other: their columns of features must have the same names in the same order.
+With such a model a column in another position cannot be recognized. The tables of one run are therefore
+compared with each other: their feature columns must have the same names in the same order.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _EARLIER = "an earlier run wrote outputs by the order of {}; `overwrite` starts 
 
 
 class ColumnOrder:
-    """The columns of features of the first table, which later ones must have.
+    """The feature columns of the first table; later tables must have the same.
 
     Parameters
     ----------
     names : sequence of str, optional
-        Of a table that an earlier run has read.
+        Column names of a table that an earlier run read.
     of : str
-        That table.
+        Name of that table.
     on_first : callable, optional
         Called with the names and the path of the first table.
 
@@ -54,7 +54,7 @@ class ColumnOrder:
         self._of, self._earlier, self._on_first = of, names is not None, on_first
 
     def check(self, path: str, columns: Any, reading: Reading, predictor: Predictor) -> None:
-        """Compare a table with the first one; without a first one, this is it.
+        """Compare a table with the first one; if there is none yet, this one becomes the first.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class ColumnOrder:
         reading : Reading
             With the predictor's scaling.
         predictor : Predictor
-            Its listener gets a remark on the first table, if that has names.
+            Its listener receives a remark on the first table if that has column names.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class ColumnOrder:
         if reading.features is not None or predictor.feature_names is not None:
             return
         if reading.scale is None and len(features) < predictor.model.n_features:
-            return  # refused for that, and no example for others
+            return  # the width check refuses it, and it sets no order for other tables
         if self.names is None:
             self.names, self._of = features, path
             if any(name != str(number) for number, name in enumerate(features, 1)):
@@ -102,13 +102,13 @@ class ColumnOrder:
         raise ColumnOrderError(path, None, what, None, hint)
 
     def key(self, settings: str) -> str:
-        """Return a hash of these names and of the settings of a run."""
+        """Return a hash of these names and a run's settings."""
         return hashlib.sha256(repr((settings, self.names)).encode()).hexdigest()
 
     def find_first(
         self, paths: Iterable[str], reading: Reading, keep: Sequence[str], predictor: Predictor
     ) -> None:
-        """Look for the first table among files, before they are shared out; nothing is read of their rows."""
+        """Find the first table among files before they are distributed; no rows are read."""
         from svmfast.formats.data import recognized
         from svmfast.formats.tables import TableStream
 

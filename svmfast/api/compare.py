@@ -1,4 +1,4 @@
-"""``compare`` from Python: models compared with the exact one on the same rows."""
+"""``compare`` from Python: compare models with the exact one on the same rows."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import Dataset
     from svmfast.models.base import Model
 
-#: Reading is timed over this many repeats or this many seconds, whichever ends first.
+#: Reading is timed over this many repeats or this many seconds, whichever comes first.
 READ_REPEATS, READ_SECONDS = 3, 2.0
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(ComparisonData):
-    """Models on the same rows; the exact model comes first.
+    """Figures of several models on the same rows; the exact model comes first.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Comparison(ComparisonData):
     models : tuple of ModelResult
     class_names : mapping of float to str, or None
     max_diff : float or None
-        Percentage of the labels that may differ.
+        Limit on the percentage of labels that differ.
     """
 
     max_diff: float | None = None
@@ -71,15 +71,15 @@ class Comparison(ComparisonData):
         return f"{self.data_path}: {self.rows:,} rows, {self.features:,} features; {threads}"
 
     def lines(self, *, wide: bool = False) -> list[str]:
-        """Return the table as text; with `wide` every figure, one per line."""
+        """Return the table as text; with `wide`, all figures, one per line."""
         return report.as_text(self, wide=wide).splitlines()
 
     def cells(self, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:
-        """Return the heads and lines of the table."""
+        """Return the header and the rows of the table."""
         return report.cells(self, wide=wide, short=True)
 
     def to_csv(self) -> str:
-        """Return a line of CSV for each model, with all digits."""
+        """Return CSV with one line per model and all digits."""
         return report.as_csv(self)
 
     def to_markdown(self, *, wide: bool = False) -> str:
@@ -93,11 +93,11 @@ class Comparison(ComparisonData):
         return as_html(self, self.title())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/compare.md as plain types."""
+        """Return the figures that docs/compare.md describes, as plain types."""
         return report.as_dict(self)
 
     def beyond_the_limit(self) -> list[str]:
-        """Return a line for each model for which more than `max_diff` percent of the labels differ."""
+        """Return one line for each model with more than `max_diff` percent of differing labels."""
         limit = self.max_diff
         shares = [(row.path, row.labels_differing_percent) for row in self.models]
         return [
@@ -107,7 +107,7 @@ class Comparison(ComparisonData):
         ]
 
     def warnings(self) -> list[str]:
-        """Return a line for each model with a row that violates its certificate."""
+        """Return one line for each model with a row that violates its certificate."""
         return [
             f"{row.path}: {count(row.violations, 'row')} break the certificate: some value is farther "
             "from EXACT's than its bound"
@@ -130,7 +130,7 @@ def compare(
     timed: bool = False,
     listener: Listener | None = None,
 ) -> Comparison:
-    """Compare models with the first one, the exact one, on the same rows.
+    """Compare models with the exact model, which comes first, on the same rows.
 
     Parameters
     ----------
@@ -138,9 +138,9 @@ def compare(
         The exact model first.
     data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
     labels : (n,) array_like, optional
-        True labels or values; a Dataset has its own. Without them there is no accuracy and no error.
+        True labels or values; a Dataset has its own. Without them no accuracy or error is reported.
     max_diff : float, optional
-        Percent of the labels that may differ from the exact model's
+        Limit on the percentage of labels that differ from the exact model's
         (:meth:`Comparison.beyond_the_limit`); classification only.
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
@@ -153,7 +153,7 @@ def compare(
     reading : Reading, optional
         The format of the rows, for data given by a path.
     timed : bool
-        Read files several times, to measure the reading time.
+        Read files several times to measure the reading time.
     listener : Listener, optional
 
     Returns
@@ -163,27 +163,27 @@ def compare(
     Raises
     ------
     UnsupportedError
-        The models do not have the same labels or type, or there are no rows.
+        The models differ in labels or type, or there are no rows.
     OptionError
-        `max_diff` for regression, no models, or not one label a row.
+        `max_diff` is given for regression, there are no models, or the number of labels is not that of rows.
     """
-    heard, cores = listener or Listener(), thread_count(threads)
+    listener, cores = listener or Listener(), thread_count(threads)
     named = list(models.items() if isinstance(models, Mapping) else ((os.fspath(p), p) for p in models))
     if not named:
         raise OptionError("there is no model to compare")
-    compared = [_compared(name, one, memory, allow_edited, heard, timed=timed) for name, one in named]
+    compared = [_compared(name, one, memory, allow_edited, listener, timed=timed) for name, one in named]
     if max_diff is not None and compared[0].model.head.is_regression:
         raise OptionError("`max_diff` counts labels, which regression models do not have")
     carriers = [(one.path, one.model) for one in compared]
-    how = with_scaling_of(reading or Reading(), carriers, memory=memory)
-    if how.scale is not None:
+    reading = with_scaling_of(reading or Reading(), carriers, memory=memory)
+    if reading.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
-    dataset, parse_seconds = _data(data, labels, how, cores, timed=timed)
+    dataset, parse_seconds = _data(data, labels, reading, cores, timed=timed)
     rows, targets, path = dataset.rows, dataset.labels, dataset.path or None
     name = path or "the data"
-    check_scale(how, name, compared[0].model, rows, heard.warn)
+    check_scale(reading, name, compared[0].model, rows, listener.warn)
     for one in compared:
-        check_width(how, name, one.model, rows, heard.warn, dataset.columns)
+        check_width(reading, name, one.model, rows, listener.warn, dataset.columns)
     found = compare_models(
         compared,
         rows,
@@ -192,10 +192,10 @@ def compare(
         repeats=repeats,
         data_path=path,
         parse_seconds=parse_seconds,
-        progress=heard.progress,
+        progress=listener.progress,
     )
     labels_of = compared[0].model.head.labels
-    scaling = how.scale
+    scaling = reading.scale
     if scaling is not None:
         scaling = scaling.for_labels(None if labels_of is None else labels_of.tolist())
     names = None if scaling is None else scaling.names_of_labels
@@ -203,7 +203,7 @@ def compare(
 
 
 def _compared(
-    name: str, given: Any, memory: int, allow_edited: bool, heard: Listener, *, timed: bool
+    name: str, given: Any, memory: int, allow_edited: bool, listener: Listener, *, timed: bool
 ) -> ComparedModel:
     from svmfast.formats.detect import load_model
 
@@ -213,9 +213,9 @@ def _compared(
         require_memory(given, memory)
         return ComparedModel(name, given)
     begin = time.perf_counter()
-    opened = open_model(given, heard.note, heard.warn, memory=memory, allow_edited=allow_edited)
+    opened = open_model(given, listener.note, listener.warn, memory=memory, allow_edited=allow_edited)
     model, seconds = opened.model, time.perf_counter() - begin
-    if timed:  # what was read before is the warm-up
+    if timed:  # the first read was the warm-up
         model, timing = measure(
             lambda: load_model(given, memory=memory, allow_edited=allow_edited),
             repeats=READ_REPEATS,
@@ -229,7 +229,7 @@ def _compared(
 
 
 def _behind_scaling(one: ComparedModel) -> ComparedModel:
-    """Return the model that takes scaled rows; all are compared behind the same scaling."""
+    """Return the model for scaled rows; all models are compared on rows scaled the same way."""
     from svmfast.formats.detect import identity_of
 
     if scaling_of(one.model) is None:
@@ -247,7 +247,7 @@ def _data(
     *,
     timed: bool,
 ) -> tuple[Dataset, float | None]:
-    """Return rows with labels (NaN without) and path, and the seconds that reading takes."""
+    """Return the rows with labels (NaN if there are none) and path, and the reading time in seconds."""
     path, seconds = getattr(data, "path", None), None
     if is_path(data):
         path = os.fspath(data)
@@ -273,7 +273,7 @@ def _read(
 ) -> tuple[Dataset, float]:
     from svmfast.formats.data import read_data
 
-    # A pipe gives its rows once.
+    # A pipe can be read only once.
     again = timed and os.path.isfile(path)
     dataset, timing = measure(
         lambda: read_data(path, reading, threads=threads),

@@ -21,28 +21,29 @@ def from_sklearn(
     Parameters
     ----------
     estimator : estimator, Pipeline or path
-        An SVC, NuSVC, SVR, NuSVR or OneClassSVM, alone or behind scalers (StandardScaler, MinMaxScaler,
-        MaxAbsScaler, RobustScaler) in a Pipeline. A FrozenEstimator stands for what is in it, a search for
-        its best estimator. Machines of thundersvm and cuML are read by the attributes that have the same
-        names there; those of cuML without probabilities. A path is that of a file of ``skops.io.dump``.
+        An SVC, NuSVC, SVR, NuSVR or OneClassSVM, alone or after scalers (StandardScaler, MinMaxScaler,
+        MaxAbsScaler, RobustScaler) in a Pipeline. A FrozenEstimator is replaced by the estimator in it, a
+        search by its best estimator. Estimators of thundersvm and cuML are read through the attributes that
+        have scikit-learn's names; probabilities of cuML are not read. A path names a file written by
+        ``skops.io.dump``.
     trust_pickle : bool
-        Also load a file of ``pickle`` or ``joblib``. This runs any code in it.
+        Also load a ``pickle`` or ``joblib`` file. Loading runs any code in the file.
     memory : int
-        Limit on the memory for the content of a file, in bytes.
+        Limit on the memory for a file's content, in bytes.
     listener : Listener, optional
-        Receives the remarks of the file's reader, such as a different version of scikit-learn.
+        Receives the remarks of the file's reader, for example about a different version of scikit-learn.
 
     Returns
     -------
     Model
-        A KernelExpansion, which is saved as a LIBSVM model. With scalers, or with classes that are no
-        integers, a ScaledModel around it: it takes the rows that the pipeline takes, and knows the names of
-        the classes and, of a pipeline fitted on a table, of the features.
+        A KernelExpansion, which is saved as a LIBSVM model. With scalers, or classes that are not integers,
+        a ScaledModel around it: it takes the same rows as the pipeline and keeps the names of the classes
+        and, for a pipeline fitted on a table, those of the features.
 
     Raises
     ------
     UnsupportedError
-        A step cannot be part of such a model; the message names it. Or the file is a pickle.
+        A step cannot be part of such a model (the message names it), or the file is a pickle.
     WrongTypeError
         The object is not an estimator.
     ModelFormatError, FileAccessError, MemoryLimitError
@@ -50,9 +51,9 @@ def from_sklearn(
 
     Notes
     -----
-    For two classes scikit-learn's ``dual_coef_``, ``intercept_`` and ``decision_function`` have the opposite
-    sign of LIBSVM's, and so of this model's decision values. For more classes these are the pairs' values
-    (``decision_function_shape="ovo"``).
+    For two classes, scikit-learn's ``dual_coef_``, ``intercept_`` and ``decision_function`` have the opposite
+    sign to LIBSVM's, and so to this model's decision values. For more classes the decision values are those
+    of the pairs (``decision_function_shape="ovo"``).
     """
     from svmfast.importers.estimators import model_of
     from svmfast.importers.files import model_of_file

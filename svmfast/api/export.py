@@ -1,4 +1,4 @@
-"""``export`` from Python: the content of a file in another language, and its figures."""
+"""``export`` from Python: return a model in another language, with figures."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ if TYPE_CHECKING:
     from svmfast.exports.settings import CheckedRows, Settings
     from svmfast.models.base import Model
 
-#: Words that cannot be a prefix.
+#: A valid prefix.
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-#: What a language may lack, in words.
+#: Features that a language may lack, for messages.
 _WORDS = {
-    "prefix": "prefix",
-    "precision": "precision",
-    "feature_names": "names of features",
-    "max_flash": "limit of flash",
-    "device": "device",
-    "ranges": "range file",
+    "prefix": "a prefix",
+    "precision": "a choice of precision",
+    "feature_names": "feature names",
+    "max_flash": "a flash limit",
+    "device": "a device",
+    "ranges": "a range file",
 }
-#: Rows that a C file contains for its own test.
+#: Default number of rows that a C file contains for its own test.
 TEST_ROWS = 200
-#: Most rows of a file on which the export is measured.
+#: Largest number of rows of a file on which an export is measured.
 MOST_ROWS = 100_000
 
 
@@ -81,34 +81,34 @@ def export(
     to : str
         The language, a key of :data:`svmfast.exports.languages.LANGUAGES`.
     prefix : str
-        C: prefix of every name; letters, digits and ``_``.
+        C: prefix of every name, of letters, digits and ``_``.
     precision : {"float", "double"}, optional
-        Precision of the file's arithmetic. Default: float for C, double for all others.
+        Precision of the exported arithmetic. Default: float for C, double for all others.
     test : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path, optional
-        Rows to compare the exported arithmetic with the model's on, whose labels are not used; without them
-        vectors of the model are taken. C: the file carries the first `test_rows` of them and a test. Of a
-        file at most 100,000 rows are read.
+        Rows on which the exported arithmetic is compared with the model's (default: vectors of the model).
+        Their labels are not used. C: the file contains the first `test_rows` of them and a test. At most
+        100,000 rows of a file are read.
     test_rows : int
     feature_names : sequence of str, or path
-        A name for each feature; in a file a line each. LIBSVM's text is then wrapped in a file of ours, which
-        finds the columns of tables by these names.
+        A name for each feature; a file has one name per line. LIBSVM's text is then wrapped in an svmfast
+        file, which finds the columns of tables by these names.
     max_flash : int, optional
-        C: most bytes of constant tables, those of a scaling and the names of classes included, with `device`
-        of tables and code. A LIBSVM model that takes more is approximated or compressed with `data`,
-        whichever differs less in the exported arithmetic.
+        C: limit on the bytes of constant tables, including a scaling and the names of classes; with
+        `device`, on those of tables and code. A LIBSVM model that needs more is approximated or compressed
+        with `data`, whichever differs less in the exported arithmetic.
     device : str, optional
-        C in single precision: a key of :data:`svmfast.exports.devices.DEVICES`, whose code counts in
-        `max_flash` and is reported.
+        C in single precision: a key of :data:`svmfast.exports.devices.DEVICES`. The size of the code on
+        this device is reported and counts towards `max_flash`.
     data : rows, as for `test`
     ranges : bool
-        LIBSVM's text: give the model's scaling as a range file for svm-scale beside it.
+        LIBSVM's text: also return the model's scaling as a range file for svm-scale.
     threads : int, optional
     memory : int
         Limit on the memory for the model, in bytes.
     allow_edited : bool
         Read a model that was edited after svmfast wrote it, without its certificate.
     reading : Reading, optional
-        The format of the rows, for data given by a path. Its `scale` becomes the model's.
+        The format of the rows, for data given by a path. Its `scale` becomes part of the exported model.
     listener : Listener, optional
 
     Returns
@@ -121,9 +121,9 @@ def export(
     UnsupportedError
         The model cannot be written in this language.
     OptionError
-        An unknown language, or an option that the language does not have.
+        The language is unknown or does not support an option.
     NegativeAnswerError
-        No model fits `max_flash`.
+        No model fits into `max_flash`.
     """
     from svmfast.exports import accuracy
     from svmfast.exports.computation import computation_of
@@ -139,23 +139,30 @@ def export(
         "ranges": ranges,
     }
     _check_options(language, asked, prefix, precision, test_rows, device)
-    heard, cores, how = listener or Listener(), thread_count(threads), reading or Reading()
-    given_model = _model(model, memory, allow_edited, heard)
+    listener, cores, reading = listener or Listener(), thread_count(threads), reading or Reading()
+    given_model = _model(model, memory, allow_edited, listener)
     if data is not None and max_flash is None:
         raise OptionError("`data` is only used with `max_flash`")
-    if how.unlabelled and test is None and data is None:
+    if reading.unlabelled and test is None and data is None:
         raise OptionError("`unlabelled` is only used with `test` or `data`")
     # The exported model contains the scaling and accepts raw rows, so it is measured on raw rows.
-    scale = with_scaling_of(how, [("the model", given_model)], memory=memory).scale
+    scale = with_scaling_of(reading, [("the model", given_model)], memory=memory).scale
     if scaling_of(given_model) is None:
         given_model = with_scaling(given_model, scale)
-    how = replace(how, scale=None)
+    reading = replace(reading, scale=None)
     if not language.printer:
         from svmfast.api.libsvm_text import written
 
-        rows, of = _rows(test, given_model, how, cores, heard)
+        rows, of = _rows(test, given_model, reading, cores, listener)
         return written(
-            given_model, names, ranges=ranges, rows=rows, of=of, threads=cores, heard=heard, to=language.name
+            given_model,
+            names,
+            ranges=ranges,
+            rows=rows,
+            of=of,
+            threads=cores,
+            listener=listener,
+            to=language.name,
         )
     name = precision or language.precision
     dtype = np.dtype(np.float32 if name == "float" else np.float64)
@@ -165,15 +172,15 @@ def export(
 
         if max_flash < 1:
             raise OptionError(f"`max_flash` {max_flash} is not positive")
-        own, _ = _rows(data, given_model, how, cores, heard)
+        own, _ = _rows(data, given_model, reading, cores, listener)
         limit = Limit(max_flash, dtype, device)
-        fitted = fitting(given_model, limit, own, cores, heard)
+        fitted = fitting(given_model, limit, own, cores, listener)
         exact, given_model, made_by = given_model, fitted.model, fitted.made_by
     computation = computation_of(given_model)
     if names and len(names) != computation.n_features:
         raise OptionError(f"{len(names)} feature names for {computation.n_features} features")
     _check_range(computation, dtype)
-    rows, of = _rows(test, given_model, how, cores, heard)
+    rows, of = _rows(test, given_model, reading, cores, listener)
     exported = language.load(language.values)
     reference = exact if made_by else given_model
     found = accuracy.measured(reference, computation, exported, dtype, rows, of, cores)
@@ -201,15 +208,15 @@ def _check_options(
     test_rows: int,
     device: str | None,
 ) -> None:
-    """Raise OptionError for options that the language does not have, or that are out of range.
+    """Raise OptionError for options that the language does not support or that are out of range.
 
-    `asked` says which of the language's abilities differ from their defaults.
+    `asked` maps each optional ability of a language to whether the caller uses it.
     """
     if precision not in (None, "float", "double"):
         raise OptionError(f"`precision` is float or double, not '{precision}'")
     for ability, given in asked.items():
         if given and ability not in language.abilities:
-            raise OptionError(f"`to` {language.name} has no {_WORDS[ability]} to choose")
+            raise OptionError(f"`to` {language.name} does not support {_WORDS[ability]}")
     if not _IDENTIFIER.fullmatch(prefix):
         raise OptionError(
             f"`prefix` '{prefix}' cannot begin a name; give a letter, then letters, digits, '_'"
@@ -220,9 +227,9 @@ def _check_options(
         _check_device(device, precision)
 
 
-def _model(given: Any, memory: int, allow_edited: bool, heard: Listener) -> Model:
+def _model(given: Any, memory: int, allow_edited: bool, listener: Listener) -> Model:
     if is_path(given):
-        return open_model(given, heard.note, heard.warn, memory=memory, allow_edited=allow_edited).model
+        return open_model(given, listener.note, listener.warn, memory=memory, allow_edited=allow_edited).model
     if not hasattr(given, "decision_values"):
         raise WrongTypeError("the model", given, MODEL)
     require_memory(given, memory)
@@ -231,9 +238,9 @@ def _model(given: Any, memory: int, allow_edited: bool, heard: Listener) -> Mode
 
 
 def _rows(
-    given: Any, model: Model, reading: Reading, threads: int, heard: Listener
+    given: Any, model: Model, reading: Reading, threads: int, listener: Listener
 ) -> tuple[Rows | None, str]:
-    """Return rows that are given as a path or an object, and what sentences call them."""
+    """Return rows that are given as a path or an object, and their name in messages."""
     if given is None:
         return None, ""
     path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
@@ -243,19 +250,19 @@ def _rows(
         return rows_of(given, names=None if scaling is None else scaling.feature_names), of
     from svmfast.formats.replay import read_through
 
-    # The model names the columns of tables; their labels may be anything, since the model's are compared.
+    # The columns of tables are found by the model's names. Labels may be anything: they are not used.
     named = replace(reading, scale=None if scaling is None else scaling.only_names())
     blocks: list[Rows] = []
     columns = None
-    for block in read_through(path, named, threads, heard.progress, labels=False):
+    for block in read_through(path, named, threads, listener.progress, labels=False):
         columns = block.columns
         blocks.append(block.rows)
         if sum(map(len, blocks)) > MOST_ROWS:
-            heard.note(f"{path}: the first {MOST_ROWS:,} rows are used")
+            listener.note(f"{path}: the first {MOST_ROWS:,} rows are used")
             break
     rows = Rows.concatenate(blocks)[:MOST_ROWS]
-    check_width(reading, str(path), model, rows, heard.warn, columns)
-    check_scale(reading, str(path), model, rows, heard.warn)
+    check_width(reading, str(path), model, rows, listener.warn, columns)
+    check_scale(reading, str(path), model, rows, listener.warn)
     return rows, of
 
 
@@ -268,7 +275,7 @@ def _names(given: Sequence[str] | str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def _check_device(device: str, precision: str | None) -> None:
-    """Refuse devices, and precisions, whose code is not known."""
+    """Raise OptionError for a device or precision whose code size is not known."""
     from svmfast.exports.devices import DEVICES
 
     if device not in DEVICES:
@@ -299,18 +306,18 @@ def _printed(
 
 def _language(name: str) -> Language:
     if name not in LANGUAGES:
-        raise OptionError(f"`to` '{name}' is no language; one of {', '.join(LANGUAGES)}")
+        raise OptionError(f"`to` '{name}' is not a language; expected one of {', '.join(LANGUAGES)}")
     return LANGUAGES[name]
 
 
 def _origin(model: Model) -> dict[str, str]:
-    """Return the origin that an exported file states; it never includes a time or a host."""
+    """Return the provenance that an exported file states; it never includes a time or a host."""
     made = {name: text for name, text in getattr(model, "provenance", {}).items() if text}
     return {"exported by": f"svmfast {__version__}", "model": identity_of(model), **made}
 
 
 def _check_range(computation: Computation, dtype: np.dtype[Any]) -> None:
-    """Refuse numbers that the precision cannot hold."""
+    """Raise OptionError for numbers that the precision cannot represent."""
     from svmfast.exports.computation import KernelSums
 
     values = computation.values
@@ -322,5 +329,5 @@ def _check_range(computation: Computation, dtype: np.dtype[Any]) -> None:
     largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
     if largest > float(np.finfo(dtype).max):
         raise OptionError(
-            f"a number of the model, {largest:.3g}, has no place in single precision; ask for `double`"
+            f"a number of the model, {largest:.3g}, is too large for single precision; use `double`"
         )

@@ -23,19 +23,19 @@ class ExportReport:
     bytes : int
         Size of the file.
     table_bytes : int or None
-        C: bytes of constant tables and of the names of classes, in addition to the code.
+        C: bytes of constant tables and of the names of classes, without the code.
     code_bytes : int or None
-        C: most bytes of code on the device that was named.
+        C: upper limit of the code's bytes on the given device.
     stack_bytes : int or None
         C: bytes of arrays on the stack while a label is computed.
     multiply_adds : float
-        Of a dense row.
+        Multiply-adds for a dense row.
     measured_rows : int
         Rows on which the exported arithmetic was compared with the model's.
     measured_on : str
-        Which these are.
+        Description of these rows.
     labels_differing : int or None
-        Of these rows; None for regression.
+        Number of these rows whose label changes; None for regression.
     max_abs_error : float
         Largest difference of decision values.
     max_abs_value : float
@@ -77,7 +77,7 @@ class ExportReport:
             f"measured     {self.measured_rows:,} {self.measured_on}: {apart}",
         ]
         if self.language == "libsvm" and self.measured_on == OWN_VECTORS and not self.max_abs_error:
-            out = [f"exported     {self.language}"]  # the same text, and nobody asked for a comparison
+            out = [f"exported     {self.language}"]  # the same text, and no comparison was asked for
         if self.certified is not None:
             share = 100 * self.certified / max(1, self.measured_rows)
             out.append(f"certain      {labels_are(self.certified)} provably the exact model's ({share:.2f}%)")
@@ -101,7 +101,7 @@ class Export:
         The file's content.
     report : ExportReport
     ranges : bytes or None
-        svm-scale's range file of the model's scaling, where it was asked for.
+        The range file for svm-scale, if it was asked for.
     """
 
     data: bytes = field(repr=False)
@@ -114,7 +114,7 @@ class Export:
         return self.data.decode()
 
     def save(self, path: str | os.PathLike[str], ranges: str | os.PathLike[str] | None = None) -> int:
-        """Write the file, and the range file, each whole or not at all; return the first one's size."""
+        """Write the file, and the range file, each completely or not at all; return the size of the file."""
         from svmfast.formats.target import write_atomic
 
         if ranges is not None and self.ranges is not None:
@@ -136,7 +136,7 @@ def report_of(
     code: int | None = None,
     test_rows: int | None = None,
 ) -> ExportReport:
-    """Return the figures of a file that was printed and measured."""
+    """Return the report on an exported file."""
     return ExportReport(
         language,
         arithmetic,

@@ -1,4 +1,4 @@
-"""Models that fit a device: the method whose result has tables small enough, and differs least."""
+"""Make a model small enough for a device, by the method whose result differs least."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from svmfast.rows import FloatArray, Rows
 if TYPE_CHECKING:
     from svmfast.models.base import Model
 
-#: One row in this many is used to choose between the methods; the methods get the others.
+#: One row in this many is used to choose the method; the methods are fitted on the others.
 _CHOOSING = 4
 #: Most rows used to choose.
 _MOST_CHOOSING = 2000
@@ -43,19 +43,19 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Limit:
-    """Most bytes of the tables, with the code for `device` if that is not None."""
+    """A limit on the bytes of the tables and, if `device` is not None, of the code for it."""
 
     most: int
     dtype: np.dtype[Any]
     device: str | None = None
 
     def words(self, model: Model) -> str:
-        """Say what a model takes."""
+        """Return a clause that states a model's size."""
         what = "the tables take" if self.device is None else "tables and code take"
         return f"{what} {self.size(model):,} bytes"
 
     def size(self, model: Model) -> int:
-        """Return what is limited."""
+        """Return the size that is limited, in bytes."""
         tables = table_bytes(model, self.dtype)
         return tables if self.device is None else tables + code_bytes(computation_of(model), self.device)
 
@@ -64,7 +64,7 @@ class Limit:
         return self.size(model) <= self.most
 
     def check(self, tables: int, code: int | None) -> None:
-        """Raise NegativeAnswerError for a file whose tables, and code, are larger."""
+        """Raise NegativeAnswerError if the sizes of a file exceed the limit."""
         if tables + (code or 0) > self.most:
             what = "tables take" if code is None else "tables and code take"
             raise NegativeAnswerError(
@@ -79,22 +79,22 @@ def table_bytes(model: Model, dtype: np.dtype[Any]) -> int:
     nothing = Settings("model", dtype, {}, Accuracy(0, "rows", None, 0.0, 0.0))
     try:
         found = print_c(computation_of(model), nothing).table_bytes
-    except OverflowError:  # a number that the precision cannot hold
+    except OverflowError:  # a number that the precision cannot represent
         return 1 << 62
     assert found is not None
     return found
 
 
-def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, heard: Listener) -> Fitting:
-    """Return `model` if it is within the limit, else what approximate or compress make of it.
+def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, listener: Listener) -> Fitting:
+    """Return `model` if it is within the limit, else the better result of approximate and compress.
 
-    Each method gets three quarters of `data`; on the other rows the exported arithmetic of their models is
-    compared with the exact labels, and the one that differs on fewest of them is taken.
+    Each method is fitted on three quarters of `data`. On the other rows the labels of each result, in the
+    exported arithmetic, are compared with the exact ones, and the result with the fewest differences wins.
 
     Raises
     ------
     OptionError
-        There are no `data` to fit a smaller model with.
+        There are no `data` to fit a smaller model on.
     NegativeAnswerError
         No model is small enough.
     """
@@ -118,15 +118,15 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, heard: 
     reasons = []
     for name, make in (("approximate", _approximated), ("compress", _compressed)):
         try:
-            # They scale the rows, and put the scaling, whose tables count, in front of what they make.
-            found, how = make(model, limit, rest, threads, heard)
+            # The methods scale the rows and add the scaling to their models; its tables count.
+            found, how = make(model, limit, rest, threads, listener)
         except SvmfastError as error:
-            # What would help compress is no option here.
+            # The advice of compress names options that export does not have.
             reasons.append(f"{name}: {error.what if isinstance(error, UnsupportedError) else error}")
-            heard.note(reasons[-1])
+            listener.note(reasons[-1])
             continue
         apart = _difference(found, few, wanted, limit.dtype)
-        heard.note(f"{how}: {limit.words(found)}, {_words(model, apart)}")
+        listener.note(f"{how}: {limit.words(found)}, {_words(model, apart)}")
         if best is None or apart < best[0]:
             best = apart, Fitting(found, how)
     if best is None:
@@ -137,21 +137,25 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, heard: 
     return best[1]
 
 
-def _approximated(model: Model, limit: Limit, data: Rows, threads: int, heard: Listener) -> tuple[Model, str]:
+def _approximated(
+    model: Model, limit: Limit, data: Rows, threads: int, listener: Listener
+) -> tuple[Model, str]:
     d, p = unscaled(model).n_features, model.head.n_functions
     for order in range(_MOST_ORDER, 0, -1):
         if math.comb(d + order, order) * p * limit.dtype.itemsize > limit.most:
             continue
         options = {"order": order, "force": True}
-        found = _run("approximate", {"model": model, "data": data}, options, threads, heard)
+        found = _run("approximate", {"model": model, "data": data}, options, threads, listener)
         if limit.holds(found):
             return found, f"approximate, order {order}"
     raise NegativeAnswerError("no expansion fits")
 
 
-def _compressed(model: Model, limit: Limit, data: Rows, threads: int, heard: Listener) -> tuple[Model, str]:
+def _compressed(
+    model: Model, limit: Limit, data: Rows, threads: int, listener: Listener
+) -> tuple[Model, str]:
     inputs = {"model": model, "data": data}
-    found = _run("compress", inputs, {"max_bytes": limit.most}, threads, heard, limit.size)
+    found = _run("compress", inputs, {"max_bytes": limit.most}, threads, listener, limit.size)
     inner = unscaled(found)
     assert isinstance(inner, KernelExpansion)
     return found, f"compress, {count(len(inner.sv), 'vector')}"
@@ -162,10 +166,10 @@ def _run(
     inputs: dict[str, Any],
     options: dict[str, Any],
     threads: int,
-    heard: Listener,
+    listener: Listener,
     size: Callable[[Model], int] | None = None,
 ) -> Model:
-    silent = Listener(heard.progress, should_stop=heard.should_stop)
+    silent = Listener(listener.progress, should_stop=listener.should_stop)
     result = run_method(
         method(name), inputs, options, threads=threads, listener=silent, timed=False, size=size
     )
@@ -187,4 +191,4 @@ def _difference(model: Model, rows: Rows, wanted: FloatArray, dtype: np.dtype[An
 def _words(model: Model, apart: float) -> str:
     if model.head.is_regression:
         return f"values differ by {apart:.3g} (root mean square)"
-    return f"{100 * apart:.2f}% of the labels differ on the rows that choose between the methods"
+    return f"{100 * apart:.2f}% of the labels differ on the rows used to choose the method"

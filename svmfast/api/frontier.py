@@ -1,4 +1,4 @@
-"""``frontier`` from Python: try every method on one model, measure all and recommend one."""
+"""``frontier`` from Python: try every method on one model, measure the results and recommend one."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
 
 PathLike = str | os.PathLike[str]
-#: Share of the time limit that is reserved for measuring, and its most seconds.
+#: Share of the time limit that is reserved for measuring, and its limit in seconds.
 KEPT_FOR_TIMING, MOST_KEPT = 0.1, 30.0
-#: Warn if EXACT's skill on unseen rows is less than this share of its skill on its training rows.
+#: Warn if EXACT's skill on unseen rows is less than this fraction of its skill on its training rows.
 SUSPICIOUS = 0.5
 
 
@@ -46,13 +46,13 @@ class FrontierResult:
     Attributes
     ----------
     report : Frontier
-        Every model that was measured, the limits, and which one is recommended.
+        Every measured model, the limits, and the recommendation.
     folder : str
         The folder of the models and reports.
     recommended : str or None
         The recommended model's file; None if no model meets the limits.
     figure : bool
-        Whether the figure was drawn; it needs matplotlib.
+        Whether the figure was drawn, which needs matplotlib.
     """
 
     report: Frontier
@@ -77,7 +77,7 @@ class FrontierResult:
         return verdict(self.report)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
+        """Return the figures that docs/json.md describes."""
         from svmfast.frontiers.report import as_dict
 
         return as_dict(self.report)
@@ -89,13 +89,13 @@ class FrontierResult:
         return load_model(self._path())
 
     def save(self, path: PathLike) -> int:
-        """Copy the recommended model; return the size of the file (UnsupportedError where there is none)."""
+        """Copy the recommended model; return the file's size (UnsupportedError if there is none)."""
         shutil.copyfile(self._path(), path)
         return os.path.getsize(path)
 
     def _path(self) -> str:
         if self.recommended is None:
-            raise UnsupportedError("no model keeps to the limits", "nothing is recommended")
+            raise UnsupportedError("no model meets the limits", "nothing is recommended")
         return self.recommended
 
 
@@ -110,7 +110,7 @@ def frontier(
     document: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
     **options: Any,
 ) -> FrontierResult:
-    """Try every method on an exact model, measure all on the same rows, and recommend one.
+    """Try every method on an exact model, measure the results on the same rows, and recommend one.
 
     Parameters
     ----------
@@ -119,9 +119,10 @@ def frontier(
     data : path
         The data that `exact` was trained on.
     test : path, optional
-        Rows that `exact` has not seen; half choose, the others confirm. By default parts of `data`.
+        Rows that `exact` was not trained on: half of them choose the model, the others confirm the choice.
+        Default: parts of `data`.
     output : path, optional
-        A folder for the models and the reports. Default: NAME.frontier in the current folder.
+        Folder for the models and the reports. Default: NAME.frontier in the current folder.
     threads : int, optional
         Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
     listener : Listener, optional
@@ -139,7 +140,7 @@ def frontier(
     Raises
     ------
     OptionError
-        The options, or the folder, do not fit the inputs.
+        The options or the folder do not fit the inputs.
     UnsupportedError
         The model cannot be converted, or is no better than chance on the rows.
     """
@@ -148,7 +149,7 @@ def frontier(
     from svmfast.frontiers.run import FrontierRun, Request
 
     begin = time.monotonic()
-    heard, cores = listener or Listener(), thread_count(threads)
+    listener, cores = listener or Listener(), thread_count(threads)
     names = {one.name for one in _fields(Reading)}
     reading = made(Reading, {name: value for name, value in options.items() if name in names})
     chosen = made(FrontierOptions, {name: value for name, value in options.items() if name not in names})
@@ -159,7 +160,7 @@ def frontier(
     _refuse_another_folder(folder.path)
     opened = open_model(exact, memory=chosen.memory)
     for text in opened.warnings:
-        heard.note(text)
+        listener.note(text)
     model = _convertible(opened, exact)
     own = scaling_of(opened.model)
     scaling, words = _scaling(opened.model, exact, reading, chosen.memory)
@@ -177,13 +178,13 @@ def frontier(
         reading=reading,
         scaling=scaling,
         threads=cores,
-        note=heard.note,
-        progress=heard.progress,
+        note=listener.note,
+        progress=listener.progress,
     )
     sets = raw if scaling is None else raw.scaled(scaling, words)
-    _check_rows(replace(reading, scale=scaling), model, sets, train, unseen, heard)
-    heard.progress(0, None, "measuring exact")
-    measuring, origin = _measured(model, sets, train, unseen, cores, heard)
+    _check_rows(replace(reading, scale=scaling), model, sets, train, unseen, listener)
+    listener.progress(0, None, "measuring exact")
+    measuring, origin = _measured(model, sets, train, unseen, cores, listener)
     kept = min(MOST_KEPT, KEPT_FOR_TIMING * chosen.time_limit)
     request = Request(
         exact=exact,
@@ -198,32 +199,37 @@ def frontier(
         memory=chosen.memory,
         scaling=scaling,
     )
-    run = FrontierRun(request, folder, sets, measuring, origin, heard.progress)
+    run = FrontierRun(request, folder, sets, measuring, origin, listener.progress)
     found = run.run()
-    return _written(found, run, document, heard)
+    return _written(found, run, document, listener)
 
 
 def _scaling(
     model: Model, exact: str, reading: Reading, memory: int
 ) -> tuple[Scaling | None, tuple[str, ...]]:
-    """Return the scaling of the rows, and the words by which the commands that frontier runs get it."""
+    """Return the scaling of the rows, and the arguments that pass it to the commands that frontier runs."""
     if reading.scale is not None and not is_path(reading.scale):
         raise OptionError("`scale`: the commands that frontier runs need a path, of a range file or a model")
     scaling = with_scaling_of(reading, [(exact, model)], memory=memory).scale
     if reading.scale is None and scaling_of(model) is None:
         return scaling, ()
-    # Commands that only read data take the scaling from the model's file.
+    # Commands that read only data, such as budget-train, need a file with the scaling.
     return scaling, ("--scale", str(reading.scale or exact))
 
 
 def _check_rows(
-    reading: Reading, model: KernelExpansion, sets: RowSets, train: str, unseen: str | None, heard: Listener
+    reading: Reading,
+    model: KernelExpansion,
+    sets: RowSets,
+    train: str,
+    unseen: str | None,
+    listener: Listener,
 ) -> None:
-    """Warn of rows that do not look like those that the model was made of."""
-    check_width(reading, train, model, sets.sample.rows, heard.warn)
-    check_width(reading, unseen or train, model, sets.choosing.rows, heard.warn)
-    if not check_scale(reading, train, model, sets.sample.rows, heard.warn) and unseen is not None:
-        check_scale(reading, unseen, model, sets.choosing.rows, heard.warn)
+    """Warn about rows that do not look like those that the model was trained on."""
+    check_width(reading, train, model, sets.sample.rows, listener.warn)
+    check_width(reading, unseen or train, model, sets.choosing.rows, listener.warn)
+    if not check_scale(reading, train, model, sets.sample.rows, listener.warn) and unseen is not None:
+        check_scale(reading, unseen, model, sets.choosing.rows, listener.warn)
 
 
 def default_folder(exact: str) -> str:
@@ -262,9 +268,9 @@ def _limits(chosen: FrontierOptions, *, regression: bool) -> Limits:
 
 
 def _measured(
-    model: KernelExpansion, sets: RowSets, train: str, test: str | None, threads: int, heard: Listener
+    model: KernelExpansion, sets: RowSets, train: str, test: str | None, threads: int, listener: Listener
 ) -> tuple[Measuring, Origin]:
-    """Measure the exact model, and refuse data on which nothing can be measured.
+    """Measure the exact model; refuse rows on which it is no better than chance.
 
     Raises
     ------
@@ -289,7 +295,7 @@ def _measured(
             if regression:
                 how = f"has a mean squared error of {known.found:.4g} on {rows}, no better than their mean"
             else:
-                how = f"labels {known.found:.3g}% of {rows} right, no better than chance"
+                how = f"labels {known.found:.3g}% of {rows} correctly, no better than chance"
             raise UnsupportedError(
                 f"EXACT {how} ({known.chance:.4g}{sign}): nothing can be measured on them",
                 "give rows of the problem that EXACT was trained for",
@@ -297,7 +303,7 @@ def _measured(
         if test is not None and unseen.share < SUSPICIOUS * trained.share:
             name = "mean squared error" if regression else "accuracy"
             figures = f"{unseen.found:.4g}{sign} for {trained.found:.4g}{sign}"
-            heard.warn(f"EXACT does far worse on TEST than on TRAIN: {name} {figures}")
+            listener.warn(f"EXACT does far worse on TEST than on TRAIN: {name} {figures}")
     n = len(sets.choosing), len(sets.confirming)
     return measuring, Origin(train, test, sets.trained_rows, trained, unseen, *n)
 
@@ -307,7 +313,7 @@ def _refuse_another_folder(folder: Path) -> None:
         raise OptionError(f"'{folder}' is a file; give a folder for `output`")
     known = folder / "inputs.json"
     if folder.is_dir() and not known.exists() and any(folder.iterdir()):
-        raise OptionError(f"'{folder}' is not empty and no earlier run's; give another `output`")
+        raise OptionError(f"'{folder}'is not empty and not from an earlier run; give another `output`")
 
 
 def _identity(
@@ -319,7 +325,7 @@ def _identity(
     reading: Reading,
     scaling: Scaling | None,
 ) -> dict[str, Any]:
-    """Return everything that models and measurements depend on."""
+    """Return everything that the models and measurements depend on."""
     from svmfast import __version__
 
     found = {"model": sha256, "train": file_hash(train), "test": None if test is None else file_hash(test)}
@@ -328,7 +334,7 @@ def _identity(
             raise OptionError(f"{path}: No such file or directory")
     if found["train"] == found["test"]:
         raise OptionError(
-            "TEST holds the rows of TRAIN, which EXACT has seen; give others, or leave `test` out"
+            "TEST contains the rows of TRAIN, which EXACT has seen; give other rows, or leave `test` out"
         )
     how = {**asdict(reading), "scale": None if scaling is None else scaling.digest()}
     return {**found, "seed": seed, "threads": threads, "reading": how, "version": __version__}
@@ -338,7 +344,7 @@ def _written(
     found: Frontier,
     run: FrontierRun,
     document: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    heard: Listener,
+    listener: Listener,
 ) -> FrontierResult:
     """Write the reports and the recommended model."""
     from svmfast.frontiers import report
@@ -346,8 +352,8 @@ def _written(
 
     folder, best = run.folder, found.recommended
     if best is not None and found.limits.of_quality and not found.limits.kept_by(best.confirming):
-        heard.warn(f"{best.name} goes beyond the limits on the confirming rows: {found.limits}")
-    # A name that scripts know whatever the model is; an older one must not stay.
+        listener.warn(f"{best.name} exceeds the limits on the confirming rows: {found.limits}")
+    # Scripts rely on this name, whatever the model is; a copy from an earlier run must not stay.
     place = folder.path / "recommended"
     if best is None:
         place.unlink(missing_ok=True)
@@ -361,7 +367,9 @@ def _written(
         for kind, content in draw(found).items():
             folder.write_bytes(f"figure.{kind}", content)
     else:
-        heard.note("no figure: matplotlib is not installed; pip install 'svmfast[figures]', then run again")
+        listener.note(
+            "no figure: matplotlib is not installed; pip install 'svmfast[figures]', then run again"
+        )
     folder.write_bytes("report.html", as_html(found))
     folder.write_bytes("report.md", report.as_markdown(found, figure=figure).encode())
     folder.write("report.json", document(report.as_dict(found)))

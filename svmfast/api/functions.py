@@ -58,7 +58,7 @@ def _takes_labels(method: Method) -> bool:
 
 def _signature(method: Method) -> inspect.Signature:
     kinds = inspect.Parameter
-    # The first rows need no name in Python, though they may have a flag on the command line.
+    # The first rows are positional in Python, even where the command line has a flag for them.
     rows = [one for one in method.inputs if one.content == "rows"]
     positional = [one for one in method.inputs if one.flag is None or one in rows[:1]]
     named = [one for one in method.inputs if one not in positional]
@@ -86,18 +86,19 @@ def _docstring(method: Method) -> str:
     for given in method.inputs:
         parts += _input(given)
     if _takes_labels(method):
-        parts += ["labels : (n,) array_like, optional", *_wrapped("Of rows that come without.", _INDENT)]
+        parts.append("labels : (n,) array_like, optional")
+        parts += _wrapped("Labels of rows that have none of their own.", _INDENT)
     for one in (*options_of(method.options), *options_of(Reading)):
         parts += _option(one)
     if method.scores_alone:
         parts.append("scores_only : bool (default: False)")
-        parts += _wrapped("Only report the scores, and make no model.", _INDENT)
+        parts += _wrapped("Only report the scores, without making a model.", _INDENT)
     if method.checkpoints:
         parts += ["checkpoint : path, optional", *_wrapped(method.checkpoints, _INDENT)]
     parts += ["threads : int, optional"]
     parts += _wrapped(
         "Default: the cores this process may use, at most ``OMP_NUM_THREADS``. "
-        "The result is the same for every number.",
+        "The result does not depend on it.",
         _INDENT,
     )
     parts += ["", "Returns", "-------", "svmfast.Result", *_wrapped("The model and its report.", _INDENT)]

@@ -1,4 +1,4 @@
-"""A model, or rows, given as a path or as an object."""
+"""Models and rows that are given as a path or as an object."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def open_model(
     memory: int = MEMORY,
     allow_edited: bool = False,
 ) -> LoadedModel:
-    """Read a model of any kind, in at most `memory` bytes; `note` and `warn` get what its reader remarks."""
+    """Read a model of any kind, in at most `memory` bytes; `note` and `warn` receive its reader's remarks."""
     from svmfast.formats import detect
 
     opened = detect.open_model(source, memory=memory, allow_edited=allow_edited)
@@ -58,10 +58,10 @@ def check_width(
     warn: Callable[[str], None],
     columns: Sequence[str] | None = None,
 ) -> None:
-    """Refuse a table that lacks features of a model, and warn of one with more (`dense`, or with `columns`).
+    """Refuse a table that lacks features of a model; warn about one with more (`dense`, or with `columns`).
 
-    A row of a table has a value for every feature, so with fewer values than the model has features it is not
-    a row of what the model was made from: a label may have been taken for a feature, or the other way round.
+    A row of a table has a value for every feature. A row with fewer values than the model has features does
+    not come from the model's problem: perhaps a label was read as a feature, or a feature as a label.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def check_width(
         There are too few values.
     """
     if reading.scale is not None:
-        return  # a scaling has its own width, which the reader checks
+        return  # the reader compares the rows with the width of the scaling
     if columns is not None and len(columns) != model.n_features:
         what = f"{count(len(columns), 'column')} of features"
         if len(columns) < model.n_features:
@@ -78,19 +78,19 @@ def check_width(
         beyond = listed(columns[model.n_features :])
         warn(
             f"{name}: {what}, the model has {model.n_features} features, and {beyond} beyond them; "
-            "name the features by `features`, or columns that are none by `label` or `keep`"
+            "name the features with `features`, or the other columns with `label` or `keep`"
         )
     if not reading.dense or rows.n_columns == model.n_features:
         return
     found, wanted = rows.n_columns, model.n_features
-    place = "in a row" if reading.unlabelled else "behind the label"
+    place = "in a row" if reading.unlabelled else "after the label"
     other = (
         "; as many as features with `unlabelled`" if not reading.unlabelled and found + 1 == wanted else ""
     )
     if found < wanted:
         expected = f"the model has {wanted} features{other}"
         raise RowWidthError(name, None, f"{found} values {place}", None, expected)
-    also = "; as many as features behind a label, without `unlabelled`" if reading.unlabelled else ""
+    also = "; as many as features after a label, without `unlabelled`" if reading.unlabelled else ""
     warn(
         f"{name}: {found} values {place}, the model has {wanted} features"
         + (also if found == wanted + 1 else "")
@@ -100,7 +100,7 @@ def check_width(
 def with_scaling_of(
     reading: Reading, models: Iterable[tuple[str, Model]], *, memory: int = MEMORY
 ) -> Reading:
-    """Return `reading` with the one scaling that all rows go through: its own, or that of the models.
+    """Return `reading` with the scaling that applies to all rows: its own, or that of the models.
 
     Parameters
     ----------
@@ -125,13 +125,13 @@ def with_scaling_of(
         if own is None:
             continue
         if found is not None and not own.same_map(found):
-            raise OptionError(f"{name} carries another scaling than {where}; rows have one scale")
+            raise OptionError(f"{name} has a different scaling from {where}; all rows share one scaling")
         found, where = own, name
     return replace(reading, scale=found)
 
 
 def check_scale(reading: Reading, name: str, model: Model, rows: Rows, warn: Callable[[str], None]) -> bool:
-    """Warn if the first rows are on another scale than the model's vectors, and return whether they are."""
+    """Warn if the first rows differ in scale from the model's vectors, and return whether they do."""
     from svmfast.evaluation.scale import ScaleCheck
 
     check = ScaleCheck(model, scaled=reading.scale is not None)
@@ -143,9 +143,9 @@ def check_scale(reading: Reading, name: str, model: Model, rows: Rows, warn: Cal
 
 
 def _is_table(data: Any) -> bool:
-    """Return whether data are columns with names that Arrow's C interface gives.
+    """Return whether data are named columns, available through Arrow's C interface.
 
-    Without pyarrow a table that NumPy can read stands for its array.
+    Without pyarrow a table that NumPy can read is treated as an array.
     """
     if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
         return False
@@ -155,7 +155,7 @@ def _is_table(data: Any) -> bool:
 
 
 def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows, names: tuple[str, ...] | None = None) -> Rows:
-    """Return data that are in memory as Rows, which `form` makes of an array or a matrix.
+    """Return data in memory as Rows; `form` converts an array or a matrix.
 
     Parameters
     ----------
@@ -167,12 +167,12 @@ def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows, names: tuple[str, 
     Raises
     ------
     WrongTypeError
-        They cannot be read as an array of numbers.
+        The data cannot be read as an array of numbers.
     """
     if _is_table(data):
         from svmfast.formats.tables import from_object
 
-        # What is handed over in memory has no labels, unless they are asked for elsewhere.
+        # Data in memory have no labels of their own; labels are a separate argument.
         return from_object(data, Reading(unlabelled=True), names).rows
     rows = getattr(data, "rows", data)
     if not (isinstance(rows, Rows) or hasattr(rows, "tocsr")):
@@ -187,7 +187,7 @@ def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows, names: tuple[str, 
 
 
 def checked_labels(rows: Rows, labels: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return labels as float64, one a row (OptionError otherwise)."""
+    """Return labels as float64; raise OptionError unless there is one per row."""
     values = np.ascontiguousarray(labels, dtype=np.float64)
     if values.shape != (len(rows),):
         raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {values.shape}")

@@ -18,7 +18,7 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.models.base import Model
 
-#: Names of a model, and how many of them the text shows; JSON has all.
+#: Figures that list a model's names, and how many names the text shows; JSON has all.
 _NAMES, LISTED_NAMES = ("class_names", "feature_names"), 20
 
 
@@ -29,7 +29,7 @@ class Description:
     Attributes
     ----------
     figures : dict
-        By name, in the order of display; ``format`` is the kind of thing described.
+        By name, in the order of display; ``format`` says what is described.
     """
 
     figures: dict[str, Any]
@@ -41,8 +41,8 @@ class Description:
         return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
-        # Of models `labels` are a list of numbers.
+        """Return the figures that docs/json.md describes."""
+        # For a model, `labels` is a list of numbers.
         of_data = self.figures["format"] == "data"
         return {
             "label_rows" if key == "labels" and of_data else key: value for key, value in self.figures.items()
@@ -67,12 +67,12 @@ def info(
     reading: Reading | None = None,
     listener: Listener | None = None,
 ) -> Description:
-    """Describe a model, or data.
+    """Describe a model or data.
 
     Parameters
     ----------
     source : path or Model
-        A LIBSVM model, an svmfast model or LIBSVM data; the kind of a file is found by content.
+        A LIBSVM model, an svmfast model or LIBSVM data; the kind of a file is recognized by its content.
     memory : int
         Limit on the memory for a model, in bytes; data are streamed.
     allow_edited : bool
@@ -95,14 +95,14 @@ def info(
     from svmfast.formats.replay import read_through
     from svmfast.formats.source import open_source
 
-    heard, path = listener or Listener(), os.fspath(source)
+    listener, path = listener or Listener(), os.fspath(source)
     with open_source(path) as opened:
         kind = detect(opened)
         if kind in ("data", "empty"):
-            blocks = read_through(opened, reading or Reading(), thread_count(threads), heard.progress)
+            blocks = read_through(opened, reading or Reading(), thread_count(threads), listener.progress)
             found = describe_data((block.rows, block.labels) for block in blocks)
             return Description({"path": path, "format": "data", **found})
-        loaded = open_model(opened, heard.note, heard.warn, memory=memory, allow_edited=allow_edited)
+        loaded = open_model(opened, listener.note, listener.warn, memory=memory, allow_edited=allow_edited)
     figures = _of_model(loaded.model, path)
     size, sha256 = loaded.n_bytes, loaded.sha256
     return Description({"path": path, "format": kind, **figures, "bytes": size, "sha256": sha256})
@@ -120,7 +120,7 @@ def _of_model(model: Model, path: str) -> dict[str, Any]:
 
 
 def _with_names_apart(shown: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with the names of classes and features, which hold spaces, in lines of their own."""
+    """Return the figures with the names of classes and features, which may hold spaces, one per line."""
     lines: dict[str, Any] = {}
     for name, value in shown.items():
         if name != "scaling":

@@ -1,4 +1,4 @@
-"""Inputs of a run: models and rows from paths, or as Python objects, checked against each other."""
+"""Inputs of a run: models and rows, from paths or Python objects, checked against each other."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def opened_inputs(
     method: Method, given: Mapping[str, Any], labels: ArrayLike | None, options: Any, reading: Reading,
     setting: Setting,
 ) -> Iterator[Inputs]:  # fmt: skip
-    """Read the inputs of a run; inside the block errors of rows name the line of the file.
+    """Read the inputs of a run; errors of rows raised inside the block name the line of the file.
 
     Parameters
     ----------
     method : Method
     given : mapping
-        Inputs by name, each a path, an object or None; sequences of them where there may be many.
+        Inputs by name: each a path, an object or None, or a sequence of these where several are allowed.
     labels : (n,) array_like or None
-        Of the first rows whose labels are used.
+        Labels of the first rows whose labels are used.
     options : object
-        `method.options`; ``memory``, ``seed`` and ``rows`` (most rows of a sample) count here.
+        `method.options`; ``memory``, ``seed`` and ``rows`` (the size limit of a sample) matter here.
     reading : Reading
     setting : Setting
     """
@@ -98,7 +98,7 @@ def opened_inputs(
 
 
 def _behind_scaling(given: GivenModel) -> GivenModel:
-    """Return the model for scaled rows; models converted from it name this one as their source."""
+    """Return the model for scaled rows; models converted from it name the given model as their source."""
     from svmfast.formats.detect import identity_of
 
     if scaling_of(given.model) is None:
@@ -119,7 +119,7 @@ def _is_empty(given: Any) -> bool:
 
 
 def _reference(method: Method, inputs: Inputs) -> Model | None:
-    """Return the model with whose width and scale rows are compared: the exact one, if there is one."""
+    """Return the model whose width and scale the rows must match: the exact one, if there is one."""
     models = [one for one in method.inputs if isinstance(inputs.get(one.name), GivenModel)]
     models.sort(key=lambda one: one.content != "exact model")
     return inputs.model(models[0].name).model if models else None
@@ -174,7 +174,7 @@ def _rows(
         if reference is not None:
             check_width(reading, dataset.path, reference, dataset.rows, setting.warn, dataset.columns)
             check_scale(reading, dataset.path, reference, dataset.rows, setting.warn)
-        if spec.required:  # what can be wrong with rows is wrong with those that are trained on
+        if spec.required:  # only rows that are trained on; other rows are checked against the model
             stack.enter_context(naming_lines(dataset.path, dataset.notes, dataset.first_line))
         own = None if reading.unlabelled or spec.labels == "ignored" else dataset.labels
         return GivenRows(dataset.rows, own, dataset.path, len(dataset.rows))
@@ -207,7 +207,7 @@ def _stream(
     given: Any, labels: ArrayLike | None, spec: Input, options: Any, reading: Reading, setting: Setting,
     stack: ExitStack,
 ) -> GivenStream:  # fmt: skip
-    """Parse rows once, into memory or a temporary file."""
+    """Return a stream of rows that is parsed once, into memory or a temporary file."""
     from svmfast.formats.data import stream_data
     from svmfast.formats.spool import PARTS_PER_SET, Spool
 
@@ -215,7 +215,7 @@ def _stream(
     spool = stack.enter_context(Spool(memory, digest=setting.checkpoint is not None))
     name = os.fspath(given) if is_path(given) else f"`{spec.name}`"
     if is_path(given):
-        # Parts of a fraction of a working set; a row's text is about as long as its numbers.
+        # Each part is a fraction of a working set; a row's text is about as long as its numbers.
         piece = max(1 << 16, min(_PARSED_AT_ONCE, memory // 2 // PARTS_PER_SET))
         first_line = 0
         with stream_data(given, reading, chunk_bytes=piece, threads=setting.threads) as stream:
@@ -247,7 +247,7 @@ def _sample(
     reference: Model | None,
     setting: Setting,
 ) -> GivenRows:
-    """Return rows of all the files; each file is held against the reference by its first rows."""
+    """Return a sample of the rows of all files; the first rows of each are compared with the reference."""
     from svmfast.formats.data import stream_data
 
     sample = RowSample(_most(spec, options), getattr(options, "seed", 0))
@@ -277,14 +277,14 @@ def _note_sample(sample: RowSample, spec: Input, options: Any, setting: Setting)
 
 
 def _most(spec: Input, options: Any) -> int:
-    """Return the most rows of an input that are used: the option `rows`, or the declared limit."""
+    """Return how many rows of an input are used at most: the option `rows`, or the declared limit."""
     most: int | None = getattr(options, "rows", spec.most)
     return sys.maxsize if most is None or spec.most is None else most
 
 
 @contextmanager
 def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
-    """Turn a row's number into a line of the file, and an error of all rows into one of the file."""
+    """Turn an error of a row into one of its line, and an error of all rows into one of the file."""
     try:
         yield
     except SingleClassError as error:

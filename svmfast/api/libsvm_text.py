@@ -36,38 +36,38 @@ def written(
     rows: Rows | None,
     of: str,
     threads: int,
-    heard: Listener,
+    listener: Listener,
     to: str,
 ) -> Export:
-    """Return LIBSVM's text of a model, or with `names` our file around that text.
+    """Return a model as LIBSVM's text or, with `names`, as an svmfast file that contains this text.
 
     Parameters
     ----------
     model : KernelExpansion, or ScaledModel of one
     names : sequence of str
-        Names of the features, or empty.
+        Names of the features, may be empty.
     ranges : bool
-        The scaling goes into a range file of svm-scale.
+        Write the scaling as a range file for svm-scale.
     rows : Rows, optional
         Rows on which the text's values are compared with the model's.
     of : str
         Description of these rows for messages.
     threads : int
-    heard : Listener
+    listener : Listener
     to : str
         The language's name.
 
     Raises
     ------
     UnsupportedError
-        Another kind of model, or a scaling that svm-scale does not know.
+        The model is of another kind, or has a scaling that svm-scale cannot express.
     OptionError
         The model has a scaling, which would be lost.
     """
     inner, scaling = unscaled(model), scaling_of(model)
     if not isinstance(inner, KernelExpansion):
         raise UnsupportedError(
-            f"a {inner.kind} model has no form in LIBSVM's text", "export it to c, onnx or json"
+            f"a {inner.kind} model cannot be written as LIBSVM's text", "export it to c, onnx or json"
         )
     text = inside = libsvm_model_bytes(inner)
     beside = None
@@ -77,12 +77,12 @@ def written(
         named = ScaledModel(inner, _named(scaling, inner, names), getattr(model, "own_provenance", None))
         text = model_bytes(named)
     else:
-        beside = _ranges(scaling, heard) if ranges else None
+        beside = _ranges(scaling, listener) if ranges else None
         if not ranges and scaling is not None and not scaling.is_identity:
             raise OptionError(
-                "LIBSVM's text has no place for the scaling of the model; ask for a range file with `ranges`"
+                "LIBSVM's format cannot hold the model's scaling; write a range file with `ranges`"
             )
-        _note_lost_names(scaling, inner, heard)
+        _note_lost_names(scaling, inner, listener)
     scaled = rows if rows is None or scaling is None else scaling.apply(rows)
     accuracy = _measured(inner, inside, scaled, of, threads)
     work = inner.multiply_adds(Rows.empty(inner.n_features))
@@ -90,7 +90,7 @@ def written(
 
 
 def _measured(model: KernelExpansion, text: bytes, rows: Rows | None, of: str, threads: int) -> Accuracy:
-    """Compare the model read from the text with the one it was written from."""
+    """Compare the model that is read back from the text with the original."""
     if rows is None:
         rows, of = sample_of(model.sv, _OWN_ROWS), OWN_VECTORS
     back, head = parse_libsvm_model(text, "the exported text")[0], model.head
@@ -104,10 +104,10 @@ def _measured(model: KernelExpansion, text: bytes, rows: Rows | None, of: str, t
 
 
 def _named(scaling: Scaling | None, model: KernelExpansion, names: Sequence[str]) -> Scaling:
-    """Return the scaling with these names, wide enough for them: what it does to rows stays the same."""
+    """Return the scaling with these names, with a column for each; its effect on rows does not change."""
     known = max(model.n_features, 0 if scaling is None else len(scaling))
-    # The last columns may be 0 in all vectors, so that the model does not know of them. More columns of a
-    # scaling that clips would be clipped as well.
+    # Trailing columns that are 0 in all vectors are missing from the model. A scaling that clips is not
+    # widened: the new columns would be clipped as well.
     clips = scaling is not None and scaling.clip is not None and len(names) != len(scaling)
     if len(names) < known or clips:
         raise OptionError(f"{len(names)} feature names for {known} features")
@@ -116,7 +116,7 @@ def _named(scaling: Scaling | None, model: KernelExpansion, names: Sequence[str]
     more = len(names) - len(scaling)
     zeros = np.zeros(more)
     ranges = scaling.ranges
-    if ranges is not None:  # columns that it does not name are dropped, as those of one value are
+    if ranges is not None:  # columns that it does not name are dropped, like those of a single value
         ranges = replace(
             ranges, minimum=_longer(ranges.minimum, zeros), maximum=_longer(ranges.maximum, zeros)
         )
@@ -135,9 +135,9 @@ def _longer(values: FloatArray, more: FloatArray) -> FloatArray:
 
 
 def command_for_text(model: Model, path: str) -> str | None:
-    """Return the command that writes a LIBSVM model behind a scaling as LIBSVM's text, or why there is none.
+    """Return the command that writes a scaled LIBSVM model as LIBSVM's text, or why there is none.
 
-    None for other models. The path is quoted for a shell.
+    Return None for other models. The path is quoted for a shell.
     """
     scaling = scaling_of(model)
     if scaling is None or not isinstance(unscaled(model), KernelExpansion):
@@ -152,16 +152,16 @@ def command_for_text(model: Model, path: str) -> str | None:
 
 
 def _obstacle(scaling: Scaling) -> str | None:
-    """Return why svm-scale has no range file for a scaling."""
+    """Return why a scaling cannot be written as a range file, or None if it can."""
     if scaling.ranges is not None:
         return None
     if scaling.clip is not None:
         return "the model's scaling clips, which svm-scale does not"
-    return "the model's scaling turns columns around" if (scaling.factor < 0).any() else None
+    return "the model's scaling reverses columns" if (scaling.factor < 0).any() else None
 
 
-def _ranges(scaling: Scaling | None, heard: Listener) -> bytes:
-    """Return svm-scale's range file of a scaling."""
+def _ranges(scaling: Scaling | None, listener: Listener) -> bytes:
+    """Return a scaling as svm-scale's range file."""
     if scaling is None or scaling.is_identity:
         raise OptionError("`ranges`: the model has no scaling")
     if scaling.ranges is not None:
@@ -169,17 +169,19 @@ def _ranges(scaling: Scaling | None, heard: Listener) -> bytes:
     obstacle = _obstacle(scaling)
     if obstacle is not None:
         raise UnsupportedError(obstacle, "export it to c, onnx or json")
-    heard.note("svm-scale prints six digits and drops columns that its range file does not name")
+    listener.note("svm-scale prints six digits and drops columns that its range file does not name")
     with np.errstate(divide="ignore"):
         half = np.where(scaling.factor > 0, 1 / scaling.factor, 0.0)
     return ranges_bytes(ColumnRanges(scaling.offset - half, scaling.offset + half), scaling.target)
 
 
-def _note_lost_names(scaling: Scaling | None, model: KernelExpansion, heard: Listener) -> None:
+def _note_lost_names(scaling: Scaling | None, model: KernelExpansion, listener: Listener) -> None:
     if scaling is None:
         return
     if scaling.feature_names is not None:
-        heard.note("LIBSVM's text has no place for the names of the features")
+        listener.note("LIBSVM's format cannot hold the names of the features")
     if scaling.class_names is not None and model.head.labels is not None:
         pairs = zip(model.head.labels.tolist(), scaling.class_names, strict=True)
-        heard.note("labels stand for classes: " + ", ".join(f"{label} is '{name}'" for label, name in pairs))
+        listener.note(
+            "labels stand for classes: " + ", ".join(f"{label} is '{name}'" for label, name in pairs)
+        )

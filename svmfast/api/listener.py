@@ -16,13 +16,13 @@ class Listener:
     ----------
     progress : Progress
     on_note, on_warning : callable
-        Receive one sentence.
+        Each receives one sentence.
     log : callable or None
         Receives the output of a solver.
     on_status : callable or None
         Receives the name of a step and a line about its state.
     should_stop : callable
-        Tells whether a run with a checkpoint is to save its state and to raise KeyboardInterrupt.
+        Returns whether a run with a checkpoint should save its state and raise KeyboardInterrupt.
     """
 
     progress: Progress = silent

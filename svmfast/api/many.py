@@ -1,4 +1,4 @@
-"""Prediction of many files in one process: one output for each, skipping those that are finished."""
+"""Prediction of many files in one run: one output for each; finished files are skipped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FileResult:
     counted : dict or None
         The counts of a :class:`PredictionReport`; None if the file failed.
     error : str or None
-        The reason of a failure, in one line.
+        The reason for a failure, in one line.
     """
 
     data: str
@@ -56,7 +56,7 @@ class FilesReport:
     ----------
     files : list of FileResult
     total : PredictionReport
-        The figures of all rows together, including files finished earlier.
+        The figures of all rows together, including those of files finished earlier.
     """
 
     files: list[FileResult]
@@ -78,7 +78,7 @@ class FilesReport:
         return ", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md: those of all rows, and a list of the files."""
+        """Return the figures that docs/json.md describes: those of all rows, and a list of the files."""
         listed: list[dict[str, Any]] = []
         for one in self.files:
             entry: dict[str, Any] = {"data": one.data, "output": one.output, "status": one.status}
@@ -115,10 +115,10 @@ def predict_files(
     on_start: Callable[[Predictor], None] = lambda predictor: None,
     **options: Any,
 ) -> FilesReport:
-    """Predict the rows of many files, each into a file of its own; a failing one does not stop the others.
+    """Predict the rows of many files, each into its own output; a file that fails does not stop the others.
 
-    The model is read once. An output appears complete or not at all. Run again, also after the process was
-    killed, it makes only what is missing, or was made from an input, a model or options that have changed.
+    The model is read once. An output appears complete or not at all. A repeated run, even after the process
+    was killed, writes only outputs that are missing or were made from another input, model or options.
 
     Parameters
     ----------
@@ -127,26 +127,27 @@ def predict_files(
     folder : path
         Created if it does not exist. Only one run at a time may write to it.
     suffix : str
-        Appended to an input's name, unless it ends so already.
+        Appended to an input's name unless the name already ends with it.
     relative_to : path, optional
-        A folder that contains all inputs: outputs keep their relative paths. Default: all in one folder.
+        A folder that contains all inputs; outputs keep their paths relative to it. Default: all outputs
+        are written directly to `folder`.
     overwrite : bool
-        Write every output again.
+        Write all outputs again.
     reading : Reading, optional
         The format of the rows.
     keep : sequence of str
-        Columns of tables that are copied to the outputs, tables as well.
+        Columns of tables that are copied to the outputs, which must be tables too.
     threads : int, optional
         Threads of this process; each worker of a cluster uses its own.
     dask : str, optional
-        A Dask scheduler's address, whose workers see the same folders under the same paths; or ``local:N``,
-        N workers on this machine. The outputs are the same.
+        The address of a Dask scheduler whose workers see the same folders under the same paths, or
+        ``local:N`` for N workers on this machine. The outputs are the same.
     part_bytes : int
-        A file twice as large is shared out in parts of about so many bytes: line ranges of LIBSVM's text, row
-        groups of Parquet.
+        With `dask`: files of at least twice this size are divided into parts of about this size, which are
+        line ranges of LIBSVM's text or row groups of Parquet.
     listener : Listener, optional
     on_failure : callable
-        Called with the result of a file as soon as it has failed.
+        Called with the result of a file as soon as the file has failed.
     on_start : callable
         Called with the Predictor before the first file.
     **options
@@ -165,16 +166,16 @@ def predict_files(
     ClusterError
         The cluster cannot be reached, or the connection was lost.
     """
-    heard, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
+    listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     paths = [os.fspath(path) for path in data]
     if "-" in paths:
-        raise OptionError("standard input has no name that an output could have; give files")
-    predictor = Predictor(model, listener=heard, identify=True, scale=reading.scale, **options)
+        raise OptionError("standard input has no name to derive an output's name from; give files")
+    predictor = Predictor(model, listener=listener, identify=True, scale=reading.scale, **options)
     reading = replace(reading, scale=None)
     base = None if relative_to is None else os.fspath(relative_to)
     plan = Plan.of(paths, os.fspath(folder), suffix, base)
     total = predictor.report(labelled=not reading.unlabelled)
-    # Before anything is read: what is wrong with the name of one output is wrong with all of this ending.
+    # Before anything is read: outputs with the same ending have the same faults.
     for place in {os.path.splitext(name)[1]: name for _, name in plan.pairs}.values():
         predictor.check_output(place, keep, many=True)
     results: list[FileResult] = []
@@ -191,15 +192,15 @@ def predict_files(
                 total.merge(result.counted, earlier=result.status == "skipped")
             if result.status == "failed":
                 on_failure(result)
-            heard.progress(len(results), len(plan.pairs), "files")
-            if heard.on_status is not None:
-                heard.on_status("files", count(total.rows, "row"))
+            listener.progress(len(results), len(plan.pairs), "files")
+            if listener.on_status is not None:
+                listener.on_status("files", count(total.rows, "row"))
     order = {path: number for number, (path, _) in enumerate(plan.pairs)}
     return FilesReport(sorted(results, key=lambda one: order[one.data]), total)
 
 
 def listed(source: str | os.PathLike[str]) -> list[str]:
-    """Return the names of a list: one a line, or, where there is a NUL byte, each ended by one.
+    """Return the names in a list: one per line or, if it contains a NUL byte, each terminated by one.
 
     Parameters
     ----------
@@ -218,9 +219,9 @@ def listed(source: str | os.PathLike[str]) -> list[str]:
 
 
 def made_with(predictor: Predictor, reading: Reading, keep: Sequence[str]) -> str:
-    """Return a hash of everything that determines an output besides its input, and of its counted figures.
+    """Return a hash of everything but the input that determines an output and its counts.
 
-    What another version has counted cannot be added up here: its outputs are made again.
+    The counts of another version may have other names and cannot be added, so its outputs are made again.
     """
     counted = _keys(predictor.report(labelled=True).state())
     text = repr((__version__, counted, sorted(predictor.settings().items()), reading, tuple(keep)))
@@ -239,9 +240,9 @@ class Job:
     Attributes
     ----------
     path, place, name : str
-        The input, its output, and the output's name below the folder.
+        The paths of the input and its output, and the output's path relative to the folder.
     made_from : dict
-        As recorded in the list of finished outputs.
+        The record in the list of finished outputs.
     """
 
     path: str
@@ -259,7 +260,7 @@ def _results(
     made: Callable[[list[Job]], Iterator[Job]],
     predictor: Predictor,
 ) -> Iterator[FileResult]:
-    """Yield what is finished already, then what `made` makes of the rest."""
+    """Yield the results of files that are finished already, then those that `made` computes."""
     jobs = []
     for path, name in plan.pairs:
         place = os.path.join(plan.folder, name)
@@ -267,7 +268,7 @@ def _results(
             error = FileAccessError(path, None, "is a folder", None, f"give its files: {files_in(path)}")
             yield FileResult(path, place, "failed", error=str(error))
             continue
-        # Looked at before it is read: an input that changes meanwhile is not finished.
+        # The state before reading is recorded, so an input that changes meanwhile is predicted again.
         made_from = {"input": [os.path.abspath(path), stamp(path)], "settings": settings}
         known = None if made_from["input"][1] is None else done.find(name, made_from)
         if known is not None:
@@ -296,7 +297,7 @@ def _made_here(
                 )
                 job.counted = report.state()
             except WriteError:
-                raise  # of a full disk the next file would have no more
+                raise  # the next file would fail as well, for example on a full disk
             except SvmfastError as error:
                 job.error = str(error)
             except OSError as error:
@@ -323,7 +324,7 @@ def _made_by_cluster(
         shared = [Shared(**{**vars(job), "place": os.path.abspath(job.place)}) for job in jobs]
         whose = {id(one): job for one, job in zip(shared, jobs, strict=True)}
         order = predictor.column_order or ColumnOrder()
-        # Workers take files in any order; which one is the first must not depend on that.
+        # Workers take files in any order; the choice of the first table must not depend on it.
         order.find_first((job.path for job in jobs), reading, keep, predictor)
         key = order.key(settings)
         running = run_jobs(address, shared, predictor, done, key, reading, keep, part_bytes=part_bytes)

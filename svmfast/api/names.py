@@ -1,4 +1,4 @@
-"""Names in a file, one a line."""
+"""Lists of names in a file, one per line."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from svmfast.formats._whole import read_whole
 from svmfast.formats.source import open_source
 from svmfast.models.memory import Allowance
 
-#: Most bytes of a file of names.
+#: Limit on the bytes of a file of names.
 _MOST_BYTES = 1 << 26
 
 
 def read_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the names in a file, without blanks at their ends.
+    """Return the names in a file, stripped of surrounding blanks.
 
     Raises
     ------
@@ -27,9 +27,9 @@ def read_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
     try:
         names = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise DataFormatError(path, None, "not UTF-8 text", None, "expected a name a line") from error
+        raise DataFormatError(path, None, "not UTF-8 text", None, "expected one name per line") from error
     if not names:
-        raise DataFormatError(path, None, "there are no names", None, "expected a name a line")
+        raise DataFormatError(path, None, "there are no names", None, "expected one name per line")
     for number, name in enumerate(names, 1):
         if not name.strip():
             raise DataFormatError(path, number, "no name", None, "expected the name of a feature")
@@ -37,11 +37,11 @@ def read_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def read_distinct_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the names in a file as :func:`read_names` does; raise DataFormatError if one is there twice."""
+    """Return the names in a file as :func:`read_names` does; raise DataFormatError for a repeated name."""
     first: dict[str, int] = {}
     names = read_names(source)
     for number, name in enumerate(names, 1):
         if first.setdefault(name, number) != number:
-            what = f"the name of line {first[name]} again"
-            raise DataFormatError(os.fspath(source), number, what, name, "expected names that differ")
+            what = f"repeats the name in line {first[name]}"
+            raise DataFormatError(os.fspath(source), number, what, name, "expected distinct names")
     return names

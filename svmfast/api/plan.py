@@ -1,4 +1,4 @@
-"""Where the outputs of many inputs are written."""
+"""The paths of the outputs for many inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUFFIX = ".out"
 
 @dataclass(frozen=True)
 class Plan:
-    """Inputs and the names of their outputs below a folder, the same whenever they are given."""
+    """Inputs and their outputs' paths relative to a folder, which are the same in every run."""
 
     folder: str
     pairs: list[tuple[str, str]]
@@ -35,19 +35,19 @@ class Plan:
         for path in data:
             name = _name(path, suffix, relative_to)
             if name == NAME:
-                raise OptionError(f"the output of '{path}' would be '{NAME}', the list of what is finished")
+                raise OptionError(f"the output of '{path}' would be '{NAME}', the list of finished outputs")
             first = named.setdefault(name, path)
             if os.path.abspath(first) != os.path.abspath(path):
                 raise OptionError(
                     f"'{first}' and '{path}' would both be written to '{os.path.join(folder, name)}'; "
-                    "give `relative_to`, a folder that holds both"
+                    "give `relative_to`, a folder that contains both"
                 )
         plan = cls(folder, [(path, name) for name, path in named.items()])
         plan.keep_inputs()
         return plan
 
     def keep_inputs(self) -> None:
-        """Refuse an output that is an input under whatever name."""
+        """Refuse an output that is the same file as an input, by whatever path."""
         inputs = {key: path for path, _ in self.pairs if (key := _key(path)) is not None}
         for _, name in self.pairs:
             place = os.path.join(self.folder, name)
@@ -68,7 +68,7 @@ def _name(path: str, suffix: str, relative_to: str | None) -> str:
 
 
 def files_in(folder: str) -> str:
-    """Return a pattern for the files of a folder, with their ending if it has any."""
+    """Return a shell pattern for the files of a folder, with their common ending if there is one."""
     try:
         names = [name for name in sorted(os.listdir(folder)) if not name.startswith(".")]
     except OSError:

@@ -1,4 +1,4 @@
-"""``predict`` from Python: a model's answers for rows."""
+"""``predict`` from Python: predict rows with a model."""
 
 from __future__ import annotations
 
@@ -33,48 +33,48 @@ def predict(
     scale: Any = None,
     reading: Reading | None = None,
 ) -> Answer:
-    """Return a model's answers for rows, by LIBSVM's rules.
+    """Predict rows with a model, by LIBSVM's rules.
 
     Parameters
     ----------
     model : Model or path
-        Any kind.
+        A model of any kind.
     data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset, DataFrame or path
-        Column 0 is LIBSVM's index 1. Of a DataFrame (pandas, polars, pyarrow, DuckDB: anything with
-        ``__arrow_c_stream__``) the columns are those that the model names, else all of them in order.
+        Column 0 is LIBSVM's index 1. A DataFrame is any object with ``__arrow_c_stream__`` (pandas, polars,
+        pyarrow, DuckDB); its features are the columns that the model names, or else all columns in order.
     probability : bool
-        Give probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
+        Compute probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
     bound : bool
         Report which rows are inside the validity bound of an approximated model.
     certify : bool
-        Report which labels are provably those of the exact model that `model` was made from, and the bound of
-        the values' error (docs/certificate.md). Of a LIBSVM model: the bound of the rounding that proves each
-        label to be svm-predict's (docs/single-precision.md).
+        Report which labels are provably those of the exact model that `model` was made from, and a bound on
+        the error of the decision values (docs/certificate.md). For a LIBSVM model: the bound on the rounding
+        error that proves each label to be svm-predict's (docs/single-precision.md).
     exact : KernelExpansion or path, optional
-        The exact model, which answers the rows that are not certified, so that every label is its own
+        The exact model. It answers the rows that are not certified, so that every label is the exact model's
         (implies `certify`).
     fallback : bool, optional
-        Let the exact model that is embedded in `model`, or that is the exact half of a cascade, answer such
-        rows (default: if there is one). False: never.
+        Let the exact model that is embedded in `model`, or the exact half of a cascade, answer these rows
+        (default: if there is one). False: never.
     tolerance : float, optional
-        A row is certified only if its error bound is at most this; regression needs it for `exact`. Values
-        of a LIBSVM regression model may then be off by so much: single precision answers where its bound is
-        at most this (docs/single-precision.md).
+        A row is certified only if its error bound is at most this; regression needs it for `exact`. For a
+        LIBSVM regression model: the largest acceptable error of a value. Single precision then answers where
+        its error bound is at most this (docs/single-precision.md).
     assume_error : float, optional
-        With `exact`: take this for the bound of the model's values. Statistical, not proven.
+        With `exact`: use this as the error bound of the model's values. Statistical, not proven.
     precision : {"auto", "double"}
-        auto: labels come from single precision where its error bound proves them, which is faster. double:
-        never. The answer is the same.
+        auto: compute a label in single precision, which is faster, if its error bound proves the label.
+        double: never. The answer is the same.
     threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer is the same for
-        every number.
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The answer does not
+        depend on it.
     memory : int
         Limit on the memory for a model, in bytes.
     allow_edited : bool
         Read a model that was edited after svmfast wrote it, without its certificate.
     scale : Scaling or path, optional
-        Scale every row by it: svm-scale's range file, or a model that carries a scaling. One that `model`
-        carries is taken by itself.
+        Scale every row first. The path is that of svm-scale's range file or of a model with a scaling. The
+        scaling of `model` itself is applied automatically.
     reading : Reading, optional
         The format of the rows, for data given by a path.
 
@@ -87,12 +87,12 @@ def predict(
     Raises
     ------
     UnsupportedError
-        The model has no probabilities, no bound, no certificate, or a precomputed kernel; or `exact` is not
-        the model it was made from.
+        The model lacks probabilities, a bound or a certificate, or has a precomputed kernel; or `exact` is
+        not the model that `model` was made from.
     OptionError
-        Options that exclude or need each other, such as `exact` for regression without a tolerance.
+        Two options exclude each other, or one needs another, as `exact` needs `tolerance` for regression.
     MemoryLimitError
-        A model would take more than `memory`.
+        A model would need more than `memory`.
     """
     predictor = Predictor(
         model,

@@ -1,4 +1,4 @@
-"""Prediction: a model, the exact model behind it and the columns wanted, for rows in memory and for files.
+"""Prediction of rows in memory and of files: a model, its exact model and the columns to write.
 
 Longer than 400 lines: one class, half of it the documentation of its parameters.
 """
@@ -35,78 +35,77 @@ if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
     from svmfast.models.scaling import Scaling
 
-#: Numbers held at a time besides the data itself, so that memory is bounded with many classes and short rows.
+#: Largest number of values held besides the data: it bounds the memory for many classes and short rows.
 CELLS = 1 << 20
 
 
 class Predictor:
-    """A model with options for its answers, which are checked before the first row.
+    """A model with prediction options, which are checked before the first row.
 
     Parameters
     ----------
     model : Model or path
-        Any kind.
+        A model of any kind.
     probability : bool
-        Give probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
+        Compute probabilities; a classifier's label is then the most probable one (``svm-predict -b 1``).
     decision_values : bool
-        Write the decision values too, in LIBSVM's order of pairs; an Answer has them always.
+        Also write the decision values, in LIBSVM's order of pairs. An Answer always has them.
     bound : bool
         Report which rows are inside the validity bound of an approximated model.
     certify : bool
-        Report which labels are provably those of the exact model that `model` was made from, and the bound of
-        the values' error (docs/certificate.md). Of a LIBSVM model: the bound of the rounding that proves each
-        label to be svm-predict's (docs/single-precision.md).
+        Report which labels are provably those of the exact model that `model` was made from, and a bound on
+        the error of the decision values (docs/certificate.md). For a LIBSVM model: the bound on the rounding
+        error that proves each label to be svm-predict's (docs/single-precision.md).
     exact : KernelExpansion or path, optional
-        The exact model, which answers the rows that are not certified, so that every label is its own.
+        The exact model. It answers the rows that are not certified, so that every label is the exact model's.
     fallback : bool, optional
         Use the exact model embedded in `model` in the same way (default: if there is one); False: never.
     tolerance : float, optional
-        A row is certified only if its error bound is at most this; regression needs it for `exact`. Values
-        of a LIBSVM regression model may then be off by so much: single precision answers where its bound is
-        at most this (docs/single-precision.md).
+        A row is certified only if its error bound is at most this; regression needs it for `exact`. For a
+        LIBSVM regression model: the largest acceptable error of a value. Single precision then answers where
+        its error bound is at most this (docs/single-precision.md).
     assume_error : float, optional
-        With `exact`: take this for the bound of the model's values, in place of a certificate if it has one.
-        Statistical, not proven; the reports of compress and dcpred have such quantiles.
+        With `exact`: use this as the error bound of the model's values, instead of a certificate if there is
+        one. Statistical, not proven; compress and dcpred report such quantiles.
     precision : {"auto", "double"}
-        auto: labels come from single precision where its error bound proves them, which is faster. double:
-        never. The answer is the same.
+        auto: compute a label in single precision, which is faster, if its error bound proves the label.
+        double: never. The answer is the same.
     memory : int
         Limit on the memory for each model, in bytes.
     allow_edited : bool
         Read a model that was edited after svmfast wrote it, without its certificate.
     listener : Listener, optional
-        Gets remarks and warnings.
+        Receives remarks and warnings.
     scale : Scaling or path, optional
-        Scale every row by it: svm-scale's range file, or a model that carries a scaling. One that `model` or
-        `exact` carries is taken by itself.
+        Scale every row first. The path is that of svm-scale's range file or of a model with a scaling. The
+        scaling of `model` or `exact` is applied automatically.
     identify : bool
-        Keep hashes of the models, for :meth:`settings`.
+        Compute hashes of the models, for :meth:`settings`.
     names : bool, optional
-        Write the names of the classes in place of their labels. Default: in tables, if the model has names.
+        Write the names of the classes instead of their labels. Default: in tables, if the model has names.
 
     Attributes
     ----------
     model : Model
-        With `assume_error`, a cascade of the given one and `exact`. It takes rows that are scaled.
+        The model for scaled rows; with `assume_error`, a cascade of the given model and `exact`.
     scaling : Scaling or None
-        What rows go through before.
+        Applied to the rows before the model.
     column_order : ColumnOrder or None
-        Set for a run over many files: the columns that tables must have if the model does not name its
-        features.
+        In a run over many files: the columns that tables must have if the model does not name its features.
     exact : KernelExpansion or None
         The model that answers rows that are not certified.
     class_names : dict of float to str, or None
-        The name of each label, if the model has names: :attr:`Answer.names` are made of them.
+        The name of each label, if the model has names; the source of :attr:`Answer.names`.
 
     Raises
     ------
     UnsupportedError
-        The model has no probabilities, no bound, no certificate, or a precomputed kernel; or `exact` is not
-        the model it was made from.
+        The model lacks probabilities, a bound or a certificate, or has a precomputed kernel; or `exact` is
+        not the model that `model` was made from.
     OptionError
-        Options that exclude or need each other.
+        Two options exclude each other, or one needs another.
     MemoryLimitError
-        A model would take more than `memory`.
+        A model would need more than `memory`.
     """
 
     def __init__(
@@ -140,8 +139,8 @@ class Predictor:
         self.exact = self._exact_model(exact, fallback, memory, source, proven=assume_error is None)
         if assume_error is not None:
             self.model = self._assume(assume_error)
-        # Decision values are of double precision, and so is a bound printed beside them. The labels of an
-        # approximated model come from the same values.
+        # Decision values, and a bound printed beside them, need double precision. The labels of an
+        # approximated model are taken from the same values.
         with_values = decision_values and (certify or isinstance(self.model, PolynomialModel))
         self._single_precision = precision == "auto" and not with_values
         self.scaling: Scaling | None = with_scaling_of(
@@ -163,7 +162,7 @@ class Predictor:
         )
 
     def _check_options(self) -> None:
-        """Raise OptionError for options that these models do not have, or that need each other."""
+        """Raise OptionError for options that these models do not support, or that need each other."""
         head, tolerance = self.model.head, self._tolerance
         if self._names and self.class_names is None:
             raise OptionError(
@@ -176,10 +175,10 @@ class Predictor:
             )
         if self._decision_values and self.exact is not None and not self.exact.head.same_functions(head):
             raise OptionError(
-                "`decision_values`: `model` and `exact` have values of other classes or pairs of classes; "
-                "leave one of the options out"
+                "`decision_values`: `model` and `exact` have values for different classes or pairs of "
+                "classes; leave one of the options out"
             )
-        # Values of a LIBSVM regression model may be off by it.
+        # Values of a LIBSVM regression model may have this error.
         alone = head.is_regression and not bounds_its_error(self.model)
         if tolerance is not None and not self._certify and self.exact is None and not alone:
             raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
@@ -187,9 +186,9 @@ class Predictor:
     def _opened(
         self, name: str, given: Any, memory: int, allow_edited: bool = False
     ) -> tuple[Model, str | None, Callable[[str], bool]]:
-        """Return a model, what it says it was made from, and whether such a word means this model.
+        """Return a model, the hash of its source, and a function that recognizes this model's own hash.
 
-        Of a model with a scaling the one that takes scaled rows.
+        For a model with a scaling, return the model for scaled rows.
         """
         if is_path(given):
             listener = self.listener
@@ -231,14 +230,14 @@ class Predictor:
                 raise OptionError("`exact` and `no_fallback` exclude each other")
             loaded, _, is_source = self._opened("`exact`", given, memory)
             exact = (check_exact if proven else check_same_labels)(model, loaded)
-            # An assumed error is the user's word for any pair of models; a proof is of one model.
+            # The user may assume an error for any pair of models; a certificate refers to one exact model.
             if proven and exact is not embedded:
                 check_source(model, source, is_source)
             return exact
         if fallback and embedded is None:
             if getattr(model, "embedded_exact", None) is not None:
                 raise OptionError(
-                    "`fallback`: `model` has no certificate that tells which rows need its exact model"
+                    "`fallback`: `model` has no certificate that shows which rows need its exact model"
                 )
             raise OptionError("`fallback`: `model` has no exact model embedded; name one with `exact`")
         return None if fallback is False else embedded
@@ -254,12 +253,12 @@ class Predictor:
         return CascadeModel(fast, self.exact, error)
 
     def answer(self, data: Any, *, threads: int | None = None) -> Answer:
-        """Return the answer for rows in memory; they are scaled first where the model has a scaling.
+        """Return the answer for rows in memory, which are scaled first if the model has a scaling.
 
         Parameters
         ----------
         data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or DataFrame
-            As for :func:`svmfast.predict`. Rows are answered soonest: a single one in about ten microseconds.
+            As for :func:`svmfast.predict`. Rows are fastest: a single row takes about ten microseconds.
         threads : int, optional
         """
         rows = data if isinstance(data, Rows) else rows_of(data, names=self.feature_names)
@@ -293,7 +292,7 @@ class Predictor:
         return found if self.class_names is None else replace(found, class_names=self.class_names)
 
     def settings(self) -> dict[str, Any]:
-        """Return, as plain values, what decides the answers: the models' hashes (`identify`) and options."""
+        """Return what determines the answers as plain values: the options and (`identify`) models' hashes."""
         return {
             "models": self._identities,
             "probability": self._probability,
@@ -303,7 +302,7 @@ class Predictor:
             "fallback": self._fallback,
             "tolerance": self._tolerance,
             "assume_error": self._assumed,
-            # Of labels alone nobody can tell.
+            # Labels alone do not depend on it.
             "single_precision": (self._certify or self._tolerance is not None) and self._single_precision,
             "scaling": None if self.scaling is None else self.scaling.digest(),
             "names": self._names,
@@ -324,7 +323,7 @@ class Predictor:
         )
 
     def preamble(self) -> list[str]:
-        """Return what svm-predict prints before it predicts."""
+        """Return the lines that svm-predict prints before it predicts."""
         head = self.model.head
         if not self._probability:
             if head.has_probability:
@@ -350,25 +349,25 @@ class Predictor:
         """Predict the rows of a file into another, in bounded memory.
 
         Rows are predicted while the input is still being read. The output appears complete or not at all. It
-        is svm-predict's text, or a table where its name ends in .parquet, .arrow, .feather, .csv or .tsv.
-        Tables have the names of the classes where the model has them, text has them with `names`.
+        is svm-predict's text, or a table if its name ends in .parquet, .arrow, .feather, .csv or .tsv. If the
+        model has names of classes, a table contains them; text contains them only with `names`.
 
         Parameters
         ----------
         data, output : path
-            ``-`` is standard input, and standard output.
+            ``-`` stands for standard input and standard output.
         reading : Reading, optional
-            How the rows are written; they are scaled as the predictor scales all rows.
+            The format of the rows; they are scaled like all rows of the predictor.
         threads : int, optional
-            Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output is the same for
-            every number.
+            Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output does not
+            depend on it.
         keep : sequence of str
-            Columns of a table that are copied to the output, a table as well.
+            Columns of a table that are copied to the output, which must be a table too.
         auc : bool
-            Measure the area under the ROC curve where there is one decision value. It takes the values of all
-            rows, which the labels of a LIBSVM model do not need.
+            Measure the area under the ROC curve if there is one decision value. This computes the decision
+            values of all rows, which the labels of a LIBSVM model do not always need.
         on_start : callable
-            Called when the first rows are answered, before the output is touched.
+            Called when the first rows have been predicted, before the output is opened.
 
         Returns
         -------
@@ -377,7 +376,7 @@ class Predictor:
         Raises
         ------
         DataFormatError
-            The file cannot be read; the output is as it was.
+            The file cannot be read; the output is unchanged.
         """
         from svmfast.formats.data import stream_data
 
@@ -403,7 +402,7 @@ class Predictor:
         first: bool = True,
         on_start: Callable[[], None] = lambda: None,
     ) -> PredictionReport:
-        """Predict rows that are read with the predictor's scaling; see :meth:`predict_file`.
+        """Predict rows from a stream that applies the predictor's scaling; see :meth:`predict_file`.
 
         Parameters
         ----------
@@ -414,8 +413,8 @@ class Predictor:
         keep : sequence of str
         auc : bool
         first : bool
-            Whether the rows are the first ones of their file. Of others the scale is not judged, there may be
-            none, and the output has no line of names.
+            Whether the rows begin their file. If not, their scale is not checked, there may be none, and the
+            output has no header line.
         on_start : callable
         """
         from svmfast.evaluation.scale import ScaleCheck
@@ -442,7 +441,7 @@ class Predictor:
                     raise
 
         answers = self._answers(checked(), report, threads)
-        # The first block is read and answered before the output is touched.
+        # The first block is read and predicted before the output is opened.
         begun = next(answers, None)
         on_start()
         with write_atomic(os.fspath(output)) as out:
@@ -458,7 +457,7 @@ class Predictor:
         return report
 
     def __getstate__(self) -> dict[str, Any]:
-        # Who listens here does not hear another process.
+        # A listener of this process cannot be called from another one.
         return {name: value for name, value in self.__dict__.items() if name != "listener"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -466,18 +465,18 @@ class Predictor:
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """The names of the model's features, by which columns of tables are found, if it has any."""
+        """The names of the model's features, if it has any, by which columns of tables are found."""
         return None if self.scaling is None else self.scaling.feature_names
 
     def check_output(self, output: str, keep: Sequence[str], *, many: bool = False) -> None:
-        """Raise OptionError where columns cannot be kept in an output; its name says which kind it is.
+        """Raise OptionError if columns cannot be kept in an output of this name.
 
         Parameters
         ----------
         output : str
         keep : sequence of str
         many : bool
-            Whether the name is made from an input's, by a suffix.
+            Whether the name is an input's name with a suffix.
         """
         from svmfast.formats.answers import check_columns, check_kept, table_form
 
@@ -490,14 +489,14 @@ class Predictor:
         check_columns(self.model.head, form, names, **self._columns())
 
     def names_for(self, output: str) -> Mapping[float, str] | None:
-        """Return the names that an output of this name has in place of labels."""
+        """Return the names that replace the labels in an output of this name, if any."""
         from svmfast.formats.answers import table_form
 
         wanted = table_form(output) is not None if self._names is None else self._names
         return self.class_names if wanted else None
 
     def meaning_of_labels(self, output: str) -> str | None:
-        """Return what the labels of an output stand for, where it has labels and the classes have names."""
+        """Return a remark on the meaning of labels, if the output has labels and the classes have names."""
         if self.class_names is None or self._names is not None or self.names_for(output) is not None:
             return None
         return f"labels stand for classes: {named_labels(self.class_names)}; `names` writes the names"
@@ -521,13 +520,13 @@ class Predictor:
     def _answers(
         self, blocks: Iterable[Dataset], report: PredictionReport, threads: int
     ) -> Iterator[tuple[Answer, Any]]:
-        """Yield the answers for the rows of blocks, and the columns that are kept of these rows."""
+        """Yield the answers for the rows of each block, with the kept columns of these rows."""
         head = self.model.head
-        # Coupling probabilities takes a k x k matrix a row.
+        # The coupling of probabilities needs a k x k matrix per row.
         cells_a_row = 1 + head.n_functions + (head.n_classes**2 if self._probability else 0)
         size = max(1, CELLS // cells_a_row)
         for block in blocks:
-            # The width of scaled rows is the scaling's, of which no warning names columns.
+            # Scaled rows have the width of the scaling, about whose columns there is no warning.
             named = block.columns is not None and self.scaling is None
             for start in range(0, len(block), size):
                 rows, targets = block.rows[start : start + size], block.labels[start : start + size]

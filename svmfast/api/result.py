@@ -1,4 +1,4 @@
-"""What a function that makes a model returns."""
+"""The result of a function that makes a model."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """A model and its report; ``model, report = result`` takes them apart.
+    """A model and its report; unpack them with ``model, report = result``.
 
     Attributes
     ----------
     method : str
-        The command that does the same.
+        The name of the corresponding command.
     model : Model or None
-        None where there is none to return: the run only scores, or `refusal` says why.
+        None if the run only computed scores, or if no model met the request (see `refusal`).
     report : object
         The figures, with ``lines()`` and ``to_dict()``.
     refusal : str or None
+        Why there is no model.
     warnings, notes : tuple of str
-        What the command line prints on the way.
+        The warnings and remarks that the command prints during the run.
     seconds : float
     fallback_error : float or None
-        The error that :func:`svmfast.predict` may assume of the model (`assume_error`), to answer the other
-        rows by the exact model that was converted. It is statistical, not proven.
+        A value for `assume_error` of :func:`svmfast.predict`, which then lets the exact model answer the
+        rows near a boundary. It is statistical, not proven.
     """
 
     method: str

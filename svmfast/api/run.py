@@ -1,4 +1,4 @@
-"""Runs of methods: inputs are read, options checked, the method is called, one result comes back."""
+"""Runs of methods: check the options, read the inputs, call the method and return one result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
     from svmfast.rows import Rows
 
-#: Rows on which the time of a prediction is measured, at most.
+#: Largest number of rows on which the prediction time is measured.
 _TIMED_ROWS = 100_000
 
 
@@ -46,25 +46,25 @@ def run_method(
     ----------
     method : Method
     inputs : mapping
-        By name: paths, models, arrays.
+        Paths, models or arrays, by name.
     options, reading : mapping
         Fields of ``method.options`` and of :class:`svmfast.options.Reading`.
     labels : (n,) array_like, optional
-        Of rows that come without.
+        Labels of rows that have none of their own.
     threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The result is the same for
-        every number.
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The result does not
+        depend on it.
     listener : Listener, optional
     output : path, optional
-        Where the model will be written: its size is that of a file of this name, which may be packed.
+        Where the model will be written. Sizes refer to a file of this name, which may be compressed.
     writes : bool, optional
-        Whether a model is wanted; a run may else only score. By default unless `options` make it score.
+        Whether a model is wanted, rather than only scores (default: unless `options` ask for scores only).
     timed : bool
-        Whether methods that report how long a prediction takes are to measure it.
+        Whether methods that report a prediction time should measure it.
     checkpoint : path, optional
-        Where a method that has checkpoints keeps its state.
+        Where a method with checkpoints saves its state.
     size : callable, optional
-        What `max_bytes` limits, by default the size of a model's file.
+        Returns the size that `max_bytes` limits; by default that of the model's file.
 
     Returns
     -------
@@ -84,10 +84,10 @@ def run_method(
 
     begin = time.perf_counter()
     chosen: Any = made(method.options, options)
-    how = made(Reading, reading or {})
+    row_format = made(Reading, reading or {})
     if writes is None:
         writes = not method.only_scores(vars(chosen))
-    more = {"output": writes, "unlabelled": how.unlabelled, "checkpoint": checkpoint is not None}
+    more = {"output": writes, "unlabelled": row_format.unlabelled, "checkpoint": checkpoint is not None}
     _check(chosen, inputs, {name for name, there in more.items() if there})
     scaling: Scaling | None = None
 
@@ -96,23 +96,23 @@ def run_method(
     def in_front(model: Model) -> Model:
         return with_scaling(model, scaling)
 
-    heard = listener or Listener()
+    listener = listener or Listener()
     cores = thread_count(threads)
     setting = Setting(
         threads=cores,
-        progress=heard.progress,
-        note=heard.note,
-        warn=heard.warn,
+        progress=listener.progress,
+        note=listener.note,
+        warn=listener.warn,
         stored_size=lambda model: measured(in_front(model)),
         prediction_time=lambda model, rows: _prediction_time(model, rows, cores) if timed else None,
-        log=heard.log,
-        status=heard.on_status,
+        log=listener.log,
+        status=listener.on_status,
         checkpoint=None if checkpoint is None else CheckpointFile(os.fspath(checkpoint)),
-        should_stop=heard.should_stop,
+        should_stop=listener.should_stop,
         writes=writes,
         race=times_as_fast,
     )
-    with opened_inputs(method, inputs, labels, chosen, how, setting) as opened:
+    with opened_inputs(method, inputs, labels, chosen, row_format, setting) as opened:
         scaling = opened.scaling
         outcome = method.runner()(opened, chosen, setting)
     seconds = time.perf_counter() - begin
@@ -121,15 +121,15 @@ def run_method(
         None if outcome.model is None else in_front(outcome.model),
         outcome.report,
         outcome.refusal,
-        (*heard.warnings, *outcome.warnings),
-        tuple(heard.notes),
+        (*listener.warnings, *outcome.warnings),
+        tuple(listener.notes),
         seconds,
         outcome.fallback_error,
     )
 
 
 def _check(options: Any, inputs: Mapping[str, Any], more: set[str]) -> None:
-    """Let options that need or exclude inputs check them; `more` names what else was given."""
+    """Check options that need or exclude inputs; `more` names the other things that are given."""
     check = getattr(options, "check", None)
     if check is not None:
         absent = {name for name, one in inputs.items() if one is None or (isinstance(one, tuple) and not one)}
@@ -137,7 +137,7 @@ def _check(options: Any, inputs: Mapping[str, Any], more: set[str]) -> None:
 
 
 def _prediction_time(model: Model, rows: Rows, threads: int) -> PredictionTime:
-    """Measure a prediction beside a linear model's."""
+    """Measure the prediction time of a model and of a linear one."""
     from svmfast.evaluation.linear import linear_seconds
     from svmfast.evaluation.timing import measure
 

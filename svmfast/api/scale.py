@@ -1,4 +1,4 @@
-"""``scale`` from Python: svm-scale, streaming."""
+"""``scale`` from Python: a streaming svm-scale."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from svmfast.rows import Rows
 from svmfast.solvers.column_extremes import ColumnExtremes
 from svmfast.threads import map_in_threads, thread_count
 
-#: Rows that a thread writes at a time, at least.
+#: Least number of rows that a thread formats at a time.
 _ROWS_A_PIECE = 512
 
 
 @dataclass(frozen=True)
 class ScaleReport:
-    """What :func:`scale` did.
+    """The report of :func:`scale`.
 
     Attributes
     ----------
     scaling : Scaling
     rows, features : int
     values, scaled_values : int
-        Stored values of the rows before and after.
+        Number of stored values before and after scaling.
     unseen : tuple of int
-        Features of the data that the range file does not have (from 1): they are scaled to 0.
+        Indices (from 1) of features that the range file does not contain; they are scaled to 0.
     data, restore : str or None
         The files, for the messages.
     """
@@ -54,7 +54,7 @@ class ScaleReport:
     restore: str | None = None
 
     def lines(self) -> list[str]:
-        """Return svm-scale's warnings, word for word."""
+        """Return the warnings in svm-scale's words."""
         found = [
             f"WARNING: feature index {index} appeared in file {self.data} was not seen in the scaling factor "
             f"file {self.restore}. The feature is scaled to 0."
@@ -69,7 +69,7 @@ class ScaleReport:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md."""
+        """Return the figures that docs/json.md describes."""
         from svmfast.evaluation.describe import describe_scaling
 
         return {
@@ -96,25 +96,25 @@ def scale(
     memory: int = MEMORY,
     listener: Listener | None = None,
 ) -> ScaleReport:
-    """Scale the columns of a file as svm-scale does, to the same bytes, in bounded memory.
+    """Scale the columns of a file as svm-scale does, with the same bytes as output, in bounded memory.
 
     Parameters
     ----------
     data, output : path
-        ``-`` is standard input, and standard output. Without `restore` the data is read twice; what comes
-        from a pipe is kept in a temporary file.
+        ``-`` stands for standard input and standard output. Without `restore` the data are read twice; data
+        from a pipe are kept in a temporary file.
     lower, upper : float
-        A column's least value becomes `lower`, its greatest `upper`; a column of a single value is dropped.
+        A column's smallest value becomes `lower`, its largest `upper`; a constant column is dropped.
     labels : pair of float, optional
-        Scale the labels too, to this interval (``svm-scale -y``).
+        Also scale the labels to this interval (``svm-scale -y``).
     save : path, optional
-        Write the ranges into this file.
+        Write the ranges to this file.
     restore : path, optional
-        Take the ranges of this file, not of the data; its limits count, not `lower` and `upper`.
+        Use the ranges and limits in this file instead of the data's ranges, `lower` and `upper`.
     reading : Reading, optional
     threads : int, optional
-        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output is the same for
-        every number.
+        Default: the cores this process may use, at most ``OMP_NUM_THREADS``. The output does not
+        depend on it.
     memory : int
         Limit on the memory for the columns' ranges, in bytes.
     listener : Listener, optional
@@ -122,19 +122,19 @@ def scale(
     Returns
     -------
     ScaleReport
-        With the Scaling, which ``svmfast.approximate(..., scale=)`` takes too.
+        Its `scaling` can be passed to ``svmfast.approximate(..., scale=)`` and the other methods.
 
     Raises
     ------
     OptionError, DataFormatError, MemoryLimitError
     """
     if not lower < upper:
-        raise OptionError(f"`lower` is {lower:g} and `upper` {upper:g}; expected a lower one first")
+        raise OptionError(f"`lower` is {lower:g} and `upper` {upper:g}; expected the lower one first")
     if labels is not None and not labels[0] < labels[1]:
         raise OptionError(f"`labels` are {labels[0]:g} and {labels[1]:g}; expected the lower one first")
     if save is not None and restore is not None:
         raise OptionError("`save` and `restore` exclude each other")
-    heard, how, cores, path = (
+    listener, reading, cores, path = (
         listener or Listener(),
         reading or Reading(),
         thread_count(threads),
@@ -143,10 +143,10 @@ def scale(
     given = None if restore is None else read_ranges(restore, memory=memory)
     labels_of_data = labels is not None and (given is None or given.target is None)
     seen = ColumnExtremes(memory)
-    with ReplayableInput(path) as again:
+    with ReplayableInput(path) as replayable:
         if given is None or labels_of_data:
             least, greatest = np.inf, -np.inf
-            for block in prefetch(again.datasets(how, cores, heard.progress)):
+            for block in prefetch(replayable.datasets(reading, cores, listener.progress)):
                 seen.add(block.rows)
                 least, greatest = min(least, block.labels.min()), max(greatest, block.labels.max())
             ranges = seen.result()
@@ -155,15 +155,15 @@ def scale(
                 given = Scaling.from_ranges(*ranges, lower, upper, target=target)
             else:
                 given = given.with_target(target)
-            blocks: Iterable[Dataset] = again.datasets(how, cores)
+            blocks: Iterable[Dataset] = replayable.datasets(reading, cores)
             seen_before = True
         else:
-            blocks, seen_before = read_through(path, how, cores, heard.progress), False
+            blocks, seen_before = read_through(path, reading, cores, listener.progress), False
         if save is not None:
-            assert given.ranges is not None, "they were made of the data"
+            assert given.ranges is not None, "it was computed from the data"
             with write_atomic(save) as file:
                 file.write(ranges_bytes(given.ranges, given.target))
-        written = _write(prefetch(blocks), given, output, cores, None if seen_before else seen, heard)
+        written = _write(prefetch(blocks), given, output, cores, None if seen_before else seen, listener)
     unseen: tuple[int, ...] = ()
     if restore is not None:
         low, high = seen.result()
@@ -183,11 +183,11 @@ def _write(
     output: str | os.PathLike[str],
     threads: int,
     seen: ColumnExtremes | None,
-    heard: Listener,
+    listener: Listener,
 ) -> int:
-    """Write the scaled rows, counting them in `seen` if it is given; return how many values they hold."""
+    """Write the scaled rows, add them to `seen` if it is given, and return their number of values."""
     total = 0
-    texts = _texts(blocks, scaling, threads, seen, heard)
+    texts = _texts(blocks, scaling, threads, seen, listener)
     # The first block is read and scaled before the output is touched.
     first: list[tuple[bytes, int]] = next(texts, [])
     with write_atomic(output) as out:
@@ -204,11 +204,11 @@ def _texts(
     scaling: Scaling,
     threads: int,
     seen: ColumnExtremes | None,
-    heard: Listener,
+    listener: Listener,
 ) -> Iterator[list[tuple[bytes, int]]]:
     for block in blocks:
         for note in block.notes.messages():
-            heard.note(f"{block.path}: {note}")
+            listener.note(f"{block.path}: {note}")
         if seen is not None:
             seen.add(block.rows)
         size = max(_ROWS_A_PIECE, -(-len(block) // threads))
@@ -223,5 +223,5 @@ def _texts(
             yield map_in_threads(text, range(0, len(block), size), threads)
         except NotFiniteError as error:
             raise DataFormatError(
-                block.path, None, str(error), None, "expected values nearer to the ranges"
+                block.path, None, str(error), None, "expected values closer to the ranges"
             ) from error

@@ -244,7 +244,7 @@ def check_model(
         centered = found[1] if len(found) > 1 else None
         return BoundReport(rows, features, kernel.gamma, (order,), found[0], centered)
     if order is not None:
-        raise OptionError("an order is for exact models: what was approximated already has its own")
+        raise OptionError("an order is for exact models: an approximated model has its own")
     if not isinstance(model, PolynomialModel):
         raise UnsupportedError(
             f"{model.kind} models have no such bound",

@@ -63,7 +63,7 @@ _RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
     "large_index": (e.IndexTooLargeError, "index too large", f"expected at most {_MAX_INDEX}"),
     "duplicate": (e.DuplicateIndexError, "index twice in the row", "expected every index once"),
     "qid": (e.QidError, "the qid is not an integer", "expected qid:number"),
-    "qid_place": (e.QidError, "qid: behind an entry", "expected it right behind the label"),
+    "qid_place": (e.QidError, "qid: after an entry", "expected it right after the label"),
     "no_serial": (
         e.PrecomputedRowError,
         "no 0:serial at the start of the row",
@@ -71,7 +71,7 @@ _RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
     ),
     "value": (e.BadValueError, "the value is not a number", "expected a decimal number"),
     "field": (e.BadValueError, "the value is not a number", "expected a decimal number"),
-    "no_values": (e.EmptyFieldError, "no values behind the label", "expected label value value ..."),
+    "no_values": (e.EmptyFieldError, "no values after the label", "expected label value value ..."),
     "empty_field": (
         e.EmptyFieldError,
         "empty field",

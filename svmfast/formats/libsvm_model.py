@@ -87,7 +87,7 @@ def libsvm_model_bytes(model: KernelExpansion) -> bytes:
         if numbers is not None and not np.isfinite(numbers).all():
             raise UnsupportedError(f"a model with nan or inf in {name} cannot be saved")
     if head.one_vs_rest:
-        raise UnsupportedError("LIBSVM's text has no place for a one-against-the-rest rule", "svmfast's has")
+        raise UnsupportedError("LIBSVM's format cannot hold a one-vs-rest model", "svmfast's can")
     if head.labels is not None and (np.abs(head.labels + 0.5) > 2**31).any():
         raise UnsupportedError("LIBSVM's labels are 32-bit integers", "choose smaller labels")
 

@@ -249,7 +249,7 @@ class DataStream(Iterator[Dataset]):
         self, scaling: Scaling, rows: Rows, labels: NDArray[np.float64]
     ) -> tuple[Rows, NDArray[np.float64]]:
         if self._dialect.dense and rows.n_columns < len(scaling):
-            place = "behind the label" if self._dialect.labelled else "in a row"
+            place = "after the label" if self._dialect.labelled else "in a row"
             what = f"{rows.n_columns} values {place}"
             raise RowWidthError(self.path, None, what, None, f"expected {len(scaling)}, as the scaling has")
         try:

@@ -307,7 +307,7 @@ def verdict(found: Frontier) -> list[str]:
     """Return the lines of the recommendation: the model, its losses, and the command that makes it."""
     exact, best, limits = found.points[0], found.chosen, found.limits
     if best is None:
-        why = f"nothing tried keeps to the limits ({limits}) and is faster or smaller"
+        why = f"no candidate meets the limits ({limits}) and is faster or smaller"
         lines = [f"recommended: the exact model as it is; {why}"]
         if (near := nearest(found.points, limits)) is not None:
             lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
@@ -318,7 +318,7 @@ def verdict(found: Frontier) -> list[str]:
     assert found.confirmed_speed is not None
     speed, (first, second) = found.confirmed_speed, losses(best, exact, limits)
     if found.refuted == "limits":
-        why = f"{best.name} keeps to the limits ({limits}) on the choosing rows alone"
+        why = f"{best.name} meets the limits ({limits}) on the choosing rows alone"
         return [f"recommended: the exact model as it is; {why}", f"refuted: {first}", f"quality: {second}"]
     if found.refuted:
         why = f"{best.name} was the fastest when it was chosen, and timed once more it was"

@@ -122,7 +122,7 @@ def require(
         )
     if bound and not bounded(model):
         raise UnsupportedError(
-            "no validity bound is known of a model that was calibrated, shortened to fit a size or edited",
+            "no validity bound is known for a model that was calibrated, shortened to fit a size or edited",
             "ask for the certificate",
         )
     if certify and bounds_its_error(model) and not model.is_rigorous:
@@ -144,9 +144,7 @@ def require(
             )
         return
     if (certify and not certifies(model)) or (exact is not None and not bounds_its_error(model)):
-        raise UnsupportedError(
-            "the model carries no certificate", "make it with approximate and a `certificate`"
-        )
+        raise UnsupportedError("the model has no certificate", "make it with approximate and a `certificate`")
 
 
 def missing_probability(model: Model, exact: KernelExpansion | None = None) -> UnsupportedError | None:

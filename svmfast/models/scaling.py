@@ -160,7 +160,7 @@ class Scaling(Cacheless):
             return
         names = tuple(map(str, names))
         object.__setattr__(self, name, names)
-        _expect(name, len(set(names)) == len(names), "the same name twice", "names that differ")
+        _expect(name, len(set(names)) == len(names), "the same name twice", "distinct names")
         if count is not None:
             _expect(name, len(names) == count, f"{len(names)} names", f"{count}, one for each column")
 

@@ -141,7 +141,7 @@ def convert(
     rows : Rows
         As the exact model takes them.
     method : str
-        One of :data:`METHODS`. auto: the first of approximate, compress and dcpred that keeps to the limits
+        One of :data:`METHODS`. auto: the first of approximate, compress and dcpred that meets the limits
         and costs less than half; the exact model itself where there is none.
     max_diff : float
     max_bytes : int or None

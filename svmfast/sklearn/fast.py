@@ -85,7 +85,7 @@ class FastSVC(_Fast, ModelClassifier):
         As in :class:`sklearn.svm.SVC`.
     method : {"auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade"}, default="auto"
         How the exact machine is converted; the functions of svmfast have the same names. auto takes the first
-        of approximate, compress and dcpred that keeps to the limits and costs less than half of the exact
+        of approximate, compress and dcpred that meets the limits and costs less than half of the exact
         machine, or else the exact machine in svmfast's engine.
     max_diff : float, default=0.005
         The share of rows that may get another label than from the exact machine. auto decides by a fifth of

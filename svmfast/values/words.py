@@ -217,7 +217,7 @@ class Names(Value):
         return self.accept(text.split(","))
 
     def expected(self) -> str:
-        return "names that differ, separated by commas"
+        return "distinct names, separated by commas"
 
     def text(self, value: Any) -> str:
         return ",".join(value) if isinstance(value, tuple) else str(value)

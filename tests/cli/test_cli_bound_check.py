@@ -193,7 +193,7 @@ def test_what_would_be_ignored_is_refused(tmp_path: Path) -> None:
     assert svmfast("approximate", model("breast_c_rbf"), "-o", bare, "--certificate", "none").returncode == 0
     for words, message in (
         (("--model", made, "--center", "origin"), "--center is for exact models"),
-        (("--model", bare, "--tolerance", "1"), "--tolerance: the model carries no certificate"),
+        (("--model", bare, "--tolerance", "1"), "--tolerance: the model has no certificate"),
         (("--model", bare, "--require-certified", "1%"), "--require-certified: the model carries no"),
         (("--tolerance", "1"), "--tolerance needs --model"),
     ):
@@ -296,7 +296,7 @@ def test_no_verdict_on_terms_that_are_not_the_expansions(options: tuple[Any, ...
     assert svmfast("approximate", model("breast_c_rbf"), "-o", made, "-q", *options).returncode == 0
     done = svmfast("bound-check", data("breast.test"), "--model", made)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, b"", 1)
-    assert b"shortened to fit a size or edited; --require-certified judges by the certificate" in done.stderr
+    assert b"shortened to fit a size or edited; --require-certified uses its certificate" in done.stderr
     found = report(data("breast.test"), "--model", made, "--require-certified", "1%")
     assert (found["own"], found["inside"], found["met"]) == (None, None, True)
     compared = svmfast(

@@ -145,7 +145,7 @@ def test_a_range_file_that_is_none_is_one_line(text: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("-l", "1", "-u", "1"), "svmfast: --lower is 1 and --upper 1; expected a lower one first\n"),
+        (("-l", "1", "-u", "1"), "svmfast: --lower is 1 and --upper 1; expected the lower one first\n"),
         (("-y", "1", "0"), "svmfast: --labels are 1 and 0; expected the lower one first\n"),
         (("-s", "a", "-r", data("iris.ranges")), "svmfast: --save and --restore exclude each other\n"),
     ],
@@ -171,7 +171,7 @@ def test_a_value_beyond_floating_point_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr == (
         b"-: row 2: the scaled value of feature 1 leaves the range of floating point; "
-        b"expected values nearer to the ranges\n"
+        b"expected values closer to the ranges\n"
     )
 
 

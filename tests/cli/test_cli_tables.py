@@ -120,9 +120,9 @@ def test_features_named_in_a_file(rows: Path, tmp_path: Path) -> None:
     compared = svmfast("compare", EXACT, EXACT, "--data", rows, "--features", f"@{listed}")
     assert compared.returncode == 0, compared.stderr
     for text, line in (
-        ("", f"{listed}: there are no names; expected a name a line"),
+        ("", f"{listed}: there are no names; expected one name per line"),
         ("x1\n\nx2\n", f"{listed}:2: no name; expected the name of a feature"),
-        ("x1\nx2\nx1\n", f"{listed}:3: the name of line 1 again ('x1'); expected names that differ"),
+        ("x1\nx2\nx1\n", f"{listed}:3: repeats the name in line 1 ('x1'); expected distinct names"),
         (None, f"{listed}: cannot be read: No such file or directory"),
     ):
         listed.unlink() if text is None else listed.write_text(text)
@@ -151,7 +151,7 @@ def test_what_cannot_be_kept(rows: Path, tmp_path: Path) -> None:
             "--keep names 'label', a column that the predictions have",
         ),
         (["--keep", "id", data("photos.test"), EXACT, "out.csv"], "--keep names columns of a table"),
-        (["--keep", "id,,a", rows, EXACT, "out.csv"], "is not names that differ, separated by commas"),
+        (["--keep", "id,,a", rows, EXACT, "out.csv"], "is not distinct names, separated by commas"),
     ):
         done = svmfast("predict", *words_, cwd=tmp_path)
         assert done.returncode == 2
@@ -171,7 +171,7 @@ def test_narrower_and_wider_tables(tmp_path: Path) -> None:
     lines = [line for line in done.stderr.decode().splitlines() if "feature" in line and "order" not in line]
     assert lines == [
         f"svmfast: warning: {path}: 5 columns of features, the model has 4 features, and 'more' beyond them; "
-        "name the features by --features, or columns that are none by --label or --keep"
+        "name the features with --features, or the other columns with --label or --keep"
     ]
     report = json.loads(svmfast("predict", "--json", path, exact, tmp_path / "out").stdout)
     assert report["rows_with_unknown_features"] == 50

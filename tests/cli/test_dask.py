@@ -164,7 +164,7 @@ def test_killed_half_way_and_run_again(killed: str, tmp_path: Path) -> None:
         assert (run.returncode, found) == (0, whole), message
     else:
         assert run.returncode == 2
-        assert f"svmfast: the scheduler '{address}' went away; run again" in message
+        assert f"svmfast: the scheduler '{address}' was lost; run again" in message
         assert len(found) < len(whole)
         done = svmfast("predict", "--json", *words[3:], out, EXACT, *files)
         assert json.loads(done.stdout)["files_skipped"] > 0

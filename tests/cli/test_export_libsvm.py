@@ -126,15 +126,14 @@ def test_names_alone_change_nothing_that_is_computed() -> None:
 def test_what_has_no_such_text_is_one_line(tmp_path: Path) -> None:
     out = tmp_path / "m"
     assert exported(EXACT, "--scale", RANGES, "-o", out, code=2) == (
-        "svmfast: LIBSVM's text has no place for the scaling of the model; "
-        "ask for a range file with --ranges\n"
+        "svmfast: LIBSVM's format cannot hold the model's scaling; write a range file with --ranges\n"
     )
     assert exported(EXACT, "--ranges", tmp_path / "r", "-o", out, code=2) == (
         "svmfast: --ranges: the model has no scaling\n"
     )
     routed = FIXTURES / "frozen" / "1.1" / "routed_pseudo_poly.model"
     assert exported(routed, "-o", out, code=2) == (
-        "svmfast: a routed model has no form in LIBSVM's text; export it to c, onnx or json\n"
+        "svmfast: a routed model cannot be written as LIBSVM's text; export it to c, onnx or json\n"
     )
     names = tmp_path / "names"
     names.write_text("a\nb\n")
@@ -143,7 +142,7 @@ def test_what_has_no_such_text_is_one_line(tmp_path: Path) -> None:
     )
     names.write_text("a\nb\na\nc\n")
     assert exported(EXACT, "--feature-names", names, "-o", out, code=2) == (
-        "svmfast: feature_names: the same name twice; expected names that differ\n"
+        "svmfast: feature_names: the same name twice; expected distinct names\n"
     )
     assert not out.exists()
     exact = read_libsvm_model(EXACT)
@@ -152,12 +151,12 @@ def test_what_has_no_such_text_is_one_line(tmp_path: Path) -> None:
         package.export(clipped, "libsvm", ranges=True)
     with pytest.raises(OptionError, match="5 feature names for 4 features"):
         package.export(clipped, "libsvm", feature_names=(*NAMES, "more"))
-    with pytest.raises(UnsupportedError, match="turns columns around"):
+    with pytest.raises(UnsupportedError, match="reverses columns"):
         package.export(ScaledModel(exact, Scaling(np.zeros(4), -np.ones(4))), "libsvm", ranges=True)
     with pytest.raises(OptionError, match="keeps the scaling in the file; leave `ranges` out"):
         package.export(EXACT, "libsvm", feature_names=NAMES, ranges=True)
     done = svmfast("export", EXACT, "--ranges", tmp_path / "r", "-o", out)
-    assert done.stderr.decode() == "svmfast: --to c has no range file to choose\n"
+    assert done.stderr.decode() == "svmfast: --to c does not support a range file\n"
 
 
 def test_names_of_classes_become_a_remark() -> None:

@@ -181,7 +181,7 @@ def test_places_below_a_folder_are_kept(tmp_path: Path) -> None:
     done = svmfast(*words)
     assert done.returncode == 2
     assert b"would both be written to" in done.stderr
-    assert b"give --relative-to, a folder that holds both" in done.stderr
+    assert b"give --relative-to, a folder that contains both" in done.stderr
     assert svmfast(*words, "--relative-to", tmp_path / "in").returncode == 0
     found = outputs(tmp_path / "out")
     assert sorted(found) == ["a/rows.out.gz", "b/rows.out.gz"]
@@ -199,7 +199,7 @@ def test_places_below_a_folder_are_kept(tmp_path: Path) -> None:
         ),
         (
             ["--out-dir", "out", "MODEL", "-"],
-            "standard input has no name that an output could have",
+            "standard input has no name to derive an output's name from",
         ),
         (
             ["--out-dir", "out", "--suffix", "a/b", "MODEL", "DATA"],

@@ -204,11 +204,11 @@ def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -
     [
         (
             ("predict", "TEST", "FAST", "--scale", "OTHER"),
-            "svmfast: MODEL carries another scaling than --scale; rows have one scale\n",
+            "svmfast: MODEL has a different scaling from --scale; all rows share one scaling\n",
         ),
         (
             ("compare", "EXACT", "FAST", "--data", "TEST", "--scale", "OTHER"),
-            "svmfast: FAST carries another scaling than --scale; rows have one scale\n",
+            "svmfast: FAST has a different scaling from --scale; all rows share one scaling\n",
         ),
         (
             ("predict", "TEST", "EXACT", "--scale", "EXACT"),
@@ -216,7 +216,7 @@ def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -
         ),
         (
             ("predict", "-", "FAST", "--dense"),
-            "-: 3 values behind the label; expected 4, as the scaling has\n",
+            "-: 3 values after the label; expected 4, as the scaling has\n",
         ),
         (
             ("predict", "-", "EXACT", "--scale", "HUGE"),
@@ -266,7 +266,7 @@ def test_from_python(exact: Path) -> None:
     assert compared.models[1].labels_differing == 0
     trained = package.linear(raw.rows, raw.labels, scale=os.fspath(RANGES)).model
     assert scaling_of(trained) is not None
-    with pytest.raises(OptionError, match="carries another scaling than `scale`"):
+    with pytest.raises(OptionError, match="has a different scaling from `scale`"):
         package.predict(model, raw, scale=package.Scaling(np.zeros(4), np.ones(4)))
     # A model that carries a scaling gives it to others.
     assert open_model(model_bytes(model)).model.head.n_classes == 3

@@ -64,7 +64,7 @@ def test_what_proves_nothing_is_refused(fast: Path) -> None:
     with pytest.raises(UnsupportedError, match="does not answer the same question"):
         package.predict(fast, rows, exact=package.load_model(model("iris_c_rbf_prob")))
     bare = package.approximate(model("breast_c_rbf"), certificate="none").model
-    with pytest.raises(UnsupportedError, match="carries no certificate"):
+    with pytest.raises(UnsupportedError, match="has no certificate"):
         package.predict(bare, rows, certify=True)
     with pytest.raises(
         OptionError,
@@ -117,7 +117,7 @@ def test_bound_check_judges_by_the_order_that_is_asked_for() -> None:
     with pytest.raises(OptionError, match="order 17 is not between 0 and 16"):
         package.bound_check(rows, order=17)
     made, _ = package.approximate(package.load_model(model("breast_c_rbf")), order=1)
-    with pytest.raises(OptionError, match="what was approximated already has its own"):
+    with pytest.raises(OptionError, match="an approximated model has its own"):
         package.bound_check(rows, model=made, order=1)
 
 

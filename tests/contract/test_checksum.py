@@ -61,8 +61,8 @@ def test_an_edited_model_has_no_certificate(fast: bytes, tmp_path: Path) -> None
     path = tmp_path / "fast"
     path.write_bytes(edited(fast))
     for option, message in (
-        ("--certify", b"the model carries no certificate"),
-        ("--fallback", b"no certificate that tells which rows need its exact model"),
+        ("--certify", b"the model has no certificate"),
+        ("--fallback", b"no certificate that shows which rows need its exact model"),
         ("--bound", b"no validity bound is known"),
     ):
         done = svmfast("predict", data("iris.test"), path, "--allow-edited", option)

@@ -373,7 +373,7 @@ def test_the_program(tmp_path: Path) -> None:
         "bound-check", ROWS, "--model", "fast.cascade.model", "--require-certified", "1%", cwd=tmp_path
     )
     assert refused.returncode == 2
-    assert b"the model carries no certificate" in refused.stderr
+    assert b"the model has no certificate" in refused.stderr
 
     result = json.loads(svmfast("info", "--json", "fast.cascade.model", cwd=tmp_path).stdout)
     assert (result["kind"], result["certificate"]) == ("cascade", False)
@@ -492,7 +492,7 @@ def test_labels_in_another_order_and_other_trainers(tmp_path: Path) -> None:
     )
     refused = svmfast("predict", "-q", "--decision-values", ROWS, tmp_path / "joined")
     assert refused.returncode == 2
-    assert b"values of other classes or pairs of classes" in refused.stderr
+    assert b"values for different classes or pairs of classes" in refused.stderr
 
 
 def test_probabilities_of_two_orders_are_not_mixed() -> None:

@@ -222,7 +222,7 @@ def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
 
 def test_refusals() -> None:
     exact = binary()
-    with pytest.raises(UnsupportedError, match="the model carries no certificate"):
+    with pytest.raises(UnsupportedError, match="the model has no certificate"):
         answer(approximate(exact, certificate="none")[0], Rows.from_dense([[1.0]]), certify=True)
     other = KernelExpansion(Head("nu_svr"), exact.kernel, exact.sv, exact.sv_coef, exact.rho)
     with pytest.raises(UnsupportedError, match="does not answer the same question"):

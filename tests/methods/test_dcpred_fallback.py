@@ -71,7 +71,7 @@ def test_values_of_classes_and_of_pairs_are_not_mixed(tmp_path: Path) -> None:
     words = ("--exact", exact, "--assume-error", "1", "--decision-values")
     result = run_program("predict", data_path("digits.test"), out, "-", *words)
     assert result.returncode == 2
-    assert b"MODEL and --exact have values of other classes or pairs" in result.stderr
+    assert b"MODEL and --exact have values for different classes or pairs" in result.stderr
     assert result.stdout == b""
 
 

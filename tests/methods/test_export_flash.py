@@ -47,13 +47,13 @@ def test_the_code_of_a_device_counts() -> None:
     assert 0.8 * 12288 < made.report.table_bytes + made.report.code_bytes <= 12288
     without = package.export(model("digits_c_rbf_prob"))
     assert without.report.code_bytes is None
-    with pytest.raises(NegativeAnswerError, match="nothing has tables and code of at most 3,000 bytes"):
+    with pytest.raises(NegativeAnswerError, match="no model has tables and code of at most 3,000 bytes"):
         package.export(model("breast_c_rbf"), max_flash=3000, device="cortex-m0", data=data("breast.train"))
     with pytest.raises(OptionError, match="`device` counts the code of single precision"):
         package.export(model("breast_c_rbf"), device="avr", precision="double")
     with pytest.raises(OptionError, match="`device` 'z80' is not one of cortex-m4, cortex-m0, avr"):
         package.export(model("breast_c_rbf"), device="z80")
-    with pytest.raises(OptionError, match="`to` json has no device to choose"):
+    with pytest.raises(OptionError, match="`to` json does not support a device"):
         package.export(model("breast_c_rbf"), "json", device="avr")
 
 
@@ -106,7 +106,7 @@ def test_an_expansion_is_taken_where_it_differs_less() -> None:
 
 
 def test_impossible_limits_are_reported(tmp_path: Path) -> None:
-    with pytest.raises(NegativeAnswerError, match="nothing has tables of at most 40 bytes"):
+    with pytest.raises(NegativeAnswerError, match="no model has tables of at most 40 bytes"):
         package.export(model("breast_c_rbf"), max_flash=40, data=data("breast.train"))
     with pytest.raises(OptionError) as caught:
         package.export(model("breast_c_rbf"), max_flash=4000)
@@ -117,7 +117,7 @@ def test_impossible_limits_are_reported(tmp_path: Path) -> None:
     )
     with pytest.raises(OptionError, match="`data` is only used with `max_flash`"):
         package.export(model("breast_c_rbf"), data=data("breast.train"))
-    with pytest.raises(OptionError, match="`to` onnx has no limit of flash to choose"):
+    with pytest.raises(OptionError, match="`to` onnx does not support a flash limit"):
         package.export(model("breast_c_rbf"), "onnx", max_flash=400)
     done = svmfast(
         "export",
@@ -132,7 +132,7 @@ def test_impossible_limits_are_reported(tmp_path: Path) -> None:
     assert done.returncode == 1
     # Without what only `compress` has an option for.
     assert re.fullmatch(
-        r"svmfast: nothing has tables of at most 40 bytes \(approximate: no expansion fits; compress: \d+ "
+        r"svmfast: no model has tables of at most 40 bytes \(approximate: no expansion fits; compress: \d+ "
         r"dense support vectors? takes? [0-9,]+ bytes, more than 40\)",
         done.stderr.decode().splitlines()[-1],
     )

@@ -283,7 +283,7 @@ def test_limits(finished: tuple[Path, str]) -> None:
     nothing = frontier(folder, *BREAST, *TEST, *FEW, "--max-bytes", "10")
     assert nothing.returncode == 1
     assert (
-        b"\nrecommended: the exact model as it is; nothing tried keeps to the limits (at most 10 bytes) and "
+        b"\nrecommended: the exact model as it is; no candidate meets the limits (at most 10 bytes) and "
         b"is faster or smaller\nnearest: linear, "
     ) in nothing.stdout
     assert report(folder)["recommended"] is None
@@ -470,7 +470,7 @@ def shuffled(name: str, place: Path) -> Path:
     [
         (
             "digits_c_rbf_prob",
-            r"EXACT labels [\d.]+% of \d+ rows of wrong right, no better than chance \([\d.]+%\)",
+            r"EXACT labels [\d.]+% of \d+ rows of wrong correctly, no better than chance \([\d.]+%\)",
         ),
         (
             "diabetes_eps_rbf",
@@ -498,7 +498,8 @@ def test_a_test_file_that_is_the_training_file_is_refused(tmp_path: Path) -> Non
     done = frontier(tmp_path, *BREAST, "--test", "copy")
     assert done.returncode == 2
     assert done.stderr == (
-        b"svmfast: TEST holds the rows of TRAIN, which EXACT has seen; give others, or leave --test out\n"
+        b"svmfast: TEST contains the rows of TRAIN, which EXACT has seen; give other rows, or leave --test "
+        b"out\n"
     )
 
 
@@ -651,7 +652,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dir" / "thesis.tex").write_text("")
     done = frontier(tmp_path, *BREAST)
     assert done.returncode == 2
-    expected = b"svmfast: 'dir' is not empty and no earlier run's; give another --output\n"
+    expected = b"svmfast: 'dir'is not empty and not from an earlier run; give another --output\n"
     assert done.stderr == expected
 
 

@@ -88,9 +88,7 @@ def test_the_confirming_rows_have_the_last_word(differing: float, state: str) ->
     lines = message(best, Limits(0.5))
     assert state in lines
     assert lines[state].startswith(f"{differing:g}% (")
-    exact = (
-        "the exact model as it is; compress-9 keeps to the limits (at most 0.5% of the labels differing) on"
-    )
+    exact = "the exact model as it is; compress-9 meets the limits (at most 0.5% of the labels differing) on"
     assert (lines["recommended"] == f"{exact} the choosing rows alone") == (state == "refuted")
     values = as_dict(found(best, Limits(0.5)))
     assert (values["recommended"] is None) == (state == "refuted")
@@ -154,7 +152,7 @@ def test_under_a_size_the_loss_is_measured() -> None:
 
 def test_where_nothing_beats_the_exact_model_it_is_recommended() -> None:
     assert verdict(found(None, Limits(0.5))) == [
-        "recommended: the exact model as it is; nothing tried keeps to the limits (at most 0.5% of the "
+        "recommended: the exact model as it is; no candidate meets the limits (at most 0.5% of the "
         "labels differing) and is faster or smaller"
     ]
     near = replace(found(None, Limits(0.1)), points=[EXACT, SMALL], on_front=[True, True], complete=False)

@@ -108,7 +108,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "dense_no_values",
         DENSE,
         e.EmptyFieldError,
-        ":1: no values behind the label; expected label value value ...",
+        ":1: no values after the label; expected label value value ...",
     ),
     ("dense_ragged", DENSE, e.RowWidthError, ":2: 1 value in the row; expected 2 as in the first row"),
     (
@@ -276,7 +276,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         ":2: 1 value in the row; expected 2 as in the first row",
     ),
     ("qid_bad", {}, e.QidError, ":1: the qid is not an integer ('qid:seven'); expected qid:number"),
-    ("qid_late", {}, e.QidError, ":1: qid: behind an entry ('qid:7'); expected it right behind the label"),
+    ("qid_late", {}, e.QidError, ":1: qid: after an entry ('qid:7'); expected it right after the label"),
     (
         "semicolons",
         {},

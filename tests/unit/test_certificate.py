@@ -306,5 +306,5 @@ def test_without_a_certificate_nothing_is_claimed() -> None:
     assert not made.has_error_bound
     with pytest.raises(UnsupportedError, match="the model has no certificate; convert again"):
         made.certified_values(model.sv)
-    with pytest.raises(UnsupportedError, match="the model carries no certificate"):
+    with pytest.raises(UnsupportedError, match="the model has no certificate"):
         answer(made, model.sv, certify=True)

@@ -287,13 +287,13 @@ def test_names_of_features_are_constants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"to": "cobol"}, "`to` 'cobol' is no language; one of c, onnx, json"),
+        ({"to": "cobol"}, "`to` 'cobol' is not a language; expected one of c, onnx, json"),
         ({"prefix": "2x"}, "`prefix` '2x' cannot begin a name"),
         ({"prefix": "a-b"}, "`prefix` 'a-b' cannot begin a name"),
         ({"feature_names": ["one"]}, "1 feature names for 4 features"),
         ({"precision": "half"}, "`precision` is float or double, not 'half'"),
-        ({"to": "json", "precision": "float"}, "`to` json has no precision to choose"),
-        ({"to": "onnx", "prefix": "x"}, "`to` onnx has no prefix to choose"),
+        ({"to": "json", "precision": "float"}, "`to` json does not support a choice of precision"),
+        ({"to": "onnx", "prefix": "x"}, "`to` onnx does not support a prefix"),
         ({"test_rows": 0}, "`test_rows` 0 is not positive"),
     ],
 )
@@ -309,7 +309,7 @@ def test_numbers_beyond_single_precision_are_refused_there(tmp_path: Path) -> No
     large.write_text(text.replace("rho 0", "rho 1e300"))
     assert "rho 1e300" in large.read_text()
     svmfast.export(large, precision="double")
-    with pytest.raises(OptionError, match="has no place in single precision"):
+    with pytest.raises(OptionError, match="is too large for single precision"):
         svmfast.export(large)
 
 

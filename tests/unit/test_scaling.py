@@ -193,7 +193,7 @@ def test_ranges_are_an_offset_and_a_factor_too() -> None:
         ),
         (
             lambda: Scaling(np.zeros(2), np.ones(2), feature_names=("a", "a")),
-            "feature_names: the same name twice; expected names that differ",
+            "feature_names: the same name twice; expected distinct names",
         ),
         (
             lambda: Scaling.from_ranges([0, 1], [1, 0]),

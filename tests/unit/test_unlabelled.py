@@ -123,16 +123,16 @@ def test_compare_still_counts_what_differs(exact: str, tmp_path: Path) -> None:
             "1 2 3 4",
             (),
             2,
-            "3 values behind the label; the model has 4 features; as many as features with --unlabelled",
+            "3 values after the label; the model has 4 features; as many as features with --unlabelled",
         ),
-        ("1 2 3", (), 2, "2 values behind the label; the model has 4 features"),
+        ("1 2 3", (), 2, "2 values after the label; the model has 4 features"),
         ("1 2 3", ("--unlabelled",), 2, "3 values in a row; the model has 4 features"),
-        ("1 1 2 3 4 5", (), 0, "warning: rows: 5 values behind the label, the model has 4 features"),
+        ("1 1 2 3 4 5", (), 0, "warning: rows: 5 values after the label, the model has 4 features"),
         (
             "1 1 2 3 4",
             ("--unlabelled",),
             0,
-            "warning: rows: 5 values in a row, the model has 4 features; as many as features behind a label, "
+            "warning: rows: 5 values in a row, the model has 4 features; as many as features after a label, "
             "without --unlabelled",
         ),
     ],
