@@ -1,7 +1,7 @@
-"""Prediction of Dask's collections: arrays, DataFrames, and bags of files (``pip install 'svmfast[dask]'``).
+"""Prediction for Dask collections: arrays, DataFrames and bags of files (``pip install 'svmfast[dask]'``).
 
-The model travels to a worker once; a worker's thread predicts with one thread, so that workers do not take
-each other's cores.
+The model is sent to each worker once. Each task predicts with a single thread, so that workers do not compete
+for cores.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 
 def predict(model: Model | str | os.PathLike[str], collection: Any, **options: Any) -> Any:
-    """Return the labels that a model gives the rows of a collection, computed when they are asked for.
+    """Return a lazy collection of the labels that a model predicts for the rows of a collection.
 
     Parameters
     ----------
     model : Model or path
-        Read here, where the call is made.
+        A path is read by the calling process, not by the workers.
     collection : dask array (n, d), dask DataFrame, or dask bag of paths
-        Of a DataFrame the columns are those that the model names, else all of them in order.
+        The features in a DataFrame are the columns that the model names, or else all columns in order.
     **options
         Options of :class:`svmfast.Predictor`: ``exact``, ``tolerance``, ``probability``, ...
 
     Returns
     -------
-    dask array (n,), dask Series with the DataFrame's index, or dask bag of arrays, one a file
-        Labels, or the values of regression: float64.
+    dask array (n,), dask Series with the DataFrame's index, or dask bag of arrays, one per file
+        Labels, or values for regression, as float64.
 
     Raises
     ------
     WrongTypeError
-        The collection is something else.
+        The collection is of another type.
     OptionError
         The array is not two-dimensional.
     MissingPackageError
@@ -52,7 +52,7 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
     predictor = Predictor(model, **options)
     if not is_dask_collection(collection):
         raise WrongTypeError("the collection", collection, "a dask array, DataFrame or bag of paths")
-    # Wrapped, so that it is one task that every block refers to, and not a part of each.
+    # Delayed, so that the predictor is one task to which all blocks refer, and not a copy in each.
     shared = delayed(predictor, traverse=False)
     if hasattr(collection, "map_blocks"):
         if collection.ndim != 2:

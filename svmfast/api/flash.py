@@ -132,7 +132,7 @@ def fitting(model: Model, limit: Limit, data: Rows | None, threads: int, listene
     if best is None:
         what = "tables" if limit.device is None else "tables and code"
         raise NegativeAnswerError(
-            f"nothing has {what} of at most {limit.most:,} bytes ({'; '.join(reasons)})"
+            f"no model has {what} of at most {limit.most:,} bytes ({'; '.join(reasons)})"
         )
     return best[1]
 

@@ -1,4 +1,4 @@
-"""``svmfast bound-check``: how large gamma may be for data, or whether data lies inside a model's bound."""
+"""``svmfast bound-check``: the largest gamma for data, or whether data lie inside a model's bound."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svmfast.cli.messages import lines
 from svmfast.cli.units import Real, Share, Whole
 from svmfast.options import Reading
 
-#: Exit status of a negative result.
+#: Exit status for a negative result.
 NEGATIVE = 1
 
 
@@ -78,10 +78,10 @@ def command(
 ) -> int:
     """Check for which gamma an approximation of an RBF model is accurate on DATA.
 
-    Inside the validity bound every term of the expansion is accurate to 3.05 %. At order 2 it is the paper's,
-    max||x||^2 ||z||^2 < 1/(16 gamma^2) over the support vectors x and a row z; other orders have other
-    constants in place of 1/16. Without a model the rows of DATA serve as both x and z, and gamma_max is where
-    the first row leaves the bound. 'centered' measures all vectors from their mean, as approximate may.
+    Inside the validity bound every term of the expansion is accurate to 3.05 %. At order 2 the bound is the
+    paper's, max||x||^2 ||z||^2 < 1/(16 gamma^2) over the support vectors x and a row z; other orders have
+    other constants in place of 1/16. Without a model the rows of DATA serve as both x and z, and gamma_max is
+    where the first row leaves the bound. 'centered' measures all vectors from their mean, as approximate can.
 
     With --model or --gamma the exit status is the result: 0 if every row is inside, else 1. An approximated
     model is checked with its own orders and centers. If it has a certificate, the share of rows whose label

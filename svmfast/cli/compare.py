@@ -1,4 +1,4 @@
-"""``svmfast compare``: what candidates lost and gained against the exact model, on the same rows."""
+"""``svmfast compare``: compare models with the exact model on the same rows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 #: Exit status if a candidate exceeds --max-diff.
 NEGATIVE = 1
-#: Least width of the column of names.
+#: Minimum width of the column of names.
 _LEAST_NAME = 8
-#: Most characters in a line of the table without --wide.
+#: Maximum number of characters in a line of the table without --wide.
 _WIDTH = 100
 
 
@@ -128,7 +128,7 @@ def command(
 def _show(result: Comparison, form: str | None, wide: bool) -> None:
     if form == "json":
         values = result.to_dict()
-        of_data = values.pop("data")  # the report's head has its path
+        of_data = values.pop("data")  # the head of the report has the path
         show({"rows": of_data["rows"], "features": of_data["features"], **values})
     elif form == "csv":
         raw(result.to_csv())
@@ -149,10 +149,10 @@ def _show_table(result: Comparison, wide: bool) -> None:
     from rich.text import Text
 
     heads, rows = result.cells(wide=wide)
-    # Text, since file names must not be read as markup.
+    # As Text, since file names must not be interpreted as markup.
     table = Table(title=Text(shown(result.title())), title_justify="left")
     for i, head in enumerate(heads):
-        # Figures are never wrapped; a name that is too long is.
+        # Only names that are too long are wrapped, never figures.
         justify: Literal["left", "right"] = "right" if i else "left"
         table.add_column(Text(head), justify=justify, overflow="fold", no_wrap=wide or i > 0)
     for row in rows:

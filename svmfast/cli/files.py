@@ -1,4 +1,4 @@
-"""The files of a command line: which are read and written, and checks that none is overwritten by mistake.
+"""The input and output files of a command line, and checks that no file is overwritten by mistake.
 
 A command declares its files by the types of its parameters, :class:`Input` and :class:`Output`. The rules are
 checked for all commands in one place, by :class:`Guarded`, before anything is read.
@@ -33,7 +33,7 @@ def is_stdout(path: str) -> bool:
 
 
 def in_this_folder(ending: str) -> Callable[[str], str]:
-    """Return the rule ``folder/data`` -> ``data.ending`` for :class:`Output`."""
+    """Return a function that maps ``folder/data`` to ``data.ending``, for :class:`Output`."""
     return lambda path: f"{os.path.basename(path)}.{ending}"
 
 
@@ -55,7 +55,7 @@ class Input(_File):
     Parameters
     ----------
     content : {"model", "data"}, optional
-        Its required content.
+        The required content.
     role : str, optional
         The file's key in JSON reports; by default the parameter's name.
     repeated : bool
@@ -74,21 +74,21 @@ class Output(_File):
     Parameters
     ----------
     content : {"model"}, optional
-        The content, for an output in the position where other commands read a model.
+        The content of an output that stands where other commands read a model.
     role : str, optional
         The file's key in JSON reports; by default the parameter's name.
     after : str, optional
-        The parameter from which the output gets its default name.
+        The parameter from which the default name is derived.
     named : callable, optional
-        Maps that parameter's value to the name.
+        Maps that parameter's value to the default name.
     unless : str or callable, optional
-        Nothing is written if this parameter is set, or if this function of all parameters' values is true.
+        No output is written if this parameter is set, or if this function of all parameter values is true.
     folder : bool
         The output is a folder of many files.
     shared : bool
-        Other files in that folder are kept: an input may be one of them.
+        Other files in that folder are kept, so an input may be one of them.
     packed : bool
-        The file is compressed if its name ends so.
+        The file is compressed if its name has such an ending.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Output(_File):
         self.folder, self.shared, self.packed = folder, shared, packed
 
 
-#: Where a command's context keeps its :class:`Run`.
+#: The key of a command's :class:`Run` in its context.
 RUN = "svmfast.run"
 
 
@@ -121,7 +121,7 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """The seconds since it began."""
+        """The time since the command began, in seconds."""
         return time.perf_counter() - self.began
 
 
@@ -220,7 +220,7 @@ def settle(command: click.Command, given: Mapping[str, Any]) -> dict[str, str | 
 
 
 def _swapped(context: click.Context, given: Mapping[str, Any]) -> str | None:
-    """Return a message if two files are swapped: a model where data belongs, and the other way round.
+    """Return a message if two files are swapped: a model in the place of data, and data in that of a model.
 
     Called only after one of them turned out to have the wrong content. An output counts too: if the arguments
     of a training command are swapped, the data is named as the model to write.
@@ -247,7 +247,7 @@ def _swapped(context: click.Context, given: Mapping[str, Any]) -> str | None:
 
 
 def _is_a_model(path: str) -> bool | None:
-    """Return whether a file is a model, by its content; None if it cannot be read, or not twice."""
+    """Return whether a file contains a model; None if it cannot be read, or cannot be read twice."""
     from svmfast.formats.detect import detect
 
     status = _status(path, 0)

@@ -1,6 +1,6 @@
-"""From parameters to flags: below the command line a message names a parameter, as in "`gamma` is 0".
+"""Names of flags in messages: the code below the command line names parameters, as in "`gamma` is 0".
 
-Only this module turns such a name into the flag that a user types.
+Only this module converts such a name to the flag that a user types.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ _SHOWN = "svmfast.json"
 
 
 def show(values: Mapping[str, Any], *, written: bool = True) -> None:
-    """Print the report when the command has ended; `written` says whether its outputs were written."""
+    """Print the report when the command ends; `written` says whether the outputs were written."""
     click.get_current_context().meta[_SHOWN] = (values, written)
 
 
 def print_shown(context: click.Context) -> None:
-    """Print what :func:`show` was given, with all remarks so far."""
+    """Print the report that was passed to :func:`show`, with all remarks so far."""
     if _SHOWN in context.meta:
         import json  # not at the top: predict without --json does not need it
 
@@ -83,7 +83,7 @@ def _head(context: click.Context, written: bool) -> dict[str, Any]:
 
 
 def _key(param: click.Parameter) -> str:
-    """Return an option's longest name, as on the command line: ``max_diff`` for ``--max-diff``, ``c``."""
+    """Return the longest name of an option, with underscores: ``max_diff`` for ``--max-diff``."""
     if param.name == "jobs":
         return "threads"  # the name in reports with measurements
     return max(param.opts, key=len).lstrip("-").replace("-", "_")

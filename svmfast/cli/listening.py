@@ -1,4 +1,4 @@
-"""Print the API's remarks and warnings in the command line's words."""
+"""Print the API's remarks and warnings, with flags in place of parameter names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `svmfast` program: the table of commands and the one funnel for errors.
+"""The `svmfast` program: the table of commands, and the one place where errors are reported.
 
 Nothing here, nor in what it imports, loads NumPy: help, version and completion start at Python's own speed.
 """
@@ -31,7 +31,7 @@ SECTIONS = {
     "use": "Use models",
     "train": "Train",
 }
-#: Commands that are not methods: name -> (section, location of the click command, one line of help).
+#: Commands that are not methods: name -> (section, location of the click command, one-line help).
 OTHERS: dict[str, tuple[str, str, str]] = {
     "frontier": ("start", "svmfast.cli.frontier:command", "Try every method on a model and recommend one."),
     "info": ("start", "svmfast.cli.info:command", "Describe a model or data file."),
@@ -53,7 +53,7 @@ OTHERS: dict[str, tuple[str, str, str]] = {
 
 
 def commands() -> dict[str, tuple[str, str]]:
-    """Return every command's section and line of help, in the order of the help."""
+    """Return every command's section and one-line help, in the order of the help."""
     from svmfast.methods.registry import methods
 
     found = {name: (section, text) for name, (section, _, text) in OTHERS.items()}
@@ -136,7 +136,7 @@ def _command(name: str) -> click.Command | None:
         module, attribute = OTHERS[name][1].split(":")
         found = getattr(importlib.import_module(module), attribute)
         return found
-    # Not at the top: the declarations of all methods take a quarter of a short command's start.
+    # Not at the top: importing the declarations of all methods takes a quarter of a short command's start-up.
     from svmfast.methods.registry import methods
 
     for one in methods():
@@ -148,7 +148,7 @@ def _command(name: str) -> click.Command | None:
 
 
 def _prepare(command: click.Command) -> None:
-    """Add what all commands have: --progress, --debug, the rules for files, defaults in words."""
+    """Add what all commands share: --progress, --debug, the checks of files, default values in the help."""
     if not any(param.name == "debug" for param in command.params):
         command.params += [_progress_option(), _debug_option()]
     from svmfast.cli.files import Guarded
@@ -157,7 +157,7 @@ def _prepare(command: click.Command) -> None:
         command.callback = Guarded(command.callback)
     for param in command.params:
         if isinstance(param, click.Option) and isinstance(param.show_default, str):
-            # click would put a default in words in parentheses inside the brackets.
+            # click would put the text of a default in parentheses inside the brackets.
             param.help = f"{param.help}  [default: {param.show_default}]"
             param.show_default = False
 
@@ -260,7 +260,7 @@ def run(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return signals.status_asked_for() or EXIT_INTERRUPTED
     except Exception as error:
-        # A signal that arrives while compiled code starts surfaces as an error of that code.
+        # A signal that arrives during the import of compiled code appears as an error of that code.
         if (status := signals.status_asked_for()) is not None:
             return status
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
@@ -271,15 +271,15 @@ def run(args: Sequence[str] | None = None) -> int:
 def console() -> NoReturn:
     """Run the program as a process of its own.
 
-    It exits without Python's teardown: a thread that still waits for input would block it, and unloading
-    NumPy takes longer than many predictions.
+    It exits without Python's finalization, which a thread waiting for input would block, and which takes
+    longer than many predictions once NumPy is loaded.
     """
     _prepare_standard_streams()
     signals.install()
-    # On import NumPy's BLAS starts a thread for each core, and if one cannot start it sends this process an
-    # interrupt. Results are computed with one BLAS thread; only timing uses more.
+    # When NumPy is imported, its BLAS starts a thread for each core, and sends this process an interrupt if
+    # one cannot start. Results are computed with one BLAS thread; only timing uses more.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # NumPy only warns of overflow and invalid values and continues; no answer may depend on such a result.
+    # By default NumPy only warns about overflow and invalid values; no answer may depend on such a result.
     warnings.filterwarnings("error", _OUT_OF_RANGE, RuntimeWarning)
     status = run()
     with contextlib.suppress(OSError, ValueError):
@@ -292,15 +292,15 @@ def console() -> NoReturn:
 def _prepare_standard_streams() -> None:
     """Make closed descriptors fail on use, and escape characters that stdout cannot encode.
 
-    A file opened later would otherwise reuse the descriptor of a closed stream and receive what LIBSVM or a
-    message writes there.
+    Otherwise a file opened later would reuse the descriptor of a closed stream and receive the output of
+    LIBSVM or a message.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            # Standard input and output are opened in the wrong direction, so that using them fails; messages
-            # on a closed stderr are dropped without an error.
+            # Closed standard input and output are opened in the wrong direction, so that using them fails.
+            # Messages to a closed stderr are dropped without an error.
             null = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_WRONLY)
             if null != descriptor:
                 os.dup2(null, descriptor)
@@ -324,7 +324,7 @@ def _flushed(status: int) -> int:
 
 
 def _closed_pipe() -> int:
-    """Discard further output: the reader of standard output has stopped reading, which is no error."""
+    """Discard further output: it is not an error if the reader of standard output stops reading."""
     messages.discard(1)
     return 0
 
@@ -342,7 +342,7 @@ def _report(error: Exception, debug: bool) -> int:
 
 
 def _out_of_range(error: Exception) -> bool:
-    """Return whether a number became infinite or NaN in NumPy's or Python's arithmetic."""
+    """Return whether a result of NumPy's or Python's arithmetic was infinite or NaN."""
     if isinstance(error, OverflowError):
         return bool(error.args) and error.args[0] in (errno.ERANGE, "math range error")
     return isinstance(error, RuntimeWarning) and re.match(_OUT_OF_RANGE, str(error)) is not None
@@ -378,7 +378,7 @@ def _describe(error: Exception) -> tuple[str, int]:
             EXIT_BAD_INPUT,
         )
     if _out_of_range(error):
-        # NumPy or Python reported it; the cause is not known here.
+        # NumPy or Python reported the error; its cause is not known here.
         return f"svmfast: a computation has no finite result: {error.args[-1]}{_TRY_DEBUG}", EXIT_BAD_INPUT
     if isinstance(error, MemoryError):
         return f"svmfast: out of memory{f' ({error})' if str(error) else ''}", EXIT_BAD_INPUT

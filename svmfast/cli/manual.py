@@ -11,8 +11,8 @@ from svmfast.cli import main
 
 
 def pages() -> dict[str, str]:
-    """Return a manual page for the program and for every command, by the name of its file."""
-    # With the program's settings, since click caches the first help option that it creates.
+    """Return the manual pages of the program and of every command, by file name."""
+    # Use the program's settings, since click caches the first help option that it creates.
     root = click.Context(main.program, info_name="svmfast", **main.program.context_settings)
     found = {"svmfast.1": _page(main.program, root)}
     for name in main.commands():

@@ -1,7 +1,7 @@
 """Printing: every line on stdout and stderr, except data and models on stdout.
 
-File names, words of models and the like are escaped so that they cannot control a terminal. A closed pipe
-does not end the work: files are still written, and the exit status is the same.
+Text from outside, such as file names, is escaped so that it cannot control a terminal. A closed pipe does not
+end a command: it still writes its files and returns the same exit status.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def raw(text: str, *, err: bool = False) -> None:
     try:
         click.echo(text, nl=False, err=err)
     except OSError as error:
-        # A message that cannot be written on stderr is no failure. A result that cannot be written is one,
-        # unless its reader closed the pipe.
+        # It is not an error if a message cannot be written to stderr. It is one if a result cannot be
+        # written, unless the reader has closed the pipe.
         if not err and error.errno != errno.EPIPE:
             raise
         discard(2 if err else 1)

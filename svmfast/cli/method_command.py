@@ -27,11 +27,11 @@ from svmfast.options import Reading, options_of
 if TYPE_CHECKING:
     from svmfast.api.result import Result
 
-#: Exit status of a negative answer.
+#: Exit status for a negative answer.
 NEGATIVE = 1
-#: The last argument of svm-train's commands.
+#: The last argument of commands with svm-train's command line.
 _LAST = "output_as_argument"
-#: Endings that a default output's name leaves out.
+#: Endings that are removed from an input's name to form the output's default name.
 _ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".txt", ".model")
 
 
@@ -87,7 +87,7 @@ def _of_runs(method: Method) -> list[click.Parameter]:
 
 
 def _outputs(method: Method, first: Input) -> list[click.Parameter]:
-    """Return the parameters that name the model: ``-o``, and for svm-train's commands the last argument."""
+    """Return the parameters that name the model: ``-o`` and, for svm-train's commands, the last argument."""
     if method.stands_in_for_svm_train:
         named = in_this_folder("model")
         usual = f"{first.name.upper()}'s file name with .model added, in the current folder"
@@ -112,14 +112,14 @@ def _outputs(method: Method, first: Input) -> list[click.Parameter]:
 
 
 class _Names:
-    """Names of parameters by their purpose."""
+    """The names of a command's parameters, by purpose."""
 
     def __init__(self, inputs: tuple[str, ...], options: tuple[str, ...], reading: tuple[str, ...]) -> None:
         self.inputs, self.options, self.reading = inputs, options, reading
 
 
 def default_output(method: str) -> Any:
-    """Return the rule of every default output: ``folder/NAME.txt`` -> ``NAME.METHOD.model``, here."""
+    """Return the function for default outputs: ``folder/NAME.txt`` -> ``NAME.METHOD.model``."""
 
     def named(path: str) -> str:
         name = os.path.basename(path)
@@ -223,10 +223,10 @@ def _print(
     prints: bool,
     quiet: bool,
 ) -> None:
-    """Print the report of a run, and on its file of `size` bytes if one was written.
+    """Print the report of a run and, if a file was written, its `size` in bytes.
 
-    `prints`: whether the report of a run that writes is printed as text; that of one that only scores always
-    is, unless it is JSON.
+    `prints`: whether to print the report of a run that writes a model as text. The report of a run that only
+    scores is always printed.
     """
     before: int | None = getattr(result.report, "bytes_exact", None)
     scored = output is None
@@ -256,5 +256,5 @@ def _fallback(result: Result, given: dict[str, Any], output: str | None) -> list
 
 
 def _factor(before: int, after: int) -> str:
-    """Return how a file compares with that of the exact model."""
+    """Return a clause that compares a file's size with that of the exact model."""
     return f"{before / after:.1f}x smaller" if after < before else f"{after / before:.1f}x LARGER"

@@ -77,7 +77,7 @@ allow_edited = click.option(
 
 
 def option_of(one: Option) -> click.Option:
-    """Return the click option of an option."""
+    """Return the click option for a declared option."""
     text, words, default = one.help, one.shown, one.default
     if isinstance(one.value, Switch) and not isinstance(one.value, OnOff):
         return click.Option(
@@ -110,7 +110,7 @@ def option_of(one: Option) -> click.Option:
 
 
 def rows_format(function: F) -> F:
-    """Add the options of :class:`svmfast.options.Reading`; the command receives `reading`."""
+    """Add the options of :class:`svmfast.options.Reading`; the command receives them as `reading`."""
     return rows_format_without()(function)
 
 
@@ -127,7 +127,7 @@ def rows_format_without(*names: str) -> Callable[[F], F]:
         for one in declared:
             if one.help:
                 one.help = with_flags(one.help, declared)
-        # Keep the options of decorators that were applied earlier.
+        # Keep the options that earlier decorators added.
         earlier = getattr(function, "__click_params__", [])
         wrapped.__click_params__ = earlier + declared[::-1]  # type: ignore[attr-defined]
         return wrapped  # type: ignore[return-value]

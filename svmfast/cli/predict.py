@@ -1,4 +1,4 @@
-"""``svmfast predict``: svm-predict's arguments, options, lines and bytes, for any model kind, streaming."""
+"""``svmfast predict``: a streaming svm-predict, with its arguments, options and output, for any model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Remarks on single files that are printed; the JSON report has all.
+#: Maximum number of printed remarks on single files; the JSON report has all.
 MOST_NOTES = 10
 #: Options for predicting many files.
 OF_MANY = ("files_from", "suffix", "relative_to", "dask", "overwrite")
@@ -138,14 +138,14 @@ _SHARED = (
 
 
 def _shared(function: F) -> F:
-    """Add the options of both forms of the command."""
+    """Add the options that both forms of the command have."""
     for add in reversed(_SHARED):
         function = add(function)
     return function
 
 
 class _Predict(click.Command):
-    """The command in its two forms: for one file, or with --out-dir for many."""
+    """The two forms of the command: for one file, or for many with --out-dir."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -154,7 +154,7 @@ class _Predict(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Parse the arguments with the form that they select."""
+        """Parse the arguments by the form that they select."""
         words = args[: args.index("--")] if "--" in args else args
         if any(word == "--out-dir" or word.startswith("--out-dir=") for word in words):
             return self.forms[0].make_context(info_name, args, parent, **extra)
@@ -221,7 +221,7 @@ def command(
     from svmfast.cli.progress import progress_bar
 
     to_stdout = is_stdout(output)
-    # A bar would get between predictions on the same terminal.
+    # A progress bar would mix with predictions on the same terminal.
     with progress_bar(quiet or (to_stdout and sys.stdout.isatty())) as progress:
         heard = listening(progress, quiet)
         predictor = Predictor(model, listener=heard, scale=reading.scale, **_options(asked))
@@ -237,7 +237,7 @@ def command(
     if as_json:
         show(report.to_dict())
     elif not quiet:
-        # On stdout only if the predictions do not go there.
+        # To stdout only if the predictions go elsewhere.
         lines(report.lines(), err=to_stdout)
     _remark_on_labels(predictor, output, quiet)
     remarks(report.remarks(), quiet)

@@ -25,7 +25,7 @@ class ProgressBar:
     ----------
     bars : rich.progress.Progress, optional
     single : bool
-        Show one bar only, for the last `what`.
+        Show only one bar, for the latest `what`.
     """
 
     def __init__(self, bars: Bars | None = None, *, single: bool = False) -> None:
@@ -39,11 +39,11 @@ class ProgressBar:
         return self._bars is not None
 
     def __call__(self, done: float, total: float | None, what: str) -> None:
-        """Show how much of a step is done."""
+        """Show the progress of a step."""
         if self._bars is None:
             return
         name = "" if self._single else what
-        if self._endless not in (None, name):  # a step of unknown length has ended when another begins
+        if self._endless not in (None, name):  # a step of unknown length ends when another begins
             self._bars.update(self._tasks[str(self._endless)], completed=1, total=1)
         self._endless = name if total is None else None
         if name not in self._tasks:
@@ -63,12 +63,12 @@ class ProgressBar:
             self._bars.console.print(shown(text), markup=False, highlight=False)
 
 
-#: Seconds before the first plain line of a step, and between two lines.
+#: Seconds before a step's first line of text, and between two lines.
 _FIRST, _BETWEEN = 2.0, 10.0
 
 
 class PlainProgress(ProgressBar):
-    """Lines on stderr, for logs: one after two seconds of a step, then one every ten seconds."""
+    """Lines on stderr, for logs: the first two seconds into a step, then one every ten seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -117,8 +117,8 @@ def _mode() -> str:
 def progress_bar(quiet: bool = False, *, single: bool = False) -> Iterator[ProgressBar]:
     """Yield a progress callback: bars on a terminal, lines with ``--progress plain``, else nothing.
 
-    Each distinct `what` gets its own bar; with `single` there is one bar, for the last `what`, with the
-    elapsed time. The bars disappear when the work is done.
+    Each distinct `what` has its own bar; with `single` there is one bar, for the latest `what`, with the
+    elapsed time. The bars disappear at the end.
     """
     mode = _mode()
     if mode == "plain" and not quiet:

@@ -1,4 +1,4 @@
-"""``svmfast scale``: svm-scale's arguments, options, warnings and bytes, streaming."""
+"""``svmfast scale``: a streaming svm-scale, with its arguments, options, warnings and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals that end the program: each raises an interrupt, so that no temporary file is left behind."""
+"""Signals that end the program: each raises KeyboardInterrupt, so that no temporary file is left behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def signals_to_end() -> list[signal.Signals]:
 
 
 def install() -> None:
-    """Make the signals raise KeyboardInterrupt wherever the program is."""
+    """Make the signals raise KeyboardInterrupt at any point of the program."""
     for number in signals_to_end():
         signal.signal(number, _end)
     sys.unraisablehook = _end_all_the_same
@@ -32,10 +32,10 @@ def install() -> None:
 
 @contextlib.contextmanager
 def ending_softly(remark: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether a signal has come.
+    """Yield a function that returns whether a signal has arrived.
 
-    The work is expected to check it and to end by itself; a second signal ends it at once. The exit status is
-    that of the first signal.
+    The work must call it regularly and stop by itself; a second signal ends the program at once. The exit
+    status is that of the first signal.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def ending_softly(remark: Callable[[], None]) -> Iterator[Callable[[], bool]]:
 
 
 def status_asked_for() -> int | None:
-    """Return the exit status for the first signal; None if none came."""
+    """Return the exit status for the first signal; None if there was none."""
     return _asked_to_end[0] if _asked_to_end else None
 
 
@@ -75,7 +75,7 @@ def _end(number: int, _frame: object) -> NoReturn:
 
 
 def _end_all_the_same(ignored: sys.UnraisableHookArgs) -> None:
-    """Raise an interrupt again if it came where Python drops exceptions, such as a destructor.
+    """Raise an interrupt again if it occurred where Python drops exceptions, such as in a destructor.
 
     Otherwise the program would ignore the interrupt and end with status 0.
     """
@@ -86,6 +86,6 @@ def _end_all_the_same(ignored: sys.UnraisableHookArgs) -> None:
     def again(_signal: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    # Raised here it would be dropped as well; a timer raises it a moment later, back in the program.
+    # An exception raised here would be dropped as well; a timer raises it shortly afterwards in the program.
     signal.signal(signal.SIGALRM, again)
     signal.setitimer(signal.ITIMER_REAL, 0.001)

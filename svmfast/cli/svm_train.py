@@ -8,7 +8,7 @@ import click
 
 
 class ClassWeight(click.Option):
-    """Class weights, shown as they are typed: the label is part of the option's name."""
+    """Class weights, shown in the help as they are typed, with the label in the option's name."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         return "-wI NUMBER", self.help or ""
@@ -25,7 +25,7 @@ class SvmTrainCommand(click.Command):
         out: list[str] = []
         rest = list(args)
         if rest[-1:] == ["-h"] and "-h" in takes_value and "--" not in rest:
-            # As svm-train's option it would be followed by a value.
+            # svm-train's -h is followed by a value.
             rest[-1] = "--help"
         while rest:
             word = rest.pop(0)

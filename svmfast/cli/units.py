@@ -1,4 +1,4 @@
-"""Option values on the command line: each kind of :mod:`svmfast.values` as a click type.
+"""Types of option values on the command line: a click type for each kind of :mod:`svmfast.values`.
 
 Every option with a numeric value has one of these types (tests/unit/test_numbers.py).
 """
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-# Not `from svmfast import values`, which looks for a method of that name first.
+# Not `from svmfast import values`, which would first look for a method of that name.
 import svmfast.values as values
 from svmfast.display import shown
 from svmfast.values import MOST as MOST
@@ -18,7 +18,7 @@ from svmfast.values import MOST_64 as MOST_64
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]
 else:
-    _ParamType = click.ParamType  # older click has no parameter there
+    _ParamType = click.ParamType  # not generic in older click
 
 
 class Typed(_ParamType):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-#: A name at least this similar to an existing one may be a typo; '--model' and '--help' have similarity 0.4.
+#: A name at least this similar to an existing one may be a typo; '--model' and '--help' have a ratio of 0.4.
 _ALIKE = 0.7
 
 
 def message_of(error: click.UsageError) -> str:
-    """Return the message without a newline; for an unknown option it suggests what may have been meant."""
+    """Return the message on one line; for an unknown option, suggest what may have been meant."""
     if isinstance(error, click.NoSuchOption):
         if error.option_name == "--unlabelled" and error.ctx is not None and _reads_rows(error.ctx):
             return f"no option '--unlabelled': {error.ctx.info_name} needs the labels of all rows"
@@ -30,7 +30,7 @@ def _reads_rows(ctx: click.Context) -> bool:
 
 
 def _meant(name: str, ctx: click.Context) -> str | None:
-    """Suggest what an unknown option may mean: an argument, an option with another name, a typo."""
+    """Suggest what an unknown option may mean: an argument, an option of another name, or a typo."""
     from difflib import get_close_matches
 
     bare = name.lstrip("-")

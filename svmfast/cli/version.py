@@ -1,4 +1,4 @@
-"""``svmfast --version -v``: the versions of everything in use, for bug reports."""
+"""``svmfast --version -v``: the versions of svmfast and its dependencies, for bug reports."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """svmfast's models as scikit-learn estimators.
 
-They take what scikit-learn's estimators take: arrays, sparse matrices and DataFrames, labels of any kind; and
-they go through pipelines, searches, cross-validation, pickle and joblib. `model_` is the model, for
-:func:`svmfast.save_model` and all other functions of svmfast. They need scikit-learn 1.6 or newer.
+Like scikit-learn's own estimators they accept arrays, sparse matrices, DataFrames and labels of any type, and
+work with pipelines, searches, cross-validation, pickle and joblib. The attribute `model_` is the model, which
+:func:`svmfast.save_model` and all other functions of svmfast accept. scikit-learn 1.6 or newer is required.
 """
 
 from svmfast.sklearn.fast import FastSVC as FastSVC

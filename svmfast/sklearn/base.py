@@ -1,4 +1,4 @@
-"""The common parts of the estimators: checked rows, labels as numbers, answers of a model."""
+"""The common parts of the estimators: checks of rows, numeric labels, predictions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from svmfast.threads import usable_cores
 
 
 class ModelEstimator(BaseEstimator, ABC):
-    """An estimator whose answers come from `model_`, a model of svmfast."""
+    """An estimator that predicts with `model_`, a model of svmfast."""
 
     model_: Model
     n_features_in_: int
@@ -43,7 +43,7 @@ class ModelEstimator(BaseEstimator, ABC):
         return tags
 
     def _training_rows(self, X: Any, y: Any, *, numeric: bool) -> tuple[Rows, NDArray[Any]]:
-        """Return checked rows and targets, and remember the features."""
+        """Check rows and targets, store the number and names of the features, and return both."""
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2, y_numeric=numeric
         )
@@ -51,14 +51,14 @@ class ModelEstimator(BaseEstimator, ABC):
 
     @abstractmethod
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
-        """Return checked rows and targets: the values, or the classes as labels of svmfast."""
+        """Return checked rows and numeric targets: values, or svmfast's labels for the classes."""
 
     def _targets_of(self, targets: FloatArray) -> NDArray[Any]:
-        """Return such targets as scikit-learn has them."""
+        """Return numeric targets as the values or classes that scikit-learn expects."""
         return targets
 
     def _named(self, model: Model) -> Model:
-        """Return a model with the names of its classes and features, if its classes need names."""
+        """Add the names of the classes and features to a model, if its classes need names."""
         return model
 
     def _answer(self, X: Any, *, probability: bool = False) -> Answer:
@@ -67,25 +67,25 @@ class ModelEstimator(BaseEstimator, ABC):
         return predict(self.model_, as_rows(X), probability=probability, threads=self._threads())
 
     def _threads(self) -> int | None:
-        """Return the number of threads for `n_jobs`; negative ones count from the cores, as joblib's do."""
+        """Return the number of threads for `n_jobs`; negative values count back from the cores (joblib)."""
         jobs = self.n_jobs
         if jobs == 0:
             raise ValueError("n_jobs == 0 has no meaning")
         return jobs if jobs is None or jobs > 0 else max(1, usable_cores() + 1 + jobs)
 
     def _seed(self) -> int:
-        """Return a seed of svmfast for `random_state`."""
+        """Return svmfast's seed for `random_state`."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
 class ModelClassifier(ClassifierMixin, ModelEstimator):
-    """A classifier whose answers come from `model_`."""
+    """A classifier that predicts with `model_`."""
 
     classes_: NDArray[Any]
     class_weight: Any
 
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
-        """Return checked rows, and their classes as labels of svmfast; sets `classes_`."""
+        """Return checked rows and svmfast's labels for their classes, and set `classes_`."""
         rows, y = self._training_rows(X, y, numeric=False)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -97,7 +97,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return self.classes_[self._places(targets)]
 
     def _class_weights(self, labels: FloatArray) -> dict[int, float]:
-        """Return the factors of C from `class_weight`, by svmfast's labels; factors of 1 are left out."""
+        """Return the factors of C from `class_weight` by svmfast's labels, without those that are 1."""
         y = self._targets_of(labels)
         found = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         pairs = zip(self._labels.tolist(), found.tolist(), strict=True)
@@ -105,15 +105,15 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
 
     @property
     def _labels(self) -> NDArray[np.int64]:
-        """The label of each class, ascending as `classes_` are."""
+        """The label of each class, in the ascending order of `classes_`."""
         return labels_of(self.classes_)[0]
 
     def _named(self, model: Model) -> Model:
-        """Return a model with the names of classes that are no integers, and of features."""
+        """Add the names of classes that are not integers, and those of features, to a model."""
         names = labels_of(self.classes_)[1]
         if names is None or scaling_of(model) is not None:
             return model
-        # A model's classes stand in its own order.
+        # A model has its own order of classes.
         labels = model.head.labels
         assert labels is not None
         names = tuple(names[i] for i in np.searchsorted(self._labels, labels))
@@ -145,8 +145,8 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         Returns
         -------
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes one value, above 0 for ``classes_[1]``. Of a model with values for pairs of classes
-            the votes, and a fraction by the sum of the values.
+            For two classes a single value, positive for ``classes_[1]``. For a model with values for pairs of
+            classes, the number of votes plus a fraction that increases with the sum of the values.
         """
         answer = self._answer(X)
         head = self.model_.head
@@ -161,7 +161,7 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
 
     @available_if(lambda self: self._check_probabilities())
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return probabilities of the classes, by LIBSVM's coupling; of models that have them.
+        """Return the probabilities of the classes by LIBSVM's coupling, if the model has probabilities.
 
         Parameters
         ----------
@@ -184,12 +184,12 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         return True
 
     def _places(self, predicted: FloatArray) -> NDArray[np.intp]:
-        """Return the places of labels in `classes_`."""
+        """Return the indices of labels in `classes_`."""
         return np.searchsorted(self._labels, predicted.astype(np.int64))
 
 
 class ModelRegressor(RegressorMixin, ModelEstimator):
-    """A regressor whose answers come from `model_`."""
+    """A regressor that predicts with `model_`."""
 
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
         """Return checked rows and their values."""
@@ -213,9 +213,9 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
 def _vote_values(
     pairs: FloatArray, head: Head, order: NDArray[np.intp], predicted: NDArray[np.intp]
 ) -> FloatArray:
-    """Return a value for each class from those of the pairs: votes, and less than a third for confidence."""
+    """Return a value for each class from those of the pairs: votes plus a confidence below 1/3."""
     k = len(order)
-    place = np.argsort(order)  # of the model's classes, in classes_
+    place = np.argsort(order)  # the indices of the model's classes in classes_
     votes, sums = np.zeros((len(pairs), k)), np.zeros((len(pairs), k))
     for number, (i, j) in enumerate(zip(*np.triu_indices(k, 1), strict=True)):
         first, second, value = place[i], place[j], pairs[:, number]
@@ -224,7 +224,7 @@ def _vote_values(
         sums[:, first] += value
         sums[:, second] -= value
     values: FloatArray = votes + sums / (3 * (np.abs(sums) + 1))
-    # Tied votes go to LIBSVM's first class, whatever its sum is.
+    # Ties go to LIBSVM's first class, whatever its sum is.
     tied = np.flatnonzero(values.argmax(axis=1) != predicted)
     values[tied, predicted[tied]] = np.nextafter(values[tied].max(axis=1), np.inf)
     return values
@@ -246,7 +246,7 @@ def kernel_width(gamma: float | str, rows: Rows) -> float:
 
 @contextmanager
 def as_value_errors() -> Iterator[None]:
-    """Turn svmfast's errors of parameters into the ValueError that scikit-learn's tools expect."""
+    """Convert svmfast's errors about parameters to the ValueError that scikit-learn's tools expect."""
     try:
         yield
     except (OptionError, SingleClassError) as error:

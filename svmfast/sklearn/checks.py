@@ -1,4 +1,4 @@
-"""scikit-learn's check of data, under the name that it has had since 1.6."""
+"""scikit-learn's validation of data, under the name that it has had since version 1.6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion of an exact model under limits, as FastSVC and FastSVR do after training."""
+"""Conversion of an exact model under limits, for FastSVC and FastSVR."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from svmfast.threads import thread_count
 
 #: Values of `method`.
 METHODS = ("auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade")
-#: Not worth a conversion: a model of at most so many multiply-adds a row, which take microseconds, or of at
-#: most so many times a linear model's.
+#: A model is not worth converting if it takes at most this many multiply-adds per row (microseconds), or at
+#: most this many times those of a linear model.
 FEW_OPERATIONS, NEARLY_LINEAR = 5_000, 10
-#: Of so many rows one chooses between conversions, and another one measures the model that was taken.
+#: One row in this many is used to choose the conversion, and another one to measure the chosen model.
 SHARE = 5
-#: Rows that choose, and rows that measure, at most; and how many there must be of each.
+#: Maximum and minimum number of rows of each of these two sets.
 MOST_HELD_OUT, LEAST_HELD_OUT = 20_000, 20
 _REFUSED = (NegativeAnswerError, UnsupportedError, MemoryLimitError)
 
@@ -42,14 +42,15 @@ class ConversionReport:
     Attributes
     ----------
     method : str
-        The method of the chosen model; ``exact`` if none was better.
+        The method of the chosen model; ``exact`` if no method was better.
     difference : float
-        Share of rows with another label than the exact model's; of regression the root mean square difference
-        over the standard deviation of the exact values. Measured on a fifth of the rows, at most 20,000,
-        which neither made the model nor chose it. The exact machine was trained on them, so new rows differ
-        somewhat more. NaN with fewer than 100 rows, unless it is the exact model.
+        Share of rows whose label differs from the exact model's; for regression the root mean square
+        difference divided by the standard deviation of the exact values. It is measured on a fifth of the
+        rows, at most 20,000, that were used neither to fit nor to choose the model. Since the exact model was
+        trained on these rows, the difference is somewhat larger for new rows. NaN with fewer than 100 rows,
+        unless `method` is ``exact``.
     multiply_adds, multiply_adds_exact : float
-        Counted cost of a row.
+        Counted multiply-adds per row.
     bytes, bytes_exact : int
         Sizes of the models' files.
     tried : dict of str to str
@@ -67,7 +68,7 @@ class ConversionReport:
 
 @dataclass(frozen=True, eq=False)
 class _Conversion:
-    """An exact model, rows to convert it with, rows that choose between conversions, and the limits."""
+    """An exact model, rows to convert it on, rows to choose the conversion on, and the limits."""
 
     exact: KernelExpansion
     rows: Rows
@@ -79,7 +80,7 @@ class _Conversion:
     threads: int
 
     def convert(self, method: str) -> Model:
-        """Return the result of converting the exact model with a method."""
+        """Return the exact model converted by a method."""
         given: dict[str, Any] = {"threads": self.threads, "seed": self.seed, **self.options}
         if method == "exact":
             return self.exact
@@ -107,7 +108,7 @@ class _Conversion:
         return answer(model, rows, exact=exact, threads=self.threads).predicted
 
     def difference(self, model: Model, rows: Rows) -> float:
-        """Return how far a model is from the exact one on rows, as ConversionReport has it."""
+        """Return the difference between a model and the exact one on rows, as in ConversionReport."""
         if model is self.exact:
             return 0.0
         if len(rows) < LEAST_HELD_OUT:
@@ -120,7 +121,7 @@ class _Conversion:
         return error / spread if spread > 0 else error
 
     def cost(self, model: Model) -> float:
-        """Return the multiply-adds of a row; of a cascade those of its fast half."""
+        """Return the multiply-adds per row; for a cascade, those of its fast half."""
         inner: Any = getattr(model, "fast", model)
         return float(inner.multiply_adds(self.rows[:1000]))
 
@@ -133,29 +134,29 @@ def convert(
     exact: Model, rows: Rows, method: str, *, max_diff: float, max_bytes: int | None,
     options: Mapping[str, Any] | None, seed: int, threads: int | None,
 ) -> tuple[Model, ConversionReport]:  # fmt: skip
-    """Return a fast model of an exact one, and the report.
+    """Convert an exact model to a fast one; return it with a report.
 
     Parameters
     ----------
     exact : KernelExpansion, or one with a scaling in front
     rows : Rows
-        As the exact model takes them.
+        Rows in the form that the exact model takes.
     method : str
         One of :data:`METHODS`. auto: the first of approximate, compress and dcpred that meets the limits
-        and costs less than half; the exact model itself where there is none.
+        and takes less than half of the multiply-adds; the exact model itself if there is none.
     max_diff : float
     max_bytes : int or None
     options : mapping or None
-        Of the method.
+        Options of the method.
     seed : int
     threads : int or None
 
     Raises
     ------
     ValueError
-        No such method; options for auto.
+        There is no such method, or options were given for auto.
     NegativeAnswerError, UnsupportedError
-        The method cannot convert this model, or not to that size.
+        The method cannot convert this model, or not within the size limit.
     """
     if method not in METHODS:
         raise ValueError(f"method is '{method}'; expected one of {', '.join(METHODS)}")
@@ -192,7 +193,7 @@ def convert(
 
 
 def _parts(rows: Rows, seed: int) -> tuple[Rows, Rows, Rows]:
-    """Return the rows to convert with, those that choose, and those that measure; few rows all convert."""
+    """Divide rows to fit, choose and measure a conversion; if there are few, all are used to fit."""
     held_out = min(len(rows) // SHARE, MOST_HELD_OUT)
     if held_out < LEAST_HELD_OUT:
         return rows, rows[:0], rows[:0]

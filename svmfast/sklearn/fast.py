@@ -1,4 +1,4 @@
-"""FastSVC and FastSVR: LIBSVM's machines, converted to fast models when they are fitted."""
+"""FastSVC and FastSVR: LIBSVM's estimators, converted to fast models after fitting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Self = TypeVar("Self", bound="_Fast")
 
 
 class _Fast(ModelEstimator):
-    """Fits an exact machine and converts it."""
+    """An estimator that fits an exact machine and converts it."""
 
     report_: ConversionReport
     _kind: ClassVar[type]
@@ -30,7 +30,7 @@ class _Fast(ModelEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of `C` for each row.
+            Factor of `C` for each row.
 
         Returns
         -------
@@ -38,14 +38,14 @@ class _Fast(ModelEstimator):
         """
         rows, targets = self._training_set(X, y)
         machine = self._fit_machine(X, self._targets_of(targets), sample_weight)
-        if hasattr(machine, "classes_"):  # a machine that was fitted before has its own
+        if hasattr(machine, "classes_"):  # those of a frozen machine may differ
             self.classes_ = machine.classes_
         self._convert(machine, rows)
         self.model_ = self._named(self.model_)
         return self
 
     def _machine(self) -> Any:
-        """Return the machine to fit: the given one, or LIBSVM's with the parameters of this one."""
+        """Return the machine to fit: the given one, or scikit-learn's with this estimator's parameters."""
         if self.estimator is not None:
             return clone(self.estimator)
         own = self.get_params(deep=False)
@@ -77,43 +77,43 @@ class _Fast(ModelEstimator):
 
 
 class FastSVC(_Fast, ModelClassifier):
-    """C-support vector classification that predicts fast: fitted as scikit-learn's SVC, then converted.
+    """C-support vector classification with fast prediction: scikit-learn's SVC, converted after fitting.
 
     Parameters
     ----------
     C, kernel, degree, gamma, coef0, shrinking, tol, cache_size, class_weight, max_iter
         As in :class:`sklearn.svm.SVC`.
     method : {"auto", "exact", "approximate", "compress", "dcpred", "meka", "cascade"}, default="auto"
-        How the exact machine is converted; the functions of svmfast have the same names. auto takes the first
-        of approximate, compress and dcpred that meets the limits and costs less than half of the exact
-        machine, or else the exact machine in svmfast's engine.
+        How the exact machine is converted; svmfast's functions have the same names. auto takes the first of
+        approximate, compress and dcpred that meets the limits with less than half of the exact machine's
+        multiply-adds, or else the exact machine in svmfast's engine.
     max_diff : float, default=0.005
-        The share of rows that may get another label than from the exact machine. auto decides by a fifth of
-        the rows that the conversion does not see; another fifth measures what was taken (`report_`), and
-        where more of that differs there is a ConvergenceWarning. cascade guarantees the share for new rows,
-        but needs rows that the machine was not trained on for that: give it a FrozenEstimator.
+        Limit on the share of rows whose label differs from the exact machine's. auto decides by a fifth of
+        the rows, on which the conversion is not fitted. The chosen model is measured on another fifth
+        (`report_`), with a ConvergenceWarning if it exceeds the limit. cascade guarantees the share for new
+        rows, but for this it needs rows on which the machine was not trained: pass a FrozenEstimator.
     max_bytes : int, default=None
-        Largest size of the model's file.
+        Limit on the size of the model's file.
     method_options : dict, default=None
-        Options of `method`, by the names of its function.
+        Options of `method`: the keyword arguments of svmfast's function of that name.
     estimator : estimator, default=None
-        An SVC or NuSVC, alone or behind scalers in a Pipeline, that is cloned and fitted in the place of one
-        with the parameters above. A FrozenEstimator is taken as it is, and fit only converts it.
+        An SVC or NuSVC, alone or after scalers in a Pipeline, that is cloned and fitted instead of an SVC
+        with the parameters above. A FrozenEstimator is not fitted again, only converted.
     keep_exact : bool, default=False
-        Keep the exact machine as `exact_estimator_`; a pickle then holds it too.
+        Keep the exact machine as `exact_estimator_`; it is then part of pickles.
     n_jobs : int, default=None
-        Threads to convert and predict with. None: the cores this process may use, at most OMP_NUM_THREADS.
+        Threads for conversion and prediction. None: the cores this process may use, at most OMP_NUM_THREADS.
     random_state : int, RandomState instance or None, default=0
 
     Attributes
     ----------
     model_ : Model
-        For :func:`svmfast.save_model` and all other functions of svmfast.
+        The model, which :func:`svmfast.save_model` and all other functions of svmfast accept.
     report_ : ConversionReport
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Where X has names of features that are strings.
+        Defined only if X has feature names that are all strings.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class FastSVC(_Fast, ModelClassifier):
 
 
 class FastSVR(_Fast, ModelRegressor):
-    """Epsilon-support vector regression that predicts fast: fitted as scikit-learn's SVR, then converted.
+    """Epsilon-support vector regression with fast prediction: scikit-learn's SVR, converted after fitting.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class FastSVR(_Fast, ModelRegressor):
     method : {"auto", "exact", "approximate", "compress", "dcpred", "meka"}, default="auto"
         As in :class:`FastSVC`.
     max_diff : float, default=0.005
-        The root mean square difference from the exact machine's values that is allowed, over their standard
+        Limit on the root mean square difference from the exact machine's values, divided by their standard
         deviation.
     max_bytes, method_options, estimator, keep_exact, n_jobs, random_state
         As in :class:`FastSVC`; `estimator` is an SVR or NuSVR.

@@ -1,4 +1,4 @@
-"""The converter for sklearn-onnx: ``to_onnx`` of pipelines that end in an estimator of svmfast."""
+"""The converter for sklearn-onnx: ``to_onnx`` for pipelines that end in an estimator of svmfast."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ REGRESSORS = (FastSVR, MekaRidge, DCPredRidge)
 def register_onnx() -> None:
     """Register all estimators of svmfast with sklearn-onnx, so that ``skl2onnx.to_onnx(pipeline, X)`` works.
 
-    A classifier has the outputs ``label`` and ``scores`` (decision values of the model, in LIBSVM's order), a
-    regressor ``variable``. The estimator's part computes in double precision, whatever comes in.
+    A classifier has the outputs ``label`` and ``scores`` (the model's decision values, in LIBSVM's order), a
+    regressor has ``variable``. The estimator computes in double precision, whatever the type of its input.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def _shapes(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Add the nodes of the model's computation, under unique names."""
+    """Add the nodes of the model's computation under unique names."""
     from onnx import TensorProto, helper
 
     graph = Graph(np.dtype(np.float64), prefix=scope.get_unique_variable_name("svmfast"))

@@ -1,4 +1,4 @@
-"""Estimators of svmfast's own trainers: budgeted SGD, MEKA, and trees of landmarks (DC-Pred++)."""
+"""Estimators that train with svmfast's methods: budgeted SGD, MEKA and trees of landmarks (DC-Pred++)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Self = TypeVar("Self", bound="_Trained")
 
 
 class _Trained(ModelEstimator):
-    """Trains by one of svmfast's functions."""
+    """An estimator that trains with one of svmfast's functions."""
 
     #: The method, and its task if it has several.
     _method: ClassVar[str]
@@ -43,17 +43,17 @@ class _Trained(ModelEstimator):
         return self
 
     def _all_options(self, targets: FloatArray) -> dict[str, Any]:
-        """Return the options of the method: those of its task, of its kind, and its own."""
+        """Return all options of the call: the task, its regularization and the method's own."""
         task = {} if self._task is None else {"task": self._task}
         return {**task, **self._regularization(targets), **self._options()}
 
     @abstractmethod
     def _regularization(self, targets: FloatArray) -> dict[str, Any]:
-        """Return the task's own options."""
+        """Return the regularization options of the task."""
 
     @abstractmethod
     def _options(self) -> dict[str, Any]:
-        """Return the method's options."""
+        """Return the method's own options."""
 
     def _trained(self, rows: Rows, targets: FloatArray, options: dict[str, Any]) -> Any:
         with as_value_errors():
@@ -66,7 +66,7 @@ class _Trained(ModelEstimator):
 
 
 class _TrainedClassifier(_Trained, ModelClassifier):
-    """Trains with the cost `C`, and factors of it for classes."""
+    """Trains with the cost `C` and class weights."""
 
     def _regularization(self, targets: FloatArray) -> dict[str, Any]:
         return {"C": float(self.C), "weights": self._class_weights(targets)}
@@ -80,9 +80,9 @@ class _TrainedRegressor(_Trained, ModelRegressor):
 
 
 class BudgetSVC(_TrainedClassifier):
-    """A classifier of at most `budget` support vectors for each decision function, by stochastic gradients.
+    """A classifier with at most `budget` support vectors per decision function, by stochastic gradients.
 
-    Its cost is known before it is trained, and training streams: docs/budget-train.md.
+    The prediction cost is known before training, and training streams the rows: docs/budget-train.md.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class BudgetSVC(_TrainedClassifier):
     gamma : {"scale", "auto"} or float, default="scale"
         Width of the Gaussian kernel.
     budget : int, default=100
-        Most support vectors of each pair of classes.
+        Maximum number of support vectors for each pair of classes.
     passes : int, default=10
         Passes over the rows.
     class_weight : dict or "balanced", default=None
@@ -238,13 +238,13 @@ class DCPredSVC(_DCPred, _TrainedClassifier):
     C : float, default=10.0
         Cost of errors.
     gamma : {"scale", "auto"} or float, default="scale"
-        Width of the Gaussian kernel to begin with.
+        Initial width of the Gaussian kernel.
     clusters : int, default=None
         Leaves of the tree; None: 16.
     landmarks : int, default=None
         Landmarks of each leaf; None: 32.
     iterations : int, default=None
-        Steps of moving landmarks by gradient; None: 150.
+        Gradient steps that move the landmarks; None: 150.
     class_weight : dict or "balanced", default=None
         `C` of a class is `C` times its weight; "balanced": n_samples / (n_classes * rows of the class).
     n_jobs : int, default=None

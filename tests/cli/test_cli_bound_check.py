@@ -194,7 +194,7 @@ def test_what_would_be_ignored_is_refused(tmp_path: Path) -> None:
     for words, message in (
         (("--model", made, "--center", "origin"), "--center is for exact models"),
         (("--model", bare, "--tolerance", "1"), "--tolerance: the model has no certificate"),
-        (("--model", bare, "--require-certified", "1%"), "--require-certified: the model carries no"),
+        (("--model", bare, "--require-certified", "1%"), "--require-certified: the model has no certificate"),
         (("--tolerance", "1"), "--tolerance needs --model"),
     ):
         done = svmfast("bound-check", data("breast.test"), *words)
