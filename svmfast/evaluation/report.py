@@ -291,8 +291,11 @@ def whole(value: int | None) -> str:
 
 
 def times(value: float | None) -> str:
-    """A ratio, or a dash."""
-    return _ABSENT if value is None else f"{value:.3g}x"
+    """A ratio, or a dash: ``0.85x``, ``12.5x``, ``4,320x``."""
+    if value is None:
+        return _ABSENT
+    text = f"{value:.3g}"
+    return f"{float(text):,.0f}x" if "e+" in text else f"{text}x"
 
 
 def percent(value: float | None, digits: int) -> str:

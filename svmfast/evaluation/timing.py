@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from svmfast.progress import Progress, silent
 
@@ -73,12 +73,16 @@ class Speed:
         With :data:`CONFIDENCE` the median of all such ratios lies between them, whatever their distribution
         (order statistics, a sign test turned round); 0 and infinity where there are too few samples.
     samples : int
+    processor : bool
+        The times are of processors, added up over threads, in place of the wall clock's: those varied far
+        more, as they do where other programs run on the same processors.
     """
 
     ratio: float
     low: float
     high: float
     samples: int
+    processor: bool = False
 
     @property
     def narrow(self) -> bool:
@@ -89,12 +93,14 @@ class Speed:
 #: Two speeds a tenth apart are distinguished by intervals no wider than that.
 NARROW = 1.1
 CONFIDENCE = 0.95
+#: Ratios of processor times must be spread so much less than those of the wall clock to be taken instead.
+PROCESSOR_SPREAD = 0.5
 #: A sample repeats a call until it takes so many seconds: clocks and schedulers have a grain.
 _LEAST_SAMPLE = 0.005
 
 
-def median_ratio(ratios: Sequence[float]) -> Speed:
-    """Return the median of ratios and its interval."""
+def median_ratio(ratios: Sequence[float], *, processor: bool = False) -> Speed:
+    """Return the median of ratios and its interval; `processor` if they are of processor time."""
     ordered = sorted(ratios)
     n = len(ordered)
     cut, tail = 0, 0.5**n
@@ -103,7 +109,7 @@ def median_ratio(ratios: Sequence[float]) -> Speed:
         cut += 1
         tail += math.comb(n, cut) * 0.5**n
     low, high = (ordered[cut - 1], ordered[n - cut]) if cut else (0.0, math.inf)
-    return Speed(statistics.median(ordered), low, high, n)
+    return Speed(statistics.median(ordered), low, high, n, processor)
 
 
 def race(
@@ -118,6 +124,11 @@ def race(
     Every round takes a sample of each call, with one of the reference not long before, so that both meet the
     same load: other work comes and goes, and figures taken minutes apart compare the load, not the calls. A
     call whose interval is narrow drops out; the race ends when all have, or the time is over.
+
+    Speeds are of the wall clock. Where it leaves intervals wide, because other programs take turns with the
+    calls, and the ratios of processor times are spread far less (:data:`PROCESSOR_SPREAD`), all speeds of the
+    race are of processor time. That flatters a call that keeps fewer threads busy than the reference does (by
+    a tenth to a quarter for the fastest models); the wall clock under load was off by several times.
 
     Parameters
     ----------
@@ -135,14 +146,15 @@ def race(
     length = max(_LEAST_SAMPLE, once[reference])
     repeats = {name: max(1, round(length / seconds)) for name, seconds in once.items()}
 
-    def sample(name: str) -> float:
-        start = time.perf_counter()
+    def sample(name: str) -> _Sample:
+        start, start_processor = time.perf_counter(), time.process_time()
         for _ in range(repeats[name]):
             calls[name]()
-        return max(time.perf_counter() - start, 1e-9) / repeats[name]
+        wall, processor = time.perf_counter() - start, time.process_time() - start_processor
+        return _Sample(max(wall, 1e-9) / repeats[name], max(processor, 1e-9) / repeats[name])
 
-    samples: list[float] = []
-    ratios: dict[str, list[float]] = {name: [] for name in others}
+    samples: list[_Sample] = []
+    ratios: dict[str, list[_Sample]] = {name: [] for name in others}
     found = {name: Speed(1.0, 1.0, 1.0, 0) for name in others}
     running = others
     for number in range(rounds):
@@ -156,12 +168,36 @@ def race(
                 samples.append(sample(reference))
                 since = 0.0
             if name != reference:
-                seconds = sample(name)
-                ratios[name].append(samples[-1] / seconds)
-                since += seconds * repeats[name] / (samples[-1] * repeats[reference])
-        found |= {name: median_ratio(ratios[name]) for name in running}
+                own, theirs = sample(name), samples[-1]
+                ratios[name].append(_Sample(theirs.wall / own.wall, theirs.processor / own.processor))
+                since += own.wall * repeats[name] / (theirs.wall * repeats[reference])
+        found |= {name: median_ratio([ratio.wall for ratio in ratios[name]]) for name in running}
         running = [name for name in running if not found[name].narrow]
-    return statistics.median(samples), {reference: Speed(1.0, 1.0, 1.0, len(samples)), **found}
+    if running:
+        found = _by_clock(found, ratios)
+    seconds = statistics.median(one.wall for one in samples)
+    return seconds, {reference: Speed(1.0, 1.0, 1.0, len(samples)), **found}
+
+
+class _Sample(NamedTuple):
+    """Seconds of one call, or ratios of such, by either clock."""
+
+    wall: float
+    processor: float
+
+
+def _by_clock(found: dict[str, Speed], ratios: Mapping[str, Sequence[_Sample]]) -> dict[str, Speed]:
+    """Return the speeds of the race: those `found` by the wall clock, or all of them by processor time."""
+    wall = {name: [ratio.wall for ratio in own] for name, own in ratios.items()}
+    processor = {name: [ratio.processor for ratio in own] for name, own in ratios.items()}
+    if _spread(processor.values()) >= PROCESSOR_SPREAD * _spread(wall.values()):
+        return found
+    return {name: median_ratio(own, processor=True) for name, own in processor.items()}
+
+
+def _spread(ratios: Iterable[Sequence[float]]) -> float:
+    """Return the median, over the calls, of how far the logarithms of a call's ratios lie apart."""
+    return statistics.median(math.log(max(own) / min(own)) for own in ratios)
 
 
 def _seconds(call: Callable[[], object]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from textwrap import fill
 from typing import Any
 
 from svmfast.class_scores import with_names
@@ -140,6 +141,7 @@ def as_dict(found: Frontier) -> dict[str, Any]:
             "bytes": point.n_bytes,
             "speedup": point.speed.ratio,
             "speedup_interval": [point.speed.low, point.speed.high],
+            "speedup_clock": _clock(point.speed),
             "rows_per_second": point.rows_per_second,
             "linear_cost": point.linear_cost,
             "linear_cost_counted": point.linear_cost_counted,
@@ -162,6 +164,7 @@ def as_dict(found: Frontier) -> dict[str, Any]:
             **model(found.chosen),
             "confirmed_speedup": speed.ratio,
             "confirmed_speedup_interval": [speed.low, speed.high],
+            "confirmed_speedup_clock": _clock(speed),
             "limits_shown": found.limits.shown_by(found.chosen.confirming)
             if found.limits.of_quality
             else None,
@@ -200,6 +203,10 @@ def as_dict(found: Frontier) -> dict[str, Any]:
         "refuted": {**chosen, "by": found.refuted} if found.refuted else None,
         "complete": found.complete,
     }
+
+
+def _clock(speed: Speed) -> str:
+    return "processor" if speed.processor else "wall"
 
 
 def _of_exact(known: Skill, task: str) -> dict[str, Any]:
@@ -253,25 +260,46 @@ def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[
     return list(heads), [list(line) for line in lines]
 
 
-_LEGEND = (
-    "All figures but one are of the confirming rows, used for no choice. differ: {what}; interval: with "
-    "95 % confidence; choosing: the same figure on the choosing rows, by which the recommendation is "
-    "made. of allowance: how much of the share of labels that may differ a cascade spent. speed-up: over "
-    "the exact model, ~ where its 95 % interval is wider than a tenth. cost: time over a linear model's; "
-    "counted: multiply-adds over a linear model's. * no other model is at once as close to the exact one, "
-    "as fast and as small. + exact: the exact model answers what is not certified, or what a cascade is "
-    "not sure of; how sure it must be is chosen on the choosing rows."
+#: What the columns mean; `{what}` is what differs. Only those in the table are explained.
+_MEANINGS = (
+    ("differ", "differ: {what}"),
+    ("interval", "interval: with 95 % confidence"),
+    (
+        "choosing",
+        "choosing: the same figure on the choosing rows, by which the recommendation is made",
+    ),
+    ("of allowance", "of allowance: how much of the share of labels that may differ a cascade spent"),
+    (
+        "speed-up",
+        "speed-up: over the exact model, ~ where its 95 % interval is wider than a tenth; the recommended "
+        "model is timed once more, alone with the exact one",
+    ),
+    ("cost", "cost: time over a linear model's"),
+    ("counted", "counted: multiply-adds over a linear model's"),
+    ("certified", "certified: rows whose label is proven to be the exact model's"),
+    ("", "*: no other model is at once as close to the exact one, as fast and as small"),
+)
+_FALLBACK = (
+    "+ exact: the exact model answers what is not certified, or what a cascade is not sure of; how sure it "
+    "must be is chosen on the choosing rows"
 )
 
 
-def legend(found: Frontier) -> str:
-    """Explain the columns."""
+def legend(found: Frontier, *, wide: bool = True) -> str:
+    """Explain the columns of the table, `wide` or as on the terminal."""
     what = (
         "root mean square difference from the exact values, over their spread"
         if found.regression
         else "labels that are not the exact model's"
     )
-    return _LEGEND.format(what=what)
+    heads, _ = cells(found, wide=wide)
+    meanings = [text.format(what=what) for head, text in _MEANINGS if head in heads]
+    if any(point.speed.processor for point in found.points):
+        meanings.append("Speed-ups are of processor time, because the wall clock's times varied too much")
+    if any(point.name.endswith(" + exact") for point in found.points):
+        meanings.append(_FALLBACK)
+    origin = "All figures but `choosing` are measured on the confirming rows, which were used for no choice."
+    return f"{origin} {'. '.join(meanings)}."
 
 
 def title(found: Frontier) -> str:
@@ -347,10 +375,11 @@ def _hidden_by_accuracy(point: Point, found: Frontier) -> list[str]:
 
 
 def as_text(found: Frontier) -> str:
-    """Return the table in aligned plain text, then what is missing."""
+    """Return the table in aligned plain text, then what is missing and what the columns mean."""
     heads, lines = cells(found)
     table = aligned(heads, lines, WIDTH)
-    return table + "".join(f"{one.name}: {shown(one.reason)}\n" for one in found.missing)
+    missing = "".join(f"{one.name}: {shown(one.reason)}\n" for one in found.missing)
+    return f"{table}{missing}{fill(legend(found, wide=False), WIDTH)}\n"
 
 
 def as_markdown(found: Frontier, *, figure: bool = True) -> str:

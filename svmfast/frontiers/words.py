@@ -29,6 +29,8 @@ def timing(speed: Speed) -> str | None:
     """Return a remark if a speed is not known well."""
     if not math.isfinite(speed.high):
         return "too few samples for an interval; give a longer `time_limit`"
+    if speed.processor:
+        return "processor time, because the wall clock's times varied too much; run again on an idle machine"
     return None if speed.narrow else "too variable for a narrow interval; run again on an idle machine"
 
 

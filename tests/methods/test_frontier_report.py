@@ -12,7 +12,7 @@ import pytest
 from test_pareto import loss
 
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
-from svmfast.evaluation.report import aligned
+from svmfast.evaluation.report import aligned, times
 from svmfast.evaluation.skill import Skill
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.figure import draw
@@ -25,6 +25,8 @@ from svmfast.frontiers.report import (
     as_dict,
     as_markdown,
     as_text,
+    cells,
+    legend,
     verdict,
 )
 from svmfast.score import Quality, quality
@@ -185,10 +187,40 @@ def test_the_verdict_on_a_regression_states_its_error() -> None:
     assert lines["quality"].endswith("3% less (-1% to 5%)")
 
 
+def test_every_column_that_needs_it_is_explained() -> None:
+    one = found(SMALL, Limits(0.5))
+    explained = {"differ", "choosing", "speed-up", "counted", "certified"}
+    for wide, more in ((False, set()), (True, {"interval", "of allowance", "cost"})):
+        heads, _ = cells(one, wide=wide)
+        words = " ".join(legend(one, wide=wide).split())
+        for head in explained | more:
+            assert (f"{head}: " in words) == (head in heads), head
+    shown = " ".join(as_text(one).split()).replace("multiply- adds", "multiply-adds")
+    assert shown.endswith(legend(one, wide=False))
+    assert "interval: with" not in shown
+
+
+def test_processor_time_is_named() -> None:
+    one = found(SMALL, Limits(0.5), replace(EVEN, processor=True))
+    lines = dict(line.split(": ", 1) for line in verdict(one))
+    assert lines["timing"].startswith("processor time, because the wall clock's times varied too much")
+    assert as_dict(one)["recommended"]["confirmed_speedup_clock"] == "processor"
+    assert as_dict(one)["recommended"]["speedup_clock"] == "wall"
+    assert "processor time" not in legend(one)
+    assert "processor time" in legend(
+        replace(one, points=[EXACT, replace(SMALL, speed=replace(EVEN, processor=True))])
+    )
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(0.8512, "0.851x"), (12.54, "12.5x"), (4321.0, "4,320x")])
+def test_a_ratio_has_three_digits(ratio: float, text: str) -> None:
+    assert times(ratio) == text
+
+
 def test_rejected_candidates_are_named_with_their_reason() -> None:
     one = found(SMALL, Limits(0.5))
     line = "approximate-2: rejected: 48.6% of the labels differ"
-    assert as_text(one).endswith(f"\n{line}\n")
+    assert f"\n{line}\n" in as_text(one)
     assert f"- {line}" in as_markdown(one)
     assert as_dict(one)["missing"][0]["reason"] == line.split(": ", 1)[1]
 

@@ -21,11 +21,12 @@ from svmfast.rows import Rows
 
 
 class Clock:
-    """A clock that a call under test moves on."""
+    """A clock that a call under test moves on, and one of processor time, the same unless it is `alone`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 0.0
+        self.now, self.alone = 0.0, 0.0
         monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(timing.time, "process_time", lambda: self.alone or self.now)
 
 
 def test_the_median_of_the_repeats_counts_and_the_warm_up_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +97,36 @@ def test_an_undecided_race_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     _, speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=0)
     assert speeds["fast"].samples == 1
     assert (speeds["fast"].low, speeds["fast"].high) == (0, math.inf)
+
+
+def test_processor_time_decides_where_other_programs_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    rng = np.random.default_rng(0)
+
+    class Waiting(Runner):
+        """Waits for its turn, which is no processor time."""
+
+        def __call__(self) -> None:
+            super().__call__()
+            self.clock.alone += self.seconds * float(rng.uniform(1, 1.1))
+
+    calls = {
+        name: Waiting(clock, seconds, lambda now: float(rng.uniform(1, 9)))
+        for name, seconds in (("exact", 1.0), ("fast", 0.125), ("faster", 0.0625))
+    }
+    _, speeds = timing.race(calls, limit_seconds=3000)
+    assert speeds["fast"].processor
+    assert speeds["faster"].processor
+    assert speeds["fast"].low <= 8 <= speeds["fast"].high
+    assert speeds["faster"].ratio == pytest.approx(16, rel=0.1)
+    assert speeds["fast"].narrow
+    # An even wall clock is the one that counts.
+    for call in calls.values():
+        call.slowed = lambda now: 1.0
+    clock.alone += 5.0
+    _, speeds = timing.race(calls, limit_seconds=3000)
+    assert not any(speed.processor for speed in speeds.values())
+    assert speeds["fast"].ratio == pytest.approx(8)
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 9, 20, 41])
