@@ -15,7 +15,7 @@ class ActiveColumns {
   public:
     ActiveColumns() = default;
 
-    // Of columns in ascending order.
+    // Constructs the set from columns in ascending order.
     explicit ActiveColumns(std::vector<std::int32_t> ascending) : columns(std::move(ascending)) {
         const std::size_t n = columns.size();
         for (std::size_t i = 0; i < n; ++i)
@@ -40,12 +40,12 @@ class ActiveColumns {
         }
     }
 
-    // Of columns in any order and with repetitions.
+    // The same from columns in any order, possibly repeated.
     static ActiveColumns of(const std::int32_t *indices, std::size_t count) {
         return ActiveColumns(distinct(indices, count));
     }
 
-    // The same columns once each, in ascending order.
+    // Returns the columns without repetitions, in ascending order.
     static std::vector<std::int32_t> distinct(const std::int32_t *indices, std::size_t count) {
         std::vector<std::int32_t> found;
         const std::int32_t last = count ? *std::max_element(indices, indices + count) : -1;
@@ -65,7 +65,7 @@ class ActiveColumns {
 
     std::size_t size() const { return columns.size(); }
     std::int32_t operator[](std::size_t i) const { return columns[i]; }
-    // Whether they are 0, 1, 2, ...: then a column below size() is its own position.
+    // Whether the columns are 0, 1, 2, ...: a column below size() is then its own position.
     bool plain() const { return identity; }
 
     // Whether all columns of a row are their own positions.
@@ -89,7 +89,7 @@ class ActiveColumns {
     struct Slot {
         std::int32_t column, position;
     };
-    // A table of 4 bytes a column takes no more than about what the slots would.
+    // The table, 4 bytes per column, takes about as much memory as the slots would, or less.
     static constexpr std::size_t TABLE_WIDTH = 8, TABLE_ALWAYS = 64;
 
     std::size_t slot(std::int32_t column) const {

@@ -1,4 +1,4 @@
-// Budgeted SGD for Python: one state per decision function, advanced over blocks of rows, saved and restored whole.
+// Budgeted SGD for Python: one state per decision function, advanced over blocks of rows; it can be saved and restored.
 #include "budget.hpp"
 
 #include <nanobind/stl/tuple.h>
@@ -55,7 +55,7 @@ class MergeLookup {
         for (std::size_t j = 0; j < cells; ++j) {
             std::size_t c = 0;
             while (lowest[c] > highest[j]) ++c;  // ends at j at the latest
-            // Slightly lower, because the cell of a kappa is found by rounding.
+            // Slightly lower, because rounding determines the cell of a kappa.
             reach_[j] = static_cast<float>(static_cast<double>(c) / cells - 1e-6);
         }
         table = {angle_.data(), h_.data(), reach_.data(), n};
@@ -63,7 +63,7 @@ class MergeLookup {
     MergeTable table;
 
   private:
-    // m -> 0: what is left of the small vector beside the span of phi(x_j) and its derivative towards x_i.
+    // m -> 0: the part of the small vector outside the span of phi(x_j) and its derivative towards x_i.
     static double limit(double kappa) {
         if (kappa == 0.0) return 1.0;
         return std::sqrt(std::max(0.0, 1.0 - kappa * kappa * (1.0 - 2.0 * std::log(kappa))));
@@ -175,7 +175,7 @@ class BudgetedSgd {
         for (SlotEntries &entries : s.entries) entries.current = false;
     }
 
-    // A file may hold anything: counts must be counts, and slots may be in use only where the steps put them.
+    // A file may contain anything: counts must be valid, and only slots that the steps can have filled may be in use.
     void check(const double *slots, const double *c) const {
         const auto whole = [](double value, double lowest, double highest) {  // false for nan
             return value >= lowest && value <= highest && value == std::floor(value);
@@ -233,7 +233,7 @@ std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps) {
 }
 
 // A permutation of 0..count-1 that depends on the key alone, on every machine and in every version (SplitMix64,
-// Fisher-Yates with Lemire's multiply-and-shift; its bias, count / 2^64, is negligible).
+// Fisher-Yates with Lemire's multiply-and-shift, whose bias, count / 2^64, is negligible).
 Out<std::int64_t> random_order(std::size_t count, In1<std::uint64_t> key) {
     std::uint64_t state = 0;
     auto next = [&state] {

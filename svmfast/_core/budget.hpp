@@ -19,15 +19,15 @@ enum class Maintenance : int { lookup_wd = 0, lookup_h = 1, gss = 2, gss_precise
 enum class Loss : int { hinge = 0, epsilon_insensitive = 1 };
 
 // Precomputed solutions of the merging problem. The smaller coefficient's share m is at most 1/2, and beyond it
-// h(m, kappa) = 1 - h(1-m, kappa), so the grid is m in [0, 1/2] times kappa in [0, 1] (running fastest): for n points
-// a side of the full square, n/2 + 1 times n. float: they take half the cache, and a pair is fetched at once.
+// h(m, kappa) = 1 - h(1-m, kappa), so the grid is m in [0, 1/2] times kappa in [0, 1] (varying fastest): n/2 + 1 times
+// n points, for n points a side of the full square. As floats they take half the cache, and a pair is fetched at once.
 //
 // The decision interpolates not wd but the angle asin(sqrt(wd) / m), sqrt(wd) / m being the weight degradation's length
 // in units of the smaller vector. wd vanishes like (1 - kappa)^2 near kappa = 1 and like m^2 near m = 0, and it is flat
 // where kappa is small: bilinear interpolation has a large relative error there; the angle is nearly linear.
 struct MergeTable {
     const float *angle, *h;
-    // reach[c]: with a candidate of kappa in cell c, one of a smaller kappa than reach[c] cannot be the best.
+    // reach[c]: if some candidate's kappa lies in cell c, a candidate with kappa below reach[c] cannot be the best.
     const float *reach;
     std::size_t n;
 };
@@ -58,9 +58,9 @@ struct BudgetState {
     Loss loss;
     MergeTable table;
 
-    // Coefficients carry the common factor 1 / (lambda t): a new point has the coefficient +-1 (times its class weight)
-    // and the shrinking by 1 - 1/t of every step is exact and free. A slot with coefficient 0 is empty and its vector
-    // is 0.
+    // The common factor 1 / (lambda t) is left out of the coefficients: a new point has the coefficient +-1 (times its
+    // class weight), and the shrinking by 1 - 1/t in every step is exact and free. A slot with coefficient 0 is empty
+    // and its vector is 0.
     Aligned<double> vectors;  // [columns][stride], times scale[slot]
     Aligned<double> scale, coef, norm;
     // log2 of a kernel value = row's inner product * gain + offset - gamma log2(e) ||row||^2
@@ -79,7 +79,7 @@ struct BudgetState {
     // Scratch of one step.
     Aligned<double> raw, log_kernel, kernel, work;
     Aligned<std::int64_t> candidates;
-    // The entries of every slot that was never merged, so that its vector is not searched for them.
+    // The entries of every slot that was never merged, which saves a search of its vector.
     std::vector<SlotEntries> entries;
     SlotEntries found;  // entries found by searching a merged slot
 

@@ -16,12 +16,12 @@
 namespace svmfast {
 namespace {
 
-// Number of rows grouped by cell at a time: they and their answers stay in the second-level cache.
+// Number of rows grouped by cell at a time; they and their results stay in the second-level cache.
 constexpr std::size_t MOST_ROWS = 8192, FEWEST_ROWS = 256;
-// Below this share of nonzero values landmarks are stored as lists: dense ones, of which there are two copies, would
-// take more than ten times the memory and no less time.
+// Below this share of nonzero values landmarks are stored as lists: dense storage, which keeps two copies, would take
+// more than ten times the memory without being faster.
 constexpr double LISTED_SHARE = 0.1;
-// Shares of a fit's tiles that are summed apart. Fixed, so that sums do not depend on the threads.
+// Number of parts of a fit's tiles that are summed separately. Fixed, so that sums do not depend on the threads.
 constexpr std::size_t SHARES = 8;
 
 // [panel][k][panel width] of a matrix of rows x n numbers.
@@ -59,7 +59,7 @@ class CellSums {
             Cell cell;
             cell.m = sizes.data()[c];
             cell.pseudo = pseudo_sizes.data()[c];
-            // Compared so that no sum and no product overflows: then both counts are below 2^32.
+            // This form of the comparison cannot overflow; it shows that both counts are below 2^32.
             if (cell.m > m - at || cell.pseudo > q - pseudo_at ||
                 (e.kind == Pseudo::triangle && cell.m * cell.pseudo > distance.shape(0) - distance_at))
                 throw std::invalid_argument("the parts of the cells do not fit together");
@@ -75,7 +75,7 @@ class CellSums {
         }
     }
 
-    // (values, in LIBSVM's arrangement: the rows where rounding could turn a sign)
+    // (values, and in LIBSVM's arrangement the rows in which rounding could change a sign)
     std::tuple<Out<double>, Out<std::int64_t>> decide(In1<std::int32_t> cell, In1<std::int64_t> indptr,
                                                       In1<std::int32_t> indices, In1<double> values,
                                                       Threads threads) const {
@@ -89,7 +89,7 @@ class CellSums {
         {
             nb::gil_scoped_release unlocked;
             const Csr rows = csr(indptr, indices, values);
-            // With many cells it takes many rows to fill the tiles.
+            // With many cells, many rows are needed to fill the tiles.
             const std::size_t even = n / threads + 1;
             const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
             parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {

@@ -8,9 +8,9 @@
 // kernel values already computed: products c_i c_j, or exp(-gamma r^2) where r bounds ||x - v|| by the triangle
 // inequality.
 //
-// Rows lie in the lanes of vectors: every number of the model is a broadcast, products of kernel values need no
-// gathering, and a row's sums do not depend on its neighbours. Sums run over features in ascending order from one
-// start, so a tile of rows gives the same bits densely or entry by entry.
+// Each row has a lane of the vectors: every number of the model is a broadcast, products of kernel values need no
+// gathering, and a row's sums do not depend on its neighbours. Sums run over features in ascending order from the same
+// start, so the dense and the sparse loop give the same bits for a tile of rows.
 //
 // In LIBSVM's arrangement a landmark belongs to a class and has a coefficient for each of the class's pairs: a cell's
 // kernel values are multiplied by one small matrix for each class, and a pair's value is the sum of the shares of its
@@ -33,7 +33,7 @@ struct Cell {
     std::size_t m, pseudo, active;  // landmarks, pseudo landmarks, decision functions that are not constant
     double gamma;
     ActiveColumns features;  // the columns in which some landmark is not zero; others count in norms alone
-    // Where few of their values are not zero, landmarks are stored by feature; the sums have the same bits.
+    // Landmarks with few nonzero values are stored by feature ("listed"); the sums have the same bits.
     bool listed;
     Aligned<double> vectors;                  // [panel][feature][panel width]: 2 gamma log2(e) u
     Aligned<double> columns;                  // [feature][m padded to 8]: the same; for sparse rows
@@ -55,13 +55,13 @@ struct Cell {
 struct Cells {
     std::size_t columns;  // most features of a cell
     std::size_t functions;
-    std::size_t groups;  // classes, whose pairs are the functions, each with its own landmarks; 0: not so arranged
+    std::size_t groups;  // classes, whose pairs are the functions, with landmarks of each; 0: another arrangement
     Pseudo kind;
     std::vector<Cell> cells;
     std::size_t widest;  // most landmarks and pseudo landmarks of a cell
 };
 
-// Landmarks whose sums stay in registers together.
+// Number of landmarks whose sums are in registers at the same time.
 constexpr std::size_t CELL_PANEL = 8;
 constexpr std::size_t CELL_OCTET = 8;
 
@@ -79,7 +79,7 @@ struct FitRows {
     std::size_t tiles() const { return divide_up(n, tile_rows); }
 };
 
-// What is fitted, at one point.
+// The fitted parameters at one point.
 struct FitPoint {
     std::size_t m, pseudo;
     double gamma;
@@ -103,7 +103,7 @@ struct FitSums {
 }  // namespace svmfast
 
 // Decision values of the rows order[start[c] .. start[c + 1]) of every cell c -> out[row][functions].
-// In LIBSVM's arrangement near_boundary[row] tells whether rounding could turn the sign of a value of the row.
+// In LIBSVM's arrangement near_boundary[row] says whether rounding could change the sign of one of the row's values.
 SVMFAST_DECLARE(void cell_decisions(const Cells &, const Csr &, const std::int64_t *order, const std::int64_t *start,
                                     double *out, std::uint8_t *near_boundary))
 // Adds the loss and its derivatives over the tiles [first, last).

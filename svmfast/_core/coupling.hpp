@@ -20,8 +20,8 @@ struct Sigmoids {
 // pairwise[row][pair]: the probability of the pair's first class, inside LIBSVM's limits.
 SVMFAST_DECLARE(void pairwise_rows(const Sigmoids &, const double *decisions, std::size_t rows, double *pairwise))
 
-// out[row][class]. With `errors` (else null), how far from the decision values LIBSVM's own can lie: near_boundary[row]
-// is 0 where LIBSVM's estimates print the same with six digits, and have the same first maximum; proven in
-// docs/certificate.md.
+// out[row][class]. `errors`, if not null, bounds the distance of LIBSVM's own decision values from the given ones:
+// near_boundary[row] is then 0 if LIBSVM's estimates provably (docs/certificate.md) print the same with six digits and
+// have the same first maximum.
 SVMFAST_DECLARE(void probability_rows(const Sigmoids &, const double *decisions, const double *errors, std::size_t rows,
                                       double *out, std::uint8_t *near_boundary))

@@ -20,7 +20,7 @@
 namespace svmfast {
 namespace {
 
-// Single precision is no longer tried once it left open more than this many rows, and more than half of them.
+// Single precision is abandoned once it has left open more than this many rows and more than half of those tried.
 constexpr std::size_t TRIAL_ROWS = 1000;
 
 class DecisionSums {
@@ -64,7 +64,7 @@ class DecisionSums {
         return {give(std::move(out), {n, e.functions}), near_boundary};
     }
 
-    // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was taken.
+    // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was used.
     std::tuple<Out<double>, Out<double>> double_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                                        In1<double> values, int threads) {
         const std::size_t n = indptr.shape(0) - 1;
@@ -82,20 +82,20 @@ class DecisionSums {
     }
 
     // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
-    // by decide(): by single precision where its bound proves it, else by double precision. Also how many rows single
-    // precision answered, and how many LIBSVM's order of summation.
+    // decide() gives: by single precision where its bound proves the class, else by double precision. Also the numbers
+    // of rows that single precision answered and that were summed in LIBSVM's order.
     std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                                                    In1<double> values, bool single, Threads threads) {
         const std::size_t n = indptr.shape(0) - 1;
         if (e.groups == 1 ? e.functions != 1 : e.groups < 2)
             throw std::invalid_argument("only pairs of classes and single functions have labels");
         std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
-        // Rows that single precision tried, and rows that it, or double precision, left open.
+        // Rows tried in single precision, and rows that it, or double precision, left open.
         std::atomic<std::size_t> asked{0}, left{0}, near_boundary{0};
         {
             nb::gil_scoped_release unlocked;
             pack_one_hot();
-            // One-hot sums are as fast, and leave almost no row open.
+            // One-hot sums are as fast as single precision, and leave almost no row open.
             if (single && !e.one_hot) pack_single();
             each_block(csr(indptr, indices, values), n, threads, [&](const RowBlock &rows) {
                 std::int32_t *to = out.get() + rows.first;
@@ -115,7 +115,7 @@ class DecisionSums {
         return {give(std::move(out), {n}), proven, near_boundary};
     }
 
-    // Decision values in single precision and bounds on |value - LIBSVM's value|, infinity where there is none.
+    // Decision values in single precision and bounds on |value - LIBSVM's value|, infinite where there is no bound.
     std::tuple<Out<double>, Out<double>> single_values(In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                                        In1<double> values, Threads threads) {
         const std::size_t n = indptr.shape(0) - 1;
@@ -145,7 +145,7 @@ class DecisionSums {
         pack_one_hot();
         return e.one_hot != nullptr;
     }
-    // How many columns share a lane where single precision meets a lattice: 4, 2, or 0 where there is none.
+    // The number of columns that share a lane if the support vectors are on a lattice: 4 or 2; 0 without a lattice.
     std::size_t lattice() {
         pack_single();
         return first_tier && first_tier->lattice ? first_tier->lattice->features : 0;
@@ -182,7 +182,7 @@ class DecisionSums {
         });
     }
 
-    // Fills in the labels that are -1 from decision values in double precision; returns how many rows took LIBSVM's
+    // Fills in the labels that are -1 from decision values in double precision; returns how many rows needed LIBSVM's
     // order.
     std::size_t label_by_double(const RowBlock &rows, std::size_t open, std::int32_t *out) {
         pack();
@@ -221,8 +221,8 @@ class DecisionSums {
         return static_cast<std::int32_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
     }
 
-    // Rows that a thread takes at a time: enough that a panel in the cache serves many rows, and few enough that the
-    // rows (and their accumulators) stay there too and every thread has work.
+    // Number of rows that a thread takes at a time: enough to use a panel in the cache for many rows, and few enough
+    // that the rows (and their accumulators) stay in the cache too and every thread has work.
     std::size_t block_rows(std::size_t n, std::size_t nnz, std::size_t threads) const {
         const std::size_t row_bytes =
             64 + 12 * (nnz / std::max<std::size_t>(1, n)) + 64 * e.width + 8 * e.groups * e.width;

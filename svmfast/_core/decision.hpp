@@ -3,7 +3,7 @@
 //
 // Support vectors lie in panels of `lanes` vectors, feature-major, so that one vector register holds one feature of
 // several support vectors. A panel never mixes classes; short panels are filled up with zero coefficients. Only
-// features that occur in some support vector are kept ("active"); a row's other features matter for its norm alone.
+// features that occur in some support vector are kept ("active"); a row's other features affect only its norm.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -21,16 +21,16 @@ namespace svmfast {
 // The rows first .. first + count.
 struct RowBlock : Csr {
     std::size_t first, count;
-    // Of the row of that number in the block.
+    // The same for one row, by its number in the block.
     std::size_t entries(std::size_t r) const { return Csr::entries(first + r); }
 };
 
-// Support vectors whose stored values are all the same number v, as of categorical data: x . z of a row of v's is v^2
-// times the number of features they share, so a kernel value is exp(-gamma ||x||^2) exp(-gamma ||z||^2) table[shared],
-// the first factor within the coefficients. Panels hold ONE_HOT_LANES vectors of a class, feature by feature, as bytes
-// 0 and 1.
+// Support vectors whose stored values are all the same number v, as in one-hot encoded data: for a row of v's, x . z is
+// v^2 times the number of shared features, so a kernel value is exp(-gamma ||x||^2) exp(-gamma ||z||^2) table[shared].
+// The first factor is part of the coefficients. Panels hold ONE_HOT_LANES vectors of a class, feature by feature, as
+// bytes 0 and 1.
 constexpr std::size_t ONE_HOT_LANES = 64;
-// No factor's exponent is larger than this.
+// The largest exponent of a factor.
 constexpr double ONE_HOT_EXPONENT = 300;
 struct OneHot {
     double value;
@@ -65,7 +65,8 @@ struct Expansion {
     std::size_t max_entries;                // most entries of a support vector
     bool mixed;                             // some class has coefficients of both signs for a function
 
-    // Very wide, very sparse models: no panels but columns, and for sums in LIBSVM's order the vectors themselves.
+    // Very wide, very sparse models have columns instead of panels, and the vectors themselves for sums in LIBSVM's
+    // order.
     bool scattered;
     std::vector<std::int64_t> column_start;  // [active + 1]
     std::vector<std::uint32_t> column_lane;  // panel * lanes + lane
@@ -76,7 +77,7 @@ struct Expansion {
 
     std::unique_ptr<OneHot> one_hot;  // null unless the support vectors are of that kind
 
-    // Linear kernel, where that is less work a row: one weight vector for each function, [active][functions].
+    // Linear kernel, if that is less work per row: one weight vector for each function, [active][functions].
     bool collapsed = false;
     Aligned<double> weights;
 
@@ -93,10 +94,10 @@ struct SupportVectors {
     double coefficient(std::size_t row, std::size_t i) const { return coef[row * n + i]; }
 };
 
-// Columns, classes, places in panels and magnitudes of an expansion whose first members are set; all that rows need
-// before they are evaluated.
+// Sets the columns, classes, places in panels and magnitudes of an expansion whose first members are set: everything
+// that the preparation of rows needs.
 void describe(Expansion &, const SupportVectors &);
-// Values and coefficients of an expansion that has been described.
+// Sets the values and coefficients of an expansion that has been described.
 void pack(Expansion &, const SupportVectors &);
 // Null unless all stored values are equal.
 std::unique_ptr<OneHot> pack_one_hot(const Expansion &, const SupportVectors &);
@@ -115,8 +116,8 @@ void each_function(const Expansion &e, Visit &&visit) {
 
 }  // namespace svmfast
 
-// Decision values of the rows of one block -> out[count][functions]. Where rounding could turn a label (or when
-// `libsvm_order` asks for it) a row is summed in LIBSVM's own order and gets LIBSVM's own bits. Returns how many were.
+// Decision values of the rows of one block -> out[count][functions]. If rounding could change a label (or if
+// `libsvm_order` is set) a row is summed in LIBSVM's own order, to LIBSVM's own bits. Returns the number of such rows.
 // wanted[row of the block][function], or null for all: other functions are not computed, nor are classes that no wanted
 // function needs; their values are meaningless. errors, or null: how far from each value LIBSVM's can lie.
 SVMFAST_DECLARE(std::size_t decision_block(const Expansion &, const RowBlock &, bool libsvm_order,

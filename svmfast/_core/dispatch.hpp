@@ -1,4 +1,4 @@
-// Which of the compiled instruction-set variants this machine runs.
+// The choice among the compiled instruction-set variants on this machine.
 #pragma once
 #include <cstdlib>
 #include <cstring>
@@ -7,8 +7,8 @@ namespace svmfast {
 
 enum class Isa { baseline, avx2, avx512 };
 
-// The best variant of this machine; the environment variable SVMFAST_ISA (baseline, avx2) asks for less, so that
-// every variant can be tested on one machine.
+// The best variant for this machine; the environment variable SVMFAST_ISA (baseline, avx2) selects a lower one, so
+// that every variant can be tested on one machine.
 inline Isa best_isa() {
     static const Isa isa = [] {
         Isa best = Isa::baseline;

@@ -5,7 +5,7 @@
 
 namespace svmfast {
 
-// Whether this machine has it. SVMFAST_ISA=avx512 asks for less.
+// Whether this machine has AVX-512 VNNI. SVMFAST_ISA=avx512 turns it off.
 inline bool has_vnni() {
     static const bool vnni = [] {
 #if defined(SVMFAST_VARIANTS)

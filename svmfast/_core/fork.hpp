@@ -6,8 +6,7 @@
 
 namespace svmfast {
 
-// Held while something is done once; a fork waits for it. The holder must not wait for the interpreter, from which fork
-// is called.
+// Held during such work; a fork waits for it. The holder must not wait for the interpreter, which calls fork.
 std::mutex &no_fork();
 
 // Calls a function once, however many threads call at the same time. Like std::once_flag, but safe in the child of a

@@ -31,7 +31,7 @@ class Growing {
     std::size_t size() const noexcept { return size_; }
     void clear() noexcept { size_ = 0; }
 
-    // Makes room for `extra` more items behind end(), which set_end() then takes in.
+    // Makes room for `extra` more items after end(); set_end() then includes them.
     void reserve_more(std::size_t extra) {
         if (size_ + extra > capacity_) resize_storage(std::max(size_ + extra, capacity_ + capacity_ / 2));
     }

@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto BETWEEN = std::chrono::milliseconds(20);
 
-unsigned long main_thread = 0;  // Python's; its handlers run there and nowhere else
+unsigned long main_thread = 0;  // Python's, the only thread in which its handlers run
 thread_local const std::atomic<bool> *watched = nullptr;
 thread_local Clock::time_point last_look;
 

@@ -9,8 +9,8 @@ namespace svmfast {
 // Thrown in a helper thread whose caller was interrupted or failed.
 struct Abandoned {};
 
-// Throws what a signal handler raised (on Python's main thread), or Abandoned if the loop that this thread helps with
-// has been abandoned. Reads the clock first, because asking Python is too expensive for every call.
+// Throws the exception that a signal handler raised (on Python's main thread), or Abandoned if the loop that this
+// thread works on has been abandoned. Reads the clock first, because asking Python in every call is too expensive.
 void heed_interrupt();
 
 // Makes heed_interrupt() of this thread watch `given_up` as well, for as long as the object lives.
@@ -25,8 +25,8 @@ class WatchedLoop {
     const std::atomic<bool> *outer_;
 };
 
-// Calls heed_interrupt() after every few milliseconds of work: the loop says how many operations (multiply-adds) it
-// did.
+// Calls heed_interrupt() after every few milliseconds of work, measured by the operations (multiply-adds) that the loop
+// reports.
 class Pulse {
   public:
     void spent(std::size_t operations) {

@@ -7,20 +7,20 @@
 namespace svmfast {
 namespace {
 
-// From this share of stored values on the center is subtracted, which makes rows shorter but fills their zeros.
+// Above this share of stored values the center is subtracted, which reduces norms but fills in zeros.
 constexpr double CENTERED_DENSITY = 0.5;
-// The proof of the bound needs few terms and a moderate range of exponents and coefficients.
+// Limits under which the proof of the bound holds: few terms, and a moderate range of exponents and coefficients.
 constexpr std::size_t MOST_FEATURES = 50000;
 constexpr double LARGEST_EXPONENT = 1e5;
-// A second-order polynomial goes in front where 2 gamma x_i . x_j is below this for all support vectors, and where it
-// costs little beside them.
+// A second-order polynomial is split off if 2 gamma x_i . x_j is below this for all support vectors and its cost is
+// small compared with theirs.
 constexpr double SMALL_EXPONENT = 0.7;
 constexpr std::size_t WIDEST_HEAD = 128;
 
-// The power of two at or below x.
+// The largest power of two that is at most x.
 double power_of_two(double x) { return std::exp2(std::floor(std::log2(x))); }
 
-// The share of one support vector, coefficient a, in the second-order polynomial.
+// The contribution of one support vector, with coefficient a, to the second-order polynomial.
 void add_to_head(Head &head, const std::vector<double> &x, double a, double gamma) {
     head.constant += a;
     head.weight += std::fabs(a);

@@ -12,10 +12,11 @@
 
 namespace svmfast {
 
-// Where gamma is small and the coefficients are large, kernel values near 1 cancel and single precision proves nothing
-// of their sum. Then the expansion's second-order polynomial about the center is evaluated in double precision,
+// If gamma is small and the coefficients are large, kernel values near 1 cancel, and single precision proves nothing
+// about their sum. Then the expansion's second-order polynomial about the center is evaluated in double precision,
 //     f(z) = exp(-gamma ||z||^2) (constant + linear . z + z' quadratic z + sum_i a_i R(2 gamma x_i . z)) - rho,
-// R(t) = exp(t) - 1 - t - t^2 / 2, a_i = coef_i exp(-gamma ||x_i||^2), and only the small rest in single precision.
+// R(t) = exp(t) - 1 - t - t^2 / 2, a_i = coef_i exp(-gamma ||x_i||^2), and only the small remainder in single
+// precision.
 struct Head {
     double constant;
     std::vector<double> linear;
@@ -23,9 +24,10 @@ struct Head {
     double weight;                  // sum |a_i|
 };
 
-// Support vectors whose values are origin + step * level, level an integer (pixels, ratings, counts), but for a small
-// residual: ||x - z||^2 is step^2 times a sum of products of integers, which are exact. Integers of `features` columns
-// share the 32 bits of a lane: four bytes, where the machine adds their products in one instruction, or two words.
+// Support vectors whose values are, up to a small residual, origin + step * level with an integer level (pixels,
+// ratings, counts): ||x - z||^2 is step^2 times a sum of products of integers, which is exact. Integers of `features`
+// columns share the 32 bits of a lane: four bytes if the machine adds their products in one instruction, else two
+// words.
 struct Lattice {
     std::size_t features;
     double origin, step, levels;   // `levels`: the largest one
@@ -45,7 +47,7 @@ struct SinglePack {
     double coef_scale;   // coefficients are stored divided by this
     bool pairs;          // three classes or more: kernel values are kept, and coefficients lie column by column
     bool mixed;          // some class has coefficients of both signs
-    bool centered;       // rows lose the center and are dense; else the center is 0
+    bool centered;       // the center is subtracted from rows, which are then dense; else it is 0
     std::vector<double> center;
     double reach;  // largest ||x_i - center||
     std::size_t lanes;
@@ -64,18 +66,18 @@ struct SinglePack {
     }
 };
 
-// The packed rbf expansion, or null where single precision is of no use: other kernels, scattered models, numbers
+// The packed rbf expansion, or null if single precision is of no use: other kernels, scattered models, numbers
 // outside its range.
 std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
-// The lattice of a pack that is otherwise ready, or null where its values are on none.
+// The lattice of an otherwise complete pack, or null if its values are not on a lattice.
 std::unique_ptr<Lattice> pack_lattice(const SinglePack &, const SupportVectors &);
 
 }  // namespace svmfast
 
-// The winning class of each row of the block -> out[count], or -1 where single precision does not prove it to be the
-// one that LIBSVM's own arithmetic gives. Returns how many stay open. Unless null, `values` and `bounds`
-// [count][functions] get the decision values and what they are off at most (infinity where single precision has nothing
-// to say).
+// The winning class of each row of the block -> out[count], or -1 if single precision does not prove that LIBSVM's own
+// arithmetic gives the same class. Returns how many rows stay open. Unless null, `values` and `bounds`
+// [count][functions] receive the decision values and bounds on their errors (infinite where single precision has no
+// bound).
 SVMFAST_DECLARE_VNNI(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out, double *values,
                                                double *bounds))
 // Support vectors per panel.

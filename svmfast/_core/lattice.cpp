@@ -1,4 +1,4 @@
-// Finds the lattice that the values of support vectors lie on, and packs them as integers: Lattice in labels.hpp.
+// Finds the lattice on which the values of support vectors lie, and packs them as integers: Lattice in labels.hpp.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,13 +11,13 @@
 namespace svmfast {
 namespace {
 
-// Words hold the integers, and sums of their products fit 32 bits.
+// Integers up to this fit into words, and sums of their products into 32 bits.
 constexpr std::size_t MOST_LEVELS = 4096;
 constexpr double LARGEST_SUM = 0x1p29;
-// Values of six digits count as on the lattice; what they are off is part of the bound.
+// Values rounded to six digits count as on the lattice; the bound includes their distance from it.
 constexpr double TOLERANCE = 2e-6;
 
-// The distinct values of support vectors, 0 among them where a column is not stored; nothing where they are too many.
+// The distinct values of support vectors, including 0 if some column is not stored; nothing if there are too many.
 std::vector<double> distinct_values(const Expansion &e, const SupportVectors &sv) {
     const auto nnz = static_cast<std::size_t>(sv.rows.indptr[e.n]);
     std::unordered_set<double> seen;
@@ -32,7 +32,7 @@ std::vector<double> distinct_values(const Expansion &e, const SupportVectors &sv
     return {seen.begin(), seen.end()};
 }
 
-// Sets origin, step and levels to the coarsest lattice of the values; false where there is none.
+// Sets origin, step and levels to the coarsest lattice of the values; false if there is none.
 bool find_lattice(Lattice &l, const std::vector<double> &values) {
     if (values.size() < 2) return false;
     const auto [least, most] = std::minmax_element(values.begin(), values.end());

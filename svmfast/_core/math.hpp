@@ -4,7 +4,7 @@
 
 namespace svmfast {
 
-// log2(e): kernels are powers of two in here.
+// log2(e): the core computes kernels as powers of two.
 constexpr double LOG2_E = 1.4426950408889634;
 
 // LIBSVM's integer power, with the same multiplications; of a number or of a vector.

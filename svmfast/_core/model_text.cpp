@@ -1,5 +1,5 @@
 // The number-heavy parts of model files: the SV section of LIBSVM's text, and plain lists of numbers.
-// Messages are chosen in formats/; here a fault is a code and a position.
+// The messages are in formats/; here a fault is a code and a position.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -21,7 +21,7 @@ nb::tuple read_sv_section(const nb::bytes &text, std::size_t pos, std::size_t n_
     const char *const begin = text_at(text, pos);
     const char *const end = text.c_str() + text.size();
     const auto left = static_cast<std::size_t>(end - begin);
-    // Each coefficient takes two bytes at least: nothing below is larger than a small multiple of the file.
+    // Each coefficient takes at least two bytes, so nothing below is larger than a small multiple of the file.
     if (n_coef == 0 || n_sv > (left + 1) / 2 / n_coef)
         throw std::invalid_argument("more numbers than the text can hold");
     const auto most = static_cast<std::size_t>(std::count(begin, end, ':'));
@@ -87,7 +87,7 @@ const char *read_number(const char *p, const char *end, Int &out) {
 inline bool is_space(char c) { return is_blank(c) || c == '\n' || c == '\r'; }
 
 // Up to `count` whitespace-separated numbers from `pos`: the array, how many were read, and where reading stopped,
-// which is the first token that is no number of this type, if any.
+// which is the first token that is not a number of this type, if any.
 template <class T>
 nb::tuple parse_numbers(const nb::bytes &text, std::size_t pos, std::size_t count) {
     const char *p = text_at(text, pos);

@@ -3,7 +3,7 @@
 
 namespace nb = nanobind;
 
-void register_interrupt(nb::module_ &m);          // interrupt.cpp: signals heeded by long loops
+void register_interrupt(nb::module_ &m);          // interrupt.cpp: checks for signals in long loops
 void register_budget(nb::module_ &m);             // budget.cpp: budgeted SGD with merging
 void register_refit(nb::module_ &m);              // refit.cpp: coefficients for fixed vectors
 void register_decision(nb::module_ &m);           // decision.cpp: exact kernel decision values
@@ -11,7 +11,7 @@ void register_model_text(nb::module_ &m);         // model_text.cpp: numbers of 
 void register_routed(nb::module_ &m);             // routed.cpp: nearest cells, Laplacian kernel
 void register_cells(nb::module_ &m);              // cells.cpp: small expansions, one for each cell
 void register_polynomial(nb::module_ &m);         // polynomial.cpp: truncated expansions
-void register_polynomial_values(nb::module_ &m);  // polynomial_values.cpp: rows through them
+void register_polynomial_values(nb::module_ &m);  // polynomial_values.cpp: their values for rows
 void register_svmlight(nb::module_ &m);           // svmlight_module.cpp: LIBSVM data text
 void register_reduced_set(nb::module_ &m);        // reduced_set.cpp: compress's objective and gradient
 void register_probability(nb::module_ &m);        // probability.cpp: LIBSVM's probability estimates

@@ -16,11 +16,11 @@ namespace svmfast {
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-// Whether a number may end before this character; a NUL stands at the end of Python's bytes.
+// Whether a number may end before this character; Python's bytes end with a NUL.
 inline bool ends_number(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\0'; }
 
-// Reads the decimal number at p up to the next blank or line end. Returns its end, or nullptr where the text up to
-// there is no finite number. Text must be readable up to and including *end, where a NUL stands.
+// Reads the decimal number at p up to the next blank or line end. Returns its end, or nullptr if the text up to there
+// is not a finite number. Text must be readable up to and including *end, which must be a NUL.
 inline const char *read_double(const char *p, const char *end, double &out) {
     if (end - p >= static_cast<std::ptrdiff_t>(text::padding)) {
         const char *const stop = text::fast_double(p, out);
@@ -66,11 +66,11 @@ inline char *write_g17(char *p, double x) {
     return std::to_chars(p, p + number_room, x, std::chars_format::general, 17).ptr;
 }
 
-// printf("%.8g", x). Where the shortest decimal that names x has at most eight digits, it is what rounding x to eight
-// digits gives: they differ by less than an ulp, far below half a unit of the eighth digit (denormals, whose ulps
-// are not small, apart). With `in_full` a number that eight digits do not name gets the shortest decimal that does.
-// Data read from text are nearly always so, and the shortest decimal is several times cheaper than rounding to a given
-// digit.
+// printf("%.8g", x). If the shortest decimal that reads back to x has at most eight digits, it is also x rounded to
+// eight digits: they differ by less than an ulp, far below half a unit of the eighth digit (except for denormals, whose
+// ulps are not small). This holds for nearly all data read from text, and the shortest decimal is several times cheaper
+// than rounding to a given digit. With `in_full`, a number that eight digits do not determine gets the shortest
+// decimal.
 template <bool in_full = false>
 inline char *write_g8(char *p, double x) {
     if (small_integer(x, 1e8)) return std::to_chars(p, p + number_room, static_cast<std::int64_t>(x)).ptr;

@@ -9,10 +9,10 @@
 namespace svmfast {
 namespace {
 
-// Below this share of stored values walking the model's columns is faster than panels with zeros (measured).
+// Below this share of stored values, going through the model's columns is faster than panels with zeros (measured).
 constexpr double SCATTER_DENSITY = 0.04;
 constexpr double PANEL_BYTES_LIMIT = 1024.0 * 1024 * 1024;
-// Linear models are always collapsed to weights up to this number (8 MiB).
+// Linear models with at most this many weights (8 MiB) are always collapsed to weight vectors.
 constexpr std::size_t COLLAPSED_NUMBERS = std::size_t{1} << 20;
 constexpr double ONE_HOT_BYTES_LIMIT = 256.0 * 1024 * 1024;
 
@@ -109,8 +109,8 @@ void weigh(Expansion &e, const SupportVectors &sv) {
     }
 }
 
-// With many classes there can be more functions than support vectors: their weights would take more memory, and more
-// time for a row, than the support vectors.
+// With many classes there can be more functions than support vectors: weights would then take more memory, and more
+// time per row, than the support vectors.
 bool collapse_is_cheaper(const Expansion &e) {
     const std::size_t d = e.active.size();
     return d * e.functions <= std::max(COLLAPSED_NUMBERS, e.n * (d + e.width));

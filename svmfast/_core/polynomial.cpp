@@ -16,12 +16,12 @@
 namespace svmfast {
 namespace {
 
-// Lanes of the variant in use.
+// Number of lanes of the variant in use.
 std::size_t lanes() { return SVMFAST_DISPATCH(polynomial_lanes); }
 
 // ---------------------------------------------------------------------------------------------- building
 
-// One part of the work: within `degree`, all tuples that start with `prefix` and whose next index is in [a0, a1).
+// One part of the work: all tuples of `degree` that start with `prefix` and whose next index is in [a0, a1).
 struct TriangleTask {
     int degree;
     std::vector<std::size_t> prefix;
@@ -69,7 +69,7 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
     {
         nb::gil_scoped_release release;
         const std::size_t W = lanes(), stride = (d + 2 * W - 1) / W * W;
-        // Padded so that whole vectors can be read from any column.
+        // Padded, so that whole vectors can be read from any column.
         Aligned<double> padded_points((n + 1) * stride, 0.0);
         double *u = padded_points.data();
         for (std::size_t i = 0; i < n; ++i)
@@ -115,7 +115,7 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
                 --level;
             }
             for (std::size_t a = task.a0; a < task.a1; ++a) {
-                // What is left are pairs (a, l): level is 2 here.
+                // Only pairs (a, l) are left: level is 2 here.
                 double *line = out.get() + place + (first[2][a] - first[2][before]);
                 for (std::size_t l = a; l < d; ++l)
                     line[l - a] = orderings(task.prefix, a, l) * sums[(a - task.a0) * width + l - task.a0];

@@ -41,8 +41,8 @@ static inline std::vector<std::vector<std::size_t>> tuple_places(std::size_t d, 
     return first;
 }
 
-// place[m][i]: what index i adds to a place as the first of m that are left, so that the place of (i1, ..., im) within
-// its degree is place[m][i1] + place[m-1][i2] + ... + place[1][im].
+// place[m][i]: the contribution of index i to a place if it is the first of the last m indices, so that the place of
+// (i1, ..., im) within its degree is place[m][i1] + place[m-1][i2] + ... + place[1][im].
 static inline std::vector<std::vector<std::size_t>> index_places(std::size_t d, int order) {
     auto place = tuple_places(d, order);
     for (int m = order; m >= 2; --m)
@@ -56,11 +56,11 @@ static inline std::vector<std::vector<std::size_t>> index_places(std::size_t d, 
 SVMFAST_DECLARE(std::size_t polynomial_lanes())
 
 // out[r] = polynomial at row r, for vectors * lanes rows stored feature by feature: w[f * vectors * lanes + r].
-// vectors is 1, 2 or 4; a row's result does not depend on it, nor on the rows beside it.
+// vectors is 1, 2 or 4; a row's result depends neither on it nor on the rows beside it.
 SVMFAST_DECLARE(void polynomial_block(const double *w, std::size_t d, int order, const double *coefficients,
                                       std::size_t vectors, double *out))
 
-// The same in single precision, of twice the lanes.
+// The same in single precision, with twice as many lanes.
 SVMFAST_DECLARE(void polynomial_block_single(const float *w, std::size_t d, int order, const float *coefficients,
                                              std::size_t vectors, float *out))
 
@@ -84,13 +84,13 @@ SVMFAST_DECLARE(void narrowed_block(const double *w, std::size_t d, std::size_t 
                                     std::size_t stride))
 
 // The bounds of svmfast.certificate.error_bounds for n rows of one cell and function; the true squared distance lies
-// between below and above. All arrays hold a whole number of vectors; what lies behind n is scratch.
+// between below and above. All arrays hold a whole number of vectors; elements after n are scratch.
 SVMFAST_DECLARE(void expansion_bounds(double gamma, const double *degrees, std::size_t top, const double *rest,
                                       const double *below, const double *above, const double *sums, std::size_t n,
                                       double *bounds))
 
-// The polynomial on one row of which only nnz ascending variables are not zero. place and begin: index_places, and
-// where each degree starts.
+// The polynomial for one row in which only nnz variables, in ascending order, are nonzero. place and begin:
+// index_places, and where each degree starts.
 SVMFAST_DECLARE(double sparse_polynomial(const std::int32_t *position, const double *z, std::size_t nnz, int order,
                                          const double *coefficients, const std::size_t *const *place,
                                          const std::size_t *begin))

@@ -1,9 +1,9 @@
-// Evaluating truncated expansions on sparse rows: nearest center, polynomials, error bounds, one pass for each.
+// Evaluates truncated expansions on sparse rows: nearest center, polynomials and error bounds, one pass for each.
 //
-// Rows are routed, ordered by cell, and evaluated a block of lanes at a time, so that a block needs one polynomial.
-// A row's result depends on the row alone, not on other rows, their order or the number of threads.
+// Rows are routed, ordered by cell, and evaluated in blocks of lanes, so that a block needs one polynomial. A row's
+// result depends on the row alone, not on other rows, their order or the number of threads.
 //
-// Longer than 400 lines: one class, whose ways of reading rows share the state of a call.
+// Longer than 400 lines: one class, whose dense and sparse paths share the state of a call.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
@@ -29,11 +29,11 @@ namespace {
 using In3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 constexpr double UNIT = 0x1p-53;
-// What the vectors' exp2 gives for zero (simd/vec.hpp).
+// The value of the vectors' exp2 that stands for zero (simd/exp2.hpp).
 constexpr double VANISHED = 0x1p-1022;
-// Entries a row may have beyond the variables: svmfast.certificate.SPARE_ENTRIES.
+// Number of entries that a row may have beyond the variables: svmfast.certificate.SPARE_ENTRIES.
 constexpr std::size_t SPARE_ENTRIES = 4096;
-// At least as large as what underflow can take from a sum of squares: svmfast.certificate.LEAST_SQUARE.
+// At least the loss of a sum of squares by underflow: svmfast.certificate.LEAST_SQUARE.
 constexpr double LEAST_SQUARE = 1e-300;
 // Nanoseconds of one term of a sparse row, and of one coefficient in one lane of a dense block: their ratio decides
 // between the two ways, from the row's own count of entries and its cell alone.
@@ -43,7 +43,7 @@ struct SparseRow {
     std::vector<std::int32_t> position;  // ascending
     std::vector<double> value;
     std::size_t nnz = 0;
-    double other = 0;  // squares of the columns that no monomial has
+    double other = 0;  // sum of squares of the columns that occur in no monomial
 };
 
 class PolynomialValues {
@@ -77,7 +77,7 @@ class PolynomialValues {
     }
 
     // Decision values (n, p), squared distances from the center (n), cells (n), and bounds (n, p) or None. In single
-    // precision the bounds hold its rounding as well.
+    // precision the bounds include its rounding errors.
     nb::tuple values(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, bool bounds,
                      bool single_precision, Threads threads) {
         bounds |= single_precision;
@@ -179,7 +179,7 @@ class PolynomialValues {
         for (std::size_t i = 0; i < cells * p; ++i) highest = std::max(highest, int(orders_.data()[i]));
         places = index_places(d, highest);
         for (const auto &table : places) tables.push_back(table.data());
-        // Sparse rows hold places of pairs in 32 bits.
+        // Sparse rows store places of pairs in 32 bits.
         const bool places_fit =
             highest < 2 || monomials_of_degree(d, 2) <= std::size_t(std::numeric_limits<std::int32_t>::max());
         begin_of_degree.assign(highest + 1, 0);
@@ -196,7 +196,7 @@ class PolynomialValues {
         }
     }
 
-    // Calls body(begin, end) for parts of at most `together` rows, as many for one thread as for another.
+    // Calls body(begin, end) for parts of at most `together` rows, the same number for every thread.
     template <class Body>
     static void in_parts(std::size_t n, std::size_t together, Threads threads, Body &&body) {
         const std::size_t workers = threads;
@@ -216,7 +216,7 @@ class PolynomialValues {
     void evaluate(const Csr &rows, std::size_t begin, std::size_t end, const std::int32_t *cell, double *out,
                   double *squared, double *bound, bool single_precision) const {
         const std::size_t n = end - begin;
-        // Rows by cell, the dense ones of a cell before its sparse ones.
+        // Rows ordered by cell, with a cell's dense rows before its sparse ones.
         std::vector<std::uint32_t> order;
         std::vector<std::size_t> count(2 * cells + 1, 0);
         if (cells == 1 && !about_zero) {
@@ -264,14 +264,14 @@ class PolynomialValues {
         }
     };
 
-    // Squared distances s (and, for the bound, numbers not above and not below the true ones), factors and sums of
-    // `count` rows -> what is stored of them, for one function.
+    // From squared distances s (for the bound also lower and upper bounds of the true ones), factors and sums of
+    // `count` rows, computes and stores the results for one function.
     void finish(const Run &run, const Task &task, std::size_t function, const double *below, const double *above,
                 const double *factor, double *sum) const {
         const double r = rho_.data()[function];
         const std::size_t piece = std::size_t(task.cell) * p + function;
         double bounds[64];
-        // Without a width the kernel is 1 however far the row is; an infinite distance would make that a nan.
+        // With gamma 0 the kernel is 1 at any distance; an infinite distance would give a nan.
         if (gamma != 0)
             for (std::size_t i = 0; i < task.count; ++i) sum[i] *= factor[i];
         if (run.bound)
@@ -280,11 +280,12 @@ class PolynomialValues {
                              degrees_->shape(2) - 1, rest_->data() + piece * 5, below, above, sum, task.count, bounds);
         for (std::size_t i = 0; i < task.count; ++i) {
             const std::size_t row = run.row(task.begin + i);
-            // A row so far away that the factor vanishes can overflow the polynomial; its decision value is -rho.
+            // For a row so far away that the factor vanishes, the polynomial may overflow; the decision value is -rho.
             const double value = sum[i] - r;
             const bool finite = std::isfinite(value);
             const bool vanishes = gamma != 0 && factor[i] <= VANISHED;
-            // Nearer rows overflow where coefficients are absurd: -rho stands where a bound says that nothing is known.
+            // Nearer rows overflow if coefficients are absurdly large: the value is -rho if an infinite bound goes with
+            // it.
             if (!finite && !vanishes && !run.bound) throw std::overflow_error("a decision value");
             run.out[row * p + function] = finite ? value : -r;
             if (run.bound)
@@ -294,8 +295,8 @@ class PolynomialValues {
         }
     }
 
-    // Rows side by side, from the center if the polynomials are about it, with what the bound needs of them. At most 8
-    // W.
+    // At most 8 W rows side by side, relative to the center if the polynomials are about it, with the numbers that
+    // the bound needs.
     struct DenseBlock {
         std::size_t width;  // of w
         double *w;          // [feature][row]
@@ -396,7 +397,7 @@ class PolynomialValues {
                 product += row.value[k] * center[row.position[k]];
             }
             s[i] = (square - 2 * product) + (own_square + row.other);
-            // Infinity less infinity: a row that far away is not at the center.
+            // Infinity minus infinity: a row so far away must not count as being at the center.
             s[i] = std::isnan(s[i]) ? std::numeric_limits<double>::infinity() : std::max(0.0, s[i]);
             // This form cancels, and the square root would magnify the error, so the bound uses both ends of the
             // interval.

@@ -1,4 +1,4 @@
-// Probability estimates from decision values, rows shared out to the threads: coupling.hpp.
+// Probability estimates from decision values, with the rows divided among threads: coupling.hpp.
 #include "coupling.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -36,7 +36,7 @@ Out<double> pairwise_probabilities(In2<double> decisions, In1<double> a, In1<dou
     return give(std::move(out), {n, s.pairs()});
 }
 
-// (estimates, with errors: where LIBSVM's could print otherwise)
+// (estimates, and with errors the rows for which LIBSVM's could be printed differently)
 std::tuple<Out<double>, Out<std::uint8_t>> probabilities(In2<double> decisions, In1<double> a, In1<double> b,
                                                          std::size_t classes, std::optional<In2<double>> errors,
                                                          int threads) {

@@ -15,7 +15,8 @@
 namespace svmfast {
 namespace {
 
-// Above this share of stored values packed rows are faster than compressed ones (measured; registers are reused).
+// Above this share of stored values, packed rows are faster than compressed ones, since registers are reused
+// (measured).
 constexpr double DENSE_SHARE = 0.2;
 constexpr std::size_t PACKED_LIMIT = std::size_t{1} << 30;
 
@@ -77,7 +78,7 @@ class ReducedSetObjective {
         {
             nb::gil_scoped_release unlocked;
             const ReducedSet s = pack(kind, gamma, coef0, degree, vectors, coef, rho, sizes);
-            // The shares do not depend on the threads, so neither do the sums.
+            // The division into parts does not depend on the threads, so neither do the sums.
             const std::size_t share = share_tiles(shares);
             const std::size_t count = divide_up(rows.tiles.size(), share);
             std::vector<ReducedSums> sums;

@@ -1,14 +1,14 @@
-// The objective of a reduced set and its gradient: what the code that packs a problem (reduced_set.cpp) shares with the
-// code that runs over its rows (simd/reduced_set.cpp, one variant per instruction set).
+// The objective of a reduced set and its gradient: the layout shared by the code that packs a problem (reduced_set.cpp)
+// and the code that runs over its rows (simd/reduced_set.cpp, one variant per instruction set).
 //
 //   E = 1/2 sum_rows sum_p weight_p (ftilde_p(x) - target_p(x))^2,   ftilde_p(x) = sum_j c_pj K(u_j, x) - rho_p
 //
-// Of a model of several classes a row meets only the functions (pairs) of one class, its winner: with k classes k - 1
-// functions a row, where the winner's vectors serve all of them and every other class's vectors one. A single function
-// is the case of one class and width 1. Rows are sorted by winner, and a tile of rows has one winner.
+// In a model with several classes a row contributes only to the functions (pairs) of one class, its winner: with k
+// classes, k - 1 functions per row, all of which use the winner's vectors, while each other class's vectors occur in
+// one. A single function is the case of one class and width 1. Rows are sorted by winner, and a tile has one winner.
 //
-// Vectors u_j lie in panels of `lanes` vectors, feature-major. Every class starts at a whole vector register; what is
-// left over are zero vectors with zero coefficients.
+// Vectors u_j lie in panels of `lanes` vectors, feature-major. Every class starts at a whole vector register; the slots
+// left over hold zero vectors with zero coefficients.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -53,7 +53,7 @@ struct ReducedSet {
     std::vector<double> rho;
 };
 
-// What one share of the rows adds to the value and the gradient.
+// The contribution of one part of the rows to the value and the gradient.
 struct ReducedSums {
     double value = 0;
     Aligned<double> vectors;  // [panel][feature][lanes]: sum of q x

@@ -15,7 +15,7 @@
 namespace svmfast {
 namespace {
 
-// Rows are summed in this many parts for any number of threads, so the bytes do not depend on it.
+// Rows are summed in this many parts for any number of threads, so the result does not depend on the threads.
 constexpr std::size_t PARTS = 4;
 
 class Refit {
@@ -114,7 +114,7 @@ class Refit {
     std::vector<double> norms_;
 };
 
-// x with a x = b for a symmetric a, by Cholesky; an empty array when a is not positive definite.
+// Solves a x = b for a symmetric a by Cholesky's method; an empty array if a is not positive definite.
 Out<double> solve_symmetric(In2<double> a, In1<double> b) {
     const std::size_t n = b.shape(0), stride = (n + 7) / 8 * 8;
     if (a.shape(0) != n || a.shape(1) != n)

@@ -1,6 +1,6 @@
 // Coefficients for fixed vectors: the layout shared by refit.cpp and simd/refit.cpp.
 //
-// With u_1..u_B fixed, f(x) = sum_j theta_j k(u_j, x) + bias minimises
+// With u_1..u_B fixed, f(x) = sum_j theta_j k(u_j, x) + bias minimizes
 //     lambda/2 theta^T K theta + 1/n sum_i w_i/2 max(0, 1 - y_i f(x_i))^2
 // (regression: max(0, |f(x_i) - y_i| - epsilon)^2): smooth, convex, solved by Newton's method in the primal (Chapelle,
 // "Training a Support Vector Machine in the Primal", 2007; reduced bases: Keerthi, Chapelle and DeCoste, 2006).
@@ -36,7 +36,7 @@ struct RefitSums {
 
 }  // namespace svmfast
 
-// Adds the rows order[0..count) to the sums (not yet divided by n, no regulariser).
+// Adds the rows order[0..count) to the sums (not yet divided by n, without the regularization term).
 SVMFAST_DECLARE(void refit_rows(const RefitBasis &, const TrainingRows &, const std::int64_t *order, std::size_t count,
                                 const double *theta, RefitSums &))
 // kernel[0..stride) of one row.

@@ -20,16 +20,16 @@ struct Rounding {
     double fixed;   // what underflow adds
 
     double of(double coef_l1, double offset) const { return sum * coef_l1 + rho * std::fabs(offset) + fixed; }
-    // The same for the rbf kernel, whose values have `kernel` for their relative error, from the computed sum of
+    // The same for the rbf kernel, whose values have the relative error `kernel`, from the computed sum of
     // |coefficient| times kernel value.
     double of_magnitude(double magnitude, double coef_l1, double offset) const {
         return std::min(of(coef_l1, offset), of(magnitude * (1 + 1e-6) + 1e-280 * coef_l1, offset));
     }
-    // With badly scaled data digits cancel in our form of the rbf exponent, but not in LIBSVM's sum of squares.
+    // If data are badly scaled, digits cancel in our form of the rbf exponent, but not in LIBSVM's sum of squares.
     bool small() const { return kernel < 1e-9; }
 };
 
-// entries: of the support vector that has most, and of the row, those in columns that the model lacks included.
+// entries: the most of any support vector, and those of the row, including columns that the model lacks.
 // longest: the largest norm of a support vector.
 static inline Rounding rounding(KernelKind kind, double gamma, double coef0, int degree, std::size_t vectors,
                                 std::size_t entries, double longest, double squared_norm) {

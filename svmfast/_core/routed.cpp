@@ -88,7 +88,7 @@ std::tuple<Out<std::int64_t>, Out<std::int64_t>, Out<std::int64_t>, Out<std::int
             give(std::move(out_values), {nnz})};
 }
 
-// The number of different columns in the entries start[g] .. start[g + 1], for each g.
+// The number of distinct columns among the entries start[g] .. start[g + 1], for each g.
 Out<std::int64_t> count_columns(In1<std::int64_t> start, In1<std::int32_t> indices) {
     const std::size_t groups = start.shape(0) - 1;
     std::unique_ptr<std::int64_t[]> out(new std::int64_t[groups]);

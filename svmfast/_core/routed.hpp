@@ -30,7 +30,7 @@ struct L1Panels {
 
 }  // namespace svmfast
 
-// Decision values of the rows [first, last) -> out[row][width]. Columns that no vector has add the same to all
+// Decision values of the rows [first, last) -> out[row][width]. Columns that no vector has add the same amount to all
 // distances.
 SVMFAST_DECLARE(void laplacian_decisions(const L1Panels &, const Csr &, std::size_t first, std::size_t last,
                                          double *out))

@@ -1,4 +1,4 @@
-// Routing rows down a tree of centers: router.hpp.
+// Routes rows down a tree of centers: router.hpp.
 #include "router.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ double unit_scale(double largest) {
 
 }  // namespace
 
-// ||z - mu_c||^2 / 2 without what all centers share: in single precision about the mean m of the centers
+// ||z - mu_c||^2 / 2 without the terms common to all centers: in single precision, about the mean m of the centers,
 // ||mu_c - m||^2 / 2 + m.(mu_c - m) - z.(mu_c - m), in double precision (times two) ||mu_c||^2 - 2 z.mu_c.
 CenterTable::CenterTable(const double *centers, std::size_t count, std::size_t columns)
     : count(count), padded(round_up(count, WIDTH)), padded32(round_up(count, SVMFAST_DISPATCH(router_lanes))) {
@@ -55,8 +55,8 @@ CenterTable::CenterTable(const double *centers, std::size_t count, std::size_t c
         top_norm = std::max(top_norm, square);
         top_offset = std::max(top_offset, std::fabs(offset));
     }
-    // What single precision proves must be what double precision would find: its error, 2^-28 of single precision's for
-    // numbers of the same size, is part of the bound.
+    // Single precision must prove what double precision would find, so the bound includes the error of double
+    // precision, 2^-28 of single precision's for numbers of the same size.
     const double ratio = scale32 / scale;
     largest_offset = float(top_offset + 0x1p-28 * double(columns + 8) * top_norm * ratio * ratio);
     largest_entry = float(top_entry + 0x1p-28 * largest * scale32);
@@ -69,7 +69,7 @@ Router::Router(ActiveColumns columns, const std::int64_t *children, std::size_t 
     std::size_t next = 1;
     for (std::size_t i = 0; i < n; ++i) {
         const std::int64_t count = children[i];
-        // Compared so that no sum overflows.
+        // This form of the comparison cannot overflow.
         if (count < 0 || static_cast<std::size_t>(count) > n - next || (count > 0 && next <= i))
             throw std::invalid_argument(message);
         const std::int32_t table = count > 1 ? static_cast<std::int32_t>(tables_.size()) : -1;

@@ -1,8 +1,8 @@
 // Which of many centers is nearest to a sparse row: a tree of centers, from whose root a row goes to the nearest child
 // until it reaches a leaf, its cell. The simplest tree has one level.
 //
-// A row is compared with all children of a node twice: in single precision with a bound on the error, which leaves one
-// candidate nearly always, and where it leaves more in double precision, by the same operations on every machine.
+// A row is compared with all children of a node in single precision, with a bound on the error, which nearly always
+// leaves one candidate; if it leaves more, in double precision, by the same operations on every machine.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,11 +16,11 @@ namespace svmfast {
 
 // The children of one node, column by column and padded with centers that are infinitely far.
 struct CenterTable {
-    // Doubles are padded to so many centers (routing.py counts them).
+    // The number of centers is padded to a multiple of this in double precision (routing.py relies on it).
     static constexpr std::size_t WIDTH = 16;
     std::size_t count, padded, padded32;
     double scale, scale32;                // powers of two: neither precision overflows or underflows
-    float largest_offset, largest_entry;  // bound |offset32| and |value32|, and what double precision may be off
+    float largest_offset, largest_entry;  // bounds on |offset32| and |value32|, which include double precision's error
     Aligned<double> norm, value;          // (padded), (columns, padded): scaled centers
     Aligned<float> offset32, value32;     // (padded32), (columns, padded32): about their mean, scaled
 
@@ -32,7 +32,7 @@ class Router {
     // columns: those of the centers. children[node]: count, breadth first; centers: one row for each node but the root.
     // Throws std::invalid_argument where the counts are not those of a tree.
     Router(ActiveColumns columns, const std::int64_t *children, std::size_t nodes, const double *centers);
-    // The nearest of so many centers.
+    // The number of centers that are compared.
     Router(ActiveColumns columns, std::size_t cells, const double *centers);
 
     // Cells of the rows first .. last -> cell[row]; of equally near centers the first.
@@ -44,7 +44,7 @@ class Router {
   private:
     struct Node {
         std::size_t children, first_child;  // count, number of the first
-        std::int32_t table, cell;           // -1: an only child is reached without a comparison; no leaf
+        std::int32_t table, cell;  // table -1: an only child is reached without a comparison; cell -1: not a leaf
     };
     ActiveColumns columns_;
     std::vector<Node> nodes_;
@@ -63,7 +63,7 @@ class Router {
 // .. start[i + 1] of position and value; -1 where rounding leaves more than one. scores is scratch of padded32 numbers.
 SVMFAST_DECLARE(void nearest_centers(const CenterTable &, const std::int32_t *position, const float *value,
                                      const std::int64_t *start, std::size_t n, float *scores, std::int32_t *nearest))
-// The center with the smallest norm[c] + value . value[., c], for one row whose values are times -2 and scaled.
+// The center with the smallest norm[c] + value . value[., c], for one row whose values are scaled and multiplied by -2.
 // Products and sums are separate operations in the order of the row's entries.
 SVMFAST_DECLARE(std::size_t nearest_center_in_double(const CenterTable &, const std::int32_t *position,
                                                      const double *value, std::size_t nnz))

@@ -1,4 +1,4 @@
-// Rows through a map of their columns: offset and factor, or svm-scale's ranges.
+// Maps the columns of rows: by offset and factor, or by svm-scale's ranges.
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -78,7 +78,7 @@ class ScalingMap {
         return nb::make_tuple(starts.give(), columns.give(), numbers.give());
     }
 
-    // svm-scale's lines of rows, and how many values they hold.
+    // The rows as lines of svm-scale's output, and the number of their values.
     nb::object text(In1<double> labels, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values) const {
         Growing<char> out;
         std::size_t written = 0;
@@ -170,13 +170,13 @@ class ScalingMap {
             if (moved < all && moving_[moved] == j) ++moved;
             const double x = values.data()[at];
             if (j >= known) {
-                // svm-scale drops what its file does not name; an offset and a factor leave it as it is.
+                // svm-scale drops columns that its file does not name; an offset and a factor leave them unchanged.
                 if (!map_.ranges && x != 0) take(j, x);
                 continue;
             }
             const std::size_t c = static_cast<std::size_t>(j);
             const double z = map_.of(x, first_[c], second_[c]);
-            // Rounding up could still leave the range.
+            // Rounding up could still overflow.
             if (!std::isfinite(z) || (map_.digits && std::fabs(z) > 1e307))
                 throw std::overflow_error("row " + std::to_string(row) + " column " + std::to_string(j));
             if (z != 0) take(j, z);
@@ -189,10 +189,10 @@ class ScalingMap {
     Map map_;
 };
 
-// The least and the greatest value of each column so far, as svm-scale finds them; zeros that are not stored count.
+// The smallest and the largest value of each column so far, as svm-scale finds them; zeros that are not stored count.
 class ColumnExtremes {
   public:
-    // Adds rows of any width; new columns were zero in all rows before.
+    // Adds rows of any width; a new column counts as zero in all earlier rows.
     void add(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> values, std::size_t width) {
         nb::gil_scoped_release unlocked;
         const std::size_t n = indptr.shape(0) ? indptr.shape(0) - 1 : 0;
@@ -209,7 +209,7 @@ class ColumnExtremes {
                     throw nb::value_error("a column beyond the width");
                 const std::size_t j = static_cast<std::size_t>(column);
                 const double x = values.data()[at];
-                // svm-scale's comparisons: of equals, 0 and -0 too, the later one stays.
+                // svm-scale's comparisons: of equal values, including 0 and -0, the later one is kept.
                 greatest_[j] = greatest_[j] > x ? greatest_[j] : x;
                 least_[j] = least_[j] < x ? least_[j] : x;
                 ++stored_[j];

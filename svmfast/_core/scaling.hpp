@@ -10,8 +10,8 @@
 
 namespace svmfast::scaling {
 
-constexpr int most_fast_digits = 15;  // integers of so many digits are exact doubles
-constexpr int most_power = 22;        // so is 10^22, and no higher power of ten
+constexpr int most_fast_digits = 15;  // integers with this many digits are exact doubles
+constexpr int most_power = 22;        // 10^22 is the highest power of ten that is an exact double
 constexpr double powers[most_power + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                            1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
@@ -21,8 +21,8 @@ struct Decimal {
     int power;
 };
 
-// Rounds z > 0 as printf does: the exact binary value to the nearest decimal, ties to even. False where the powers of
-// ten at hand do not reach.
+// Rounds z > 0 as printf does: the exact binary value to the nearest decimal, ties to even. False if that needs a
+// higher power of ten.
 inline bool round_decimal(double z, int digits, Decimal &out) {
     if (digits > most_fast_digits) return false;
     int exponent;
@@ -101,7 +101,7 @@ struct Map {
     double of(double x, double first, double second) const {
         double z;
         if (ranges) {
-            // The order of svm-scale's operations: another one could round to another sixth digit.
+            // The order of svm-scale's operations: another order could round to a different sixth digit.
             if (first == second)
                 return 0;
             else if (x == first)

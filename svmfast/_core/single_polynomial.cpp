@@ -1,4 +1,4 @@
-// Packs truncated expansions in single precision, and bounds what that loses: docs/certificate.md, single precision.
+// Packs truncated expansions in single precision and bounds the rounding error: docs/certificate.md, single precision.
 #include "single_polynomial.hpp"
 
 #include <algorithm>
@@ -13,19 +13,20 @@ namespace {
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 // The unit roundoff of single precision, and the spacing of its smallest numbers.
 constexpr double UNIT = 0x1p-24, SMALLEST = 0x1p-149;
-// A count of roundings below this part of 1 / UNIT bounds relative errors with the factor 1.01.
+// If the number of roundings times UNIT is below this, relative errors are bounded with the factor 1.01.
 constexpr double MOST_ROUNDED = 0.0099;
-// What a bound may grow by per unit of the value itself, for the slack below.
+// The most that a bound may grow per unit of the value itself, for the margin below.
 constexpr double MOST_RELATIVE = 0.005;
 // Factors of rounding bounds: the classical 1.01, and 1.02 for what is bounded in double precision.
 constexpr double SLACK = 1.01 * 1.02;
 // As svmfast.certificate: no nonzero number of a bound is below this; beyond this exponent nothing is claimed.
 constexpr double LEAST = 1e-300, LARGEST_EXPONENT = 600.0;
-// More than underflow can take from a center's norm.
+// More than a center's norm can lose by underflow.
 constexpr double LEAST_NORM = 1e-150;
 
-// The sum of squared coefficients over how many orders their tuples have, for all tuples of `left` more indices from
-// `last` on. `run` of the `placed` indices before equal `last`; c moves past what it used.
+// The sum of squared coefficients divided by the number of permutations of their tuples, over all tuples with `left`
+// more indices from `last` on. Of the `placed` earlier indices, the last `run` equal `last`; c advances past what is
+// used.
 double squares(const double *&c, std::size_t d, int left, std::size_t last, int run, int placed, double orderings) {
     if (!left) {
         const double x = *c++;
@@ -90,7 +91,7 @@ SinglePolynomials::SinglePolynomials(const Polynomials &p)
         double *const bound = degrees.data() + i * (p.top + 1);
         const double roundings = 2.0 * order * (double(p.d) + 4) + 20;
         const double furthest = p.gamma > 0 ? rest[4] * LARGEST_EXPONENT / p.gamma : rest[4] > 0 ? INFINITE : 0;
-        // (also where something is not a number)
+        // (also for a nan)
         if (!(roundings * UNIT < MOST_ROUNDED) || !(rest[3] + furthest < MOST_RELATIVE) || std::size_t(order) > p.top ||
             !(largest < 1e300) || !(scale[i] > 0)) {
             bound[0] = INFINITE;

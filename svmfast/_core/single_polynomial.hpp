@@ -1,4 +1,4 @@
-// Truncated expansions in single precision, for labels that its bound proves (docs/certificate.md, single precision).
+// Truncated expansions in single precision, for labels that the bound proves (docs/certificate.md, single precision).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +22,10 @@ struct Polynomials {
 };
 
 struct SinglePolynomials {
-    double value_scale;           // what rows are multiplied by, a power of two
+    double value_scale;           // the factor of the rows, a power of two
     Aligned<float> coefficients;  // in the same places, of scaled rows, and divided by the piece's scale
     std::vector<double> scale;    // [piece], a power of two
-    std::vector<double>
-        degrees;  // [piece][top + 1]: bounds of what single precision gives; infinite where it has no use
+    std::vector<double> degrees;  // [piece][top + 1]: bounds for single precision; infinite where it cannot be used
 
     explicit SinglePolynomials(const Polynomials &);
 };

@@ -9,7 +9,7 @@
 
 namespace svmfast {
 
-// Why the text is refused; the names stand in SV_FAULTS (model_text.cpp).
+// Why the text is refused; the names are in SV_FAULTS (model_text.cpp).
 enum SvFault : int {
     sv_ok = 0,
     sv_too_few_lines,

@@ -48,14 +48,14 @@ class Parser {
         at_.width = block.width;
     }
 
-    // Part by part, so that room for the worst that a part can hold is no waste of memory: pages that are asked for and
-    // given back cost more than the reading.
+    // In parts, so that reserving room for the worst case of a part does not waste memory: allocating and releasing
+    // pages would cost more than the reading.
     void run() {
         const auto rows = block_.labels.size(), entries = block_.values.size();
         while (at_.p != end_ && !block_.fault.rule) {
             const char *const part_end = end_of_part();
             reserve(static_cast<std::size_t>(part_end - at_.p));
-            if (at_.p != begin_) {  // expect more of the same
+            if (at_.p != begin_) {  // expect similar text
                 const double left = static_cast<double>(end_ - at_.p) + to_come_;
                 const double more = 1.02 * left / static_cast<double>(at_.p - begin_);
                 const auto expected = [more](std::size_t n) {
@@ -94,8 +94,8 @@ class Parser {
         block_.values.reserve_more(entries);
     }
 
-    // Room for the shortest rows and entries there are ("1\n", where blank lines are rows "\n"; "1:1 ", with --dense
-    // "1 "), and for one that is tried, so that the loops never ask.
+    // Room for the shortest possible rows and entries ("1\n", or "\n" if blank lines are rows; "1:1 ", with --dense
+    // "1 ") and for one that is tried, so that the loops need no checks.
     void reserve(std::size_t bytes) {
         reserve_rows(bytes / (options_.blank_is_row() ? 1 : 2) + 1);
         reserve_entries(bytes / (options_.dense ? 2 : 4) + 2);
@@ -121,7 +121,7 @@ class Parser {
             line_ = p_ = at_.p;
             row_index_ = at_.index, row_value_ = at_.value;
             if (!read_line()) {
-                at_.index = row_index_, at_.value = row_value_;  // nothing of a bad line stays
+                at_.index = row_index_, at_.value = row_value_;  // drop the entries of a bad line
                 block_.fault.line = at_.lines;
                 block_.fault.line_begin = line_;
                 break;
@@ -170,7 +170,7 @@ class Parser {
         return true;
     }
 
-    // From behind the last token of a line to the next line.
+    // From the end of a line's last token to the next line.
     bool finish_line(std::int64_t &comments) {
         if (*p_ == '#') {
             ++comments;
@@ -215,7 +215,8 @@ class Parser {
         return !options_.precomputed || check_precomputed_row();
     }
 
-    // One to eight digits, a colon, a short decimal number, in order; everything else is left to read_entry().
+    // One to eight digits, a colon, a short decimal number, with ascending indices; read_entry() handles everything
+    // else.
     bool read_common_entry(std::int64_t &last) {
         const std::uint64_t word = text::load8(p_);
         const unsigned digits = text::leading_digits(word);
@@ -230,7 +231,7 @@ class Parser {
         return true;
     }
 
-    // One token behind the label, whatever it is. `last` is the highest index so far in the row.
+    // One token of any kind after the label. `last` is the highest index so far in the row.
     bool read_entry(std::int64_t &last, bool first) {
         const char *begin = p_, *end = token_end(p_);
         p_ = end;
@@ -250,13 +251,13 @@ class Parser {
         const bool negative = *begin == '-';
         if (status != Scan::ok && status != Scan::overflow) return fault("index", begin, end, text::name(status));
         if (index < 0 || (status == Scan::overflow && negative)) return fault("negative_index", begin, end);
-        // With indices from 0 the last column, not the number of columns, would be 2^31 - 1.
+        // With indices from 0, 2^31 - 1 would be the last column, not the number of columns.
         const std::int64_t most = options_.zero_based ? max_index - 1 : max_index;
         if (status == Scan::overflow || index > most) return fault("large_index", begin, end);
         if (index < least_) return fault("zero_index", begin, end);
         double value = 0.0;
         if (options_.precomputed && index == 0 && end - colon == 2 && colon[1] == '?') {
-            ++block_.notes.unknown_serials;  // LIBSVM's README: any value will do in a row that is only predicted
+            ++block_.notes.unknown_serials;  // LIBSVM's README: any value is valid in a row that is only predicted
         } else if (const Scan got = text::scan_double(colon + 1, end, value); got != Scan::ok) {
             return fault("value", begin, end, text::name(got));
         }
@@ -290,7 +291,7 @@ class Parser {
         return true;
     }
 
-    // Finds the second token of this line that has the index.
+    // Finds the second token of this line with this index.
     bool repeated_index(std::int64_t index) {
         bool seen = false;
         const char *p = line_, *end = line_;
@@ -356,7 +357,8 @@ class Parser {
         return check_row_width(columns);
     }
 
-    // Blanks, or a comma with blanks around it; a line keeps to one of them, since "1 0,5" may be a decimal comma.
+    // Blanks, or a comma with optional blanks; a line must use only one of them, since "1 0,5" may have a decimal
+    // comma.
     bool read_separator(bool &comma, bool first) {
         const char *begin = p_;
         p_ = skip_blanks(p_);
@@ -370,7 +372,7 @@ class Parser {
         return found_comma == comma || fault("mixed_separators", begin, field_end(p_));
     }
 
-    const char *p_ = nullptr;  // where the line at hand is read
+    const char *p_ = nullptr;  // the position in the current line
     const char *const begin_, *const end_, *part_end_ = nullptr;
     const Options &options_;
     Block &block_;

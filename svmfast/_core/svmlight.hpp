@@ -18,7 +18,7 @@ struct Options {
     bool blank_is_row() const noexcept { return !labelled && !dense && !precomputed && !lenient; }
 };
 
-// The first fault. Python makes the message; `rule` and `why` are its keys.
+// The first fault. Python composes the message from the keys `rule` and `why`.
 struct Fault {
     const char *rule = nullptr;  // nullptr: nothing is wrong
     const char *why = "";        // the status of text::Scan if the fault is a number
@@ -47,11 +47,11 @@ struct Block {
     std::int64_t lines = 0;       // lines read, the faulty one included
     std::int64_t first_row = 0;   // line of the first row, 0 without rows
     std::int64_t width = 0;       // highest column + 1
-    std::int64_t row_width = -1;  // values in every row where all rows must have the same (dense, precomputed)
+    std::int64_t row_width = -1;  // number of values in every row if it must be constant (dense, precomputed)
     Notes notes;
     Fault fault;
 
-    // Keeps the memory.
+    // Empties the block but keeps its memory.
     void clear() noexcept {
         labels.clear(), values.clear(), indptr.clear(), indices.clear();
         lines = first_row = width = 0;
@@ -62,7 +62,7 @@ struct Block {
 };
 
 // Appends the lines of [begin, end) to `block` up to the first fault. The last character is '\n' and text::padding
-// bytes behind `end` are readable. `to_come` bytes of text are expected to follow later for the same block.
+// bytes after `end` are readable. `to_come` bytes of text are expected to follow later for the same block.
 void parse(const char *begin, const char *end, const Options &options, Block &block, std::size_t to_come);
 
 }  // namespace svmfast::svmlight

@@ -1,4 +1,4 @@
-// The tokenizer and the writer of LIBSVM data text as Python sees them.
+// The Python bindings of the tokenizer and the writer of LIBSVM data text.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
@@ -14,7 +14,8 @@ namespace {
 
 using namespace svmlight;
 
-constexpr std::size_t shown_token = 256, shown_line = 1 << 16;  // bytes of a faulty file that go into a message
+constexpr std::size_t shown_token = 256,
+                      shown_line = 1 << 16;  // limits on the text of a faulty file in a message, in bytes
 
 nb::bytes cut(const char *begin, const char *end, std::size_t most) {
     return nb::bytes(begin, std::min(static_cast<std::size_t>(end - begin), most));
@@ -49,7 +50,7 @@ void merge(Block &whole, const Block &piece) {
     whole.lines += piece.lines;
 }
 
-// Lines go in block by block, rows are taken out at any time between blocks.
+// Lines are fed block by block; rows can be taken between blocks.
 class Tokenizer {
   public:
     Tokenizer(bool zero_based, bool precomputed, bool dense, bool lenient, bool labelled)
@@ -97,7 +98,7 @@ class Tokenizer {
 
   private:
     void parse_pieces(const char *begin, const char *end, std::size_t threads, std::size_t to_come) {
-        // Below this a thread costs more than it saves.
+        // For less text a thread costs more than it saves.
         constexpr std::ptrdiff_t least_piece = 1 << 18;
         const std::size_t pieces = std::clamp<std::size_t>((end - begin) / least_piece, 1, threads);
         if (pieces == 1) return parse(begin, end, options_, whole_, to_come);
@@ -108,7 +109,7 @@ class Tokenizer {
             cuts.push_back(static_cast<const char *>(line_end) + 1);
         }
         if (cuts.back() != end) cuts.push_back(end);
-        // The first piece goes where it belongs, the others are appended to it.
+        // The first piece is parsed in place, the others are appended to it.
         rest_.resize(cuts.size() - 2);
         for (Block &piece : rest_) {
             piece.clear();

@@ -14,7 +14,7 @@ using characters::two_numbers;
 using characters::TwoNumbers;
 using text::every_byte;
 
-// Not every x86-64 has the instruction; once in 64 characters this is as fast.
+// Not every x86-64 has the instruction; used once per 64 characters, this is as fast.
 inline unsigned count_bits(std::uint64_t x) noexcept {
     x -= (x >> 1) & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
@@ -25,18 +25,18 @@ inline std::uint32_t lowest(std::uint64_t bits) noexcept {
     return static_cast<std::uint32_t>(__builtin_ctzll(bits | std::uint64_t{1} << 63));
 }
 
-// Powers of ten; a negative divisor costs less than a change of sign, and is as exact.
+// Powers of ten; a negative divisor is cheaper than a change of sign, and equally exact.
 constexpr double divisor[2][9] = {{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8},
                                   {-1e0, -1e1, -1e2, -1e3, -1e4, -1e5, -1e6, -1e7, -1e8}};
 
-// Any other number than the loop below expects.
+// Any number that the loop below does not expect.
 [[gnu::noinline]] bool number(const char *p, const char *end, double &value) noexcept {
     return text::fast_double(p, value) == end || text::scan_double(p, end, value) == text::Scan::ok;
 }
 
 }  // namespace
 
-// Makes three places from next_ on known, unless the text ends before: a token needs the two behind it.
+// Ensures that three places from next_ on are known, unless the text ends before: a token needs the two after it.
 void PlainReader::prefetch_places() {
     while (count_ - next_ < 3 && indexed_ != end_) {
         const std::size_t left = count_ - next_;
@@ -49,7 +49,7 @@ void PlainReader::prefetch_places() {
         index_stretch();
     }
     last_safe_ = count_ - 3;
-    if (indexed_ == end_) {  // there are none behind the last '\n', and none are needed
+    if (indexed_ == end_) {  // there are none after the last '\n', and none are needed
         place_[count_] = place_[count_ + 1] = static_cast<std::uint32_t>(end_ - 1 - base_);
         last_safe_ = count_ - 1;
     }
@@ -64,7 +64,7 @@ void PlainReader::index_stretch() {
         if (rest < 64) bits &= (std::uint64_t{1} << rest) - 1;
         const auto at = static_cast<std::uint32_t>(indexed_ - base_);
         const unsigned found = count_bits(bits);
-        // Writing positions that do not exist costs less than a loop with an unpredictable end.
+        // Writing surplus positions costs less than a loop with an unpredictable end.
         for (unsigned i = 0; i < 8; ++i, bits &= bits - 1) out[i] = at + lowest(bits);
         if (found > 8)
             for (unsigned i = 8; i < 16; ++i, bits &= bits - 1) out[i] = at + lowest(bits);
@@ -79,8 +79,8 @@ void PlainReader::index_stretch() {
     count_ = static_cast<std::size_t>(out - place_.get());
 }
 
-// Reads the line at cursor.p, whose places begin at next_. Returns false if it is not plain; then only unused memory
-// has changed.
+// Reads the line at cursor.p, whose places begin at next_. Returns false if it is not plain; only unused memory has
+// then changed.
 bool PlainReader::read_row(Cursor &cursor) {
     prefetch_places();
     std::int32_t *index_out = cursor.index;
@@ -138,7 +138,7 @@ bool PlainReader::read_row(Cursor &cursor) {
 }
 
 void PlainReader::read(Cursor &cursor, const double *first_value) {
-    // Other lines have been read since, so their places are useless.
+    // Other lines have been read in the meantime, so the known places are useless.
     if (cursor.p > indexed_) next_ = count_ = 0, indexed_ = base_ = cursor.p;
     while (next_ < count_ && base_ + place_[next_] < cursor.p) ++next_;
     while (cursor.p != end_ && read_row(cursor)) {

@@ -5,7 +5,7 @@
 
 namespace svmfast::svmlight {
 
-// Where reading stands in the text, and where the next items go. The arrays have room for all that can come.
+// The position in the text, and where the next items are written. The arrays have room for everything that can follow.
 struct Cursor {
     const char *p = nullptr;  // start of a line
     double *label = nullptr;
@@ -25,13 +25,13 @@ class PlainReader {
         : begin_(begin), end_(begin), indexed_(begin), base_(begin), least_(least_index),
           place_(new std::uint32_t[room]) {}
 
-    // How far the text may be read: to behind a line end.
+    // The end of the text that may be read, which is just after a line end.
     void set_end(const char *end) noexcept { end_ = end; }
 
     // Reads lines from cursor.p on as long as they are plain: labelled, single blanks, ascending indices of at most
-    // eight digits, finite numbers. Stops in front of the first other line, or at the end. (The first line of the text
-    // counts as another, because numbers are read from their end and nothing stands in front of it.) Row ends are
-    // counted from `first_value`.
+    // eight digits, finite numbers. Stops before the first other line, or at the end. (The first line of the text does
+    // not count as plain, because numbers are read from their end and nothing precedes it.) Row ends are counted from
+    // `first_value`.
     void read(Cursor &cursor, const double *first_value);
 
   private:

@@ -1,4 +1,4 @@
-// Columns of a table, each of a type of its own, into sparse rows.
+// Converts columns of a table, each of its own type, to sparse rows.
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using Column = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Rows that are gathered at a time: their values stay in the cache.
+// Number of rows gathered at a time, so that their values stay in the cache.
 constexpr std::size_t tile_rows = 64;
 
 template <class T>
@@ -40,8 +40,8 @@ Gather gather_of(nb::dlpack::dtype type) {
     throw nb::type_error("columns of float32, float64 or integers");
 }
 
-// (indptr, indices, values) of the rows, in which zeros are not stored; or (row, column) of the first value that is not
-// finite, by rows.
+// (indptr, indices, values) of the rows, in which zeros are not stored; or (row, column) of the first value in row
+// order that is not finite.
 nb::object table_rows(const std::vector<Column> &columns, std::size_t n) {
     const std::size_t d = columns.size();
     std::vector<Gather> gathers;
@@ -59,7 +59,7 @@ nb::object table_rows(const std::vector<Column> &columns, std::size_t n) {
         starts.reserve_more(n + 1);
         std::int64_t *start = starts.end();
         *start++ = 0;
-        // Pages that stay empty are never touched.
+        // Unused pages are never touched.
         indices.reserve_more(n * d);
         values.reserve_more(n * d);
         std::int32_t *const indices_begin = indices.end();

@@ -18,16 +18,16 @@ bool begins(const char *first, const char *last, const char *word) noexcept {
     return true;
 }
 
-// [digits][.digits][e[+-]digits] with a digit in the mantissa, taken apart: mantissa * 10^exponent. Digits that do not
-// fit the mantissa (there is room for nineteen) are left out.
+// Parses [digits][.digits][e[+-]digits], with a digit in the mantissa, into mantissa * 10^exponent. Digits that do not
+// fit into the mantissa (it has room for nineteen) are left out.
 struct Decimal {
     std::uint64_t mantissa = 0;
     std::int64_t exponent = 0;
-    bool exact = true;  // no digit but zeros was left out
+    bool exact = true;  // no nonzero digit was left out
     bool valid = false;
 };
 
-// The eight characters from p on, zeros for those behind the token [first, last).
+// The eight characters from p on, with zeros after the end of the token [first, last).
 inline std::uint64_t peek8(const char *first, const char *p, const char *last) noexcept {
     const auto left = last - p;
     if (left >= 8) return load8(p);
@@ -38,7 +38,7 @@ inline std::uint64_t peek8(const char *first, const char *p, const char *last) n
     return word;
 }
 
-// For the digits that fill the mantissa up: takes those there is room for, and passes over the others.
+// For digits that may not all fit: appends those for which the mantissa has room and skips the others.
 [[gnu::noinline]] const char *take_rest(const char *p, const char *last, Decimal &d, std::int64_t &left_out) noexcept {
     for (; p != last && is_digit(*p); ++p) {
         if (d.mantissa < room_for[1]) {
@@ -51,7 +51,7 @@ inline std::uint64_t peek8(const char *first, const char *p, const char *last) n
     return p;
 }
 
-// Appends the digits at p to the mantissa and returns the character behind them; `left_out` counts those without room.
+// Appends the digits at p to the mantissa and returns the character after them; `left_out` counts those without room.
 inline const char *take_digits(const char *first, const char *p, const char *last, Decimal &d,
                                std::int64_t &left_out) noexcept {
     std::uint64_t mantissa = d.mantissa;
@@ -140,8 +140,8 @@ Scan why_not(const char *first, const char *last) noexcept {
 
 }  // namespace
 
-// mantissa * 10^exponent, rounded to nearest, ties to even; false where the answer is not certain. The product of the
-// mantissa with a 128-bit power of ten decides unless it comes within its error of the middle between two doubles
+// mantissa * 10^exponent, rounded to nearest, ties to even; false if the result is not certain. The product of the
+// mantissa with a 128-bit power of ten decides unless it lies within its error of the midpoint between two doubles
 // (after Lemire, "Number parsing at a gigabyte per second", 2021, with an error bound in place of his tables of cases).
 bool nearest(std::uint64_t mantissa, std::int64_t exponent, double &value) noexcept {
     if (mantissa == 0) {

@@ -1,7 +1,7 @@
-// Numbers in text, scanned once for data and model files: never the locale, always the correctly rounded double.
+// Numbers in text, scanned once for data and model files: independent of the locale, and always correctly rounded.
 //
 // scan_double() and scan_int64() check a whole token and return what is wrong with it. fast_double() is the inner loop
-// of the data reader: it returns a number only if that is certain to be scan_double()'s, and declines otherwise.
+// of the data reader: it returns a number only if it is certainly scan_double()'s, and declines otherwise.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +18,8 @@ enum class Scan {
     comma,        // would be a number if its comma were a point: 0,7
 };
 
-// Reads the whole of [first, last) as a finite decimal number, rounded as strtod rounds it. A leading '+' is accepted;
-// denormals are, and what is smaller still becomes zero of its sign. `value` is set only when the answer is ok.
+// Reads the whole of [first, last) as a finite decimal number, rounded as strtod rounds it. A leading '+' and denormals
+// are accepted; smaller numbers become zero with their sign. `value` is set only if the result is ok.
 Scan scan_double(const char *first, const char *last, double &value) noexcept;
 
 // Reads the whole of [first, last) as a decimal integer; a leading '+' is accepted.
@@ -35,7 +35,7 @@ char *write_int64(char *out, std::int64_t value) noexcept;
 
 // --- the fast path -------------------------------------------------------------------------------------------------
 
-// fast_double() loads eight bytes at a time: so many bytes behind the text must be readable (their content is free).
+// fast_double() loads eight bytes at a time: this many bytes after the text must be readable (with any content).
 inline constexpr std::size_t padding = 64;
 
 inline constexpr std::uint64_t every_byte = 0x0101010101010101u;
@@ -49,8 +49,8 @@ inline std::uint64_t load8(const char *p) noexcept {
     return word;
 }
 
-// How many of the eight characters, from the first on, are digits. A byte that is no digit sets its top bit; the carry
-// of a byte above 0x89 only changes later bytes, which no longer matter.
+// How many of the eight characters, from the first on, are digits. A byte that is not a digit sets its top bit; the
+// carry of a byte above 0x89 only changes later bytes, which no longer matter.
 inline unsigned leading_digits(std::uint64_t word) noexcept {
     const std::uint64_t distance = word ^ (0x30 * every_byte);
     const std::uint64_t other = ((distance + 0x76 * every_byte) | distance) & (0x80 * every_byte);
@@ -90,17 +90,17 @@ inline constexpr double exact_power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e
 
 inline constexpr std::uint64_t largest_exact = std::uint64_t{1} << 53;
 
-// A mantissa below the n-th of these takes n more digits: there is room for nineteen.
+// A mantissa below the n-th of these has room for n more digits, up to nineteen.
 inline constexpr std::uint64_t room_for[] = {10000000000000000000u, 1000000000000000000u, 100000000000000000u,
                                              10000000000000000u,    1000000000000000u,    100000000000000u,
                                              10000000000000u,       1000000000000u,       100000000000u};
 
-// mantissa * 10^exponent, rounded to nearest, ties to even; false where the answer is not certain.
+// mantissa * 10^exponent, rounded to nearest, ties to even; false if the result is not certain.
 bool nearest(std::uint64_t mantissa, std::int64_t exponent, double &value) noexcept;
 
-// Reads [+-]digits[.digits] with at most 8 digits before the point and 23 behind it, 19 in all without leading zeros.
-// Returns the first character behind the number, or nullptr to decline. What follows the number ('e', a further digit)
-// is for the caller to look at.
+// Reads [+-]digits[.digits] with at most 8 digits before the point and 23 after it, 19 in all without leading zeros.
+// Returns the first character after the number, or nullptr to decline. The caller must check what follows the number
+// ('e', a further digit).
 inline const char *fast_double(const char *p, double &value) noexcept {
     const bool negative = *p == '-';
     p += negative | (*p == '+');

@@ -1,5 +1,5 @@
-// A simple fork-join loop. Threads are started for each call and end with it, so an idle svmfast has none; items are
-// handed out by an atomic counter, so a slow core takes fewer of them.
+// A simple fork-join loop. Threads are started for each call and end with it, so an idle svmfast has none. An atomic
+// counter assigns the items, so a slow core takes fewer of them.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -17,7 +17,7 @@
 
 namespace svmfast {
 
-// How many threads a caller allows: any integer from Python, limited to 1 .. MOST.
+// The number of threads that a caller allows: any integer from Python, limited to 1 .. MOST.
 class Threads {
   public:
     static constexpr int MOST = 1024;
@@ -28,9 +28,9 @@ class Threads {
     int count_;
 };
 
-// Calls body(item, worker) for every item in [0, n_items). What an item computes must not depend on the worker, which
-// only names scratch space: then results are the same bytes for any number of threads. Where the system starts no more
-// threads, those that run do all the work. Interrupts are handled between items, and within them where the body calls
+// Calls body(item, worker) for every item in [0, n_items). The result of an item must not depend on the worker, which
+// only selects scratch space; results are then the same for any number of threads. If the system cannot start more
+// threads, the running ones do all the work. Interrupts are handled between items, and within them if the body calls
 // heed_interrupt().
 template <class Body>
 void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {

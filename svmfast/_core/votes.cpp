@@ -1,4 +1,4 @@
-// LIBSVM's votes while some signs are open: for every class the least, the most and the current number of votes.
+// LIBSVM's votes while some signs are open: the lowest, the highest and the current number of votes for every class.
 #include <stdexcept>
 
 #include "arrays.hpp"
@@ -6,7 +6,7 @@
 namespace svmfast {
 namespace {
 
-// (3, n, k): a class certainly wins or loses a pair, or the pair is open and adds to the most only.
+// (3, n, k): a class certainly wins or loses a pair, or the pair is open and counts only towards the highest number.
 Out<std::int32_t> vote_counts(In2<bool> certain, In2<double> decisions, std::size_t k) {
     const std::size_t n = decisions.shape(0), p = decisions.shape(1);
     if (k < 2 || p != k * (k - 1) / 2 || certain.shape(0) != n || certain.shape(1) != p)

@@ -251,7 +251,7 @@ def _result(future: Any, address: str) -> dict[str, Any] | str:
 
 
 def _gone(address: str) -> ClusterError:
-    return ClusterError(f"the scheduler '{address}'was lost; run again to continue where this run stopped")
+    return ClusterError(f"the scheduler '{address}' was lost; run again to continue where this run stopped")
 
 
 def _joined(job: Shared, done: DoneList, predictor: Predictor) -> Shared:

@@ -313,7 +313,7 @@ def _refuse_another_folder(folder: Path) -> None:
         raise OptionError(f"'{folder}' is a file; give a folder for `output`")
     known = folder / "inputs.json"
     if folder.is_dir() and not known.exists() and any(folder.iterdir()):
-        raise OptionError(f"'{folder}'is not empty and not from an earlier run; give another `output`")
+        raise OptionError(f"'{folder}' is not empty and not from an earlier run; give another `output`")
 
 
 def _identity(

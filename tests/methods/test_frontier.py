@@ -652,7 +652,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dir" / "thesis.tex").write_text("")
     done = frontier(tmp_path, *BREAST)
     assert done.returncode == 2
-    expected = b"svmfast: 'dir'is not empty and not from an earlier run; give another --output\n"
+    expected = b"svmfast: 'dir' is not empty and not from an earlier run; give another --output\n"
     assert done.stderr == expected
 
 

@@ -17,7 +17,7 @@ namespace {
 
 // A vector's scale is folded into its numbers before it underflows.
 constexpr double SMALLEST_SCALE = 1e-100;
-// Projection: added to the kernel matrix's diagonal; its inverse is made afresh every so many changes.
+// Projection: added to the kernel matrix's diagonal; and the number of changes after which the inverse is recomputed.
 constexpr double RIDGE = 1e-6;
 constexpr std::int64_t INVERSE_REFRESH = 1024;
 
@@ -44,7 +44,7 @@ double kernel_row(BudgetState &s, const std::int32_t *columns, const double *val
     return octet_sum(sum);
 }
 
-// Coefficient (without 1 / (lambda t)) that the loss's subgradient asks for.
+// The coefficient (without 1 / (lambda t)) that the subgradient of the loss gives the row.
 double step_coefficient(const BudgetState &s, double target, double f) {
     if (s.loss == Loss::hinge) return target * f < 1.0 ? target * s.weight[target > 0] : 0.0;
     const double residual = target - f;
@@ -65,11 +65,11 @@ void put(BudgetState &s, std::size_t slot, const TrainingRows &rows, std::int64_
     s.born[slot] = static_cast<double>(s.steps);
 }
 
-// The non-zero entries of a slot's vector.
+// The nonzero entries of a slot's vector.
 const SlotEntries &find_entries(BudgetState &s, std::size_t slot) {
     if (s.entries[slot].current) return s.entries[slot];
     SlotEntries &found = s.found;
-    found.columns.resize(s.columns + 1);  // one more: an entry is written before it is known to count
+    found.columns.resize(s.columns + 1);  // one more: an entry is written before it is known to be nonzero
     found.values.resize(s.columns + 1);
     std::size_t n = 0;
     const double *v = s.vectors.data() + slot;
@@ -146,15 +146,15 @@ void make_inverse(BudgetState &s) {
     s.since_inverse = 0;
 }
 
-// Removes `first` and projects it on the others (Wang, Crammer and Vucetic 2012): with Q the inverse kernel matrix the
-// coefficients of the projection are -Q_ji / Q_ii and the degradation is alpha_i^2 / Q_ii.
+// Removes `first` and projects it onto the others (Wang, Crammer and Vucetic 2012): with Q the inverse kernel matrix
+// the coefficients of the projection are -Q_ji / Q_ii and the degradation is alpha_i^2 / Q_ii.
 double project(BudgetState &s, std::size_t first, std::size_t fresh, bool empty_inverse) {
     const std::size_t n = s.stride;
     double *q = s.inverse.data();
     if (empty_inverse || s.since_inverse >= INVERSE_REFRESH) {
         make_inverse(s);
     } else {
-        // Border the inverse with the new point.
+        // Extend the inverse by the row and column of the new point.
         Aligned<double> &u = s.work;
         std::fill(u.begin(), u.end(), 0.0);
         double schur = 1.0 + RIDGE;
@@ -177,7 +177,7 @@ double project(BudgetState &s, std::size_t first, std::size_t fresh, bool empty_
     for (std::size_t j = 0; j < n; ++j) {
         if (j == first || s.coef[j] == 0.0) continue;
         s.coef[j] -= own * row[j] / diagonal;
-        // An exact zero would read as an empty slot.
+        // An exact zero would mark an empty slot.
         if (s.coef[j] == 0.0) s.coef[j] = std::numeric_limits<double>::min();
     }
     std::copy_n(row, n, s.work.begin());
@@ -189,7 +189,7 @@ double project(BudgetState &s, std::size_t first, std::size_t fresh, bool empty_
     return own * own / diagonal;
 }
 
-// budget + 1 slots are in use: brings them back to the budget. Returns the weight degradation in units of coefficients.
+// budget + 1 slots are in use: reduces them to the budget. Returns the weight degradation in units of coefficients.
 double maintain(BudgetState &s, std::size_t fresh) {
     const std::size_t first = smallest_slot(s);
     if (s.maintenance == Maintenance::project) {
@@ -200,8 +200,8 @@ double maintain(BudgetState &s, std::size_t fresh) {
     const SlotEntries &entries = find_entries(s, first);
     std::size_t partner = NONE;
     if (s.maintenance != Maintenance::remove) {
-        // The new point's kernel row is still there from the step; an older point's is computed again from its entries,
-        // which are few as long as it was never merged.
+        // The new point's kernel row is still available from the step; an older point's is computed again from its
+        // entries, which are few if it was never merged.
         if (first != fresh) kernel_row(s, entries, s.norm[first]);
         partner = find_partner(s, first, s.maintenance);
     }
@@ -267,7 +267,7 @@ void make_merge_table(std::size_t n, double eps, double *wd, double *h) {
             }
             const vd m = broadcast(static_cast<double>(row) / static_cast<double>(n));
             vd at = search_h(m, log_kappa, iterations), s = merged_length(m, log_kappa, at);
-            // The end belongs to the interval; at kappa 0 the maximum is only there.
+            // The end point belongs to the interval; at kappa 0 it is the maximum.
             const vd s_end = fma(m, kappa, 1.0 - m);
             at = s_end > s ? vd{} : at;
             s = maximum(s, s_end);

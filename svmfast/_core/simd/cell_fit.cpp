@@ -1,5 +1,5 @@
-// The loss of one cell's training rows and its gradient: cells.hpp. Walks tiles of kernel values as prediction does,
-// with the same sums.
+// The loss of one cell's training rows and its gradient: cells.hpp. Goes through tiles of kernel values as prediction
+// does, with the same sums.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t FIT_ROWS = 8 * W;
 
-// Loss and its derivative by f, which takes the place of f; returns the sum over the tile.
+// The loss, and its derivative by f, which overwrites f; returns the sum over the tile.
 double losses(const FitRows &rows, std::size_t tile, double *f) {
     const double *target = rows.target.data() + tile * rows.functions * FIT_ROWS;
     const double *weight = rows.weight.data() + tile * FIT_ROWS;
@@ -114,7 +114,7 @@ void cell_fit(const FitRows &rows, const FitPoint &s, std::size_t first, std::si
             product(width, rows.padded_functions / W, sums.coef.data(), rows.padded_functions, x.data(), FIT_ROWS,
                     turned.data(), rows.padded_functions, FIT_ROWS);
         }
-        // By every entry of c, then through the products to the kernel values.
+        // The derivative by every entry of c, then through the products by the kernel values.
         std::fill(back.begin(), back.end(), 0.0);
         product(width, V, back.data(), FIT_ROWS, s.transposed.data(), P, f.data(), FIT_ROWS, P);
         for (std::size_t p = 0; p < s.pseudo; ++p) {

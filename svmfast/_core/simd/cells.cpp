@@ -15,7 +15,7 @@ namespace svmfast::SVMFAST_ISA {
 namespace {
 
 constexpr std::size_t PREDICT_VECTORS = 2, PREDICT_ROWS = PREDICT_VECTORS * W;
-// Entry by entry is faster where a tile's rows have less than this share of all columns.
+// Summing entry by entry is faster if a tile's rows have less than this share of all columns.
 constexpr double SPARSE_SHARE = 0.35;
 
 // Scratch of one tile: rows by feature, kernel values, decision values and each class's shares; [..][PREDICT_ROWS] all;
@@ -105,7 +105,7 @@ void dense_exponents(const Cell &cell, const Csr &rows, const std::int64_t *orde
     product(cell.m, vectors, out, PREDICT_ROWS, cell.vectors.data(), 0, across.data(), PREDICT_ROWS, d);
 }
 
-// Pseudo landmarks by the triangle inequality: from the exponents at x[0 .. m), before they become kernel values.
+// Pseudo landmarks by the triangle inequality, from the exponents at x[0 .. m), before these become kernel values.
 void triangle(const Cell &cell, std::size_t vectors, double *x) {
     const double scale = -1 / (cell.gamma * LOG2_E), back = -cell.gamma * LOG2_E;
     for (std::size_t v = 0; v < vectors; ++v) {
@@ -150,7 +150,7 @@ void decide_pairs(const Cells &e, const Cell &cell, std::size_t vectors, const d
             }
 }
 
-// Marks the tile's rows where a value lies within rounding of zero, as the exact sums do (simd/decision.cpp).
+// Marks the tile's rows with a value within rounding error of zero, as the exact sums do (simd/decision.cpp).
 void mark_near_boundary(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_t *which, std::size_t count,
            const double *squared_norm, const double *f, std::uint8_t *near_boundary) {
     Rounding error[PREDICT_ROWS] = {};
@@ -167,7 +167,7 @@ void mark_near_boundary(const Cells &e, const Cell &cell, const Csr &rows, const
         for (std::size_t p = 0; p < e.functions; ++p) {
             if (cell.coef_l1[p] == 0) continue;  // a constant, the same in any order
             const vd bound = load(per_coef + at) * cell.coef_l1[p] + (load(fixed + at) + error[0].rho * std::fabs(cell.rho[p]));
-            // Not "below the bound": a nan counts as near.
+            // Not "below the bound", so that a nan counts as near.
             any |= ~(vi)(absolute(load(f + p * PREDICT_ROWS + at)) > bound);
         }
         store(unsure + at, any ? broadcast(1.0) : vd{});
@@ -211,7 +211,7 @@ void decide(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_
                 const vd offset = load(norm + v * W);
                 for (std::size_t j = 0; j < cell.m; ++j) {
                     double *at = x + j * PREDICT_ROWS + v * W;
-                    store(at, -maximum(-(load(at) + offset), vd{}));  // rounding may not bring K above 1
+                    store(at, -maximum(-(load(at) + offset), vd{}));  // rounding must not make K exceed 1
                 }
             }
             if (e.kind == Pseudo::triangle && cell.pseudo) triangle(cell, vectors, x);

@@ -1,5 +1,5 @@
-// Characters of LIBSVM data text, many at a time: where tokens end, and the numbers that digits spell. With SSE2, which
-// every x86-64 has, so there is one variant; in words of 64 bits on other machines, and on all with SVMFAST_PORTABLE.
+// Characters of LIBSVM data text, many at a time: where tokens end, and the numbers that digits spell. One variant with
+// SSE2, which every x86-64 has; 64-bit words on other machines, and on all with SVMFAST_PORTABLE.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace svmfast::characters {
 using text::every_byte;
 using text::load8;
 
-// Bit i: whether p[i] is a colon or not above a blank.
+// Bit i: whether p[i] is a colon, a blank or below a blank.
 inline std::uint64_t marks(const char *p) noexcept {
 #if defined(SVMFAST_SSE2)
     const __m128i blank = _mm_set1_epi8(' '), colon = _mm_set1_epi8(':');
@@ -58,8 +58,8 @@ struct TwoNumbers {
 };
 
 // The numbers that the last n1 characters before end1 and the last n2 before end2 spell (0 to 8 each); not valid if one
-// of them is no digit. Reading backwards puts the last digit in its place, and a mask replaces what is before by zeros;
-// then neighbours are joined: pairs, fours, eights.
+// of them is not a digit. Reading backwards aligns the last digit, and a mask replaces what precedes by zeros; then
+// neighbours are joined into pairs, fours and eights.
 inline TwoNumbers two_numbers(const char *end1, std::size_t n1, const char *end2, std::size_t n2) noexcept {
 #if defined(SVMFAST_SSE2)
     const __m128i text =

@@ -1,5 +1,5 @@
-// Probability estimates of rows: coupling.hpp. Loops run over classes, and the compiler makes vectors of them: no sum
-// runs over a vector, so every instruction set gives LIBSVM's bits.
+// Probability estimates of rows: coupling.hpp. Loops run over classes, and the compiler vectorizes them. No sum is
+// vectorized, so every instruction set gives LIBSVM's bits.
 #include "coupling.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr double UNIT = 0x1p-53;
 // LIBSVM keeps pairwise probabilities this far from 0 and 1.
 constexpr double LEAST = 1e-7;
-// The relative uncertainty above which nothing is proven.
+// The relative uncertainty above which nothing can be proven.
 constexpr double LARGE = 1e-3;
 
 double sigmoid(double decision, double a, double b) {
@@ -41,7 +41,7 @@ bool prints_alike(double p, double error) {
     if (digits < 1e5) digits = p * std::pow(10.0, ++power);
     if (digits >= 1e6) digits = p * std::pow(10.0, --power);
     const double from_half = std::fabs(digits - std::floor(digits) - 0.5);
-    // Powers of ten, the product and what is left of it err by far less than 1e-7 here.
+    // The errors of the powers of ten, the product and its fractional part are far below 1e-7 here.
     return from_half > digits / p * error * (1 + 1e-6) + 1e-7;
 }
 
@@ -54,9 +54,9 @@ bool certain(const double *p, const double *error, std::size_t k) {
     return true;
 }
 
-// Multiclass_probability of one row, and how far another run can drift from it whose r differ by at most `dr`:
-// LIBSVM's, from its own decision values. Names as in docs/certificate.md; "rounding" is what separates the sums that
-// LIBSVM carries along from Q p and p^T Q p of its p.
+// Multiclass_probability of one row, and a bound on the distance of another run (LIBSVM's, from its own decision
+// values) whose r differ by at most `dr`. Names as in docs/certificate.md; "rounding" is the difference between the
+// sums that LIBSVM updates and Q p and p^T Q p of its p.
 class Coupling {
   public:
     Coupling(std::size_t k, bool bounds) : k(k), memory((bounds ? 4 : 2) * k * k + 6 * k) {
@@ -67,7 +67,7 @@ class Coupling {
         p = take(k), qp = take(k), diagonal = take(k), of_p = take(k), of_q = take(k), of_qp = take(k);
     }
 
-    // Sets r from the pairs' probabilities, and how far another run's can lie from them.
+    // Sets r from the pairs' probabilities, and the bound on another run's difference from them.
     void set(const double *pairwise, const double *errors) {
         for (std::size_t i = 0, pair = 0; i < k; ++i)
             for (std::size_t j = i + 1; j < k; ++j, ++pair) {
@@ -79,7 +79,7 @@ class Coupling {
             }
     }
 
-    // With `bound` returns whether any run of r within dr ends within `uncertainty` of `estimates`.
+    // With `bound`, returns whether every run with r within dr ends within `uncertainty` of `estimates`.
     template <bool bound>
     bool run() {
         objective<bound>();
@@ -163,7 +163,7 @@ class Coupling {
         of_a = 2 * terms * (all_absolute() + std::fabs(a));
     }
 
-    // How far a = p^T Q p of another run can lie, its rounding aside.
+    // The largest difference of a = p^T Q p in another run, without rounding.
     double change_of_a() const {
         double by_p = 0, by_q = 0, sum = 0;
         for (std::size_t j = 0; j < k; ++j) {
@@ -174,7 +174,7 @@ class Coupling {
         return by_p + 1.003 * by_q + sum * sum * static_cast<double>(k);
     }
 
-    // 1: the iteration ends here, 0: it goes on, -1: another run could do otherwise.
+    // 1: the iteration ends here; 0: it continues; -1: another run could do otherwise.
     template <bool bound>
     int ends(double a, double eps) const {
         double largest = 0, least = 0, most = 0;
@@ -218,7 +218,7 @@ class Coupling {
         return true;
     }
 
-    // How far w_t = p_t + diff of another run can lie. Times Q_tt it is p^T Q p + sum_(j != t) |Q_tj| p_j.
+    // The largest difference of w_t = p_t + diff in another run; Q_tt w_t is p^T Q p + sum_(j != t) |Q_tj| p_j.
     double step_error(std::size_t t, double a, double diff) const {
         const double *row = q + t * k;
         double by_p = 0, by_q = of_q[t], sum = 0;
@@ -234,7 +234,7 @@ class Coupling {
         return (numerator / (row[t] - change) + 8 * UNIT * (std::fabs(diff) + p[t])) * (1 + 1e-9);
     }
 
-    // The distance of the runs behind a step that moved w_t by at most of_w: (w_i - p_i sum w) / sum w.
+    // The distance of the runs after a step in which w_t differs by at most of_w: (w_i - p_i sum w) / sum w.
     bool normalized(std::size_t t, double of_w, double grown) {
         of_p[t] = of_w;
         double sum = 2 * drift;
@@ -252,7 +252,7 @@ class Coupling {
     }
 };
 
-// One row of two classes: its estimates, and whether LIBSVM's print the same.
+// One row with two classes: its estimates, and whether LIBSVM's print the same.
 bool two_classes(double r, double error, double *out) {
     out[0] = r;
     out[1] = 1 - r;

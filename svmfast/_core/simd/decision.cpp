@@ -1,11 +1,11 @@
 // Exact decision values: dot products, kernel function and weighted sum fused over register tiles, so that kernel
 // values never travel to memory. Compiled once per instruction set; see decision.hpp for the layout.
 //
-// Three ways to the dot products, chosen row by row (so an answer never depends on the rows beside it):
+// Three ways to compute the dot products, chosen row by row (so an answer never depends on the rows beside it):
 //   dense    ROWS rows x NV vectors of support vectors in registers, every feature;
 //   sparse   one row x NV vectors, the row's features only, panel by panel so that a panel stays in the L1 cache;
 //   scatter  for wide, very sparse models: the model's columns of the row's features.
-// and a fourth, in libsvm_order.cpp, that follows LIBSVM operation by operation.
+// and a fourth, in libsvm_order.cpp, which follows LIBSVM operation by operation.
 #include "decision.hpp"
 
 #include <algorithm>
@@ -20,10 +20,10 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-// A dense feature costs NV multiply-adds at two a cycle; a sparse one also its broadcast and its index. Measured
-// break-even.
+// A dense feature costs NV multiply-adds at two per cycle; a sparse one also a broadcast and an index. Measured
+// break-even point.
 constexpr double SPARSE_COST = 1.7;
-// Share of the support vectors below which leaving classes out is faster (measured).
+// Below this share of needed support vectors it is faster to leave classes out (measured).
 constexpr double SOME_CLASSES = 0.6;
 constexpr std::size_t L1_FEATURES = 24576 / (LANES * 8);  // features of a panel that stay in L1
 constexpr std::size_t L2_BYTES = 256 * 1024;
@@ -77,10 +77,11 @@ struct MappedRows {
 struct Block {
     const Expansion &e;
     const MappedRows &rows;
-    const std::vector<double> &offset;  // added to every sum of a row (rbf: its norm's share of the exponent)
-    double *sums;                       // [row][group][width]
-    const std::uint8_t *needed;         // [row][group], or null: all
-    double scale;                       // of the rows' values
+    const std::vector<double>
+        &offset;                 // added to every sum of a row (rbf: the contribution of its norm to the exponent)
+    double *sums;                // [row][group][width]
+    const std::uint8_t *needed;  // [row][group], or null: all
+    double scale;                // of the rows' values
 
     double *row_sums(std::size_t row, std::size_t group) const { return sums + (row * e.groups + group) * e.width; }
 };
@@ -156,7 +157,7 @@ void sparse_rows(const Block &b, const std::vector<std::uint32_t> &which, std::s
                  std::size_t last_group) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
-    // Wide panels are walked in slices of features that fit the L1 cache; `cut` holds where each row crosses a slice.
+    // Wide panels are processed in slices of features that fit the L1 cache; `cut` holds where a slice ends in each row.
     const std::size_t slices = std::max<std::size_t>(1, divide_up(d, L1_FEATURES));
     std::vector<std::size_t> cut(which.size() * (slices + 1));
     for (std::size_t i = 0; i < which.size(); ++i) {
@@ -297,7 +298,7 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm
                 needed[r * e.groups + i] = 1;
                 if (j < e.groups) needed[r * e.groups + j] = 1;
             });
-        // Class by class takes longer for each support vector, so only if it leaves out many. The values are the same.
+        // Class by class takes longer per support vector, so it is used only if it leaves out many. The values are the same.
         std::size_t met = 0;
         for (std::size_t g = 0, first = 0; g < e.groups; first = e.group_end[g++])
             for (std::size_t r = 0; wanted && r < rows.count; ++r)
@@ -340,7 +341,7 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm
             each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
                 double bound = error.of(e.coef_l1[p], e.rho[p]);
                 if (e.kind == KernelKind::rbf && !e.mixed) {
-                    // Coefficients of one sign: their sum is the magnitude too.
+                    // Coefficients of one sign: the sum is also the sum of magnitudes.
                     double magnitude = std::fabs(block.row_sums(r, i)[row_i]);
                     if (j < e.groups) magnitude += std::fabs(block.row_sums(r, j)[row_j]);
                     bound = error.of_magnitude(magnitude, e.coef_l1[p], e.rho[p]);

@@ -1,5 +1,5 @@
-// Exponentials of vectors. 2^t: t = n + r with |r| <= 1/2 by adding and taking away 1.5 * 2^(bits of the mantissa); 2^r
-// by a polynomial; n goes straight into the bits of the exponent.
+// Exponentials of vectors. 2^t: t = n + r with |r| <= 1/2 by adding and subtracting 1.5 * 2^(bits of the mantissa); 2^r
+// by a polynomial; n is added to the bits of the exponent.
 #pragma once
 #include "simd/vec.hpp"
 
@@ -46,8 +46,8 @@ inline vd exp2(vd t) {
     return exp2_by(coefficient, t);
 }
 
-// 2^t for t <= 0 to 1.1e-10, exact at 0: a training step needs no more, and it is half of the step's work. (1 + r times a
-// polynomial of degree 6 that interpolates (2^r - 1) / r at Chebyshev nodes.)
+// 2^t for t <= 0 with error 1.1e-10, exact at 0: a training step, half of whose work this is, needs no more. (1 + r times
+// a polynomial of degree 6 that interpolates (2^r - 1) / r at Chebyshev nodes.)
 inline vd exp2_fast(vd t) {
     constexpr double coefficient[] = {0x1.00a581594758ep-16, 0x1.443fffc90db59p-13, 0x1.5d879ead06a82p-10,
                                       0x1.3b2a1b7152befp-7,  0x1.c6b08d883dca1p-5,  0x1.ebfbe045f4d3cp-3,

@@ -1,4 +1,4 @@
-// What vec.hpp lacks for the integers of a lattice: lanes of 32 bits that hold two words or four bytes.
+// Operations on the integers of a lattice, beyond vec.hpp: lanes of 32 bits that hold two words or four bytes.
 #pragma once
 #include "simd/vec.hpp"
 
@@ -32,7 +32,7 @@ struct AddWords {  // signed
     }
 };
 
-// LATTICE_FEATURES: how many a lane holds at most, 0 where integers gain nothing over single precision.
+// LATTICE_FEATURES: how many a lane holds at most; 0 if integers are no faster than single precision.
 #if defined(__AVX512VNNI__)
 constexpr std::size_t LATTICE_FEATURES = 4;
 struct AddBytes {  // unsigned in a, signed in b

@@ -6,7 +6,7 @@
 namespace svmfast::SVMFAST_ISA {
 
 constexpr std::size_t PER_OCTET = 8 / W;
-// Octets whose sums stay in registers together: 32 registers with AVX-512, else 16.
+// Number of octets whose sums are in registers at the same time: AVX-512 has 32 registers, others 16.
 constexpr std::size_t TILE = W == 8 ? 16 : W == 4 ? 6 : 3;
 
 template <std::size_t N>

@@ -1,4 +1,4 @@
-// The class that wins a row, from sums in single precision and a bound of their error: labels.hpp for the layout,
+// The class that wins a row, from sums in single precision and a bound on their error: labels.hpp for the layout,
 // docs/single-precision.md for the proof. Compiled once per instruction set.
 #include "labels.hpp"
 
@@ -14,10 +14,10 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-// Sparse rows that meet the support vectors in one pass.
+// Number of sparse rows in one pass over the support vectors.
 constexpr std::size_t LEAST_SPARSE_ROWS = 128;
 
-// Decides a row's label from its sums and the bound of their error.
+// Decides a row's label from its sums and the bound on their error.
 class LabelDecider {
   public:
     LabelDecider(const SingleBlock &b, const SingleSums &sums)
@@ -60,8 +60,8 @@ class LabelDecider {
                 b.values[row * s.e.functions + number(i, j)] = pair_value(i, j, kernel);
                 b.bounds[row * s.e.functions + number(i, j)] = pair_reach(row, i, j, kernel);
             }
-        // A class that wins all its own pairs has won, whatever the others do among themselves. Nearly always there is
-        // one: the nearest, or one that beats it.
+        // A class that wins all its own pairs has won, whatever the other pairs are. Nearly always there is one: the
+        // nearest, or one that beats it.
         const double *const near = sums.total.data() + row * k;
         std::size_t champion = std::max_element(near, near + k) - near;
         for (std::size_t c = 0; c < k; ++c)
@@ -79,7 +79,7 @@ class LabelDecider {
                 }
             }
         const std::size_t best = std::max_element(least.begin(), least.end()) - least.begin();
-        // Open pairs can only add to the others; ties go to the lower number.
+        // Open pairs can only add votes for the others; ties go to the lower number.
         for (std::size_t c = 0; c < k; ++c)
             if (c != best && least[c] + open[c] + (c < best) > least[best]) return -1;
         return static_cast<std::int32_t>(best);
@@ -92,7 +92,7 @@ class LabelDecider {
     const SingleBlock &b;
     const SingleSums &sums;
     double relative = 0;  // of a sum of terms of one sign, and of magnitudes
-    double libsvm = 0;    // what LIBSVM's double arithmetic may be off, per unit of sum |coefficient|
+    double libsvm = 0;    // bound on the error of LIBSVM's double arithmetic, per unit of sum |coefficient|
     double underflow = 0;
     std::vector<int> least, open;
     std::vector<double> columns;  // [class][coefficient row], where `known`
@@ -159,7 +159,7 @@ class LabelDecider {
     }
 };
 
-// Two ways of a tile to its kernel values.
+// Two ways to compute the kernel values of a tile.
 template <class Function>
 struct Dense {
     template <std::size_t R>
@@ -189,14 +189,14 @@ struct OnLattice {
     }
 };
 
-// The rows all[from ..) in tiles of R, as many as there are whole ones; returns the first that is left.
+// The rows all[from ..) in whole tiles of R; returns the first row that is left.
 template <class Way, std::size_t R>
 std::size_t tiles_of(const SingleBlock &b, const std::vector<std::uint32_t> &all, std::size_t from, SingleSums &sums,
                      LabelDecider &decider) {
     const SinglePack &s = b.s;
     const std::size_t tiles = (all.size() - from) / R, terms = Way::terms(s);
     if (!tiles) return from;
-    // Panels that stay in the cache while a batch of tiles meets them. Of pairs, no more tiles than have their kernel
+    // Panels that stay in the cache while a batch of tiles uses them. With pairs, no more tiles than have their kernel
     // values there as well.
     const std::size_t block = std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
     const std::size_t batch = s.pairs ? std::clamp<std::size_t>(TILE_BYTES / (4 * R * sums.stride), 1, tiles) : tiles;
@@ -230,8 +230,8 @@ void in_tiles(const SingleBlock &b, const std::vector<std::uint32_t> &all, Singl
     tiles_of<Way, 1>(b, all, done, sums, decider);
 }
 
-// Calls evaluate(first, count) for sparse rows: of pairs, as many at a time as their kernel values leave in the cache,
-// but so many that what is read of the support vectors in between is little beside what is done with it.
+// Calls evaluate(first, count) for sparse rows: with pairs, only as many at a time as have their kernel values in the
+// cache, but enough that reading the support vectors takes little time compared with the computation.
 template <class Evaluate>
 void in_batches(const SinglePack &s, const std::vector<std::uint32_t> &all, SingleSums &sums, Evaluate &&evaluate) {
     const std::size_t most = s.pairs ? std::max(LEAST_SPARSE_ROWS, TILE_BYTES / (4 * sums.stride)) : all.size();

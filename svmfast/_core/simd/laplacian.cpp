@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t DISTANCE_ROWS = 4;
 
-// exp(-gamma ||x - z||_1) of `count` dense rows and one panel -> out[row][LANES]. `beyond`: what columns that the
-// panel lacks add to the distance.
+// exp(-gamma ||x - z||_1) of `count` dense rows and one panel -> out[row][LANES]. `beyond`: the contribution to the
+// distance of columns that the panel lacks.
 inline void kernel_panel(const L1Panels &p, std::size_t panel, const double *const *x, const double *beyond,
                          std::size_t count, double (*out)[LANES]) {
     const double *values = p.values.data() + panel * p.columns * LANES;
@@ -41,7 +41,7 @@ struct ListedRow {
 
     explicit ListedRow(const L1Panels &p) : place(p.listed ? p.columns : 0, -1) {}
 
-    // Stores the row's entries; returns what columns that no vector has add to its distances.
+    // Stores the row's entries; returns the contribution of columns that no vector has to its distances.
     double read(const L1Panels &p, const Csr &rows, std::size_t row) {
         for (const std::int32_t f : column) place[f] = -1;
         column.clear(), value.clear(), size.clear();
@@ -59,8 +59,8 @@ struct ListedRow {
         return beyond;
     }
 
-    // exp(-gamma ||x - z||_1) of this row and one panel's worth of vectors. Sizes of entries that a vector has too are
-    // set aside while the others are summed: taken away from the sum of all they would cancel.
+    // exp(-gamma ||x - z||_1) of this row and one panel's worth of vectors. Sizes of entries that a vector also has are
+    // left out of the sum: subtracting them from the sum of all would cause cancellation.
     void panel(const L1Panels &p, std::size_t number, double beyond, double *out) {
         alignas(64) double distance[LANES] = {};
         for (std::size_t i = number * LANES; i < std::min(p.n, (number + 1) * LANES); ++i) {

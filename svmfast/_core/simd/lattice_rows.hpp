@@ -10,23 +10,23 @@
 
 namespace svmfast::SVMFAST_ISA {
 
-// A lattice row's group of columns costs this times one of a dense tile's (measured).
+// Cost of a group of columns of a sparse lattice row relative to one of a dense tile (measured).
 constexpr double SPARSE_GROUP_COST = 1.7;
-// A row takes the lattice where the bound of its exponents is at most so many times that of single precision.
+// A row uses the lattice if the bound on its exponents is at most this many times that of single precision.
 constexpr double LATTICE_TOLERANCE = 4;
 
-// The level next to a value: adding and taking away 1.5 * 2^52 rounds.
+// The level nearest to a value: adding and subtracting 1.5 * 2^52 rounds.
 template <class Number>
 inline Number nearest_level(const Lattice &l, Number v) {
     constexpr double magic = 6755399441055744.0;
     return ((v - l.origin) * (1 / l.step) + magic) - magic;
 }
 
-// What a row is on the lattice.
+// A row on the lattice.
 struct LatticeRow {
     std::vector<double> level;  // of each of the model's columns
-    double off = 0;     // sum of squared distances from the lattice; not finite where a value is beyond its ends
-    double others = 0;  // sum of squares of columns that no support vector has
+    double off = 0;             // sum of squared distances from the lattice; not finite if a value is beyond its ends
+    double others = 0;          // sum of squares of columns that no support vector has
 
     explicit LatticeRow(const SinglePack &s) : level(s.lattice ? s.e.active.size() : 0) {}
 
@@ -55,7 +55,7 @@ struct LatticeRow {
     }
 
   private:
-    // (Written so that what is not a number fails.)
+    // (Written so that a nan fails.)
     void add(const Lattice &l, double v, double &k) {
         k = nearest_level(l, v);
         const double distance = v - (l.origin + l.step * k);
@@ -89,13 +89,13 @@ inline std::size_t touched_groups(const Lattice &l, const std::vector<double> &l
     return touched;
 }
 
-// Decides whether a row takes the lattice, and what its exponents are off at most there.
+// Decides whether a row uses the lattice, and bounds the error of its exponents there.
 inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end,
                             LatticeRow &row, RowFacts &facts) {
     const Lattice &l = *s.lattice;
     row.read(s, rows, begin, end);
     const double d = static_cast<double>(s.e.active.size());
-    // The distance from a lattice point is itself rounded.
+    // The distance from a lattice point is itself subject to rounding.
     const double rounded = 0x1p-49 * std::sqrt(d) * (std::fabs(l.origin) + l.step * l.levels);
     const double residual = std::sqrt(row.off) + l.residual + rounded, far = s.reach + facts.norm + residual;
     const double error = 1.01 * s.exponent * (4 * U * far * far + 2 * far * residual + residual * residual);
@@ -106,7 +106,7 @@ inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::int6
                                    static_cast<double>(l.groups);
 }
 
-// The integers of a row, group by group -> out[group * stride]; returns what they add to every squared distance.
+// The integers of a row, group by group -> out[group * stride]; returns their contribution to every squared distance.
 inline std::int32_t pack_integers(const Lattice &l, const std::vector<double> &level, std::int32_t *out,
                                   std::size_t stride) {
     const std::size_t d = level.size();

@@ -5,8 +5,8 @@
 
 namespace svmfast::SVMFAST_ISA {
 
-// The exponent of two from the dot product: minus gamma log2 e times the squared distance, an integer times step^2, and
-// what columns that no support vector has add to it.
+// The exponent of two from the dot product: minus gamma log2 e times the squared distance, which is an integer times
+// step^2 plus the contribution of columns that no support vector has.
 inline vf lattice_exponent(const Lattice &l, vw dot, std::size_t at, std::int32_t norm, vf scale, float offset) {
     const vw squared = load(l.norm.data() + at) + norm - (dot + dot);
     return fma(to_float(squared), scale, broadcast(offset));
@@ -36,7 +36,7 @@ void lattice_tile(const SinglePack &s, SingleSums &sums, const std::int32_t *z, 
     }
 }
 
-// A lattice row most of whose integers are 0: entries [from, end) are the groups that are not.
+// A lattice row most of whose integers are 0: entries [from, end) are the nonzero groups.
 struct SparseIntegers {
     std::size_t row;  // of the block
     std::size_t from, end;

@@ -11,9 +11,9 @@ namespace svmfast::SVMFAST_ISA {
 namespace {
 
 // Squared differences in the order of the indices, libm's exp, coefficients in the
-// order of the file; multiplications and additions rounded separately. Lanes are support vectors, so each lane sees
-// LIBSVM's own sequence of operations. A few rows go together, so that each panel comes once from memory for all of
-// them.
+// order of the file; multiplications and additions rounded separately. Lanes are support vectors, so each lane
+// performs LIBSVM's own sequence of operations. A few rows are processed together, so that each panel is read from
+// memory once for all of them.
 class LibsvmOrder {
   public:
     static constexpr std::size_t BATCH = 8;
@@ -27,7 +27,7 @@ class LibsvmOrder {
         if (!e.scattered)
             for (std::size_t b = 0; b < count; ++b)
                 plan(rows, rows.first + which[b], e.kind == KernelKind::rbf, walk[b]);
-        // Panels in order: a sum continues where it was, so dividing it into parts changes no bit.
+        // Panels in order: each part continues the sums of the one before, so the division into parts changes no bit.
         begin = 0;
         do {
             end = std::min(e.panels(), begin + PANELS);
@@ -47,7 +47,7 @@ class LibsvmOrder {
     };
     static constexpr std::int64_t ABSENT = -1;
 
-    // Panels at a time: a thread's memory does not grow with the model.
+    // A limited number of panels at a time, so that a thread's memory does not grow with the model.
     static constexpr std::size_t PANELS = (1 << 14) / LANES;
 
     const Expansion &e;
@@ -95,7 +95,7 @@ class LibsvmOrder {
         }
     }
 
-    // Adds a class's share to the sums of all rows of the batch: the rows' additions wait for their own sums only.
+    // Adds a class's terms to the sums of all rows of the batch: each row's additions depend only on its own sum.
     Sums add(std::size_t group, std::size_t coef_row, Sums s) const {
         const std::size_t stop = std::min(e.group_panels[group + 1], end);
         for (std::size_t panel = std::max(e.group_panels[group], begin); panel < stop; ++panel) {
@@ -111,8 +111,8 @@ class LibsvmOrder {
         return s;
     }
 
-    // A row's features in the order LIBSVM meets them. An rbf distance also meets the model's features that the row
-    // lacks (z = 0) and the row's that the model lacks (ABSENT: x = 0).
+    // A row's features in the order in which LIBSVM visits them. An rbf distance also includes the model's features that
+    // the row lacks (z = 0) and the row's that the model lacks (ABSENT: x = 0).
     void plan(const RowBlock &rows, std::size_t row, bool rbf, std::vector<Step> &steps) const {
         steps.clear();
         std::size_t f = 0;

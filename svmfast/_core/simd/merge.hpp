@@ -24,7 +24,7 @@ inline vd relative_degradation(vd m, vd kappa, vd s) {
     return maximum(m * m + n * n + 2.0 * m * n * kappa - s * s, vd{});
 }
 
-// Golden section search of the maximum of s on [low, low + width]; `iterations` shrink the width below the precision.
+// Golden section search for the maximum of s on [low, low + width]; `iterations` shrink the width below the precision.
 inline vd golden_section(vd m, vd log_kappa, double low, double width, int iterations) {
     vd a = broadcast(low), b = broadcast(low + width);
     vd left = b - GOLDEN * (b - a), right = a + GOLDEN * (b - a);
@@ -44,7 +44,7 @@ inline vd golden_section(vd m, vd log_kappa, double low, double width, int itera
     return 0.5 * (a + b);
 }
 
-// One Newton step on s'(h) = 0, where s is concave: a looked-up h becomes exact to rounding.
+// One Newton step on s'(h) = 0, where s is concave: it makes a looked-up h exact up to rounding.
 inline double improve_h(double m, double log_kappa, double h) {
     const double g = 1.0 - h, l = log_kappa * 0.6931471805599453;
     vd exponents = vd{};
@@ -95,7 +95,7 @@ inline vd bilinear(const float *values, std::size_t n, const TableCell &cell) {
     return fma(cell.row_part, high - low, low);
 }
 
-// What the weight degradation grows with, m <= 1/2 and the smaller coefficient fixed; see MergeTable.
+// The angle with which the weight degradation increases, for m <= 1/2 and a fixed smaller coefficient; see MergeTable.
 inline vd lookup_angle(const MergeTable &t, vd m, vd kappa) { return bilinear(t.angle, t.n, table_cell(t, m, kappa)); }
 
 // h at m <= 1/2, where it is continuous.

@@ -1,4 +1,5 @@
-// Which two support vectors to merge: the smallest, and the partner of the same sign that degrades the weight least.
+// Which two support vectors to merge: the one with the smallest coefficient, and the partner of the same sign that
+// degrades the weight least.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,12 +12,12 @@
 namespace svmfast::SVMFAST_ISA {
 
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
-// Coefficients closer than this count as equal: rounding must not choose between unmerged points.
+// Coefficients closer than this count as equal, so that rounding does not choose between unmerged points.
 constexpr double TIE = 1.0 + 1e-9;
 constexpr double GSS_EPS = 0.01, PRECISE_EPS = 1e-10;
 
-// The first partner: smallest |coefficient|. Unmerged points all have the same one; the oldest of them goes, so that
-// the budget keeps turning over (taking the newest would freeze the first B points, at a cost in accuracy).
+// The first partner: smallest |coefficient|. Unmerged points all have the same one; the oldest of them is taken, so
+// that the budget keeps turning over (taking the newest would freeze the first B points and reduce the accuracy).
 inline std::size_t smallest_slot(const BudgetState &s) {
     vd least = broadcast(INFINITE);
     for (std::size_t j = 0; j < s.stride; j += W) {
@@ -45,8 +46,8 @@ inline std::size_t smallest_slot(const BudgetState &s) {
 
 constexpr std::size_t NONE = SIZE_MAX;
 
-// Lists the slots that may be the best partner, in order. With `reach` those too far away beside the nearest are left
-// out. Returns how many there are.
+// Lists the slots that may be the best partner, in order; with `reach`, without those that are too far away compared
+// with the nearest. Returns their number.
 inline std::size_t list_candidates(BudgetState &s, std::size_t first, const float *reach) {
     const double sign = s.coef[first] > 0 ? 1.0 : -1.0, self = static_cast<double>(first);
     const double *const kernel = s.kernel.data(), *const coef = s.coef.data();
@@ -83,7 +84,7 @@ inline std::size_t best_partner(BudgetState &s, std::size_t first, const float *
         vi slot;
         std::memcpy(&slot, s.candidates.data() + j, sizeof slot);
         const vd both = own + absolute(gather(s.coef.data(), slot));
-        const vd m = minimum(own / both, broadcast(0.5));  // own is the smallest; ties may round above 1/2
+        const vd m = minimum(own / both, broadcast(0.5));  // `own` is the smaller; ties may round above 1/2
         const vd loss = cost(m, gather(s.log_kernel.data(), slot), gather(s.kernel.data(), slot), both);
         const auto better = (rank < static_cast<double>(count)) & (loss < best);
         best = better ? loss : best;
@@ -99,9 +100,9 @@ inline std::size_t best_partner(BudgetState &s, std::size_t first, const float *
     return partner;
 }
 
-// Below kappa = e^-2 s can have two modes, one in either half of [0, 1], and the better one must be found. At m <= 1/2
-// it is the one in [0, 1/2], since s(h) - s(1-h) = (1-2m) (kappa^(h^2) - kappa^((1-h)^2)) >= 0 there: the other half
-// cannot win and is not searched.
+// Below kappa = e^-2 s can have two modes, one in each half of [0, 1], and the better one must be found. For m <= 1/2
+// it is the one in [0, 1/2], since s(h) - s(1-h) = (1-2m) (kappa^(h^2) - kappa^((1-h)^2)) >= 0 there, so the other
+// half is not searched.
 inline vd search_h(vd m, vd log_kappa, int iterations) { return golden_section(m, log_kappa, 0.0, 0.5, iterations); }
 
 inline int search_iterations(Maintenance method) {

@@ -1,4 +1,4 @@
-// Sums of one-hot support vectors: features in common are counted in bytes, kernel values come from a table. See OneHot
+// Sums of one-hot support vectors: shared features are counted in bytes, kernel values come from a table. See OneHot
 // in decision.hpp.
 #include <algorithm>
 #include <cmath>
@@ -78,7 +78,7 @@ void add_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::u
 
 void one_hot_rows(const Expansion &e, const RowBlock &rows, const std::vector<std::uint32_t> &which,
                   const double *squared_norm, const std::uint8_t *needed, double *sums) {
-    // A row shares no more features than it has, nor more than a support vector has: most rows do with a small table.
+    // A row shares no more features than it has, nor more than a support vector has: a small table suffices for most rows.
     std::vector<std::uint32_t> small, large, any;
     for (std::uint32_t row : which) {
         const std::size_t entries = std::min(e.one_hot->entries, rows.entries(row) + 1);

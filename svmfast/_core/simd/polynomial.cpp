@@ -85,7 +85,7 @@ inline const Number *runs(const Number *w, std::size_t d, std::size_t i, const N
     return c;
 }
 
-// sum_{i >= start} w_i (linear_i + sum_{l >= i} w_l c_il), advancing both cursors past what it used.
+// sum_{i >= start} w_i (linear_i + sum_{l >= i} w_l c_il); advances both cursors past the coefficients used.
 template <class Number, int R>
 inline void two_levels(const Number *w, std::size_t d, std::size_t start, const Number *&linear, const Number *&c,
                        Lanes<Number, R> &total) {
@@ -96,7 +96,7 @@ inline void two_levels(const Number *w, std::size_t d, std::size_t start, const 
 }
 
 // total += sum_{i >= start} w_i (cursor[level]_i + deeper levels). Depth-first visits every degree in stored order,
-// so one cursor per degree is all the addressing there is.
+// so one cursor per degree suffices for addressing.
 template <class Number, int R>
 void nested(const Number *w, std::size_t d, std::size_t start, int level, int order, const Number **cursor,
             Lanes<Number, R> &total) {
@@ -150,9 +150,9 @@ inline void tile(const double *u, const double *scaled, std::size_t n, std::size
         }
 }
 
-// The terms of a row of which only some variables are not zero, degree by degree. Where they are few, the last two indices
-// of a tuple are one step through a list of all pairs: those behind a tuple's first indices are a tail of that list, so
-// loops are long.
+// The terms of a row in which only some variables are nonzero, degree by degree. If they are few, the last two indices of
+// a tuple run through a list of all pairs: those that follow a tuple's first indices are a tail of the list, so loops are
+// long.
 template <class Number>
 class SparseTerms {
   public:
@@ -173,7 +173,7 @@ class SparseTerms {
     Number degree(int m, const Number *base) const { return nnz ? tail(m, 0, base) : 0; }
 
   private:
-    // Sums of so many pairs, and pairs shared by several entries, keep to the roundings that docs/certificate.md counts.
+    // Limits on the number of pairs that keep the roundings within those that docs/certificate.md counts.
     static constexpr std::size_t MOST_PAIRED = 32, MOST_SHARED = 16, SUMS = 8;
     const std::int32_t *const position;
     const Number *const z;
@@ -303,7 +303,7 @@ void weighted_triangle(const double *u, const double *q, std::size_t n, std::siz
                     scaled[s * 8 + t] = a + t < a1 ? q[s0 + s] * rows[s * stride + a + t] : 0.0;
             const std::size_t ta = std::min<std::size_t>(TA, a1 - a);
             double *line = sums + (a - a0) * width;
-            // Columns in whole vectors counted from a0, so that nothing is read or written beyond `width`.
+            // Columns are counted from a0 in whole vectors, so that nothing is read or written beyond `width`.
             std::size_t l = (a - a0) / W * W;
             if (ta == TA) {
                 for (; l + TL * W <= width; l += TL * W)

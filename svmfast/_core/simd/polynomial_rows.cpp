@@ -1,4 +1,4 @@
-// Shifting and bounding blocks of rows: what truncated expansions need beside their polynomials.
+// Shifts blocks of rows and computes their error bounds: what truncated expansions need besides their polynomials.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -33,7 +33,7 @@ void narrowed_block(const double *w, std::size_t d, std::size_t width, double sc
 
 namespace {
 
-// V vectors together, so that the chains of dependent operations overlap.
+// V vectors at a time, so that chains of dependent operations overlap.
 template <std::size_t V>
 inline void bound_tile(double gamma, const double *degrees, std::size_t top, const double *rest, const double *below,
                        const double *above, const double *sums, double *bounds) {
@@ -48,7 +48,7 @@ inline void bound_tile(double gamma, const double *degrees, std::size_t top, con
         for (std::size_t l = 0; l < W; ++l) root[l] = std::sqrt(above[v * W + l]);
         r[v] = load(root);
         total[v] = broadcast(degrees[top]);
-        // From the factor on: a power of r alone could vanish before a large factor meets it.
+        // Starting from the factor: a power of r alone could underflow before it is multiplied by a large factor.
         power[v] = r[v] * rest[0];
     }
     for (std::size_t j = top; j-- > 0;) {

@@ -13,18 +13,18 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t SPARSE_ROWS = 4 * ROWS;  // rows that share one walk over the panels
+constexpr std::size_t SPARSE_ROWS = 4 * ROWS;  // rows in one pass over the panels
 
 // One tile's scratch: kernel values (later: q = weight on x in the gradient) and what their derivative needs.
 struct Scratch {
-    Aligned<double> kernel, slope;  // [row][padded]; slope: dK / d(u.x), which rbf has no need of
+    Aligned<double> kernel, slope;  // [row][padded]; slope: dK / d(u.x), not needed for rbf
     std::vector<double> residual;   // [row][width], weighted
 
     Scratch(const ReducedSet &s, std::size_t rows)
         : kernel(rows * s.padded), slope(s.kind == KernelKind::rbf ? 0 : rows * s.padded), residual(rows * s.width) {}
 };
 
-// From the dot product's sum to the kernel value and its slope.
+// The kernel value and its slope from the sum of the dot product.
 template <KernelKind kind>
 inline void finish(const ReducedSet &s, vd sum, Scratch &t, std::size_t at) {
     double *kernel = t.kernel.data() + at;
@@ -96,7 +96,7 @@ void sparse_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t fir
     }
 }
 
-// Where the pair of classes t and g stands: the coefficient row of g's vectors for it, and its number among all pairs.
+// The place of the pair of classes t and g: the coefficient row of g's vectors for it, and its number among all pairs.
 inline std::size_t row_for(std::size_t g, std::size_t t) { return t < g ? t : t - 1; }
 inline std::size_t pair_number(const ReducedSet &s, std::size_t t, std::size_t g) {
     const std::size_t i = std::min(t, g), j = std::max(t, g);
@@ -147,7 +147,7 @@ void residuals(const ReducedRows &rows, const ReducedSet &s, const ReducedTile &
     std::fill(t.residual.begin() + tile.count * s.width, t.residual.end(), 0.0);
 }
 
-// Gradient of the coefficients of one class, rows [first_q, last_q), met by the residuals from `residual` on; the kernel
+// Gradient by the coefficients of one class, rows [first_q, last_q), with the residuals from `residual` on; the kernel
 // values become q = (sum residual c) dK/d(u.x).
 template <KernelKind kind>
 inline void back_group(const ReducedSet &s, std::size_t r0, std::size_t g, std::size_t first_q, std::size_t last_q,

@@ -1,5 +1,5 @@
-// Loss, gradient and Hessian of the squared hinge over a fixed set of vectors; see refit.hpp. Every sum runs in one
-// order, whatever the machine's width or number of threads.
+// Loss, gradient and Hessian of the squared hinge for a fixed set of vectors; see refit.hpp. Every sum has a fixed
+// order, whatever the vector width or the number of threads.
 #include "refit.hpp"
 
 #include <algorithm>
@@ -100,8 +100,8 @@ void refit_rows(const RefitBasis &basis, const TrainingRows &rows, const std::in
 }
 
 bool cholesky_solve(double *a, std::size_t size, std::size_t stride, double *b) {
-    // Row by row: l_ij = (a_ij - l_i . l_j) / l_jj. What lies beyond the diagonal of a row is zeroed first, so that the
-    // products may run over whole octets.
+    // Row by row: l_ij = (a_ij - l_i . l_j) / l_jj. The part of a row beyond the diagonal is zeroed first, so that
+    // products can run over whole octets.
     for (std::size_t i = 0; i < size; ++i) {
         double *row = a + i * stride;
         std::fill(row + i + 1, row + stride, 0.0);
@@ -111,7 +111,7 @@ bool cholesky_solve(double *a, std::size_t size, std::size_t stride, double *b) 
         double *row = a + i * stride;
         for (std::size_t j = 0; j <= i; ++j) {
             const double *other = a + j * stride;
-            // Columns from j on are zero or not yet final: the octet that holds j is summed apart.
+            // Columns from j on are zero or not yet final, so the octet that contains j is summed separately.
             const std::size_t whole = j / 8 * 8;
             double sum = dot_octets(row, other, whole);
             for (std::size_t k = whole; k < j; ++k) sum += row[k] * other[k];

@@ -16,7 +16,7 @@ struct Row {
     std::size_t nnz;
 };
 
-// Scores of V vectors of centers; returns the sum of |value| on the way, which costs nothing beside the products.
+// Scores of V vectors of centers; also returns the sum of |value|, at negligible cost.
 template <std::size_t V>
 inline float score_tile(const Row &row, const float *centers, const float *offsets, std::size_t padded, float *scores,
                         vf &least) {
@@ -30,14 +30,14 @@ inline float score_tile(const Row &row, const float *centers, const float *offse
                  },
                  [=](std::size_t k) { return centers + std::size_t(row.position[k]) * padded; });
     SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(scores + v * WF, score[0][v]);
-    // A tree, not a chain.
+    // A tree of comparisons, not a chain.
     SVMFAST_UNROLL for (std::size_t step = 1; step < V; step *= 2)
         SVMFAST_UNROLL for (std::size_t v = 0; v + step < V; v += 2 * step) score[0][v] = minimum(score[0][v], score[0][v + step]);
     least = minimum(least, score[0][0]);
     return length;
 }
 
-constexpr std::size_t TILE = 12;  // vectors of scores that stay in registers, also with sixteen of them
+constexpr std::size_t TILE = 12;  // vectors of scores that stay in registers, even if there are only sixteen
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void nearest_centers(const CenterTable &t, const std::int32_t *position, const f
         with_size<TILE - 1>((padded - c) / WF, [&](auto vectors) {
             length = score_tile<vectors>(row, centers + c, offsets + c, padded, scores + c, least);
         });
-        // Twice the error of a sum of so many terms, each rounded twice before.
+        // Twice the error of a sum with this many terms, each of which has been rounded twice.
         const float spread = 2.2f * 0x1p-24f * float(row.nnz + 8) * (t.largest_offset + 1.01f * length * t.largest_entry);
         const float limit = smallest(least) + (spread + 1e-30f);
         // All candidates, without a branch on their positions: 64 lanes at a time.
@@ -68,7 +68,7 @@ void nearest_centers(const CenterTable &t, const std::int32_t *position, const f
                 word |= not_above(load(scores + at), limit) << (at - base);
             const std::uint64_t here = word != 0;
             many |= (word & (word - 1)) | (here & taken);
-            // Without a candidate the last lane is used, and masked away.
+            // Without a candidate the last lane is used and masked out.
             found |= (base + std::uint64_t(__builtin_ctzll(word | std::uint64_t(1) << 63))) & -here;
             taken |= here;
         }

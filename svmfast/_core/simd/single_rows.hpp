@@ -1,4 +1,4 @@
-// Rows before they meet the support vectors in single precision: from the center, measured, and packed in tiles.
+// Preparation of rows for single precision: centered, with their norms, and packed in tiles.
 #pragma once
 #include <cmath>
 #include <vector>
@@ -9,28 +9,28 @@
 
 namespace svmfast::SVMFAST_ISA {
 
-// A dense feature costs NF multiply-adds at two a cycle; a sparse one also its broadcast and its index (measured).
+// A dense feature costs NF multiply-adds at two per cycle; a sparse one also a broadcast and an index (measured).
 constexpr double SPARSE_COST = 1.7;
-// Unit roundoff of float, and what the two functions of exp2.hpp lose at most, relative to their values.
+// Unit roundoff of float, and bounds on the relative errors of the two functions of exp2.hpp.
 constexpr double U = 0x1p-24;
 constexpr double FUNCTION_ERROR = 0x1p-21, REMAINDER_ERROR = 0x1p-20;
-// Additions on a term's way to its sum, the coefficient's rounding, and products that are not fused.
+// Roundings of a term: the additions, the coefficient's rounding, and a product that is not fused.
 constexpr double SUM_ERROR = 1.01 * (FOLD_TERMS + 8) * U;
-// Beyond this error of an exponent the bound is of no use, and its proof needs it small.
+// Beyond this error of an exponent the bound is useless; its proof also requires a small error.
 constexpr double LARGEST_EXPONENT_ERROR = 0.05;
-// exp_remainder holds up to this size of its argument.
+// exp_remainder is valid up to this absolute value of its argument.
 constexpr double LARGEST_REMAINDER = 1;
 
 // Bounds |computed - exact| of a sum that starts at minus the squared norms and adds a dot product of `terms` terms,
 // over (||x|| + ||z||)^2.
 inline double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<double>(terms) + 8); }
 
-// What is known of a row before it meets the support vectors.
+// The properties of a row that its bound depends on.
 struct RowFacts {
     double norm = 0;            // ||z - center||
     double entries = 0;         // stored in the row
     std::size_t terms = 0;      // of its dot products
-    double exponent_error = 0;  // bounds that of the exponents of its kernel values
+    double exponent_error = 0;  // bound on the error of the exponents of its kernel values
     bool sparse = false, lattice = false;
 };
 
@@ -83,8 +83,8 @@ inline double sum_of_squares(const double *z, std::size_t d) {
     return horizontal_sum((sum[0] + sum[1]) + (sum[2] + sum[3])) + rest;
 }
 
-// ||z - center|| of a row, with the features that no support vector has; counts those that one has. z: room for a
-// number for each of the model's columns.
+// ||z - center|| of a row, including features that no support vector has; counts those that some support vector has.
+// z: room for one number for each of the model's columns.
 inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end, double *z) {
     const std::size_t d = s.e.active.size();
     RowFacts facts;
@@ -107,14 +107,14 @@ inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t 
     return facts;
 }
 
-// Whether the proof holds for the row at all. (Written so that what is not a number fails.)
+// Whether the proof holds for the row at all. (Written so that a nan fails.)
 inline bool in_range(const SinglePack &s, const RowFacts &facts) {
     if (s.head)
         return 2 * s.e.gamma * s.reach * facts.norm <= LARGEST_REMAINDER && s.e.gamma * facts.norm * facts.norm <= 50;
     return facts.exponent_error < LARGEST_EXPONENT_ERROR;
 }
 
-// The polynomial in front for HEAD_ROWS rows side by side: z[feature][row] -> out[row].
+// The second-order polynomial for HEAD_ROWS rows side by side: z[feature][row] -> out[row].
 constexpr std::size_t HEAD_ROWS = 2 * W;
 inline void head_values(const Head &head, const double *z, std::size_t d, double *out) {
     vd sum[2] = {broadcast(head.constant), broadcast(head.constant)};
@@ -130,12 +130,12 @@ inline void head_values(const Head &head, const double *z, std::size_t d, double
     SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i) store(out + i * W, sum[i]);
 }
 
-// Dense rows in tiles of R, from the center and scaled, with what else their sums start from.
+// Dense rows in tiles of R, centered and scaled, with the numbers from which their sums start.
 template <std::size_t R>
 struct DenseTiles {
     Aligned<float> values;      // [tile][feature][row]
     std::vector<float> offset;  // [tile][row]
-    std::vector<double> head;   // the same; empty unless a polynomial goes in front
+    std::vector<double> head;   // the same; empty unless a polynomial is split off
 
     DenseTiles(const SinglePack &s, std::size_t most)
         : values(most * R * s.e.active.size()), offset(most * R), head(s.head ? round_up(most * R, HEAD_ROWS) : 0),

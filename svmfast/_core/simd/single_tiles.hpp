@@ -11,18 +11,18 @@
 
 namespace svmfast::SVMFAST_ISA {
 
-// A lane's sum takes at most so many terms in single precision before it is added to a double.
+// The most terms that a lane sums in single precision before the sum is added to a double.
 constexpr std::size_t FOLD_TERMS = 32;
 constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
 constexpr std::size_t SLICE = 24576 / (SINGLE_LANES * 4);  // features of a panel that stay in the L1 cache
 constexpr std::size_t PANEL_BYTES = 256 * 1024;            // of panels that stay in the L2 cache,
 constexpr std::size_t TILE_BYTES = 512 * 1024;             // and of kernel values
 
-// Rows of a tile: half of what the registers hold, as the exponentials of a smaller tile overlap with the products of
-// the next (measured).
+// Rows of a tile: half of what fits into the registers, because the exponentials of a smaller tile overlap with the
+// products of the next (measured).
 constexpr std::size_t TILE_ROWS = W == 8 ? SINGLE_ROWS / 2 : SINGLE_ROWS;
 
-// What becomes of a finished sum: 2^t, or R(t) = exp(t) - 1 - t - t^2 / 2.
+// The function applied to a finished sum: 2^t, or R(t) = exp(t) - 1 - t - t^2 / 2.
 struct Gaussian {
     static vf of(vf t) { return exp2(t); }
 };
@@ -30,8 +30,8 @@ struct Remainder {
     static vf of(vf t) { return exp_remainder(t); }
 };
 
-// Sums of coefficients times kernel values, [row][class], their magnitudes likewise where signs are mixed, and the
-// kernel values themselves where pairs of classes still have to meet their coefficients.
+// Sums of coefficients times kernel values, [row][class]; for mixed signs also the sums of magnitudes; and for pairs of
+// classes the kernel values themselves, which still have to be multiplied by coefficients.
 struct SingleSums {
     const SinglePack &s;
     std::size_t stride;  // kernel values of a row
@@ -95,10 +95,10 @@ struct SparseRow {
     const float *value;
     std::size_t row;          // of the block
     float offset;
-    std::size_t from, end;    // what is left of its entries
+    std::size_t from, end;    // its remaining entries
 };
 
-// Sparse rows with all panels of a class, panel by panel and slice by slice, so that what is read stays in the L1 cache.
+// Sparse rows with all panels of a class, panel by panel and slice by slice, so that the data read stay in the L1 cache.
 inline void sparse_class(const SinglePack &s, SingleSums &sums, std::vector<SparseRow> &rows, std::size_t group,
                          Aligned<vf> &acc, Aligned<vf> &partial) {
     const std::size_t d = s.e.active.size(), slices = std::max<std::size_t>(1, divide_up(d, SLICE));

@@ -1,5 +1,5 @@
-// The register-tiled product of the core, and the tile sizes that fill the registers of each instruction set. What
-// becomes of a tile (sums, kernel values, scores) is up to the calling code.
+// The register-tiled product of the core, and the tile sizes that fill the registers of each instruction set. The
+// calling code decides how a tile is used (sums, kernel values, scores).
 #pragma once
 #include <type_traits>
 
@@ -7,7 +7,7 @@
 
 namespace svmfast::SVMFAST_ISA {
 
-// Support vectors lie in panels of NV vectors; ROWS * NV sums, NV vectors and a broadcast number are in registers, of
+// Support vectors lie in panels of NV vectors. ROWS * NV sums, NV vectors and a broadcast number are in registers, of
 // which AVX-512 has 32 and the others 16.
 constexpr std::size_t NV = 3;
 constexpr std::size_t LANES = NV * W;
@@ -25,7 +25,7 @@ struct MultiplyAdd {
     }
 };
 
-// Two roundings a term on every instruction set.
+// Two roundings per term on every instruction set.
 struct MultiplyThenAdd {
     template <class V>
     V operator()(V sum, V left, V right) const {
@@ -34,7 +34,7 @@ struct MultiplyThenAdd {
 };
 
 // sum[r][v] += left(r, k) * right(k)[v] for k = 0 .. n - 1, in this order; left(r, k) is a number, right(k) points at N
-// vectors. `step` is what adds a term.
+// vectors. `step` adds a term.
 template <std::size_t R, std::size_t N, class V, class Left, class Right, class Step = MultiplyAdd>
 SVMFAST_INLINE void add_products(V (&sum)[R][N], std::size_t n, Left &&left, Right &&right, Step step = {}) {
     constexpr std::size_t lanes = sizeof(V) / sizeof(sum[0][0][0]);

@@ -1,6 +1,7 @@
 // Vectors of doubles, floats and bytes, as wide as the instruction set that this file is compiled for (SVMFAST_ISA).
 // Plain C operators work on them (vector extensions of GCC and Clang); only what they cannot express is a function
-// here. Intrinsics stand here, for products of integers in integers.hpp, for text in characters.hpp, and nowhere else.
+// here. Intrinsics are used here, in integers.hpp for products of integers and in characters.hpp for text, nowhere
+// else.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -62,8 +63,8 @@ template <class Number>
 inline void store(Number *p, Vector<Number> v) {
     std::memcpy(p, &v, sizeof v);
 }
-// Minus zero, which changes no bit, so the compiler may drop it and load straight into all lanes; plus zero, which
-// makes +0.0 of -0.0, would cost an addition and a shuffle where multiply-adds wait for the same ports.
+// Adding minus zero changes no bit, so the compiler may drop it and load directly into all lanes. Adding plus zero,
+// which turns -0.0 into +0.0, would cost an addition and a shuffle on the ports that multiply-adds need.
 template <class Number>
 inline Vector<Number> broadcast(Number x) {
     return x - Vector<Number>{};
@@ -156,7 +157,7 @@ inline float smallest(vf v) {
 #endif
 }
 
-// One bit for every lane of which it is not certain that it is above the limit.
+// One bit for every lane that is not certainly above the limit.
 inline std::uint64_t not_above(vf v, float limit) {
     const vf all = broadcast(limit);
 #if defined(__AVX512F__)
