@@ -1,4 +1,4 @@
-"""Shared by all tests. Set before anything loads libsvm-official, our oracle."""
+"""Settings shared by all tests, made before anything loads libsvm-official, our oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ remember_environment()
 # Tests send signals.
 heed_signals()
 
-# A loaded machine is no reason to fail: time is measured by scripts, not by tests.
+# Tests must not fail on a loaded machine: scripts measure time, not tests.
 settings.register_profile("svmfast", deadline=None)
 settings.load_profile("svmfast")
 

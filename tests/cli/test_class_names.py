@@ -1,4 +1,4 @@
-"""A model whose classes have names, from the shell: predictions, tables, labels of data, reports."""
+"""Models with class names, from the shell: predictions, tables, labels of data, reports."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def named(folder: Path, *names: str, of: Path = PROBABILITIES) -> Path:
     return folder / "named"
 
 
-def test_names_in_the_place_of_labels(flowers: tuple[Path, Path]) -> None:
+def test_names_replace_labels(flowers: tuple[Path, Path]) -> None:
     done = svmfast("predict", "-q", "--unlabelled", "--names", *flowers, "-")
     assert done.stdout.decode().split("\n") == [*PREDICTED, ""]
 
 
-def test_text_has_labels_by_default_and_a_remark_says_what_they_mean(flowers: tuple[Path, Path]) -> None:
+def test_text_has_labels_by_default_and_a_remark_explains_them(flowers: tuple[Path, Path]) -> None:
     done = svmfast("predict", "--label", "species", *flowers, "-")
     names = ["setosa", "versicolor", "virginica"]
     assert done.stdout.decode().split() == [str(names.index(name)) for name in PREDICTED]
@@ -106,7 +106,7 @@ def test_probabilities_with_names(tmp_path: Path) -> None:
     ]
 
 
-def test_names_that_would_be_several_columns(tmp_path: Path) -> None:
+def test_ambiguous_column_names_are_refused(tmp_path: Path) -> None:
     path = named(tmp_path, "New York", "100%", "a\nb")
     done = svmfast("predict", "-q", "--names", data("iris.test"), path, "-")
     assert set(done.stdout.decode().splitlines()) == {"New York", "100%", "a\\nb"}
@@ -164,7 +164,7 @@ def test_reports_have_names(flowers: tuple[Path, Path], tmp_path: Path) -> None:
     assert "'versicolor' taken for 'virginica'" in wide
 
 
-def test_the_class_that_is_missed_is_called_by_its_name(flowers: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_remark_on_a_missed_class_uses_its_name(flowers: tuple[Path, Path], tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     swapped = {"setosa": "virginica", "virginica": "setosa", "versicolor": "versicolor"}
     table = {name: FRAME[name].to_numpy() for name in FRAME.columns}
@@ -202,7 +202,7 @@ def test_labels_of_data_are_names(kind: str, flowers: tuple[Path, Path], tmp_pat
 
 
 def test_classes_that_are_numbers(tmp_path: Path) -> None:
-    """A column with the numbers that scikit-learn was given, however they are written."""
+    """Labels may be the numbers that scikit-learn was given, in any spelling."""
     labels = load_model(PROBABILITIES).head.labels.tolist()
     path = named(tmp_path, "0.5", "1.0", "3.0")
     numbers = dict(zip(labels, (0.5, 1.0, 3.0), strict=True))
@@ -242,7 +242,7 @@ def test_from_python(flowers: tuple[Path, Path]) -> None:
 
 
 def test_names_of_another_model_belong_to_its_labels(flowers: tuple[Path, Path]) -> None:
-    """Behind another model's scaling the labels keep their names, in whatever order; others have none."""
+    """With another model's scaling the labels keep their names, in any order; other labels have none."""
     scaling = load_model(flowers[1]).scaling  # type: ignore[attr-defined]
 
     def other(*labels: int) -> Model:
@@ -254,7 +254,9 @@ def test_names_of_another_model_belong_to_its_labels(flowers: tuple[Path, Path])
     assert names_of_labels(other(2, 0, 7)) is None
 
 
-def test_info_lists_them_and_says_how_to_get_libsvms_text(flowers: tuple[Path, Path], tmp_path: Path) -> None:
+def test_info_lists_class_names_and_the_command_for_libsvms_text(
+    flowers: tuple[Path, Path], tmp_path: Path
+) -> None:
     text = svmfast("info", flowers[1]).stdout.decode()
     assert "\nclass names     setosa, versicolor, virginica\n" in text
     assert "\nfeature names   sepal length (cm), sepal width (cm), " in text
@@ -277,7 +279,7 @@ def test_info_lists_them_and_says_how_to_get_libsvms_text(flowers: tuple[Path, P
 def test_export_finds_columns_by_name_and_does_not_read_labels(
     classes: np.ndarray | None, flowers: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """Names of classes, other words, no column of labels at all: the rows are the same."""
+    """The rows are the same with class names, other words or no label column at all."""
     rows = tmp_path / "rows.csv"
     table = {name: FRAME[name].to_numpy() for name in reversed(FRAME.columns)}
     csv.write_csv(pa.table(table if classes is None else {"label": classes, **table}), rows)
@@ -291,8 +293,8 @@ def test_export_finds_columns_by_name_and_does_not_read_labels(
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_export_refuses_tables_whose_features_nobody_names(tmp_path: Path) -> None:
-    """A column of labels could be taken for a feature."""
+def test_export_refuses_tables_if_nothing_names_the_features(tmp_path: Path) -> None:
+    """A label column could be mistaken for a feature."""
     rows = tmp_path / "rows.csv"
     csv.write_csv(pa.table({name: FRAME[name].to_numpy() for name in FRAME.columns}), rows)
     done = svmfast("export", PROBABILITIES, "-o", tmp_path / "m.h", "--test", rows)

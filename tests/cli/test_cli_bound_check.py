@@ -59,7 +59,7 @@ def test_gamma_max_before_training() -> None:
 
 
 @pytest.mark.parametrize(("gamma", "status"), [("0.01", 0), ("0.017", 0), ("0.05", 1), ("0.3", 1)])
-def test_a_gamma_is_judged(gamma: str, status: int) -> None:
+def test_verdict_for_a_gamma(gamma: str, status: int) -> None:
     found = report(PHOTOS, "--gamma", gamma, status=status)
     z = dense(PHOTOS)
     assert found["inside"] is (status == 0)
@@ -67,7 +67,7 @@ def test_a_gamma_is_judged(gamma: str, status: int) -> None:
     assert found["centered"]["inside_percent"] == shares(z, z, float(gamma), z.mean(axis=0))
 
 
-def test_a_model_is_judged_about_origin_and_mean() -> None:
+def test_verdict_for_a_model_about_origin_and_mean() -> None:
     path = model("photos_c_rbf")
     found = report(PHOTOS, "--model", path)
     x, z = support_vectors(path), dense(PHOTOS)
@@ -79,7 +79,7 @@ def test_a_model_is_judged_about_origin_and_mean() -> None:
     assert report(PHOTOS, "--model", path, "--center", "origin")["inside"] is True
 
 
-def test_an_approximated_model_is_held_to_its_own_bound(tmp_path: Path) -> None:
+def test_an_approximated_model_is_checked_against_its_own_bound(tmp_path: Path) -> None:
     for center, status in (("origin", 0), ("mean", 1)):
         approximated = tmp_path / center
         made = svmfast("approximate", model("photos_c_rbf"), "-o", approximated, "--center", center)
@@ -102,7 +102,7 @@ def test_other_kernels_have_no_bound() -> None:
     assert b"the bound does not apply to the sigmoid kernel" in done.stderr
 
 
-def test_pipes_and_packed_files_say_the_same(tmp_path: Path) -> None:
+def test_pipes_and_compressed_files_give_the_same_report(tmp_path: Path) -> None:
     packed = tmp_path / "photos"
     packed.write_bytes(bz2.compress(PHOTOS.read_bytes()))
     expected = report(PHOTOS, "--gamma", "0.05", status=1)
@@ -119,7 +119,7 @@ def test_pipes_and_packed_files_say_the_same(tmp_path: Path) -> None:
         assert found == expected
 
 
-def test_text_form() -> None:
+def test_report_as_text() -> None:
     done = svmfast("bound-check", PHOTOS, "--gamma", "0.05")
     lines = dict(line.split(None, 1) for line in done.stdout.decode().splitlines())
     assert set(lines) == {"data", "gamma", "order", "paper", "centered", "verdict"}
@@ -140,7 +140,7 @@ def certified_by_predict(made: Path, name: str, *options: str) -> list[bool]:
 
 
 @pytest.mark.parametrize("tolerance", [(), ("--tolerance", "0.5")])
-def test_the_verdict_names_the_share_that_was_asked_for(tmp_path: Path, tolerance: tuple[str, ...]) -> None:
+def test_the_verdict_names_the_required_share(tmp_path: Path, tolerance: tuple[str, ...]) -> None:
     made = converted(tmp_path, "breast_c_rbf", "--order", "1")
     rows = certified_by_predict(made, "breast.test", *tolerance)
     share = 100 * sum(rows) / len(rows)
@@ -187,7 +187,7 @@ def test_regression_is_certified_within_a_tolerance(tmp_path: Path) -> None:
     assert b"regression has no label to certify; give --tolerance" in done.stderr
 
 
-def test_what_would_be_ignored_is_refused(tmp_path: Path) -> None:
+def test_options_that_would_be_ignored_are_refused(tmp_path: Path) -> None:
     made = converted(tmp_path, "breast_c_rbf")
     bare = tmp_path / "bare"
     assert svmfast("approximate", model("breast_c_rbf"), "-o", bare, "--certificate", "none").returncode == 0
@@ -202,7 +202,7 @@ def test_what_would_be_ignored_is_refused(tmp_path: Path) -> None:
         assert message in done.stderr.decode()
 
 
-def test_quiet_prints_the_report_all_the_same() -> None:
+def test_quiet_still_prints_the_report() -> None:
     words = ("bound-check", PHOTOS, "--gamma", "0.05")
     assert svmfast(*words, "-q").stdout == svmfast(*words).stdout != b""
     for command in ("bound-check", "info", "compare"):
@@ -230,8 +230,8 @@ def test_misuse(args: tuple[Any, ...], stdin: bytes, message: str) -> None:
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3, 6])
-def test_a_model_is_judged_by_the_bound_of_its_order(order: int, tmp_path: Path) -> None:
-    """Every term within the 3.05 % that the paper's bound allows the second order."""
+def test_a_model_is_checked_with_the_bound_of_its_order(order: int, tmp_path: Path) -> None:
+    """Every term is within the 3.05 % that the paper's bound allows for the second order."""
     exact = model("photos_c_rbf")
     made = tmp_path / "made"
     words = ("approximate", exact, "-o", made, "--order", str(order), "--center", "mean", "-q", "--force")
@@ -255,7 +255,7 @@ def test_a_model_is_judged_by_the_bound_of_its_order(order: int, tmp_path: Path)
     assert json.loads(compared.stdout)["models"][1]["inside_bound_percent"] == 100 * inside / len(z)
 
 
-def test_cells_are_judged_each_by_its_center_and_lowest_order(tmp_path: Path) -> None:
+def test_each_cell_is_checked_about_its_center_with_its_lowest_order(tmp_path: Path) -> None:
     made = tmp_path / "made"
     words = ("approximate", model("iris_c_rbf_prob"), "-o", made, "--order", "3", "--cells", "6", "-q")
     assert svmfast(*words).returncode == 0
@@ -279,7 +279,7 @@ def test_cells_are_judged_each_by_its_center_and_lowest_order(tmp_path: Path) ->
 
 
 def approximated(made: PolynomialModel, orders: np.ndarray) -> PolynomialModel:
-    """The same model with lower orders in places: the higher degrees' coefficients are left out."""
+    """The same model with lower orders in some places, where higher coefficients are left out."""
     d = made.centers.shape[1]
     kept, at = [], 0
     for before, after in zip(made.orders.flat, orders.flat, strict=True):
@@ -291,7 +291,9 @@ def approximated(made: PolynomialModel, orders: np.ndarray) -> PolynomialModel:
 
 
 @pytest.mark.parametrize("options", [("--calibrate", data("breast.train")), ("--max-bytes", "20k")])
-def test_no_verdict_on_terms_that_are_not_the_expansions(options: tuple[Any, ...], tmp_path: Path) -> None:
+def test_no_verdict_if_the_terms_are_not_those_of_the_expansion(
+    options: tuple[Any, ...], tmp_path: Path
+) -> None:
     made = tmp_path / "made"
     assert svmfast("approximate", model("breast_c_rbf"), "-o", made, "-q", *options).returncode == 0
     done = svmfast("bound-check", data("breast.test"), "--model", made)

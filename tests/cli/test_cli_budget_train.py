@@ -95,7 +95,7 @@ def test_one_thread_and_two_write_the_same_bytes():
         assert one == two, name
 
 
-def test_cross_validation_prints_svm_trains_lines(tmp_path):
+def test_cross_validation_prints_the_lines_of_svm_train(tmp_path):
     done = svmfast("budget-train", "-v", "5", "-g", "0.05", BREAST, cwd=tmp_path)
     found = re.fullmatch(rb"Cross Validation Accuracy = ([0-9.]+)%\n", done.stdout)
     assert found
@@ -174,8 +174,8 @@ def test_interrupt_writes_the_checkpoint_and_resume_ends_at_the_same_bytes(stop,
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_a_signal_that_the_parent_ignores_is_ignored(number, large, tmp_path):
-    """As in the background of a script, or under nohup."""
+def test_a_signal_ignored_by_the_parent_is_ignored(number, large, tmp_path):
+    """As for a background job of a script, or under nohup."""
     run = (PROGRAM, "budget-train", "-c", "10", "-g", "0.1", "-B", "100", "--passes", "20", "-q")
     process = subprocess.Popen(
         [*run, "--checkpoint", "state", "--checkpoint-every", "30000", large, "m"],
@@ -193,7 +193,7 @@ def test_a_signal_that_the_parent_ignores_is_ignored(number, large, tmp_path):
     assert (tmp_path / "m").exists()
 
 
-def test_resume_without_a_checkpoint_starts_and_with_one_says_so(tmp_path):
+def test_resume_starts_without_a_checkpoint_and_reports_one(tmp_path):
     run = ("budget-train", "-g", "0.05", "-B", "9", "--checkpoint", "state", "--resume", BREAST, "m")
     first = svmfast(*run, cwd=tmp_path)
     assert "going on" not in stderr_of(first)
@@ -203,7 +203,7 @@ def test_resume_without_a_checkpoint_starts_and_with_one_says_so(tmp_path):
     assert (tmp_path / "m").read_bytes() == model
 
 
-def test_streamed_data_gives_the_same_bytes_however_it_arrives(large, tmp_path):
+def test_streamed_data_gives_the_same_bytes_for_any_pieces(large, tmp_path):
     run = ("budget-train", "-c", "10", "-g", "0.1", "-B", "30", "--passes", "2", "--memory", "1M")
     done = svmfast(*run, large, tmp_path / "m")
     assert "working sets from a temporary file" in stderr_of(done)
@@ -321,7 +321,7 @@ def test_refusals(arguments, message, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
-def test_a_place_that_cannot_be_written_costs_no_training(tmp_path):
+def test_an_unwritable_output_is_refused_before_training(tmp_path):
     for places in (
         (BREAST, tmp_path / "no" / "m"),
         ("--checkpoint", tmp_path / "no" / "c", BREAST, tmp_path / "m"),
@@ -332,7 +332,7 @@ def test_a_place_that_cannot_be_written_costs_no_training(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
-def test_checkpoint_files_keep_every_bit_and_tell_damage(tmp_path):
+def test_checkpoint_files_keep_every_bit_and_detect_damage(tmp_path):
     path = tmp_path / "c"
     arrays = {"x": np.array([0.1, -0.0, np.inf, np.nan]), "empty": np.zeros((0, 3))}
     write_checkpoint(path, {"a": 1, "b": 0.1 + 0.2}, arrays)

@@ -1,4 +1,4 @@
-"""``predict --certify`` on LIBSVM's own models: the bound of the rounding behind each label."""
+"""``predict --certify`` on LIBSVM's own models: a bound on the rounding error of each label."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_row_has_its_bound(tmp_path: Path, name: str) -> None:
     assert f"{rows} certified (100%)".encode() in done.stderr
 
 
-def test_the_report_counts_what_single_precision_answered(tmp_path: Path) -> None:
+def test_the_report_counts_rows_answered_in_single_precision(tmp_path: Path) -> None:
     test = data("photos.test")
     args = ("predict", "--json", "--certify", test, model("photos_c_rbf"), tmp_path / "out")
     report = json.loads(svmfast(*args).stdout)
@@ -48,7 +48,7 @@ def test_the_report_counts_what_single_precision_answered(tmp_path: Path) -> Non
     assert (report["certified"], report["single_precision"]) == (None, None)
 
 
-def test_bounds_beside_decision_values_are_theirs(tmp_path: Path) -> None:
+def test_bounds_printed_with_decision_values_belong_to_them(tmp_path: Path) -> None:
     out = tmp_path / "out"
     args = ("predict", data("iris.test"), model("iris_nu_rbf_prob"), out, "--certify", "--decision-values")
     assert svmfast(*args).returncode == 0
@@ -83,7 +83,7 @@ def test_many_files_and_one_have_the_same_bounds(tmp_path: Path) -> None:
     assert report["single_precision"] == report["files"][0]["single_precision"]
     assert svmfast("predict", *args[2:], args[1], tmp_path / "one", "--certify").returncode == 0
     assert (tmp_path / "many" / "photos.test.out").read_bytes() == (tmp_path / "one").read_bytes()
-    # Bounds of another arithmetic are other outputs.
+    # Another precision gives other bounds, so the output is made again.
     again = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json")
     assert json.loads(again.stdout)["files_skipped"] == 1
     again = svmfast("predict", "--out-dir", tmp_path / "many", *args, "--json", "--precision", "double")
@@ -101,7 +101,9 @@ def test_many_files_and_one_have_the_same_bounds(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_one_line_where_there_is_nothing_to_certify(name: str, option: tuple[str, ...], message: str) -> None:
+def test_certify_is_refused_in_one_line_if_nothing_can_be_certified(
+    name: str, option: tuple[str, ...], message: str
+) -> None:
     done = svmfast("predict", data(f"{name.split('_')[0]}.test"), model(name), "--certify", *option)
     assert done.returncode == 2
     assert message in done.stderr.decode()
@@ -130,7 +132,7 @@ def test_regression_within_a_tolerance(tmp_path: Path) -> None:
     assert [float(row[0]) for row in rest] == printed
     for row, value in zip(rest, golden, strict=True):
         assert abs(float(row[0]) - value) <= float(row[2]) <= 0.01
-    # Without a tolerance, and with one that nothing else meets: svm-predict's bytes.
+    # Without a tolerance, or with one that only LIBSVM's order meets: svm-predict's bytes.
     for option in ((), ("--tolerance", "0")):
         assert svmfast(*args, *option).returncode == 0
         assert out.read_bytes() == (FIXTURES / "golden" / f"{name}.out").read_bytes()

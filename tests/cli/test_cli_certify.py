@@ -1,4 +1,4 @@
-"""The certificate through the program: every label the exact model's, and no other exact model will do."""
+"""The certificate through the program: all labels are the exact model's, and no other model is accepted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def converted(tmp_path: Path, name: str, *options: str) -> Path:
     [("breast_c_rbf", "breast", "1"), ("iris_c_rbf_prob", "iris", "2"), ("digits_nu_rbf", "digits", "1")],
 )
 @pytest.mark.parametrize("embedded", [False, True])
-def test_with_the_exact_model_every_label_is_its_own(
+def test_with_exact_every_label_is_the_exact_models(
     tmp_path: Path, name: str, test: str, order: str, embedded: bool
 ) -> None:
     fast = converted(tmp_path, name, "--order", order, *(["--embed-exact"] if embedded else []))

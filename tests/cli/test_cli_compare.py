@@ -1,4 +1,4 @@
-"""`svmfast compare`: its figures against predictions made apart, its four forms, its verdict."""
+"""`svmfast compare`: its figures against separate predictions, its four forms, its verdict."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_figures_are_those_of_the_predictions(approximated: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["photos_c_rbf", "iris_c_rbf_prob"])
-def test_a_model_with_the_exact_one_inside_is_judged_as_predict_answers(name: str, tmp_path: Path) -> None:
+def test_a_model_with_an_embedded_exact_one_is_measured_as_predict_answers(name: str, tmp_path: Path) -> None:
     exact, test, out = model(name), data(f"{name.split('_')[0]}.test"), tmp_path / "embedded"
     order = "2" if name.startswith("photos") else "1"
     made = svmfast("approximate", exact, "-o", out, "--order", order, "--embed-exact")
@@ -103,7 +103,7 @@ def test_a_model_with_the_exact_one_inside_is_judged_as_predict_answers(name: st
     assert 0 < line["exact_percent"] == pytest.approx(100 - line["certified_percent"])
     for what in ("predict_seconds", "speedup"):
         assert line[what] == line[f"{what}_with_fallback"] != line[f"{what}_without_fallback"]
-    # Pairs in doubt alone are evaluated where there are several: that is not counted.
+    # With several pairs only those in doubt are evaluated, so the work is not counted.
     assert (line["multiply_adds"] is None) == (values.shape[1] > 1)
 
 
@@ -160,7 +160,7 @@ def test_the_limit_is_the_exit_status(approximated: Path) -> None:
     )
 
 
-def test_every_figure_has_a_name_of_its_own(approximated: Path) -> None:
+def test_every_figure_has_a_unique_name(approximated: Path) -> None:
     args = ("--repeats", "1", model("photos_c_rbf"), approximated, "--data", data("photos.test"))
     done = svmfast("compare", "--markdown", "--wide", *args)
     heads = [line.split("|")[1].strip() for line in done.stdout.decode().splitlines()[2:]]
@@ -203,7 +203,7 @@ def on_a_terminal(columns: int, *args: Any) -> str:
 
 @pytest.fixture
 def long_name(approximated: Path, tmp_path: Path) -> Path:
-    """A name that tells it apart and fills a line by itself."""
+    """A unique name that fills a line by itself."""
     name = "photographs-of-temples-and-flowers-" * 3 + "approximated"
     shutil.copy(approximated, tmp_path / name)
     return tmp_path / name
@@ -219,7 +219,7 @@ def test_the_table_fits_a_terminal_of_a_hundred_columns(long_name: Path, columns
     assert max(map(len, table)) <= 100
     whole = "\n".join(table)
     for figure in ("labels differ", "accuracy", "balanced", "speed-up", "certified", f" {differing} ("):
-        assert figure in whole  # none is broken into pieces
+        assert figure in whole  # no figure is wrapped
     pieces = "".join(line.split("│")[1].strip() for line in table if line.count("│") > 2)
     assert long_name.name in pieces
     assert "mean error" not in whole
@@ -240,7 +240,7 @@ def test_wide_shows_everything_and_the_recall_of_every_class(approximated: Path)
     assert f"| recall of {classes[0]['label']} ({classes[0]['rows']:,} rows) |" in done.stdout.decode()
 
 
-def test_models_go_by_the_shortest_names_that_tell_them_apart() -> None:
+def test_models_are_shown_by_their_shortest_unique_names() -> None:
     assert report.short_names(["/a/b/x", "/a/c/x", "/a/c/y", "z"]) == ["b/x", "c/x", "y", "z"]
     assert report.short_names(["x", "a/x", "a/x"]) == ["x", "a/x", "a/x"]
     assert report.short_names(["/x"]) == ["x"]
@@ -267,8 +267,8 @@ def test_misuse(args: tuple[Any, ...], predicted: str) -> None:
     assert predicted in done.stderr.decode()
 
 
-def test_a_huge_index_costs_nothing(tmp_path: Path) -> None:
-    """The linear model of the cost column has weights for the columns in use only."""
+def test_a_huge_index_takes_no_memory(tmp_path: Path) -> None:
+    """The linear model of the cost column has weights only for the columns in use."""
     (tmp_path / "wide").write_text("1 1:1 2147483647:2\n-1 1:3\n")
     done = svmfast(
         "compare", "--repeats", "1", model("photos_c_rbf"), model("photos_c_rbf"), "--data", tmp_path / "wide"

@@ -114,7 +114,7 @@ def test_a_model_that_would_not_be_better_is_refused(
 
 
 @pytest.mark.parametrize("which", ["MODEL", "DATA"])
-def test_an_input_is_never_written_over(which: str, tmp_path: Path) -> None:
+def test_compress_never_overwrites_an_input(which: str, tmp_path: Path) -> None:
     small, train = tmp_path / "a.model", tmp_path / "train"
     small.write_bytes(model("breast_c_rbf").read_bytes())
     train.write_bytes(data("breast.train").read_bytes())
@@ -131,7 +131,7 @@ def test_an_input_is_never_written_over(which: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("start", ["kmeans", "auto"])
-def test_no_iterations_move_nothing(start: str) -> None:
+def test_zero_iterations_leave_the_vectors_unchanged(start: str) -> None:
     settings = CompressOptions(start=start, iterations=0)
     made, report = prepare(exact("breast_c_rbf"), *rows("breast.train"), settings).compress(6)
     selected, _ = prepare(
@@ -141,7 +141,7 @@ def test_no_iterations_move_nothing(start: str) -> None:
     assert model_bytes(made) == model_bytes(selected)
 
 
-def test_a_threshold_does_not_shrink_in_print() -> None:
+def test_a_printed_threshold_is_not_rounded_down() -> None:
     for value in (1.004, 9.994, 0.12345, 2.0, 999.9, 3e-7, 0.0):
         assert value <= float(rounded_up(value)) <= 1.015 * value
 
@@ -167,7 +167,7 @@ def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> Non
     assert not (tmp_path / "x").exists()
 
 
-def test_a_size_that_nothing_fits_is_a_negative_answer(tmp_path: Path) -> None:
+def test_an_impossible_size_is_a_negative_answer(tmp_path: Path) -> None:
     quick = ("--iterations", "5", "--start", "kmeans", "--max-bytes", "300")
     done = svmfast("compress", model("breast_c_rbf"), "-o", tmp_path / "x", *quick, timeout=300)
     assert done.returncode == 1
@@ -181,7 +181,7 @@ def test_default_output() -> None:
     assert default_output("compress")("a/b.txt") == "b.compress.model"
 
 
-def test_assumed_error_sends_doubtful_rows_to_the_exact_model(tmp_path: Path) -> None:
+def test_assumed_error_sends_uncertain_rows_to_the_exact_model(tmp_path: Path) -> None:
     small, out, exact_model = tmp_path / "small.model", tmp_path / "out", model("odd_c_rbf")
     arguments = ("--sv", "5", "--iterations", "30", "--start", "kmeans", "--data", data("odd.train"))
     assert run(exact_model, "-o", small, *arguments, "-q")[0] == 0
@@ -227,5 +227,5 @@ def test_the_page_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> No
     _, shown, _ = importlib.import_module("pages").tables_of(frontier.PAGE, "frontier")
     results = json.loads(frontier.RESULTS.read_text())
     assert shown == frontier.table(results)
-    # Of ours and the baselines alike: svm-predict answers as we do.
+    # For our models and the baselines svm-predict gives the same labels.
     assert {p["svm_predict_differs"] for r in results.values() for p in r["points"]} == {0}

@@ -1,4 +1,4 @@
-"""``svmfast export`` as its users call it."""
+"""``svmfast export`` on the command line."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_the_command_writes_what_the_function_returns(tmp_path: Path) -> None:
     assert f"written      {out}, {out.stat().st_size:,} bytes" in errors
 
 
-def test_standard_output_takes_the_file(tmp_path: Path) -> None:
+def test_the_file_can_go_to_standard_output(tmp_path: Path) -> None:
     done = svmfast("export", EXACT, "-o", "-", "-q")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == package.export(EXACT).data
 
 
-def test_double_and_the_report(tmp_path: Path) -> None:
+def test_double_precision_and_the_report(tmp_path: Path) -> None:
     done = svmfast("export", EXACT, "--double", "-o", tmp_path / "m.h", "--json", "-q")
     report = json.loads(done.stdout)
     assert (report["arithmetic"], report["language"], report["certified"]) == ("double", "c", None)
@@ -95,7 +95,9 @@ CASCADE = FIXTURES / "frozen" / "1.2" / "cascade_of_expansions.model"
         ),
     ],
 )
-def test_what_cannot_be_exported_is_one_line(words: tuple[str, ...], line: str, tmp_path: Path) -> None:
+def test_the_error_for_what_cannot_be_exported_is_one_line(
+    words: tuple[str, ...], line: str, tmp_path: Path
+) -> None:
     done = svmfast("export", *words, "-o", tmp_path / "m.h")
     assert (done.returncode, done.stderr.decode()) == (2, f"svmfast: {line}\n")
     assert not (tmp_path / "m.h").exists()

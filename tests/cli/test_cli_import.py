@@ -38,7 +38,7 @@ def rows_of(folder: Path) -> Path:
     return place
 
 
-def test_a_machine_becomes_a_libsvm_model(tmp_path: Path) -> None:
+def test_an_estimator_becomes_a_libsvm_model(tmp_path: Path) -> None:
     done = svmfast("import", SVM, "-o", tmp_path / "model.txt")
     assert done.returncode == 0, done.stderr
     assert done.stdout == b""
@@ -75,7 +75,7 @@ def test_the_model_is_named_after_the_estimator(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dump", [joblib.dump, lambda one, path: path.write_bytes(pickle.dumps(one))])
-def test_a_pickle_is_loaded_by_request_alone(dump: Callable[[object, Path], object], tmp_path: Path) -> None:
+def test_a_pickle_is_loaded_only_on_request(dump: Callable[[object, Path], object], tmp_path: Path) -> None:
     path = tmp_path / "estimator.pkl"
     dump(fitted(SVM), path)
     done = svmfast("import", path, "-o", tmp_path / "model")
@@ -96,7 +96,7 @@ class Evil:
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_no_pickle_runs_unasked(protocol: int, tmp_path: Path) -> None:
+def test_no_pickle_is_run_without_the_option(protocol: int, tmp_path: Path) -> None:
     path = tmp_path / "evil"
     path.write_bytes(pickle.dumps(Evil(), protocol))
     assert svmfast("import", path, "-o", "model", cwd=tmp_path).returncode == 2
@@ -110,7 +110,7 @@ def test_a_skops_file_of_other_types_is_refused(tmp_path: Path) -> None:
         model_of_file(path)
 
 
-def test_an_estimator_of_sparse_rows_and_one_that_is_no_model(tmp_path: Path) -> None:
+def test_an_estimator_of_sparse_rows_and_one_that_is_not_supported(tmp_path: Path) -> None:
     sparse_rows = sparse.csr_matrix(X)
     skops.io.dump(SVC().fit(sparse_rows, Y), tmp_path / "sparse.skops")
     read, _ = model_of_file(tmp_path / "sparse.skops")
@@ -126,7 +126,7 @@ def refusal(path: Path) -> str:
     return str(caught.value).removeprefix(f"{path}: ")
 
 
-def test_other_files_are_refused_in_a_line(tmp_path: Path) -> None:
+def test_other_files_are_refused_in_one_line(tmp_path: Path) -> None:
     expected = "expected an estimator that skops.io.dump wrote"
     path = tmp_path / "file"
     for text in (b"", b"1 1:2\n", b"\0" * 100):
@@ -139,7 +139,7 @@ def test_other_files_are_refused_in_a_line(tmp_path: Path) -> None:
         assert refusal(path).startswith("skops cannot read it (")
 
 
-def test_attributes_of_no_fit_are_refused(tmp_path: Path) -> None:
+def test_inconsistent_attributes_are_refused(tmp_path: Path) -> None:
     def spoiled(name: str, value: object) -> str:
         fitted = SVC().fit(X, Y)
         setattr(fitted, name, value)

@@ -102,7 +102,7 @@ def test_many_labels_are_a_range() -> None:
 def test_the_text_has_the_names_and_numbers_of_the_json(path: Path) -> None:
     lines = svmfast("info", path).stdout.decode().splitlines()
     figures = list(info(path).items())
-    start = [name for name, _ in figures].index("path")  # behind the head
+    start = [name for name, _ in figures].index("path")  # after the head
     for (name, value), line in zip(figures[start:], lines, strict=True):
         name = "labels" if name == "label_rows" else name
         assert line.startswith(name.replace("_", " ") + " ")

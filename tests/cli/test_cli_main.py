@@ -1,4 +1,4 @@
-"""The program around the commands: help without NumPy, the exit statuses, the one line of an error."""
+"""The program around the commands: help without NumPy, exit statuses, errors in one line."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from svmfast.cli import main
 from svmfast.errors import InputError, OptionError
 
 
-def test_version_is_the_distributions() -> None:
+def test_version_is_that_of_the_distribution() -> None:
     done = svmfast("--version")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode() == f"svmfast {importlib.metadata.version('svmfast')}\n"
     assert package.__version__ == importlib.metadata.version("svmfast")
 
 
-def test_help_lists_every_command_with_its_line() -> None:
+def test_help_lists_every_command_with_its_summary() -> None:
     lines = svmfast("--help").stdout.decode().splitlines()
     for name, (_, short_help) in main.commands().items():
         assert any(line.split() == [name, *short_help.split()] for line in lines), name
 
 
 @pytest.mark.parametrize("name", main.commands())
-def test_defaults_in_words_stand_in_brackets_alone(name: str) -> None:
+def test_textual_defaults_have_brackets_and_no_parentheses(name: str) -> None:
     printed = " ".join(svmfast(name, "--help").stdout.decode().split())
     assert "[default: (" not in printed
     if name in ("meka", "dcpred"):
@@ -64,7 +64,7 @@ def test_h_is_help_on_every_command(name: str | None, capsys: pytest.CaptureFixt
     assert captured[0].out.startswith("Usage: svmfast")
 
 
-def test_trains_h_is_svm_trains_where_it_has_a_value(
+def test_h_of_train_is_svm_trains_option_if_it_has_a_value(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = str(data("iris.train"))
@@ -93,7 +93,7 @@ def test_python_m_svmfast() -> None:
     assert done.stdout == svmfast("--version").stdout
 
 
-def test_nothing_to_do_is_a_usage_error_with_the_help_on_stderr() -> None:
+def test_no_command_is_a_usage_error_with_the_help_on_stderr() -> None:
     done = svmfast()
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == svmfast("--help").stdout
@@ -180,7 +180,7 @@ main.console()
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
 
 
-def test_an_internal_error_is_3_and_its_trace_is_for_debug() -> None:
+def test_an_internal_error_has_status_3_and_a_trace_with_debug() -> None:
     done = run_with_a_failing_command("1 / 0", "fail")
     assert done.returncode == 3
     assert len(done.stderr.splitlines()) == 1
@@ -209,8 +209,8 @@ def test_the_exit_status_is_the_commands(body: str, status: int) -> None:
 
 
 @pytest.mark.parametrize(("number", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_in_a_destructor_ends_the_work_all_the_same(number: str, status: int) -> None:
-    """Python drops what is raised there."""
+def test_a_signal_in_a_destructor_still_ends_the_program(number: str, status: int) -> None:
+    """Python drops exceptions that are raised there."""
     body = (
         "import signal, time\n"
         "    class Late:\n"
@@ -247,7 +247,7 @@ def test_closed_standard_output_is_an_error_and_reaches_no_file(tmp_path: Path, 
         assert target.read_bytes() == svmfast("predict", "-q", *arguments[:2]).stdout
 
 
-def test_closed_standard_error_is_no_error() -> None:
+def test_closed_standard_error_is_not_an_error() -> None:
     arguments = ["predict", data("iris.test"), model("iris_c_linear")]
     done = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", PROGRAM, *arguments], stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout) == (0, svmfast(*arguments).stdout)
@@ -319,7 +319,7 @@ def test_every_command_has_a_help_text(name: str) -> None:
             assert any(option in text for option in param.opts), param.name
 
 
-def test_data_and_model_names_stay_as_given() -> None:
+def test_data_and_model_names_are_shown_as_given() -> None:
     assert (
         svmfast("predict", data("iris.test"), model("missing"))
         .stderr.decode()

@@ -144,7 +144,7 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
         (["-o", "-", "--task", "svc", "--json"], "--output and --json cannot both go to standard output"),
     ],
 )
-def test_options_that_do_not_fit(
+def test_options_that_do_not_go_together(
     words: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],
@@ -157,7 +157,7 @@ def test_options_that_do_not_fit(
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "1,,2", "nan", "1e999", "0^-1", "x", "(-8)^0.5", "1_0"])
-def test_grids_that_are_none(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_grids(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = call(capsys, FIXTURES / "data" / "iris.train", "--task", "error", "-g", value)
     assert status == 2
     assert f"'{value}' is not positive numbers such as 0.5, 2^-4 or 0.01,0.1,1" in err
@@ -173,8 +173,8 @@ def test_the_memory_limit_is_reported(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "'much' is not a size such as 32k, 2M, 1G or a number of bytes" in err
 
 
-def test_uneven_clusters_are_counted_when_they_are_known() -> None:
-    """999 rows in one corner, one far away: what fits two equal clusters does not fit these."""
+def test_memory_is_checked_again_for_the_actual_cluster_sizes() -> None:
+    """999 rows in one corner, one far away: the limit suffices for two equal clusters, but not for these."""
     x = np.random.default_rng(0).normal(size=(1000, 2))
     x[0] = 1e3
     rows = Rows.from_dense(x)
@@ -191,7 +191,7 @@ def test_uneven_clusters_are_counted_when_they_are_known() -> None:
 
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
 @pytest.mark.parametrize("words", [["--task", "error"], ["-o", "MODEL", "--task", "svc"]])
-def test_the_predicted_memory_is_not_exceeded(words: list[str], tmp_path: Path) -> None:
+def test_the_estimated_memory_is_not_exceeded(words: list[str], tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     file = tmp_path / "d"
     x = rng.normal(size=(20_000, 8))
@@ -201,7 +201,7 @@ def test_the_predicted_memory_is_not_exceeded(words: list[str], tmp_path: Path) 
     )
     words = [str(tmp_path / "m") if word == "MODEL" else word for word in words]
     size = ["--rank", "60", "--clusters", "6", "--sample", "3000", "-j", "2", "--json", "-q"]
-    # A child starts with its parent's peak: this process is large by now, so a small one stands between.
+    # A child starts with its parent's peak. This process is large by now, so a small one starts the child.
     small = (
         "import resource, subprocess, sys; code = subprocess.run(sys.argv[1:]).returncode; "
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)"
@@ -217,7 +217,7 @@ def test_the_predicted_memory_is_not_exceeded(words: list[str], tmp_path: Path) 
 
 @pytest.mark.parametrize("words", [["--task", "ridge"], ["--task", "svc", "-c", "2"], ["--from"]])
 def test_the_same_bytes_for_any_number_of_threads(words: list[str], tmp_path: Path) -> None:
-    """k-means, blocks and the solution; however many threads BLAS and OpenMP would take by themselves."""
+    """k-means, blocks and the solution, whatever number of threads BLAS and OpenMP would use by default."""
     words = [*words, str(FIXTURES / "models" / "breast_c_rbf_prob.model")] if words == ["--from"] else words
     made = []
     for jobs, openmp in (("1", "1"), ("2", "2"), ("3", "5")):
@@ -254,7 +254,7 @@ def test_a_label_that_is_no_class_names_its_line(tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("text", ["1\n2\n1\n", "1 1:1\n2 1:1\n1 1:1\n2 1:1\n", "2 3:1\n1 1:2\n"])
-def test_next_to_nothing_is_data_too(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tiny_data(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No features, one point only, fewer rows than clusters."""
     file, model = tmp_path / "d", tmp_path / "m"
     file.write_text(text)

@@ -1,4 +1,4 @@
-"""`svmfast predict` writes what svm-predict writes, and does what svm-predict does not."""
+"""`svmfast predict`: svm-predict's output, and the features that svm-predict lacks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def golden_runs() -> list[tuple[str, list[str]]]:
 GOLDEN = golden_runs()
 
 
-def test_the_manifest_has_runs() -> None:
+def test_the_manifest_lists_runs() -> None:
     assert len(GOLDEN) > 50
 
 
@@ -65,7 +65,7 @@ def test_arguments_options_and_streams_of_the_program(tmp_path: Path) -> None:
     assert differing == sum(map(str.__ne__, voted, probable))
 
 
-def test_predictions_on_stdout_leave_the_accuracy_to_stderr() -> None:
+def test_accuracy_goes_to_stderr_if_predictions_go_to_stdout() -> None:
     done = svmfast("predict", data("iris.test"), model("iris_c_linear"))
     assert done.stdout == (FIXTURES / "golden" / "iris_c_linear.out").read_bytes()
     assert done.stderr == (FIXTURES / "golden" / "iris_c_linear.stdout").read_bytes()
@@ -138,7 +138,7 @@ def test_input_is_answered_line_by_line_as_it_arrives() -> None:
     with started("predict", "-q", "-", model("iris_c_linear")) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        # A line that is not answered before the next one is sent would hang here until the watchdog barks.
+        # If a line were not answered before the next one is sent, this would hang until the time limit.
         for row, answer in zip(rows[:5], golden[:5], strict=True):
             process.stdin.write(row)
             process.stdin.flush()
@@ -170,7 +170,7 @@ def test_a_closed_pipe_ends_an_endless_input_with_0() -> None:
 
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_it_and_leaves_no_file(sent: signal.Signals, status: int, tmp_path: Path) -> None:
+def test_a_signal_ends_predict_and_leaves_no_file(sent: signal.Signals, status: int, tmp_path: Path) -> None:
     with started("predict", "-q", "-", model("iris_c_linear"), tmp_path / "out") as process:
         assert process.stdin is not None
         assert process.stderr is not None
@@ -192,7 +192,7 @@ def test_a_signal_ends_it_and_leaves_no_file(sent: signal.Signals, status: int, 
         (b"", " "),
     ],
 )
-def test_bad_data_is_one_line_and_leaves_what_was_there(tmp_path: Path, text: bytes, where: str) -> None:
+def test_bad_data_is_one_line_and_keeps_the_old_output(tmp_path: Path, text: bytes, where: str) -> None:
     bad, out = tmp_path / "bad.txt", tmp_path / "out"
     bad.write_bytes(text)
     out.write_bytes(b"precious")
@@ -206,7 +206,7 @@ def test_bad_data_is_one_line_and_leaves_what_was_there(tmp_path: Path, text: by
     assert sorted(tmp_path.iterdir()) == [bad, out]
 
 
-def test_a_bad_model_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_bad_model_keeps_the_old_output(tmp_path: Path) -> None:
     bad, out = tmp_path / "bad.model", tmp_path / "out"
     bad.write_bytes(model("iris_c_linear").read_bytes()[:300])
     out.write_bytes(b"precious")
@@ -239,7 +239,7 @@ def test_misuse_is_one_line_and_exit_2(args: tuple[str | Path, ...], message: st
     assert done.stdout == b""
 
 
-def test_a_remark_on_the_most_probable_label_only_where_it_matters() -> None:
+def test_a_remark_on_the_most_probable_label_only_if_it_matters() -> None:
     remark = b"the most probable label (-b 1) is not the label of the vote"
     for name, rows in (("iris", b""), ("breast", b"8 of 189 rows: ")):
         done = svmfast("predict", "-b", "1", data(f"{name}.test"), model(f"{name}_c_rbf_prob"), os.devnull)

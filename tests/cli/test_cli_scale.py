@@ -1,4 +1,4 @@
-"""`svmfast scale` is svm-scale: same bytes, same range files, same warnings; what it refuses besides."""
+"""`svmfast scale` against svm-scale: same bytes, range files and warnings; and what it refuses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_random_rows_are_scaled_to_svm_scales_bytes(seed: int, tmp_path: Path) -
     rng = np.random.default_rng(seed)
     (tmp_path / "rows").write_text(random_rows(rng, 60, 12))
     (tmp_path / "others").write_text(random_rows(rng, 60, 15))
-    # Limits that single precision holds: Debian's build of svm-scale reads them so.
+    # Limits that are exact in single precision, in which Debian's build of svm-scale reads them.
     limits = ["-l", f"{rng.integers(-8, 0) / 4}", "-u", f"{rng.integers(1, 8) / 4}"]
     labels = ["-y", "-1", "2.5"] if seed % 2 else []
     for words in ([*limits, *labels, "-s", "ranges", "rows"], ["-r", "ranges", "others"]):
@@ -71,7 +71,7 @@ def test_random_rows_are_scaled_to_svm_scales_bytes(seed: int, tmp_path: Path) -
         )
         assert ours.stdout == theirs.stdout
         assert ours.stderr == theirs.stderr
-    # What was saved last is svm-scale's; ours is the same file.
+    # The file saved last is svm-scale's; ours is equal.
     kept = (tmp_path / "ranges").read_bytes()
     svmfast("scale", *limits, *labels, "-s", "ranges", "rows", cwd=tmp_path)
     assert (tmp_path / "ranges").read_bytes() == kept
@@ -88,7 +88,7 @@ def test_pipes_packed_files_and_named_outputs(tmp_path: Path) -> None:
     assert done.stdout == (ROOT / "golden/iris_test_restored.scaled").read_bytes()
 
 
-def test_rows_of_a_pipe_are_scaled_as_they_come() -> None:
+def test_rows_from_a_pipe_are_scaled_as_they_arrive() -> None:
     words = [PROGRAM, "scale", "-q", "-r", data("iris.ranges"), "-"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -109,7 +109,7 @@ def test_limits_of_labels_with_a_range_file_that_has_none(tmp_path: Path) -> Non
         assert done.stdout == subprocess.run(words, capture_output=True, check=True).stdout
 
 
-def test_tables_become_libsvms_rows() -> None:
+def test_tables_are_written_as_libsvm_rows() -> None:
     done = svmfast("scale", "--dense", "-", stdin=b"1 0 5 2\n2 1 5 0\n3 4 5 1\n")
     assert done.stdout == b"1 1:-1 3:1 \n2 1:-0.5 3:-1 \n3 1:1 \n"
 
@@ -134,7 +134,7 @@ BAD_RANGES = {
 
 
 @pytest.mark.parametrize("text", BAD_RANGES)
-def test_a_range_file_that_is_none_is_one_line(text: str, tmp_path: Path) -> None:
+def test_an_invalid_range_file_is_one_line(text: str, tmp_path: Path) -> None:
     place = tmp_path / "ranges"
     place.write_text(text)
     done = svmfast("scale", "-r", place, data("iris.test"))
@@ -191,7 +191,7 @@ def test_from_python(tmp_path: Path) -> None:
     assert package.scale is scale
 
 
-def test_range_files_come_back_to_the_byte() -> None:
+def test_range_files_round_trip_byte_for_byte() -> None:
     for name in ("iris.ranges", "diabetes.ranges"):
         read = read_ranges(data(name))
         assert read.ranges is not None

@@ -1,4 +1,4 @@
-"""Tables through the program: every command that reads data takes them, predictions can be one."""
+"""Tables through the program: every command that reads data accepts them, and predict writes them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_predictions_as_a_table(rows: Path, tmp_path: Path) -> None:
         assert again.read_bytes() == out.read_bytes()
 
 
-def test_columns_that_are_asked_for(tmp_path: Path) -> None:
+def test_selected_columns(tmp_path: Path) -> None:
     fast = tmp_path / "fast"
     assert svmfast("approximate", "-q", model("breast_c_rbf"), "-o", fast).returncode == 0
     out = tmp_path / "out.parquet"
@@ -134,7 +134,7 @@ def test_features_named_in_a_file(rows: Path, tmp_path: Path) -> None:
 
 
 def test_many_names_on_the_command_line(tmp_path: Path) -> None:
-    """Longer than any number may be."""
+    """Longer than the limit for a number."""
     names = [f"a column with a long name {j}" for j in range(100)]
     path = tmp_path / "wide.csv"
     path.write_text("label," + ",".join(names) + "\n1" + ",0.5" * 100 + "\n")
@@ -142,7 +142,7 @@ def test_many_names_on_the_command_line(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_cannot_be_kept(rows: Path, tmp_path: Path) -> None:
+def test_columns_that_cannot_be_kept(rows: Path, tmp_path: Path) -> None:
     for words_, line in (
         (["--keep", "id", rows, EXACT, "out"], "--keep needs an output that is a table"),
         (["--keep", "none", rows, EXACT, "out.csv"], "there is no column 'none', which is to be kept"),

@@ -1,4 +1,4 @@
-"""A reader that goes away early: files are written all the same, and the exit status stays what it was."""
+"""A reader that closes its pipe early: files are still written, and the exit status is the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svmfast.formats.detect import load_model
 
 @contextmanager
 def nobody() -> Iterator[BinaryIO]:
-    """A pipe that nobody reads."""
+    """A pipe without a reader."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
@@ -26,7 +26,7 @@ def nobody() -> Iterator[BinaryIO]:
 
 
 def run(arguments: Sequence[str | Path], *, stderr: bool = False) -> subprocess.CompletedProcess[bytes]:
-    """Run svmfast with a closed pipe for stdout, and if so wanted for stderr."""
+    """Run svmfast with a closed pipe as stdout and, if requested, as stderr."""
     with nobody() as pipe:
         return subprocess.run(
             [PROGRAM, *arguments],
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str | Path], *, stderr: bool = False) -> subprocess.
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if outputs(name)])
-def test_files_are_written_where_nobody_reads_what_is_printed(name: str, tmp_path: Path) -> None:
+def test_files_are_written_if_nobody_reads_the_printed_text(name: str, tmp_path: Path) -> None:
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     arguments = words(name, {"OUT": out, "CHECKPOINT": checkpoint})
     assert run(arguments, stderr=True).returncode == (1 if name == "frontier" else 0)
@@ -54,7 +54,7 @@ def test_files_are_written_where_nobody_reads_what_is_printed(name: str, tmp_pat
 
 @pytest.mark.parametrize("more", [[], ["-b", "1"]])
 def test_predict_prints_before_it_writes(more: list[str], tmp_path: Path) -> None:
-    """svm-predict's first line, on a model with probabilities, comes before the file is there."""
+    """For a model with probabilities svm-predict's first line comes before the file exists."""
     names = ("iris", "diabetes_eps") if more else ("iris",)
     for name in names:
         rows, exact = data(f"{name.split('_')[0]}.test"), model(f"{name}_c_rbf_prob".replace("eps_c", "eps"))
@@ -63,14 +63,14 @@ def test_predict_prints_before_it_writes(more: list[str], tmp_path: Path) -> Non
         assert out.read_bytes() == svmfast("predict", "-q", *more, rows, exact).stdout
 
 
-def test_the_verdict_stays() -> None:
+def test_the_exit_status_of_a_verdict_is_kept() -> None:
     assert run(["bound-check", data("iris.train"), "--model", model("iris_c_rbf_prob")]).returncode == 1
     assert run(["info", model("iris_c_rbf_prob")]).returncode == 0
     done = run(["info", "missing"], stderr=True)
     assert done.returncode == 2
 
 
-def test_results_on_stdout_are_all_that_was_wanted() -> None:
+def test_a_closed_stdout_ends_a_command_that_only_prints() -> None:
     for arguments in (
         ["predict", "-q", data("iris.test"), model("iris_c_rbf_prob")],
         ["train", "-q", data("iris.train"), "-"],
@@ -81,7 +81,7 @@ def test_results_on_stdout_are_all_that_was_wanted() -> None:
 
 
 def test_another_pipe_that_nobody_reads_is_an_error() -> None:
-    """Only standard output may be cut short: what was to go elsewhere is missed there."""
+    """Only standard output may be cut short; in another pipe the output would be missing."""
     with nobody() as pipe:
         place = f"/dev/fd/{pipe.fileno()}"
         done = subprocess.run(

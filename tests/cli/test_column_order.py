@@ -1,4 +1,4 @@
-"""Tables of one run and a model that does not name its features: columns are never mixed up in silence."""
+"""Tables of one run and a model without feature names: columns are never silently mixed up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = ("w", "x", "y", "z")
 
 
 def table(path: Path, names: tuple[str, ...] = NAMES, *more: str) -> Path:
-    """Write the rows of iris.test; the columns keep their values, whatever order they are in."""
+    """Write the rows of iris.test with their columns in the given order."""
     rows = package.read_svmlight(data("iris.test")).rows.to_dense()
     columns = {name: rows[:, NAMES.index(name) if name in NAMES else 0] for name in (*names, *more)}
     path.parent.mkdir(exist_ok=True)
@@ -44,7 +44,7 @@ HINT = (
 
 
 @pytest.mark.parametrize("dask", [(), ("--dask", "local:1")])
-def test_another_order_is_an_error_of_that_file(
+def test_a_file_with_another_order_is_an_error(
     files: list[Path], tmp_path: Path, dask: tuple[str, ...]
 ) -> None:
     if dask:
@@ -74,7 +74,7 @@ def test_a_model_that_names_its_features_takes_any_order(files: list[Path], tmp_
     assert found[0].equals(found[1])
 
 
-def test_other_names_are_an_error_too(tmp_path: Path) -> None:
+def test_a_file_with_other_names_is_an_error(tmp_path: Path) -> None:
     first = table(tmp_path / "a.parquet")
     more = table(tmp_path / "b.parquet", NAMES, "extra")
     other = table(tmp_path / "c.parquet", ("w", "x", "y", "other"))
@@ -84,13 +84,13 @@ def test_other_names_are_an_error_too(tmp_path: Path) -> None:
     assert f"{more}: its columns are not those of {first}: 'extra' is not among them{HINT}" in lines
     assert f"{other}: its columns are not those of {first}: there is no 'z'{HINT}" in lines
     assert f"{fewer}: 2 columns of features; the model has 4 features" in lines
-    # A table with too few columns is no example for the others.
+    # A table with too few columns does not set the order for the others.
     done = svmfast(*WORDS, tmp_path / "out2", EXACT, fewer, first)
     assert [path.name for path in (tmp_path / "out2").glob("*.parquet")] == ["a.parquet"]
 
 
 @pytest.mark.parametrize("dask", [(), ("--dask", "local:1")])
-def test_a_later_run_holds_new_files_to_the_same_order(
+def test_a_later_run_requires_the_same_order(
     files: list[Path], tmp_path: Path, dask: tuple[str, ...]
 ) -> None:
     if dask:
@@ -107,10 +107,10 @@ def test_a_later_run_holds_new_files_to_the_same_order(
     assert svmfast(*WORDS, out, *dask, "--overwrite", EXACT, files[1]).returncode == 0
 
 
-def test_an_order_of_which_no_output_is_left_binds_nobody(files: list[Path], tmp_path: Path) -> None:
+def test_an_order_without_remaining_outputs_is_forgotten(files: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert svmfast(*WORDS, out, EXACT, files[0]).returncode == 0
-    # All inputs come again in another order: all outputs are made again.
+    # All inputs have another order now, so all outputs are made again.
     table(files[0], NAMES[::-1])
     os.utime(files[0], (1, 1))
     assert svmfast(*WORDS, out, EXACT, *files[:2]).returncode == 0
@@ -119,7 +119,7 @@ def test_an_order_of_which_no_output_is_left_binds_nobody(files: list[Path], tmp
     assert svmfast(*WORDS, out, EXACT, files[2]).returncode == 0
 
 
-def test_one_table_is_remarked_upon(tmp_path: Path) -> None:
+def test_a_remark_for_a_single_table(tmp_path: Path) -> None:
     path = table(tmp_path / "a.parquet")
     words = ("predict", "--unlabelled", "--keep", "id", path, EXACT, tmp_path / "out.csv")
     remark = f"svmfast: {path}: the model does not name its features, so the columns are taken in their order"
@@ -137,7 +137,7 @@ def test_in_python(files: list[Path], tmp_path: Path) -> None:
     predictor, reading = package.Predictor(EXACT), package.Reading(unlabelled=True)
     predictor.column_order = ColumnOrder()
     predictor.predict_file(files[0], tmp_path / "0.csv", reading=reading, keep=("id",))
-    # A copy in another process knows the order too.
+    # A copy in another process has the order too.
     predictor = pickle.loads(pickle.dumps(predictor))
     with pytest.raises(ColumnOrderError, match="in another order"):
         predictor.predict_file(files[1], tmp_path / "1.csv", reading=reading, keep=("id",))

@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster: the bytes of one process, whatever fails on the way."""
+"""Workers of a Dask cluster write the same bytes as one process, whatever fails on the way."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def outputs(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Text of several parts, Parquet of several row groups, packed text, and a small file."""
+    """Text in several parts, Parquet with several row groups, compressed text, and a small file."""
     folder = tmp_path_factory.mktemp("inputs")
     rows = package.read_svmlight(data("photos.test"))
     text = data("photos.test").read_bytes()
@@ -68,7 +68,7 @@ def test_parts_are_the_whole(inputs: list[Path]) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".out", ".out.gz", ".parquet", ".csv"])
-def test_the_bytes_of_one_process(inputs: list[Path], tmp_path: Path, suffix: str) -> None:
+def test_the_outputs_are_those_of_one_process(inputs: list[Path], tmp_path: Path, suffix: str) -> None:
     options: dict[str, Any] = {"suffix": suffix, "decision_values": True}
     alone = package.predict_files(EXACT, inputs, tmp_path / "alone", **options)
     shared = package.predict_files(
@@ -110,7 +110,7 @@ def test_addresses(inputs: list[Path], tmp_path: Path, monkeypatch: pytest.Monke
         package.predict_files(EXACT, inputs, tmp_path / "out", dask="local:1")
 
 
-# --- a scheduler and two workers, processes of their own
+# --- a scheduler and two workers, each in its own process
 
 
 @contextmanager
@@ -141,7 +141,7 @@ WORKER = ("distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--no-
 
 
 @pytest.mark.parametrize("killed", ["a worker", "the scheduler"])
-def test_killed_half_way_and_run_again(killed: str, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_half_way_can_be_repeated(killed: str, tmp_path: Path) -> None:
     lines = data("photos.test").read_bytes().splitlines(keepends=True)
     files = [tmp_path / f"rows-{number:03}" for number in range(40)]
     for number, file in enumerate(files):

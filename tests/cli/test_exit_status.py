@@ -10,7 +10,7 @@ from program import data, model
 from svmfast.cli.main import run
 
 ROWS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
-#: Too small, or too cheap, for any model of the kind.
+#: Limits that no model of the kind can meet.
 UNREACHABLE = [
     ["approximate", EXACT, "-o", "out", "--max-bytes", "10"],
     ["compress", EXACT, "-o", "out", "--max-bytes", "10", "--data", ROWS],
@@ -49,7 +49,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("status", "words"), CASES, ids=[f"{status} {Path(w[0]).name} {' '.join(w[-2:])}" for status, w in CASES]
 )
-def test_the_exit_status_is_that_of_the_outcome(
+def test_the_exit_status_matches_the_outcome(
     status: int,
     words: list[str],
     tmp_path: Path,

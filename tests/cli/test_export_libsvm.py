@@ -34,7 +34,7 @@ def exported(*words: object, code: int = 0) -> str:
 
 
 @needs_libsvm
-def test_text_and_range_file_answer_as_the_scaled_model_does(tmp_path: Path) -> None:
+def test_text_and_range_file_predict_as_the_scaled_model(tmp_path: Path) -> None:
     """The oracle is svm-scale, then svm-predict."""
     scaled = FIXTURES / "golden" / "iris_train.scaled"
     svmfast("train", "-q", scaled, tmp_path / "inner")
@@ -52,7 +52,7 @@ def test_text_and_range_file_answer_as_the_scaled_model_does(tmp_path: Path) -> 
 
 @needs_libsvm
 def test_a_scaler_becomes_a_range_file(tmp_path: Path) -> None:
-    """svm-scale's numbers are the scaler's to six digits; a factor of 0 is a column that is dropped."""
+    """svm-scale's numbers agree with the scaler's to six digits; a column with factor 0 is dropped."""
     exact = read_libsvm_model(EXACT)
     scaling = Scaling(np.array([5.8, 3.0, 3.7, 1.0]), np.array([1.2, 2.3, 0.57, 0.0]))
     made = package.export(ScaledModel(exact, scaling), "libsvm", ranges=True)
@@ -68,7 +68,7 @@ def test_a_scaler_becomes_a_range_file(tmp_path: Path) -> None:
     assert np.allclose(theirs, ours, rtol=1e-5, atol=0)
 
 
-def test_the_range_file_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_the_range_file_round_trips(tmp_path: Path) -> None:
     ranges = tmp_path / "ranges"
     exported(EXACT, "--scale", RANGES, "--ranges", ranges, "-o", tmp_path / "m")
     assert ranges.read_bytes() == RANGES.read_bytes()
@@ -89,7 +89,7 @@ def test_a_model_with_names_finds_the_columns_of_a_table(tmp_path: Path) -> None
     assert svmfast("predict", "-q", TEST, EXACT, tmp_path / "a").returncode == 0
     assert svmfast("predict", "-q", tmp_path / "rows.csv", named, tmp_path / "b").returncode == 0
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    # The text is still there, and what is made of the model has the names.
+    # The text is kept, and models converted from this one have the names.
     result = svmfast("export", named, "--to", "libsvm", "-o", tmp_path / "back", "-q")
     assert (tmp_path / "back").read_bytes() == EXACT.read_bytes()
     assert result.stderr == b""
@@ -116,14 +116,14 @@ def test_names_keep_the_scaling_and_widen_it() -> None:
         )
 
 
-def test_names_alone_change_nothing_that_is_computed() -> None:
+def test_names_alone_change_no_result() -> None:
     named = package.load_model(package.export(EXACT, "libsvm", feature_names=NAMES).data)
     plain = package.export(EXACT, "json").text
     assert package.export(named, "json").text.partition('"variables"')[2] == plain.partition('"variables"')[2]
     assert '"scaling":null' in package.export(named, "json").text
 
 
-def test_what_has_no_such_text_is_one_line(tmp_path: Path) -> None:
+def test_models_without_libsvm_text_are_refused_in_one_line(tmp_path: Path) -> None:
     out = tmp_path / "m"
     assert exported(EXACT, "--scale", RANGES, "-o", out, code=2) == (
         "svmfast: LIBSVM's format cannot hold the model's scaling; write a range file with --ranges\n"
@@ -169,14 +169,14 @@ def test_names_of_classes_become_a_remark() -> None:
     assert heard == ["labels stand for classes: 2 is 'two', 3 is 'three', 1 is 'one'"]
 
 
-def test_scale_becomes_a_part_of_what_is_exported(tmp_path: Path) -> None:
-    """`--scale` of every language: the file takes raw rows."""
+def test_scale_becomes_part_of_the_exported_file(tmp_path: Path) -> None:
+    """`--scale` in every language: the exported file takes raw rows."""
     made = package.export(EXACT, "json", reading=Reading(scale=RANGES))
     assert '"scaling":{' in made.text
 
 
-def test_only_a_comparison_that_was_asked_for_is_printed(tmp_path: Path) -> None:
-    """The text is the model's own, so that a comparison on its vectors says nothing."""
+def test_a_comparison_is_printed_only_on_request(tmp_path: Path) -> None:
+    """The text is the model's own, so a comparison on its vectors shows nothing."""
     words = ("export", EXACT, "--to", "libsvm", "-o", tmp_path / "m")
     lines = svmfast(*words).stderr.decode().splitlines()
     assert lines[0] == "exported     libsvm"

@@ -1,4 +1,4 @@
-"""What an installation offers beside the commands: versions, manual pages, completion."""
+"""Parts of an installation besides the commands: versions, manual pages, completion."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_command_has_a_manual_page() -> None:
     ("words", "expected"), [(["svmfast", "pred"], "predict"), (["svmfast", "predict", "--out"], "--out-dir")]
 )
 def test_completion_in_bash(words: list[str], expected: str) -> None:
-    """As docs/command-line.md has it: the function that bash calls fills COMPREPLY."""
+    """As described in docs/command-line.md: the function that bash calls fills COMPREPLY."""
     quoted = " ".join(words)
     script = (
         'complete() { :; }; compopt() { :; }; eval "$(_SVMFAST_COMPLETE=bash_source svmfast)";'
@@ -72,7 +72,7 @@ def test_completion_in_bash(words: list[str], expected: str) -> None:
         ("sklearn", ["nystrom", "--task", "svc", TRAIN, "-o", "OUT"], "pip install scikit-learn"),
     ],
 )
-def test_missing_candidates_take_one_line(module: str, words: list[str], line: str, tmp_path: Path) -> None:
+def test_missing_dependencies_are_one_line(module: str, words: list[str], line: str, tmp_path: Path) -> None:
     words = [str(tmp_path / "out") if word == "OUT" else word for word in words]
     blocked = f"import sys; sys.modules[{module!r}] = None;"
     script = f"{blocked} from svmfast.cli.main import run; sys.exit(run({words!r}))"

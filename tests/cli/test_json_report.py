@@ -1,4 +1,4 @@
-"""Every command's JSON report keeps to docs/report.schema.json, and to what docs/json.md says of it."""
+"""Every command's JSON report conforms to docs/report.schema.json and to docs/json.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "report.schema.json").read_
 PAGE = (ROOT / "docs" / "json.md").read_text()
 
 IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
-#: What the quick runs do not show: scores, other models, other data.
+#: Runs with keys that the quick runs lack: scores, other models, other data.
 MORE: dict[str, list[str]] = {
     "train -v": ["train", "-v", "3", IRIS],
     "train -v, regression": ["train", "-v", "3", "-s", "3", str(data("diabetes.train"))],
@@ -86,7 +86,7 @@ def test_other_reports(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[s
     check(capfd.readouterr().out, arguments[0])
 
 
-def test_names_are_kept_whole(tmp_path: Path) -> None:
+def test_file_names_are_unchanged(tmp_path: Path) -> None:
     rows = tmp_path / ("a\x1b[31m\n\u202e" + os.fsdecode(b"\xff"))
     shutil.copy(IRIS, rows)
     done = svmfast("info", rows, "--json")
@@ -95,7 +95,7 @@ def test_names_are_kept_whole(tmp_path: Path) -> None:
 
 
 def test_nothing_written_is_null(tmp_path: Path) -> None:
-    """A negative verdict, where an older file stays as it is."""
+    """After a negative verdict, where an older file is left unchanged."""
     out = tmp_path / "out"
     out.write_bytes(b"old")
     arguments = ["compress", model("breast_c_rbf"), "--max-diff", "0.0001%", "--iterations", "2", "-o", out]
@@ -114,7 +114,7 @@ def test_warnings_and_remarks_are_in_the_report_with_quiet_too(tmp_path: Path) -
         assert (b"the file grew" in done.stderr) == ("-q" not in arguments)
 
 
-def test_predict_prints_its_report_in_the_place_of_the_accuracy(tmp_path: Path) -> None:
+def test_predict_prints_its_report_instead_of_the_accuracy(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = svmfast("predict", data("iris.test"), EXACT, out, "--json")
     report = check(done.stdout, "predict")
@@ -134,7 +134,7 @@ def test_train_keeps_standard_output_for_the_report(tmp_path: Path) -> None:
     assert b"optimization finished" in done.stderr
 
 
-def test_the_schema_finds_what_is_wrong() -> None:
+def test_the_schema_detects_faults() -> None:
     text = subprocess.run([PROGRAM, "info", IRIS, "--json"], capture_output=True, check=True).stdout
     for key, value in (("rows", "many"), ("svmfast_report", 2), ("surprise", 1), ("accuracy", 1.0)):
         assert faults(SCHEMA, {**json.loads(text), key: value}), key

@@ -37,7 +37,7 @@ def test_files_are_predicted_once_and_refused_where_nothing_is_certified(tmp_pat
     assert len((tmp_path / "out/tuesday.labels").read_text().splitlines()) == 40
     assert "Nothing to be done" in make(tmp_path, "FILES=monday tuesday").stdout
 
-    # A camera with a hundred times the gain: far outside of what the model was made for.
+    # A camera with a hundred times the gain: far from the rows on which the model was trained.
     far = [
         " ".join([words[0], *(f"{i}:{100 + 7 * k}" for i, k in enumerate(range(1, 5), 1))])
         for words in (line.split() for line in lines[:20])
@@ -51,7 +51,7 @@ def test_files_are_predicted_once_and_refused_where_nothing_is_certified(tmp_pat
     assert len((tmp_path / "out/friday.labels").read_text().splitlines()) == 9
 
 
-def test_other_training_rows_make_everything_anew(tmp_path: Path) -> None:
+def test_other_training_rows_make_everything_again(tmp_path: Path) -> None:
     train = tmp_path / "train"
     shutil.copy(data("photos.train"), train)
     (tmp_path / "monday").write_text("".join(data("photos.test").read_text().splitlines(keepends=True)[:50]))
@@ -64,7 +64,7 @@ def test_other_training_rows_make_everything_anew(tmp_path: Path) -> None:
     assert made.read_bytes() != before
 
 
-def test_labels_keep_to_the_difference_asked_for(tmp_path: Path) -> None:
+def test_the_share_of_differing_labels_is_within_the_limit(tmp_path: Path) -> None:
     rows = "".join(data("photos.test").read_text().splitlines(keepends=True)[:1000])
     (tmp_path / "monday").write_text(rows)
     done = make(tmp_path, "FILES=monday", "MAX_DIFF=0.1%", "TIME=15s")
@@ -74,13 +74,13 @@ def test_labels_keep_to_the_difference_asked_for(tmp_path: Path) -> None:
     assert (tmp_path / "exact.labels").read_bytes() == (tmp_path / "out/monday.labels").read_bytes()
 
 
-def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_files_with_the_same_name_are_refused(tmp_path: Path) -> None:
     done = make(tmp_path, "FILES=a/monday b/monday")
     assert done.returncode == 2
     assert "two of FILES have the same name" in done.stderr
 
 
-def test_a_model_that_exists_is_not_trained_again(tmp_path: Path) -> None:
+def test_an_existing_model_is_not_trained_again(tmp_path: Path) -> None:
     (tmp_path / "monday").write_text("")
     planned = make(tmp_path, "FILES=monday", f"MODEL={model('photos_c_rbf')}", "-n")
     assert planned.returncode == 0, planned.stderr

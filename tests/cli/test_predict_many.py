@@ -1,4 +1,4 @@
-"""Many files in one process: the outputs of single runs, whole or absent, and only what is missing."""
+"""Many files in one process: the outputs of single runs, complete or absent; only missing ones are made."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "report.schema.json").read_
 
 @pytest.fixture
 def inputs(tmp_path: Path) -> Path:
-    """Five files of different rows."""
+    """Five files with different rows."""
     folder = tmp_path / "in"
     folder.mkdir()
     lines = data("photos.test").read_bytes().splitlines(keepends=True)
@@ -40,13 +40,13 @@ def expected(path: Path, *options: str) -> bytes:
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
-    """What is in a folder, the list of what is finished aside."""
+    """The contents of a folder, without the list of finished outputs."""
     found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".svmfast-done.jsonl")
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 @pytest.mark.parametrize("options", [(), ("--decision-values",), ("-j", "1")])
-def test_each_output_is_that_of_a_run_of_its_own(
+def test_each_output_is_that_of_a_separate_run(
     inputs: Path, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     parts = sorted(inputs.iterdir())
@@ -124,7 +124,7 @@ def test_a_bad_input_is_named_and_the_others_are_finished(inputs: Path, tmp_path
     )
 
 
-def test_rows_of_earlier_runs_are_counted_apart(inputs: Path, tmp_path: Path) -> None:
+def test_rows_of_earlier_runs_are_counted_separately(inputs: Path, tmp_path: Path) -> None:
     parts = sorted(inputs.iterdir())
     for part in parts:
         lines = part.read_text().splitlines()
@@ -155,7 +155,7 @@ def test_no_score_without_rows(tmp_path: Path, options: tuple[str, ...]) -> None
     ]
 
 
-def test_a_folder_is_no_file(inputs: Path, tmp_path: Path) -> None:
+def test_a_folder_as_input_is_refused(inputs: Path, tmp_path: Path) -> None:
     (inputs / ".hidden").write_text("")
     (tmp_path / "empty").mkdir()
     part = sorted(inputs.glob("part-*"))[0]
@@ -172,7 +172,7 @@ def test_a_folder_is_no_file(inputs: Path, tmp_path: Path) -> None:
     assert f"'{inputs}/' is a folder's name; give its files: {inputs}/*.txt" in done.stderr.decode()
 
 
-def test_places_below_a_folder_are_kept(tmp_path: Path) -> None:
+def test_relative_paths_are_kept(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / "in" / folder).mkdir(parents=True)
         shutil.copy(data("photos.test"), tmp_path / "in" / folder / "rows.out.gz")
@@ -214,7 +214,7 @@ def test_places_below_a_folder_are_kept(tmp_path: Path) -> None:
         (["--out-dir", "out", "DATA", "MODEL"], "swap them; usage: svmfast predict [OPTIONS] MODEL"),
     ],
 )
-def test_what_does_not_go_together_is_refused(
+def test_options_that_contradict_each_other_are_refused(
     words: list[str],
     line: str,
     tmp_path: Path,
@@ -229,13 +229,13 @@ def test_what_does_not_go_together_is_refused(
     assert sorted(outputs(tmp_path)) == ["rows"]
 
 
-def test_inputs_may_stand_in_the_same_folder(inputs: Path) -> None:
+def test_inputs_may_be_in_the_output_folder(inputs: Path) -> None:
     parts = sorted(inputs.iterdir())
     assert svmfast("predict", "-q", "--out-dir", inputs, EXACT, *parts).returncode == 0
     assert outputs(inputs)["part-1.out"] == expected(parts[1])
 
 
-def test_one_run_at_a_time_writes_into_a_folder(inputs: Path, tmp_path: Path) -> None:
+def test_only_one_run_at_a_time_may_write_to_a_folder(inputs: Path, tmp_path: Path) -> None:
     parts, out = sorted(inputs.iterdir()), tmp_path / "out"
 
     def meanwhile(predictor: package.Predictor) -> None:
@@ -247,7 +247,7 @@ def test_one_run_at_a_time_writes_into_a_folder(inputs: Path, tmp_path: Path) ->
     assert package.predict_files(EXACT, parts, out).number("skipped") == 5
 
 
-def test_a_place_that_cannot_be_written_ends_the_run(inputs: Path, tmp_path: Path) -> None:
+def test_an_unwritable_output_ends_the_run(inputs: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(WriteError):
         package.predict_files(EXACT, sorted(inputs.iterdir()), tmp_path / "file")
@@ -256,8 +256,8 @@ def test_a_place_that_cannot_be_written_ends_the_run(inputs: Path, tmp_path: Pat
         package.predict_files(EXACT, sorted(inputs.iterdir()), tmp_path / "out")
 
 
-def test_killed_at_any_moment_and_run_again(tmp_path: Path) -> None:
-    """No moment leaves half a file under an output's name, and what is left is completed."""
+def test_a_run_killed_at_any_moment_can_be_repeated(tmp_path: Path) -> None:
+    """At no moment is there half a file under an output's name, and the next run completes the rest."""
     lines = data("photos.test").read_bytes().splitlines(keepends=True)
     files = [tmp_path / f"rows-{number:03}" for number in range(150)]
     for number, file in enumerate(files):
@@ -287,10 +287,10 @@ def test_killed_at_any_moment_and_run_again(tmp_path: Path) -> None:
     assert outputs(out) == whole
 
 
-def test_outputs_of_a_version_that_counted_other_things_are_made_again(
+def test_outputs_of_a_version_with_other_counts_are_made_again(
     inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their counts cannot be added up: `single` was not among them once."""
+    """Their counts cannot be added up: an earlier version did not have `single`."""
     parts, out = sorted(inputs.iterdir()), tmp_path / "out"
     state, merge = PredictionReport.state, PredictionReport.merge
     with monkeypatch.context() as older:

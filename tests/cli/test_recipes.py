@@ -1,4 +1,4 @@
-"""The recipes of docs/scale.md for other engines, each where its engine is installed."""
+"""The recipes of docs/scale.md for other engines, each run if its engine is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECIPES = {
 
 
 @pytest.mark.parametrize("engine", RECIPES)
-def test_the_labels_of_the_engine_are_ours(engine: str, tmp_path: Path) -> None:
+def test_the_recipe_gives_svmfasts_labels(engine: str, tmp_path: Path) -> None:
     if importlib.util.find_spec(engine) is None:
         pytest.skip(f"{engine} is not installed: pip install {engine}")
     if engine == "pyspark" and shutil.which("java") is None:

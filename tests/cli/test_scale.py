@@ -1,4 +1,4 @@
-"""Rows of another scale than a model's vectors are a warning; rows like those it was made from are not."""
+"""Rows whose scale differs from the model's vectors cause a warning; rows like its training rows do not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scaled(path: Path, factor: float, place: Path) -> Path:
     return place
 
 
-def test_no_alarm_on_the_fixtures() -> None:
+def test_no_warning_on_the_fixtures() -> None:
     assert len(OWN) > 20
     for exact, name in OWN:
         check = ScaleCheck(load_model(model(exact)))
@@ -41,7 +41,7 @@ def test_no_alarm_on_the_fixtures() -> None:
 
 
 @pytest.mark.parametrize("factor", [100.0, 0.0])
-def test_few_rows_or_zeros_say_nothing(factor: float) -> None:
+def test_no_warning_for_few_rows_or_zeros(factor: float) -> None:
     read = read_svmlight(data("breast.test"))
     check = ScaleCheck(load_model(model("breast_c_rbf")))
     check.add(Rows(read.rows.indptr, read.rows.indices, read.rows.values * factor, read.rows.n_columns)[:9])
@@ -49,7 +49,7 @@ def test_few_rows_or_zeros_say_nothing(factor: float) -> None:
 
 
 def test_the_check_imports_no_masked_arrays() -> None:
-    """``numpy.median`` does, which made up 3 percent of a prediction of 90,000 rows."""
+    """``numpy.median`` does, which took 3 percent of the time to predict 90,000 rows."""
     words = ["predict", "-q", str(data("breast.test")), str(model("breast_c_rbf")), os.devnull]
     code = (
         "import sys, numpy; at_once = set(sys.modules)\n"  # numpy 1 imports them with itself
@@ -79,7 +79,7 @@ def test_the_answer_does_not_depend_on_the_blocks() -> None:
     assert "of the first 1,000 rows, largest of the model's vectors" in message
 
 
-def test_the_warning_of_scaled_rows_asks_for_no_range_file(tmp_path: Path) -> None:
+def test_the_warning_for_scaled_rows_does_not_suggest_a_range_file(tmp_path: Path) -> None:
     ranges = tmp_path / "ranges"
     assert svmfast("scale", "-l", "90", "-u", "100", "-s", ranges, data("breast.test")).returncode == 0
     done = svmfast("predict", "-q", "--scale", ranges, data("breast.test"), model("breast_c_rbf"), os.devnull)
@@ -104,7 +104,7 @@ def test_every_command_warns_once_and_answers_the_same(tmp_path: Path) -> None:
         "approximate": ("approximate", "-q", exact, "--data", raw, "-o", tmp_path / "a"),
         "dcpred": ("dcpred", "-q", raw, "-o", tmp_path / "d", "--from", exact, "--iterations", "0"),
         "meka": ("meka", "-q", raw, "-o", tmp_path / "m", "--from", exact),
-        # Its candidates are commands of their own, which would warn each.
+        # Its candidates are separate commands, each of which would warn.
         "frontier": ("frontier", "-q", exact, "--data", raw, "--methods", "linear", "-o", tmp_path / "f"),
         "frontier, both": (
             *("frontier", "-q", exact, "--data", raw, "--test", other, "--methods", "linear"),

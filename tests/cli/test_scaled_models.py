@@ -1,4 +1,4 @@
-"""`--scale`: rows are scaled where they are read, and what is written carries the scaling.
+"""`--scale`: rows are scaled when they are read, and models that are written contain the scaling.
 
 The oracle is svm-scale's own output (fixtures/golden): a command on raw rows with the range file must do what
 it does on rows that svm-scale has scaled.
@@ -56,7 +56,7 @@ OF_METHODS = [name for name, words in RUNS.items() if words[0] in {one.name for 
 @pytest.mark.parametrize("name", [name for name in OF_METHODS if "OUT" in RUNS[name]])
 def test_every_method_makes_the_model_of_scaled_rows(name: str, exact: Path, tmp_path: Path) -> None:
     made = {}
-    near = tmp_path / "near"  # few of its labels differ: a cascade of it is written
+    near = tmp_path / "near"  # few of its labels differ, so its cascade is written
     assert svmfast("approximate", exact, "--order", "2", "-o", near).returncode == 0
     for kind, rows, more in (("raw", RAW, ["--scale", os.fspath(RANGES)]), ("scaled", SCALED, [])):
         paths: dict[str, Any] = {**rows, "EXACT": exact, "FAST": near}
@@ -73,7 +73,7 @@ def test_every_method_makes_the_model_of_scaled_rows(name: str, exact: Path, tmp
 
 
 def without_data(text: bytes) -> list[bytes]:
-    """Return the lines that do not tell of files."""
+    """Return the lines that do not mention files."""
     return [line for line in text.splitlines() if not line.startswith((b"data ", b"checksum "))]
 
 
@@ -92,7 +92,7 @@ def test_predictions_are_those_of_scaled_rows(
         assert (found.stdout, found.stderr) == (expected.stdout, expected.stderr)
 
 
-def test_the_exact_model_behind_may_carry_the_scaling_or_not(exact: Path, fast: Path, tmp_path: Path) -> None:
+def test_the_exact_model_may_have_the_scaling_or_not(exact: Path, fast: Path, tmp_path: Path) -> None:
     carrying = tmp_path / "carrying"
     package.save_model(ScaledModel(load_model(exact), read_ranges(RANGES)), carrying)
     expected = svmfast("predict", SCALED["TEST"], exact)
@@ -132,7 +132,7 @@ def test_bound_check_and_info_see_scaled_rows(fast: Path, tmp_path: Path) -> Non
     assert "\nscaling         columns 4, lower -1, upper 1, dropped_columns 0," in shown
 
 
-def test_rows_of_a_pipe_are_answered_as_they_come(fast: Path) -> None:
+def test_rows_from_a_pipe_are_answered_as_they_arrive(fast: Path) -> None:
     words = [PROGRAM, "predict", "-q", "-", fast]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -192,7 +192,7 @@ def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -
         again = svmfast("predict", RAW["TEST"], out / "recommended")
         assert again.returncode == 0
         assert b"another scale" not in done.stderr + again.stderr
-        # The parts that commands read are raw rows.
+        # The parts that the candidates' commands read contain raw rows.
         part = read_svmlight(out / "choose.part")
         raw = read_svmlight(RAW["TEST"])
         kept = {tuple(row) for row in raw.rows.to_dense().tolist()}
@@ -268,5 +268,5 @@ def test_from_python(exact: Path) -> None:
     assert scaling_of(trained) is not None
     with pytest.raises(OptionError, match="has a different scaling from `scale`"):
         package.predict(model, raw, scale=package.Scaling(np.zeros(4), np.ones(4)))
-    # A model that carries a scaling gives it to others.
+    # The scaling of one model can be used for others.
     assert open_model(model_bytes(model)).model.head.n_classes == 3

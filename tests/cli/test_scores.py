@@ -1,4 +1,4 @@
-"""What predict, compare and cross-validation say beside the accuracy, against scikit-learn's metrics."""
+"""The scores of predict, compare and cross-validation, besides the accuracy, against scikit-learn's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-#: Always says -1 on these rows: f = 2 x - 50.
+#: Always predicts -1 on these rows: f = 2 x - 50.
 NEVER = """svm_type c_svc
 kernel_type linear
 nr_class 2
@@ -143,7 +143,7 @@ def test_cross_validation_names_the_class_too(command: str, rare: tuple[Path, Pa
     assert found["notes"] == [LINE]
 
 
-#: Trainers, the key of what they measure, and whether rows that take no part are measured on.
+#: Trainers, the key of their scores, and whether the scores are measured on held-out rows.
 TRAINERS = {
     "linear": (["linear"], "training"),
     "nystrom": (["nystrom", "--task", "svc", "--landmarks", "2", "-g", "1e-6"], "held_out"),
@@ -176,7 +176,7 @@ def test_trainers_name_a_class_that_is_never_predicted(
 @pytest.mark.parametrize("name", ["linear", "meka", "dcpred"])
 @pytest.mark.parametrize("rows", ["iris.train", "breast.train"])
 def test_figures_of_training_are_those_of_predict(name: str, rows: str, tmp_path: Path) -> None:
-    """The trainer counts labels, of one class against the rest or of two, as predict counts them."""
+    """The trainer's label counts, one-vs-rest or for two classes, are those of predict."""
     words = [word for word in TRAINERS[name][0] if word not in ("-g", "1e-6")]
     found = report(*words, data(rows), "-o", tmp_path / "m")
     again = report("predict", data(rows), tmp_path / "m", tmp_path / "out")
@@ -197,7 +197,7 @@ def test_figures_of_values_are_those_of_predict(tmp_path: Path) -> None:
             assert again[key] == pytest.approx(value, rel=1e-9), (name, key)
 
 
-def test_nystrom_measures_on_rows_held_out(tmp_path: Path) -> None:
+def test_nystrom_measures_on_held_out_rows(tmp_path: Path) -> None:
     found = report("nystrom", "--task", "ridge", data("diabetes.train"), "-o", tmp_path / "m")
     assert found["held_out"]["rows"] == found["rows_held_out"]
     assert found["held_out"]["r2"] == pytest.approx(1 - found["relative_rms"] ** 2, rel=1e-9)
@@ -237,7 +237,7 @@ def test_budget_train_names_the_class_on_validation_rows(rare: tuple[Path, Path]
 
 
 def test_cascade_names_the_class(rare: tuple[Path, Path], tmp_path: Path) -> None:
-    """Two models of which neither predicts the class, and other rows than each other's."""
+    """Two models, neither of which predicts the class, on rows that neither was trained on."""
     fast = tmp_path / "fast.model"
     fast.write_text(NEVER.replace("rho 50", "rho 51"))
     rows = tmp_path / "many"

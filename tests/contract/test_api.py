@@ -1,4 +1,4 @@
-"""The verbs in Python where they differ from the command line: the certificate on arrays, a missing core."""
+"""The Python API where it differs from the command line: certificates on arrays, a missing core."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_certified_rows_are_those_of_the_command(fast: Path, tolerance: float | 
     np.testing.assert_allclose(predicted.error_bounds, [float(line[2]) for line in expected], rtol=3e-5)
 
 
-def test_with_the_exact_model_every_label_is_its_own(fast: Path) -> None:
+def test_with_exact_every_label_is_the_exact_models(fast: Path) -> None:
     rows, original = package.read_svmlight(data("breast.test")), model("breast_c_rbf")
     exact = package.load_model(original)
     loaded = package.load_model(fast)
@@ -57,7 +57,7 @@ def test_with_the_exact_model_every_label_is_its_own(fast: Path) -> None:
         assert (answers.decisions[kept] == expected.decisions[kept]).all()
 
 
-def test_what_proves_nothing_is_refused(fast: Path) -> None:
+def test_options_that_prove_nothing_are_refused(fast: Path) -> None:
     rows = package.read_svmlight(data("breast.test"))
     with pytest.raises(UnsupportedError, match="its hash is another"):
         package.predict(fast, rows, exact=model("breast_c_rbf_weights"))
@@ -90,7 +90,7 @@ def test_regression_needs_a_tolerance() -> None:
     assert report.certified == (bounds <= tolerance).sum()
 
 
-def test_sources_without_their_core_say_what_to_do(tmp_path: Path) -> None:
+def test_sources_without_a_compiled_core_explain_what_to_do(tmp_path: Path) -> None:
     copy = tmp_path / "svmfast"
     shutil.copytree(ROOT / "svmfast", copy, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
     code = (
@@ -109,7 +109,7 @@ def test_sources_without_their_core_say_what_to_do(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == 1
 
 
-def test_bound_check_judges_by_the_order_that_is_asked_for() -> None:
+def test_bound_check_uses_the_requested_order() -> None:
     rows = np.array([[1.0, 0.0], [0.0, 2.0]])
     second, third = (package.bound_check(rows, order=order).paper for order in (2, 3))
     assert second.gamma_max == package.bound_check(rows).paper.gamma_max == 1 / 16
@@ -121,7 +121,7 @@ def test_bound_check_judges_by_the_order_that_is_asked_for() -> None:
         package.bound_check(rows, model=made, order=1)
 
 
-def test_every_form_of_the_data_gives_the_same() -> None:
+def test_every_form_of_the_data_gives_the_same_answer() -> None:
     path, exact = data("iris.test"), model("iris_c_rbf_prob")
     read = package.read_svmlight(path)
     dense = read.rows.to_dense()
@@ -139,7 +139,7 @@ def test_every_form_of_the_data_gives_the_same() -> None:
 
 
 @pytest.mark.parametrize("wrong", [3, object(), None, "text in an array"])
-def test_a_wrong_type_is_named_with_those_that_are_right(wrong: object) -> None:
+def test_a_wrong_type_is_named_with_the_accepted_ones(wrong: object) -> None:
     rows = [[1.0, 2.0]]
     exact = model("iris_c_rbf_prob")
     right = "expected a model, or the path of one"
@@ -190,7 +190,7 @@ def test_a_wrong_type_is_reported_with_the_accepted_ones(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, "1", True])
-def test_numbers_that_are_none_are_refused(value: object) -> None:
+def test_values_that_are_not_numbers_are_refused(value: object) -> None:
     fast, _ = package.approximate(model("diabetes_eps_rbf"))
     rows, exact = package.read_svmlight(data("diabetes.test")), model("diabetes_eps_rbf")
     calls = {
@@ -217,7 +217,7 @@ def test_numbers_that_are_none_are_refused(value: object) -> None:
         assert isinstance(caught.value, TypeError) == isinstance(value, str | bool)
 
 
-def test_train_takes_what_the_other_verbs_take() -> None:
+def test_train_accepts_the_same_data_as_the_other_functions() -> None:
     path = data("iris.train")
     rows = package.read_svmlight(path)
     made = set()
@@ -236,7 +236,7 @@ def test_train_takes_what_the_other_verbs_take() -> None:
     assert fitted.kernel.kind == "precomputed"
 
 
-def test_train_scores_and_weighs() -> None:
+def test_train_scores_and_class_weights() -> None:
     rows = package.read_svmlight(data("iris.train"))
     scored = package.train(rows, folds=4, gamma=0.5)
     assert scored.model is None

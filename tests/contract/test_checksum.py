@@ -1,4 +1,4 @@
-"""The checksum of a model file: what was changed by hand is refused, or read without its certificate."""
+"""The checksum of a model file: an edited file is refused, or read without its certificate."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_changed_coefficient_is_refused_by_every_command(fast: bytes, tmp_path
         assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
         allowed = svmfast(*words, "--allow-edited", "-q")
         assert b"the file was changed after svmfast wrote it" not in allowed.stderr
-        # No validity bound is known of such a model, and 95 rows are too few for a cascade.
+        # No validity bound is known for such a model, and 95 rows are too few for a cascade.
         assert allowed.returncode == (2 if words[0] in ("bound-check", "cascade") else 0)
         assert b"warning: " + str(path).encode() + b": changed after svmfast wrote it" in allowed.stderr
 
@@ -77,7 +77,7 @@ def test_an_edited_model_has_no_certificate(fast: bytes, tmp_path: Path) -> None
         package.predict(made, data("iris.test"), certify=True)
     with pytest.raises(ModelChecksumError):
         package.load_model(path)
-    # Written again it is a file of its own, with the mark and without the certificate.
+    # When written again it is a valid file, marked as edited and without the certificate.
     again = open_model(model_bytes(made))
     assert not again.edited
     assert not again.model.has_error_bound  # type: ignore[attr-defined]
@@ -95,7 +95,7 @@ def test_a_model_inside_another(fast: bytes) -> None:
     assert loaded.edited
     assert isinstance(loaded.model, CascadeModel)
     assert not loaded.model.fast.has_error_bound  # type: ignore[attr-defined]
-    # The error alone: the model inside is as it was.
+    # Only the error differs; the embedded model is unchanged.
     loaded = open_model(whole.replace(b"\nerror 0.25\n", b"\nerror 0.125\n"), allow_edited=True)
     assert loaded.edited
     assert loaded.model.provenance["parameters"] == "edited"  # type: ignore[attr-defined]
@@ -105,7 +105,7 @@ def test_a_model_inside_another(fast: bytes) -> None:
     assert not open_model(sealed).edited
 
 
-def test_another_spelling_is_no_change(fast: bytes) -> None:
+def test_another_spelling_keeps_the_checksum(fast: bytes) -> None:
     outside, inside = fast.split(b"embedded exact", 1)
     respelled = outside.replace(b"\n", b"\r\n").replace(
         b"array rho float64 3\r\n", b"array rho float64 3\n  "
@@ -127,7 +127,7 @@ def test_the_checksum_is_required_since_its_version_and_not_before(fast: bytes) 
         load_model(edited(fast).replace(b"svmfast-model 1.4", b"svmfast-model 1.3"))
 
 
-def test_the_origin_is_part_of_the_content(fast: bytes) -> None:
+def test_the_provenance_is_part_of_the_content(fast: bytes) -> None:
     """Another source would let another exact model answer for this one."""
     with pytest.raises(ModelFormatError):
         load_model(re.sub(rb"(?m)^source sha256:.", b"source sha256:0", fast))
@@ -136,7 +136,7 @@ def test_the_origin_is_part_of_the_content(fast: bytes) -> None:
 
 
 def test_the_checksum_by_the_description_of_the_format() -> None:
-    """docs/model-format.md, computed here by hand."""
+    """The checksum as docs/model-format.md defines it, computed here independently."""
     made, _ = package.approximate(
         load_model(model("normal_one_rbf")), order=1, certificate="none", force=True
     )
@@ -175,8 +175,8 @@ def test_the_checksum_by_the_description_of_the_format() -> None:
     assert lines[at] == f"checksum sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def test_no_damaged_byte_passes() -> None:
-    """What is accepted has the content that it had."""
+def test_no_damaged_byte_goes_unnoticed() -> None:
+    """An accepted file has its original content."""
     made, _ = package.approximate(load_model(model("normal_one_rbf")), order=1, force=True)
     text = model_bytes(made)
     content = meaning(text)

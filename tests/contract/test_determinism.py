@@ -1,4 +1,4 @@
-"""Every command again: other threads, another locale, hash seed, a pipe for a file. The same bytes."""
+"""Every command writes the same bytes with other threads, another locale or hash seed, or from a pipe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IRIS, EXACT = str(data("iris.train")), str(model("iris_c_rbf_prob"))
 FAST = str(FROZEN / "1.1/routed_pseudo_poly.model")
 SMALL = ["--clusters", "3", "--landmarks", "4"]
 
-#: Files are written to OUT; what else is printed counts as well.
+#: Files are written to OUT; printed text is compared as well.
 COMMANDS: dict[str, list[str]] = {
     "approximate": ["approximate", EXACT, "--embed-exact", "-o", "OUT"],
     "compress": ["compress", EXACT, "--sv", "6", "--data", IRIS, "--iterations", "20", "-o", "OUT"],
@@ -55,7 +55,7 @@ COMMANDS: dict[str, list[str]] = {
     "dcpred from a model": ["dcpred", "--from", EXACT, IRIS, "-o", "OUT", *SMALL, "--iterations", "4"],
     "cascade": ["cascade", FAST, EXACT, "--data", IRIS, "--max-diff", "10%", "-o", "OUT"],
 }
-#: Figures of the clock, and what follows from them; everything else counts.
+#: Measured times and figures that follow from them; everything else is compared.
 CLOCK = re.compile(rb'"[a-z_]*(seconds|speedup|linear_cost|threads)[a-z_]*": [^\n]*')
 
 
@@ -87,13 +87,13 @@ def run(name: str, folder: Path, threads: int, stdin: bytes | None = None, **env
     )
     assert done.returncode in (0, 1), done.stderr
     written = contents(out)
-    if name == "frontier":  # what it recommends may hang on the clock; its models do not
+    if name == "frontier":  # its recommendation may depend on timing; its models do not
         return written
     return written + b"\0" + without_clock(done.stdout).replace(os.fsencode(out), b"OUT")
 
 
 def contents(out: Path) -> bytes:
-    """Return what was written, of a folder all models; and remove it."""
+    """Return what was written (all models, if it is a folder) and remove it."""
     if out.is_dir():
         models = sorted(out.joinpath("models").iterdir())
         written = b"\0".join(path.name.encode() + b"\0" + path.read_bytes() for path in models)
@@ -105,7 +105,7 @@ def contents(out: Path) -> bytes:
 
 
 def without_clock(message: bytes) -> bytes:
-    """Return a JSON report without seconds and speeds, other text as it is."""
+    """Return a JSON report without seconds and speeds; return other text unchanged."""
     return (
         CLOCK.sub(b"", message)
         if message.startswith(b"{")
@@ -114,7 +114,7 @@ def without_clock(message: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_same_bytes_whatever_surrounds_the_run(
+def test_the_environment_does_not_change_the_bytes(
     name: str, tmp_path: Path, decimal_comma: dict[str, str] | None
 ) -> None:
     expected = run(name, tmp_path, 1, LC_ALL="C", PYTHONHASHSEED="0")
@@ -136,7 +136,7 @@ def test_the_locale_has_decimal_commas(decimal_comma: dict[str, str] | None) -> 
 
 
 @pytest.mark.parametrize("name", ["budget-train", "meka", "dcpred", "train"])
-def test_a_pipe_gives_what_the_file_gives(name: str, tmp_path: Path) -> None:
+def test_a_pipe_gives_the_same_as_the_file(name: str, tmp_path: Path) -> None:
     expected = run(name, tmp_path, 1).partition(b"\0")[0]
     text = Path(IRIS).read_bytes()
     assert run(name, tmp_path, 2, stdin=text).partition(b"\0")[0] == expected

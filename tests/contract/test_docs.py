@@ -1,4 +1,4 @@
-"""What the README tells people to type works."""
+"""The commands of the README work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLOCK = re.compile(r"[\d.]+(?=x( |$))|[\d.]+(?= s$)|\d+ threads?", re.MULTILINE)
 
 
 def sessions() -> list[tuple[str, str]]:
-    """Return each command line of the README's sessions, and what it prints."""
+    """Return each command line of the README's sessions, and its output."""
     found = []
     for block in blocks("console"):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -37,7 +37,7 @@ def sessions() -> list[tuple[str, str]]:
     return found
 
 
-def test_the_session_of_the_readme_is_what_one_sees(tmp_path: Path) -> None:
+def test_the_session_of_the_readme_is_real(tmp_path: Path) -> None:
     shutil.copy(model("photos_c_rbf"), tmp_path / "photos.model")
     for name in ("photos.train", "photos.test"):
         shutil.copy(data(name), tmp_path)
@@ -52,7 +52,7 @@ def test_the_session_of_the_readme_is_what_one_sees(tmp_path: Path) -> None:
 
 
 def test_the_picture_of_the_session_shows_the_session() -> None:
-    """Every line of the terminal, but for a command that goes on in the next, is one of the README's."""
+    """Every line of the terminal, except continued commands, is in the README."""
     picture = ElementTree.parse(ROOT / "docs/figures/session.svg")
     drawn = "\n".join("".join(one.itertext()) for one in picture.iter("{http://www.w3.org/2000/svg}text"))
     written = "\n".join(f"$ {line}\n{printed}" for line, printed in sessions())
@@ -71,7 +71,7 @@ def test_the_python_of_the_readme_runs(text: str, tmp_path: Path) -> None:
     assert "False" not in done.stdout
 
 
-def test_the_readme_knows_every_command() -> None:
+def test_the_readme_names_every_command() -> None:
     for name in main.commands():
         assert f"`{name}`" in README, name
 
@@ -85,7 +85,7 @@ def test_paths_named_in_the_documents_exist() -> None:
 @pytest.mark.parametrize(
     "script", ["demo", "docs", "test", "_venv.sh", "cross", "matrix", "sanitize", "stubs", "warnings"]
 )
-def test_scripts_are_sound(script: str) -> None:
+def test_scripts_have_valid_syntax(script: str) -> None:
     path = ROOT / "scripts" / script
     assert subprocess.run(["bash", "-n", path]).returncode == 0
     if script != "_venv.sh":

@@ -1,4 +1,4 @@
-"""Every kind of the registry of kinds is exported in every language, or says in one clear line why not."""
+"""Every registered kind of model is exported to every language, or refused in one clear line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmfast.exports.languages import LANGUAGES
 from svmfast.models.base import KINDS
 from svmfast.models.scaled import unscaled
 
-#: Kinds and examples that have no such form, and the line that says so.
+#: Kinds and examples that have no such form, and the message.
 REASONS = {
     "cascade": "^a cascade is two models and a rule; export its fast and its exact model",
     "scaled polynomial": "^the scaling clips 3 columns and leaves others of the model as they are",

@@ -1,4 +1,4 @@
-"""Models that earlier versions wrote are read and predict as they did: what docs/model-format.md promises."""
+"""Models written by earlier versions are read and predict as before, as docs/model-format.md requires."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_frozen_model_predicts_as_it_did(path: Path, data: str) -> None:
     now = done.stdout.splitlines()
     assert now[0] == then[0]
     expected, got = (np.array([line.split() for line in lines[1:]], dtype=float) for lines in (then, now))
-    # Sums may be taken in another order by a later version; labels follow the signs.
+    # A later version may sum in another order; the labels must be the same.
     assert np.allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 

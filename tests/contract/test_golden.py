@@ -21,7 +21,7 @@ PREDICTIONS = [
     if entry["command"].startswith("svm-predict ") and ">" not in entry["command"]
 ]
 PRECOMPUTED = "models/iris_precomputed.model"
-# Where sums are printed, their last digits are those of the C library's exp and tanh.
+# The last digits of printed sums depend on the C library's exp and tanh.
 SAME_EXP = platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc"
 
 
@@ -42,7 +42,7 @@ def test_output_and_messages_are_svm_predicts(
 
 
 def _prints_sums(command: str) -> bool:
-    """Whether the lines hold sums of kernel values, or probabilities made of them."""
+    """Whether the lines contain sums of kernel values, or probabilities computed from them."""
     return "diabetes" in command or ("-b 1" in command and "normal" not in command)
 
 
@@ -52,7 +52,7 @@ def _compare_numbers(ours: str, theirs: str, probabilities: bool) -> None:
     header = probabilities and b[0].startswith("label")
     if header:
         assert a.pop(0) == b.pop(0)
-        # The label, first in the line, is no sum.
+        # The label, first in the line, is not a sum.
         assert [line.split(" ")[0] for line in a] == [line.split(" ")[0] for line in b]
         assert [line.count(" ") for line in a] == [line.count(" ") for line in b]
     mine, golden = (np.array([line.split() for line in lines], dtype=float) for lines in (a, b))

@@ -1,4 +1,4 @@
-"""Who may import whom: the layers of docs/design.md, read from the syntax trees."""
+"""The imports that docs/design.md allows between layers, checked in the syntax trees."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NATIVE = {
     "models/scaling.py",
 }
 NATIVE_FOLDERS = {"solvers", "formats", "_core"}
-#: and, of the methods, the modules that hold their loops
+#: and these modules of the methods, which contain their loops
 NATIVE_OF_METHODS = {
     "approximate/taylor.py",
     "budget/merge_table.py",
@@ -77,7 +77,7 @@ OFFERED = {
     "svmfast.methods.compress.options",
 }
 
-#: What a command sees of the layers below the API: declarations, and where files are and what is in them.
+#: What a command may import from below the API: declarations, and the places and kinds of files.
 BELOW_THE_API = {
     "models",
     "solvers",
@@ -176,7 +176,7 @@ def test_only_the_command_line_knows_the_terminal(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [path for path in files() if group(path) == "cli"], ids=ids)
 def test_one_module_prints(path: Path) -> None:
-    """cli/messages.py: it knows what must not reach a terminal, and what to do where nobody listens."""
+    """cli/messages.py, which escapes control characters and handles closed pipes."""
     if path.name == "messages.py":
         return
     for node in ast.walk(ast.parse(path.read_text())):
@@ -190,7 +190,7 @@ def test_one_module_prints(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", files(), ids=ids)
-def test_only_the_engine_rooms_touch_the_native_core(path: Path) -> None:
+def test_only_the_numerical_modules_use_the_native_core(path: Path) -> None:
     native = {*NATIVE, *(f"methods/{name}" for name in NATIVE_OF_METHODS)}
     if group(path) in NATIVE_FOLDERS or ids(path) in native:
         return
@@ -222,7 +222,7 @@ def test_methods_open_no_file(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [path for path in files() if group(path) != "cli"], ids=ids)
 def test_messages_below_the_command_line_name_no_flags(path: Path) -> None:
-    """They name parameters in backquotes, as cli/flags.py reads them; a flag alone is a declaration."""
+    """They name parameters in backquotes, which cli/flags.py replaces; a flag by itself is a declaration."""
     if ids(path).startswith("exports/c_"):  # C text, where -- is an operator
         return
     tree = ast.parse(path.read_text())
@@ -238,8 +238,8 @@ def test_messages_below_the_command_line_name_no_flags(path: Path) -> None:
             assert not (" " in node.value and "--" in node.value), f"{ids(path)}:{node.lineno}"
 
 
-def test_intrinsics_stand_in_three_headers() -> None:
-    """Who ports the core to another machine finds all vector instructions in one folder."""
+def test_intrinsics_are_used_only_in_three_headers() -> None:
+    """For a port to another machine, all vector instructions are in one folder."""
     core = PACKAGE / "_core"
     found = {
         str(path.relative_to(core))

@@ -1,4 +1,4 @@
-"""Methods from their declarations: a toy is registered here and found everywhere; all keep one contract."""
+"""Methods from their declarations: a toy registered here is found everywhere; all meet one contract."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ToyReport:
 
 
 def run_toy(inputs: Inputs, options: ToyOptions, setting: Setting) -> Outcome:
-    """Answer the class of the nearest centroid: the largest of 2 c.x - |c|^2."""
+    """Make a model that predicts the class of the nearest centroid: the largest of 2 c.x - |c|^2."""
     given = inputs.rows("data")
     assert given.labels is not None
     head, _ = svc_targets(given.labels, pairs=False)
@@ -142,7 +142,7 @@ def test_a_registered_method_is_a_function(toy: Method, tmp_path: Path) -> None:
 def test_frontier_tries_a_registered_method(
     toy: Method, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Candidates run in this process, which knows the toy."""
+    """Candidates run in this process, where the toy is registered."""
 
     def make(
         arguments: Sequence[str],
@@ -170,7 +170,7 @@ def test_frontier_tries_a_registered_method(
 
 # --- the contract, for every method ---
 
-#: Options that make a quick run of a method which needs some.
+#: Options for a quick run, for methods that need some.
 QUICK: dict[str, dict[str, Any]] = {
     "compress": {"sv": 6, "iterations": 3, "start": "kmeans"},
     "nystrom": {"task": "svc", "landmarks": 8},
@@ -196,8 +196,8 @@ def quick_inputs(method: Method, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", [*methods(), TOY], ids=lambda method: method.name)
-def test_every_method_keeps_the_contract(method: Method, tmp_path: Path) -> None:
-    """Equal bytes for any number of threads, a round trip, damage noticed, every row answered."""
+def test_every_method_meets_the_contract(method: Method, tmp_path: Path) -> None:
+    """Equal bytes for any number of threads, a round trip, detection of damage, an answer for every row."""
     inputs, options = quick_inputs(method, tmp_path), QUICK.get(method.name, {})
     results = [run_method(method, inputs, options, threads=threads) for threads in (1, 2)]
     contents = [model_bytes(result.model) for result in results]

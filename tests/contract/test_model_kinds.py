@@ -1,4 +1,4 @@
-"""What every model kind promises. Register a kind, give an example here, be tested."""
+"""The contract of every kind of model: register a kind and give an example here, and it is tested."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_every_kind_has_an_example(models: dict[str, Model]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_holds_all_of_a_model(name: str, models: dict[str, Model]) -> None:
+def test_a_file_contains_all_of_a_model(name: str, models: dict[str, Model]) -> None:
     text = model_bytes(models[name])
     loaded = open_model(text)
     assert type(loaded.model) is type(models[name])
@@ -90,9 +90,7 @@ def test_a_file_holds_all_of_a_model(name: str, models: dict[str, Model]) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_row_is_answered_alike_alone_in_a_crowd_and_by_any_number_of_threads(
-    name: str, models: dict[str, Model]
-) -> None:
+def test_an_answer_depends_on_the_row_alone_and_not_on_threads(name: str, models: dict[str, Model]) -> None:
     model = models[name]
     rows = rows_for(model)
     values = model.decision_values(rows)
@@ -111,7 +109,9 @@ PIECES = [b"", b" ", b"\n", b"0", b"1", b"-", b"7", b"e9", b"99999999", b"\0", b
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("libsvm")])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_damage_is_refused_or_harmless(name: str, models: dict[str, Model], data: st.DataObject) -> None:
+def test_damaged_files_are_refused_or_harmless(
+    name: str, models: dict[str, Model], data: st.DataObject
+) -> None:
     text = bytearray(model_bytes(models[name]))
     places = [i for i, c in enumerate(text) if c in b" \n"]
     for _ in range(data.draw(st.integers(1, 2))):

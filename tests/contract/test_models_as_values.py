@@ -1,4 +1,4 @@
-"""Models pickle, copy and go to other processes and threads, before and after their first prediction."""
+"""Models can be pickled, copied and sent to other processes and threads, before and after predicting."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 @pytest.fixture(scope="module")
 def fresh() -> Callable[[str], Model]:
-    """Make a model that has not predicted yet; making it from scratch takes long for some."""
+    """Return a copy of a model that has not predicted yet; some take long to make from scratch."""
     made: dict[str, bytes] = {}
 
     def give(name: str) -> Model:
@@ -44,7 +44,7 @@ def fresh() -> Callable[[str], Model]:
 
 
 def answered(model: Model, rows: Rows) -> list[bytes]:
-    """Everything that svmfast.predict gives, as bytes; the exact model answers where one is inside."""
+    """All results of svmfast.predict, as bytes; an embedded exact model is used."""
     answer = svmfast.predict(model, rows, probability=model.head.has_probability and model.kind != "cascade")
     return [answer.predicted.tobytes(), answer.decisions.tobytes(), repr(answer.probabilities).encode()]
 
@@ -77,7 +77,7 @@ def test_copies_answer_alike(name: str, fresh: Callable[[str], Model], tmp_path:
         assert answered(other, rows) == expected
 
 
-def test_a_pool_of_spawned_processes_gives_the_bytes_of_one(fresh: Callable[[str], Model]) -> None:
+def test_a_pool_of_spawned_processes_gives_the_same_bytes_as_one(fresh: Callable[[str], Model]) -> None:
     models = [fresh(name) for name in NAMES]
     rows = [rows_for(model) for model in models]
     expected = list(map(answered, models, rows))  # the models have predicted by now
@@ -85,7 +85,7 @@ def test_a_pool_of_spawned_processes_gives_the_bytes_of_one(fresh: Callable[[str
         assert pool.starmap(answered, zip(models, rows, strict=True)) == expected
 
 
-def test_joblib_takes_models_and_rows_to_its_workers(fresh: Callable[[str], Model]) -> None:
+def test_joblib_sends_models_and_rows_to_its_workers(fresh: Callable[[str], Model]) -> None:
     model = fresh("routed")
     rows = rows_for(model)
     tasks = [joblib.delayed(answered)(model, rows[i : i + 10]) for i in range(0, len(rows), 10)]
@@ -113,7 +113,7 @@ def test_threads_that_predict_first_at_the_same_time_agree(name: str, fresh: Cal
 
 
 def answer_in_child(model: Model, rows: Rows) -> list[bytes]:
-    """Fork, and return what the child answers; fail where it hangs."""
+    """Fork, and return the child's answer; fail if the child hangs."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover
@@ -147,7 +147,7 @@ def test_a_child_forked_while_another_thread_predicts_answers_alike(
 
 
 def test_a_fork_waits_for_support_vectors_that_are_being_packed() -> None:
-    """A lock held by another thread at the moment of the fork would be locked in the child for good."""
+    """A lock held by another thread during the fork would stay locked in the child forever."""
     rng = np.random.default_rng(0)
     n, d = 6000, 300
     labels = np.array([0, 1])
@@ -202,7 +202,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
-def test_errors_come_back_from_other_processes(kind: type[SvmfastError]) -> None:
+def test_errors_are_passed_between_processes(kind: type[SvmfastError]) -> None:
     wanted = [
         one
         for one in inspect.signature(kind).parameters.values()

@@ -50,7 +50,7 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
 
 
 def steps() -> list[tuple[str, str]]:
-    """Return the commands of the tutorial, each with what the page says it prints."""
+    """Return the commands of the tutorial, each with its output on the page."""
     blocks = re.findall(r"^```console\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE)
     found = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", "".join(blocks), re.MULTILINE)
     assert len(found) >= 8
@@ -66,7 +66,7 @@ def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
         assert done.returncode == 0, (command, done.stderr)
-        # Reports are on stderr, beside warnings and remarks.
+        # Reports are on stderr, together with warnings and remarks.
         remarks = [line for line in done.stderr.splitlines(keepends=True) if not line.startswith("svmfast: ")]
         printed = done.stdout + "".join(remarks)
         options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

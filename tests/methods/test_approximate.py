@@ -1,4 +1,4 @@
-"""approximate: exact where the kernel is a polynomial, the paper's form elsewhere, and an honest report."""
+"""approximate: exact for polynomial kernels, the paper's form for rbf, and a correct report."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_rising_orders_converge(name: str, data: str, center: str) -> None:
 
 
 def test_centring_is_the_expansion_of_shifted_data() -> None:
-    # rbf does not know where the origin is: expanding about m is expanding moved vectors about 0.
+    # The rbf kernel is translation invariant: expanding about m is expanding shifted vectors about 0.
     exact, z = model("iris_c_rbf_prob"), rows("iris").to_dense()
     x = exact.sv.to_dense()
     centered, _ = approximate(exact, center="mean")
@@ -129,11 +129,11 @@ def test_calibration_fits_the_given_rows() -> None:
     after = ((fitted.decision_values(z) - expected) ** 2).mean()
     assert report.calibrated
     assert after < 0.7 * before
-    # The least-squares residual is orthogonal to what was fitted; the constant is one of the columns.
+    # The least-squares residual is orthogonal to the columns of the fit, one of which is constant.
     assert abs((fitted.decision_values(z) - expected).mean()) < 1e-6 * np.abs(expected).max()
 
 
-def test_probabilities_travel() -> None:
+def test_probabilities_are_kept_in_the_model() -> None:
     exact = model("wine_c_rbf_prob")
     made, _ = approximate(exact)
     assert made.head.prob_a is exact.head.prob_a
@@ -142,14 +142,14 @@ def test_probabilities_travel() -> None:
 
 
 @pytest.mark.parametrize("name", ["iris_c_sigmoid", "iris_precomputed"])
-def test_other_kernels_are_refused_with_what_would_work(name: str) -> None:
+def test_other_kernels_are_refused_with_an_alternative(name: str) -> None:
     with pytest.raises(
         UnsupportedError, match=r"has no truncated expansion; approximate takes rbf .* linear and"
     ):
         approximate(model(name))
 
 
-def test_limits_are_named_before_any_work() -> None:
+def test_limits_are_checked_before_any_work() -> None:
     with pytest.raises(MemoryLimitError, match=r"order 9 in 59 variables needs .* lower `order`"):
         approximate(model("digits_nu_rbf"), order=9)
     with pytest.raises(MemoryLimitError, match=r"densely stored, needs"):
@@ -164,7 +164,7 @@ def test_limits_are_named_before_any_work() -> None:
     ("choices", "error"),
     [({}, MemoryLimitError), ({"cells": 3}, MemoryLimitError), ({"cells": "auto"}, NegativeAnswerError)],
 )
-def test_what_cannot_fit_is_refused_before_vectors_are_stored_densely(
+def test_models_too_large_are_refused_before_dense_storage(
     choices: dict[str, Any], error: type[SvmfastError]
 ) -> None:
     # 1,000 vectors of 20,000 features: 160 MB densely, within the limit; order 2 needs 1.6 GB a polynomial.
@@ -188,7 +188,7 @@ def test_what_cannot_fit_is_refused_before_vectors_are_stored_densely(
     assert peak < 4 << 20
 
 
-def test_a_worse_model_is_called_worse() -> None:
+def test_a_warning_for_a_worse_model() -> None:
     _, report = approximate(model("onehot_c_rbf"))
     assert "7,381 numbers, the exact model only" in report.warnings[0]
 
@@ -249,7 +249,7 @@ def test_command_refuses(arguments: list[str], message: str) -> None:
         cli_runner().invoke(program, ["approximate", *arguments], catch_exceptions=False)
 
 
-def test_command_refuses_what_is_converted_already(tmp_path: Path) -> None:
+def test_command_refuses_converted_models(tmp_path: Path) -> None:
     output = tmp_path / "once"
     cli_runner().invoke(
         program, ["approximate", str(FIXTURES / "models" / "iris_c_linear.model"), "-o", str(output), "-q"]
@@ -274,7 +274,7 @@ def test_numbers_out_of_range_are_refused() -> None:
         approximate(two_vectors(0.5, 1e308))
 
 
-def test_an_absurd_width_gives_finite_values_and_claims_nothing() -> None:
+def test_an_extreme_gamma_gives_finite_values_and_no_certificate() -> None:
     fast, _ = approximate(two_vectors(1e300, 1.0), certificate="full")
     values = fast.decision_values(Rows.from_dense([[1.0, 0.5], [0.3, 0.3], [0.0, 0.0], [1e200, 0.0]]))
     assert np.isfinite(values).all()
@@ -282,7 +282,7 @@ def test_an_absurd_width_gives_finite_values_and_claims_nothing() -> None:
 
 
 def test_a_center_is_chosen_without_matrices_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond a number of features the choice rests on row norms; what is certified still holds."""
+    """Above a number of features the choice uses row norms; the certificate still holds."""
     from svmfast.methods.approximate import center_choice, residual
 
     def no_matrices(*_: object) -> None:

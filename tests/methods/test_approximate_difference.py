@@ -1,4 +1,4 @@
-"""approximate: how far the result is from the exact model, on rows used for no choice; and what follows."""
+"""approximate: the difference from the exact model on rows used for no choice, and its consequences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from svmfast.rows import Rows
 
 
 def wavy(gamma: float, kind: str = "c_svc", n: int = 240, d: int = 8) -> KernelExpansion:
-    """A model of alternating vectors: the larger gamma, the farther an expansion is from it."""
+    """A model with alternating signs: the larger gamma, the less accurate an expansion."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(n, d))
     wave = np.where(np.sin(3 * x[:, 0]) > 0, 1.0, -1.0)
@@ -85,7 +85,7 @@ def test_the_first_figure_is_the_share_of_differing_labels(words: tuple[str, ...
     n = 600 if "--cells" not in words else 150
     assert report["measured_rows"] == n
     assert report["measured_on"] == "data"
-    if n == 600:  # nothing was chosen by rows: all of them measure
+    if n == 600:  # no choice used the rows, so all of them measure
         assert report["labels_differing"] == sum(differing)
     else:
         assert report["labels_differing_percent"] == pytest.approx(100 * np.mean(differing), abs=6)
@@ -137,7 +137,7 @@ def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
     assert "leave rows in doubt to the exact model with svmfast cascade" in errors
 
 
-def test_regression_is_judged_by_the_error_over_the_spread(tmp_path: Path) -> None:
+def test_regression_is_measured_by_the_error_over_the_spread(tmp_path: Path) -> None:
     exact, rows = wavy(0.08, "epsilon_svr"), some_rows(400)
     made, report = approximate(exact, data=rows)
     values, truth = (m.decision_values(rows)[:, 0] for m in (made, exact))
@@ -156,7 +156,7 @@ def test_regression_is_judged_by_the_error_over_the_spread(tmp_path: Path) -> No
     "name",
     ["breast_c_linear", "digits_c_poly2", "diabetes_nu_poly3", "normal_one_poly2", "wine_nu_poly2_prob"],
 )
-def test_exact_conversions_differ_nowhere(name: str) -> None:
+def test_exact_conversions_change_no_label(name: str) -> None:
     _, report = approximate(load_model(model(name)))  # type: ignore[arg-type]
     assert not report.labels_differing
     assert (report.values_differing_percent or 0.0) < 1e-9
@@ -178,7 +178,7 @@ def test_every_kind_of_model_is_measured(name: str) -> None:
     assert report.labels_differing_percent == 100 * report.labels_differing / max(1, report.measured_rows)
 
 
-def test_with_the_exact_model_inside_what_predict_answers_is_judged(tmp_path: Path) -> None:
+def test_an_embedded_exact_model_counts_in_the_measurement(tmp_path: Path) -> None:
     exact, rows = written(tmp_path, wavy(0.3), some_rows(400))
     out = tmp_path / "out"
     plain = svmfast("approximate", exact, "-o", out, "--data", rows, "--json")
@@ -209,23 +209,23 @@ def test_the_same_figure_for_the_same_seed_and_any_threads() -> None:
     )
 
 
-def test_measuring_stays_cheap_and_spreads_over_the_vectors() -> None:
+def test_measuring_is_cheap_and_spread_over_the_vectors() -> None:
     exact = wavy(0.1, n=30_000, d=3)
     _, report = approximate(exact, order=1, certificate="none", center="origin")
     assert report.measured_rows == 5000
 
 
-def test_rows_of_the_calibration_do_not_measure() -> None:
+def test_calibration_rows_are_not_used_for_measuring() -> None:
     exact, rows = wavy(0.12), some_rows(300)
     _, apart = approximate(exact, calibrate=rows[:100], data=rows)
     assert (apart.measured_rows, apart.measured_on) == (200, "data")
     _, none_left = approximate(exact, calibrate=rows, data=rows)
     assert none_left.measured_on == "support vectors and points between them"
     _, vectors = approximate(exact, calibrate=exact.sv)
-    assert vectors.measured_rows == len(exact.sv)  # the points between them alone
+    assert vectors.measured_rows == len(exact.sv)  # only the points between them
 
 
-def test_training_rows_are_recognised(tmp_path: Path) -> None:
+def test_training_rows_are_recognized(tmp_path: Path) -> None:
     fitting = svmfast(
         "approximate", model("breast_c_rbf"), "-o", tmp_path / "a", "--data", data("breast.train")
     )
@@ -262,11 +262,11 @@ Race = Callable[[Callable[[], object], Callable[[], object]], float]
 
 
 def smooth() -> tuple[KernelExpansion, Rows]:
-    """A model that expands well, with vectors enough that an expansion costs far less."""
+    """A model that an expansion approximates well, with so many vectors that the expansion is far cheaper."""
     return wavy(0.004, n=3000, d=4), some_rows(1200, 4)
 
 
-def test_no_file_unless_the_race_is_won() -> None:
+def test_no_file_unless_the_result_is_faster() -> None:
     exact, rows = smooth()
     called: list[Any] = []
 
@@ -279,7 +279,7 @@ def test_no_file_unless_the_race_is_won() -> None:
         _, report = approximate(exact, **options)
         assert report.speedup_with_fallback == speed
         assert report.refusal is None if wanted is None else wanted in str(report.refusal)
-    # What is raced is what predict --exact does, on held-out rows.
+    # The timed prediction is that of predict --exact, on held-out rows.
     exactly, fast = called[0]
     assert len(exactly) == len(fast) >= 2000
     assert (exactly.predicted == fast.predicted).all()
@@ -288,7 +288,7 @@ def test_no_file_unless_the_race_is_won() -> None:
     assert (len(called), fixed.speedup_with_fallback) == (3, None)
 
 
-def test_no_file_that_grows_more_than_it_gains() -> None:
+def test_no_file_whose_growth_exceeds_its_gain() -> None:
     exact, rows = smooth()
 
     def size_of(made: Model) -> int:
@@ -302,15 +302,15 @@ def test_no_file_that_grows_more_than_it_gains() -> None:
         assert approximate(exact, **options, **more)[1].refusal is None  # type: ignore[arg-type]
 
 
-def test_python_races_too() -> None:
+def test_python_times_the_result_too() -> None:
     exact, rows = smooth()
     _, report = package.approximate(exact, rows, order="auto", cells="auto")
     assert report.speedup_with_fallback is not None
     assert report.speedup_with_fallback > 1.33
 
 
-def test_what_auto_states_holds_for_rows_it_has_not_seen() -> None:
-    """Cells of a few rows each fit those rows alone: of others far fewer are certified."""
+def test_the_certified_share_of_auto_holds_for_unseen_rows() -> None:
+    """Cells with a few rows each fit only those rows: of other rows far fewer are certified."""
     rng = np.random.default_rng(0)
     d, n = 12, 700
     x = rng.normal(size=(n, d)) / np.sqrt(d)
@@ -331,7 +331,7 @@ def test_what_auto_states_holds_for_rows_it_has_not_seen() -> None:
     certified = package.predict(made, unseen, certify=True).certified
     assert certified is not None
     share = 100 * certified.mean()
-    assert made.n_cells <= 25  # ten rows that fit for each
+    assert made.n_cells <= 25  # ten rows per cell for fitting
     assert report.certified_percent == pytest.approx(share, abs=10)
     # Two standard deviations of 125 held-out rows are below nine percent.
     assert report.measured_rows == 125
@@ -350,7 +350,7 @@ def test_a_time_limit_ends_the_search(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == (tmp_path / "free").read_bytes()
 
 
-def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_plan_found_in_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     from svmfast.methods.approximate import cell_maker
 
     exact, rows = wavy(0.3, d=4, n=2000), some_rows(1200, 4)
@@ -381,7 +381,7 @@ def test_the_best_that_was_found_in_time_is_taken(monkeypatch: pytest.MonkeyPatc
         approximate(exact, order=2, time_limit=1.0)
 
 
-def test_rows_far_from_all_vectors_end_in_no_fault() -> None:
+def test_rows_far_from_all_vectors_raise_no_error() -> None:
     exact = load_model(model("breast_c_rbf"))
     assert isinstance(exact, KernelExpansion)
     rows = read_svmlight(data("breast.test")).rows

@@ -1,4 +1,4 @@
-"""Budgeted training runs: threads, pieces, memory and continuation change no byte."""
+"""Budgeted training runs: threads, pieces of input, memory and continuation do not change the bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_threads_and_pieces_change_no_byte(keep):
 
 
 class Stop:
-    """Wishes to stop after so many questions; keeps what was saved last."""
+    """Asks to stop after a number of calls; keeps the last saved state."""
 
     def __init__(self, after):
         self.left, self.saved = after, None
@@ -71,7 +71,7 @@ def test_a_resumed_run_ends_at_the_same_bytes(after, keep):
     assert report.steps == 3 * 2 * 500  # every row is in two of the three pairs
 
 
-def test_more_passes_may_be_asked_for_on_resuming():
+def test_more_passes_may_be_requested_on_resuming():
     source, options = moons(), BudgetTrainOptions(gamma=1, budget=10, passes=2)
     stop = Stop(10**9)
     budget_train(source, options, checkpoints=Checkpointing(stop.save, 10**6))
@@ -92,7 +92,7 @@ def test_a_state_of_another_run_is_refused():
 
 def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
     x, y = two_moons(30_000, 5)
-    order = np.argsort(y)  # the worst file: all of one class first
+    order = np.argsort(y)  # the worst order: all rows of one class first
     rows, labels = Rows.from_dense(x[order]), y[order]
     options = BudgetTrainOptions(C=4, gamma=1, budget=20, passes=2)
     with spooled(rows, labels, memory=1 << 20) as source:
@@ -128,7 +128,7 @@ def test_a_working_set_is_read_and_shuffled_once(monkeypatch):
         budget_train(source, BudgetTrainOptions(gamma=1, budget=9, passes=2, keep="last"))
         assert 2 < source.n_sets < 10
     once = [(0, epoch, number) for epoch in range(2) for number in range(source.n_sets)]
-    assert read == [*once[: source.n_sets], *once]  # counting the classes, then the passes
+    assert read == [*once[: source.n_sets], *once]  # once to count the classes, then the passes
     assert [key[1:3] for key in shuffled] == [key[1:] for key in once]
 
 
@@ -163,7 +163,7 @@ def test_one_working_set_is_in_memory_at_a_time():
     assert 4 << 20 < peak < 7 << 20  # a set of 4 MiB, its norms and codes; two sets are 8
 
 
-def test_how_the_input_arrives_changes_nothing():
+def test_the_form_of_the_input_changes_nothing():
     x, y = two_moons(30_000, 5)
     rows = Rows.from_dense(x)
     made = []
@@ -176,7 +176,7 @@ def test_how_the_input_arrives_changes_nothing():
     assert made[0][1] == made[1][1]
 
 
-def test_columns_far_apart_cost_nothing():
+def test_columns_far_apart_take_no_extra_memory():
     x, y = two_moons(300, 8)
     rows = Rows.from_dense(x)
     far = Rows(rows.indptr, rows.indices * 400_000_000, rows.values, 2_000_000_001)

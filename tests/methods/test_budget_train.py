@@ -64,7 +64,7 @@ def test_libsvm_reads_the_model_and_agrees(tmp_path):
     assert made.head.predict(ours).tolist() == labels
 
 
-def test_each_pair_meets_only_its_own_vectors():
+def test_each_pair_uses_only_its_own_vectors():
     source, test = fixture("iris")
     options = BudgetTrainOptions(C=10, gamma=0.5, budget=8, keep="last")
     made, _ = budget_train(source, options)
@@ -73,7 +73,7 @@ def test_each_pair_meets_only_its_own_vectors():
     labels = made.head.labels
     assert labels is not None
     for p, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
-        # A pair trained alone visits its rows in another order, so compare with what the file holds.
+        # A pair trained alone visits its rows in another order, so compare with the content of the file.
         start = np.concatenate([[0], np.cumsum(made.nr_sv)])
         mine = np.r_[start[i] : start[i + 1], start[j] : start[j + 1]]
         coef = np.where(mine < start[i + 1], made.sv_coef[j - 1, mine], made.sv_coef[i, mine])
@@ -82,7 +82,7 @@ def test_each_pair_meets_only_its_own_vectors():
         x = made.sv.to_dense(test.rows.n_columns)[mine][used]
         f = kernel(test.rows.to_dense(), x, 0.5) @ coef[used] - made.rho[p]
         np.testing.assert_allclose(values[:, p], f, atol=1e-9)
-        # BSGD merges points of one sign: class i has positive coefficients, class j negative ones.
+        # BSGD merges points of the same sign: class i has positive coefficients, class j negative ones.
         assert (coef[mine < start[i + 1]] >= 0).all()
         assert (coef[mine >= start[i + 1]] <= 0).all()
     assert whole.labels[0] == labels[0]
@@ -106,7 +106,7 @@ def test_probabilities_are_fitted_on_rows_that_were_not_trained_on():
     assert not plain.head.has_probability
 
 
-def test_rare_classes_are_never_held_out_whole():
+def test_rare_classes_are_never_held_out_entirely():
     x, y = two_moons(200, 4)
     y[:] = 1
     y[17] = 2
@@ -127,7 +127,7 @@ def test_regression_learns_a_curve():
     f = made.head.predict(made.decision_values(Rows.from_dense(grid)))
     assert np.sqrt(np.mean((f - np.sin(2 * grid[:, 0])) ** 2)) < 0.05
     assert made.nr_sv is None
-    # Noise of deviation 0.1 has a mean size of 0.08: the Laplace scale of held-out residuals.
+    # Noise with deviation 0.1 has mean absolute value 0.08: the Laplace scale of held-out residuals.
     assert 0.06 < float(made.head.prob_a[0]) < 0.11
     assert report.classes == 0
 
@@ -144,7 +144,7 @@ def test_class_weights_move_the_boundary():
     assert shares[1] < shares[2] - 0.05
 
 
-def test_bias_is_there_when_asked_for():
+def test_the_bias_is_optional():
     source = moons()
     last = BudgetTrainOptions(gamma=1, budget=10, keep="last")
     assert budget_train(source, last)[0].rho.tolist() == [0.0]
@@ -160,7 +160,7 @@ def test_a_refit_that_is_worse_is_not_returned():
     validate = Rows.from_dense(test[0]), test[1]
     options = BudgetTrainOptions(gamma=1, budget=10, passes=3)
     iterate, _ = budget_train(source, replace(options, keep="last"), validate=validate)
-    # Labels that are the iterate's own answers: nothing can be better.
+    # The labels are the iterate's own predictions, so nothing can be better.
     own = iterate.head.predict(iterate.decision_values(validate[0]))
     made, report = budget_train(source, options, validate=(validate[0], own))
     assert report.refitted == 0
@@ -202,7 +202,7 @@ def test_cross_validation_is_stratified_and_predicts_every_row():
     answers = cross_validate(whole.rows, whole.labels, 5, options)
     assert np.mean(answers == whole.labels) > 0.9
     np.testing.assert_array_equal(answers, cross_validate(whole.rows, whole.labels, 5, options, threads=3))
-    # Two rows of a class in two folds: each is predicted without the other only.
+    # Two rows of a class in two folds: each is predicted by a model trained without the other.
     labels = np.array([1.0, 2.0, 1.0, 2.0])
     rows = Rows.from_dense([[0.0], [5.0], [0.1], [5.1]])
     assert cross_validate(rows, labels, 2, BudgetTrainOptions(gamma=1)).tolist() == labels.tolist()
@@ -308,7 +308,7 @@ def test_the_public_name_takes_arrays_and_datasets():
 
 
 def test_cross_validation_leaves_out_the_only_row_of_a_class() -> None:
-    """The rows of the other folds are then of a single class, and its label is the prediction."""
+    """The other folds then contain a single class, whose label is predicted."""
     rows = Rows.from_dense(np.arange(6.0)[:, None])
     labels = np.array([1.0, 1, 1, -1, 1, 1])
     predicted = cross_validate(rows, labels, 6, BudgetTrainOptions(gamma=1.0, budget=3))

@@ -1,4 +1,4 @@
-"""`svmfast cascade`: how sure a row is, the error chosen, the guarantee, the file and what predict does.
+"""`svmfast cascade`: the margin of a row, the chosen error, the guarantee, the file and its predictions.
 
 Longer than 400 lines: the tests share the models and the draws of the helpers at the top.
 """
@@ -53,7 +53,7 @@ def exact_model(name: str = "photos_c_rbf") -> KernelExpansion:
 
 
 def coarse(exact: KernelExpansion, keep: int, seed: int = 0) -> KernelExpansion:
-    """Return a bad copy of `exact`: a few of each class's vectors, with larger coefficients."""
+    """Return a poor approximation of `exact`: a few of each class's vectors, with larger coefficients."""
     rng = np.random.default_rng(seed)
     assert exact.nr_sv is not None
     ends = np.cumsum(exact.nr_sv)
@@ -68,12 +68,12 @@ def coarse(exact: KernelExpansion, keep: int, seed: int = 0) -> KernelExpansion:
 
 @cache
 def compressed(vectors: int) -> KernelExpansion:
-    """Return a few vectors in the place of all, for photos: 4 differ on 21 % of the rows, 8 on 5 %."""
+    """Return photos with few vectors: with 4 the labels differ on 21 % of the rows, with 8 on 5 %."""
     return compress(PHOTOS, read_svmlight(ROWS), sv=vectors, iterations=20).model
 
 
 @pytest.mark.parametrize(("k", "one_vs_rest"), [(2, False), (3, False), (5, False), (3, True), (6, True)])
-def test_certainty_is_where_certified_rows_changes(k: int, one_vs_rest: bool) -> None:
+def test_margins_are_where_certified_rows_changes(k: int, one_vs_rest: bool) -> None:
     rng = np.random.default_rng(k)
     head = Head("c_svc", np.arange(k), one_vs_rest=one_vs_rest)
     # Small whole numbers: ties, zeros, and sums without rounding.
@@ -101,8 +101,8 @@ def evaluated(
 
 @pytest.mark.parametrize("one_vs_rest", [True, False])
 @pytest.mark.parametrize("allowed", [0, 3, 40])
-def test_rounding_lets_no_row_through(one_vs_rest: bool, allowed: int) -> None:
-    """Half a gap may round to more than the error by which both ends of the gap meet."""
+def test_rounding_accepts_no_uncertain_row(one_vs_rest: bool, allowed: int) -> None:
+    """Half of a gap may be rounded up to more than the error at which the ends of the gap meet."""
     rng = np.random.default_rng(allowed)
     head = Head("c_svc", np.arange(4), one_vs_rest=one_vs_rest)
     decisions = np.repeat(rng.normal(0, 1, (60, head.n_functions)), 5, axis=0)
@@ -115,7 +115,7 @@ def test_rounding_lets_no_row_through(one_vs_rest: bool, allowed: int) -> None:
     assert error == pytest.approx(np.sort(sure)[::-1][allowed], abs=1e-13)
 
 
-def test_certainty_without_a_choice() -> None:
+def test_margins_of_models_without_alternatives() -> None:
     assert certainty(Head("c_svc", np.array([4])), np.zeros((3, 0))).tolist() == [np.inf] * 3
     assert certainty(Head("one_class"), np.array([[-2.0], [0.5]])).tolist() == [2.0, 0.5]
 
@@ -125,7 +125,7 @@ def test_binomial_limits(n: int) -> None:
     for k in {0, n // 3, n - 1}:
         limit = upper_limit(k, n)
         assert limit == pytest.approx(beta.ppf(0.95, k + 1, n - k), rel=1e-9)
-        # What defines it: so few are seen with probability 5 % where the share is the limit.
+        # By definition: if the share is at the limit, so few are seen with probability 5 %.
         assert binom.cdf(k, n, limit) == pytest.approx(0.05, rel=1e-6)
     assert upper_limit(n, n) == 1
     for share in (1e-4, 0.005, 0.2, 0.96):
@@ -140,7 +140,7 @@ def test_trials_needed() -> None:
 
 
 @pytest.mark.parametrize("name", ["photos_c_rbf", "digits_nu_rbf", "iris_c_rbf_prob"])
-def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
+def test_the_error_is_the_smallest_that_suffices(name: str) -> None:
     exact = exact_model(name)
     fast = compressed(4) if name == "photos_c_rbf" else coarse(exact, 4)
     rows = read_svmlight(data(f"{name.split('_')[0]}.test")).rows
@@ -171,7 +171,7 @@ def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
     assert joined.error > 0
     assert not shown(joined.error * (1 - 1e-12))
     assert report.labels_differing_choosing == left(joined.error, choosing)
-    # Measured on the rows that did not choose.
+    # Measured on the rows that were not used to choose the error.
     others = np.flatnonzero(chosen.deciding)
     assert (report.measured_rows, report.measured_labels_differing) == (
         len(others),
@@ -180,7 +180,7 @@ def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
     assert sum(one.labels_differing for one in report.classes) == report.measured_labels_differing
     assert sum(one.exact_rows for one in report.classes) == len(others)
     assert report.labels_differing_limit_percent <= 15
-    # What predict does with it: answered rows are the fast model's, the others the exact one's.
+    # As predict uses it: the fast model answers some rows, the exact model the others.
     answers = answer(joined, rows, exact=exact)
     assert answers.certified is not None
     assert answers.certified.sum() == report.answered
@@ -195,7 +195,7 @@ def test_the_error_is_the_smallest_that_will_do(name: str) -> None:
 
 
 def test_the_guarantee_holds_as_often_as_stated() -> None:
-    """Samples from rows of which the whole truth is known: one in twenty may be wrong, no more."""
+    """Samples from a population whose labels are all known: at most one in twenty may exceed the limit."""
     exact, fast, rows = exact_model(), compressed(6), read_svmlight(ROWS).rows
     decisions = fast.decision_values(rows)
     labels = exact.head.predict(exact.decision_values(rows))
@@ -212,7 +212,7 @@ def test_the_guarantee_holds_as_often_as_stated() -> None:
         wrong += bool((answered & differing).mean() > limit)
         kept += answered.mean() / trials
     assert wrong <= binom.ppf(0.999, trials, 0.05)
-    assert wrong > 0  # nor is it kept by asking for far too much
+    assert wrong > 0  # and it is not met by an error that is far too large
     assert kept > 0.5
 
 
@@ -220,18 +220,18 @@ TWO = Head("c_svc", np.array([1, -1]))
 
 
 def population(differing: float, n: int = 200_000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of which the less sure differ more often, in all the share `differing`."""
+    """Rows of which those with smaller margins differ more often; overall the share `differing`."""
     rng = np.random.default_rng(seed)
     sure = rng.random(n)
     return sure, rng.random(n) < 3 * differing * (1 - sure) ** 2
 
 
-def test_the_guarantee_is_kept_by_the_files_that_are_written() -> None:
-    """Where joining is hardly faster: decided on the rows that choose the error, every file breaks it."""
+def test_the_guarantee_holds_for_the_files_that_are_written() -> None:
+    """If the rows that choose the error also decide on a joining that is hardly faster, every file fails."""
     sure, differing = population(0.02)
     limit, trials, n = 0.01, 400, 3000
-    truth = np.sort(sure[differing])[::-1][int(limit * len(sure))]  # with less the limit is broken
-    # With 0.999 of that error the two would cost as much as the exact model alone.
+    truth = np.sort(sure[differing])[::-1][int(limit * len(sure))]  # a smaller error exceeds the limit
+    # With 0.999 of that error the two models would cost as much as the exact model alone.
     fast = float((sure > 0.999 * truth).mean())
     written = broken = written_by_its_own_rows = broken_by_its_own_rows = 0
     rng = np.random.default_rng(1)
@@ -251,7 +251,7 @@ def test_the_guarantee_is_kept_by_the_files_that_are_written() -> None:
 
 
 def test_a_limit_for_every_class_holds_for_all_at_once() -> None:
-    """Three classes, one of them rare and hard: any broken limit counts."""
+    """Three classes, one of them rare and hard: a limit exceeded in any class counts."""
     shares, differ = (0.6, 0.3, 0.1), (0.01, 0.03, 0.05)
     rng = np.random.default_rng(3)
     limit, trials, broken, loose, rows = 0.02, 300, 0, 0, 30_000
@@ -267,7 +267,7 @@ def test_a_limit_for_every_class_holds_for_all_at_once() -> None:
         return max(left[own].mean() for own in members)
 
     for trial in range(trials):
-        # Collected class by class: as many of each.
+        # Sampled class by class, equally many of each.
         drawn = np.concatenate([rng.choice(own, 700) for own in members])
         how = {"seed": trial, "cost_fast": 0.1, "cost_exact": 1.0}
         found = evaluated(TWO, sure[drawn], differing[drawn], group=drawn, part=part[drawn])
@@ -279,11 +279,11 @@ def test_a_limit_for_every_class_holds_for_all_at_once() -> None:
         chosen = choose(evaluated(TWO, sure[drawn], differing[drawn], group=drawn), limit, 0.95, **how)
         loose += largest_share(chosen.error) > limit
     assert 0 < broken <= binom.ppf(0.999, trials, 0.05)
-    assert loose > trials / 2  # a limit of all rows together says nothing of the hard class
+    assert loose > trials / 2  # a limit for all rows together says nothing about the hard class
 
 
-def test_what_could_be_copies_costs_no_confidence() -> None:
-    """Too few repetitions to be told from chance: the limit is kept to with and without them."""
+def test_possible_copies_do_not_reduce_the_confidence() -> None:
+    """Too few repetitions to be distinguished from chance: the limit holds with and without them."""
     sure, differing = population(0.02, 3000)
     how = {"seed": 0, "cost_fast": 0.1, "cost_exact": 1.0}
     again = np.flatnonzero(~differing)[:60]  # sixty rows that agree, given twice
@@ -297,7 +297,7 @@ def test_what_could_be_copies_costs_no_confidence() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_repeated_draws_are_no_copies(seed: int) -> None:
+def test_repeated_draws_are_not_taken_for_copies(seed: int) -> None:
     rng = np.random.default_rng(seed)
     shares = (
         np.ones(3), np.ones(500), np.ones(100_000), 1 / np.arange(1, 3000) ** 1.2,
@@ -322,7 +322,7 @@ def test_too_few_rows_are_refused(n: int, share: float, confidence: float) -> No
             join(exact, exact, rows, CascadeOptions(max_diff=share, confidence=confidence))
 
 
-def test_what_cannot_be_joined() -> None:
+def test_models_that_cannot_be_joined() -> None:
     exact, rows = exact_model(), read_svmlight(ROWS).rows
     with pytest.raises(OptionError, match=r"`max_diff` is 1\.0; expected a share above 0% and below 100%"):
         cascade(compressed(8), exact, rows, max_diff=1.0)
@@ -381,7 +381,7 @@ def test_the_program(tmp_path: Path) -> None:
     assert result["fast"]["support_vectors"] == len(fast.sv)
     shown = svmfast("compare", PHOTOS, "fast.cascade.model", "--data", ROWS, "--json", cwd=tmp_path)
     line = json.loads(shown.stdout)["models"][1]
-    # compare judges what predict answers; the fast half alone is a detail.
+    # compare measures what predict answers; the fast half alone is a detail.
     assert line["labels_differing"] == line["labels_differing_with_fallback"] == report["labels_differing"]
     assert line["labels_differing_without_fallback"] == report["labels_differing_without_fallback"]
     assert line["exact_percent"] == pytest.approx(100 * open_rows / report["rows"])
@@ -451,7 +451,7 @@ def test_files_that_contradict_themselves(tmp_path: Path) -> None:
         load_model(file(b"0.25", (b"fast", other), text))
     with pytest.raises(UnknownModelKindError, match=r":6: a model of two inside another \('cascade'\)"):
         load_model(file(b"0.25", (b"fast", whole), text))
-    # A fault inside is told with its line in the file.
+    # A fault in an embedded model is reported with its line in the file.
     routed = (FROZEN / "1.1/routed_pseudo_poly.model").read_bytes()
     line = 5 + 1 + routed[: routed.index(b"kernel_type")].count(b"\n") - 1
     damaged = routed.replace(b"kernel_type", b"kernel_typo")
@@ -460,7 +460,7 @@ def test_files_that_contradict_themselves(tmp_path: Path) -> None:
 
 
 def test_labels_in_another_order_and_other_trainers(tmp_path: Path) -> None:
-    """A fast model that names the labels the other way round, from nu-SVC: the labels are what counts."""
+    """A fast model from nu-SVC with the labels in the opposite order: only the labels matter."""
     exact, rows = exact_model(), read_svmlight(ROWS).rows
     fast = compressed(8)
     assert fast.head.labels is not None
@@ -507,7 +507,7 @@ def test_probabilities_of_two_orders_are_not_mixed() -> None:
 
 
 def test_rows_left_open_have_the_exact_models_own_probabilities() -> None:
-    """Each model's sigmoids belong to its values; the fast one's here say the opposite."""
+    """Each model's sigmoids belong to its own values; here those of the fast model are opposite."""
     exact, rows = exact_model("iris_c_rbf_prob"), read_svmlight(data("iris.test")).rows
     fast = coarse(exact, 3)
     assert fast.head.prob_a is not None
@@ -599,7 +599,7 @@ def test_the_recall_of_every_class_before_and_after(tmp_path: Path) -> None:
     values = {"_exact": first * theirs, "": first * joined}
     labels = [-1, 1]
     assert [one["label"] for one in report["classes"]] == labels
-    # The rows that decide are a seeded draw; only they are measured.
+    # The deciding rows are drawn with the seed; only they are measured.
     deciding = np.random.default_rng([0, 17]).permutation(len(targets))[: report["rows_deciding"]]
     targets, exact, both = targets[deciding], exact[deciding], both[deciding]
     values = {ending: of_rows[deciding] for ending, of_rows in values.items()}
@@ -673,7 +673,7 @@ def test_the_seed_divides_the_rows(tmp_path: Path) -> None:
     assert b"\nseed 1\n" in (tmp_path / "one").read_bytes()
 
 
-def test_the_race_decides_whether_to_join_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timing_decides_only_whether_to_join(monkeypatch: pytest.MonkeyPatch) -> None:
     fast, exact, rows = compressed(8), exact_model(), read_svmlight(ROWS).rows
     raced: list[list[float]] = []
 
@@ -688,7 +688,7 @@ def test_the_race_decides_whether_to_join_and_nothing_else(monkeypatch: pytest.M
     options = CascadeOptions(max_diff=0.02)
     counted, report = join(fast, exact, rows, options)
     assert (report.cheaper, report.speedup_with_fallback) == (True, None)
-    # A row of so small a model is mostly the overhead of a call.
+    # For so small a model most of the time is the overhead of a call.
     assert join(fast, exact, rows, options, race=race(0.5))[1] == report
     monkeypatch.setattr("svmfast.methods.cascade.join.RACED_FROM", 1000)
     for speed, cheaper in ((0.5, False), (1.0, False), (50.0, True)):
@@ -703,7 +703,7 @@ def test_the_race_decides_whether_to_join_and_nothing_else(monkeypatch: pytest.M
 
 
 def test_a_file_that_is_not_faster_is_reported(tmp_path: Path) -> None:
-    """Of 598 rows none is left to decide, and what the chosen error costs is no reason not to write."""
+    """Of 598 rows none is left to decide, and the cost of the chosen error does not prevent writing."""
     save_model(coarse(exact_model(), 200), tmp_path / "fast")
     (tmp_path / "few").write_bytes(b"".join(ROWS.read_bytes().splitlines(keepends=True)[:598]))
     done = svmfast("cascade", "fast", PHOTOS, "--data", "few", "-q", "--json", cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""Many cells and orders by choice: certified, chosen by gain, refused where the exact model is better.
+"""Cells and orders chosen by cost: certified labels, and refusal if the exact model is better.
 
 Longer than 400 lines: one option of one command, from the plan to the predicted labels.
 """
@@ -38,7 +38,7 @@ from svmfast.rows import Rows
 
 
 def clustered(seed: int = 0, gamma: float = 3.0, n: int = 400, d: int = 3) -> tuple[KernelExpansion, Rows]:
-    """A smooth function on far-apart clusters, and rows of the same kind: one center cannot serve them."""
+    """A smooth function on distant clusters, and similar rows: one center does not suffice."""
     rng = np.random.default_rng(seed)
     middles = rng.uniform(-3, 3, size=(12, d))
     x = middles[rng.integers(0, 12, n)] + 0.1 * rng.normal(size=(n, d))
@@ -63,7 +63,7 @@ def clustered(seed: int = 0, gamma: float = 3.0, n: int = 400, d: int = 3) -> tu
     classes=st.integers(2, 4),
 )
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_row_is_farther_off_than_its_bound(
+def test_no_error_exceeds_its_bound(
     seed: int, gamma: float, cells: int, order: int | str, classes: int
 ) -> None:
     exact = random_model(seed, 15, 4, classes, gamma, 1.0, 2.0)
@@ -78,7 +78,7 @@ def test_no_row_is_farther_off_than_its_bound(
 
 
 def _lenient(exact: KernelExpansion, cells: int):  # type: ignore[no-untyped-def]
-    """Small models never pay by themselves: repeat the support vectors until an expansion is cheaper."""
+    """Repeat the support vectors of a small model until an expansion is cheaper."""
     times = 60
     whole = KernelExpansion(
         head=exact.head,
@@ -129,7 +129,7 @@ def test_auto_takes_the_lowest_order_that_is_enough() -> None:
     assert report.certified_percent == pytest.approx(tried[2], abs=0.5)
 
 
-def test_pairs_that_are_certain_all_over_a_cell_need_a_number_only() -> None:
+def test_pairs_certain_everywhere_in_a_cell_need_only_a_number() -> None:
     exact = load_model(str(model("digits_nu_rbf")))
     rows = read_svmlight(str(data("digits.train"))).rows
     made, report = approximate(exact, order="auto", cells=4, data=rows, target_certified=0.5, force=True)
@@ -143,7 +143,7 @@ def test_pairs_that_are_certain_all_over_a_cell_need_a_number_only() -> None:
     assert kept.sum() >= 0.95 * every.sum() > 0
 
 
-def test_a_file_no_larger_than_asked_for_and_still_true() -> None:
+def test_a_file_within_the_size_limit_has_valid_bounds() -> None:
     exact, rows = clustered()
     wide, _ = approximate(exact, order=3, cells=12, data=rows)
     size = len(model_bytes(wide))
@@ -160,7 +160,7 @@ def test_a_file_no_larger_than_asked_for_and_still_true() -> None:
         approximate(exact, order=3, cells=1, data=rows, max_bytes=3000, size_of=lambda m: 4000)
 
 
-def test_threads_do_not_show() -> None:
+def test_threads_do_not_change_the_result() -> None:
     exact, rows = clustered()
     made = [
         container_bytes(approximate(exact, order=2, cells=9, data=rows, threads=t)[0].to_record())
@@ -169,7 +169,7 @@ def test_threads_do_not_show() -> None:
     assert made[0] == made[1] == made[2]
 
 
-def test_row_norms_bound_no_less_and_cost_no_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_norms_give_larger_bounds_without_a_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     exact, rows = clustered()
     full, _ = approximate(exact, order=3, cells=12, data=rows)
     monkeypatch.setattr("svmfast.methods.approximate.residual._moments", None)
@@ -181,7 +181,7 @@ def test_row_norms_bound_no_less_and_cost_no_gram_matrix(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("order", [-1, 0, 1, 2, 5, 9])
-def test_every_degree_of_a_single_vector_is_met_exactly(order: int) -> None:
+def test_the_bound_of_a_single_vector_is_sharp_in_every_degree(order: int) -> None:
     # Along one vector Cauchy-Schwarz is an equality: degree j is |a| (2 gamma |x|)^j / j!.
     gamma, x, beta = 0.7, 1.3, -2.0
     found = residual_tail(np.array([[x]]), np.array([beta]), gamma, np.zeros(1), order, top=16)
@@ -212,7 +212,7 @@ def test_bounds_do_not_depend_on_the_unit_of_the_data(order: int, cells: int) ->
         found.append(bounds)
     for other in found[1:-1]:
         np.testing.assert_allclose(other, found[0], rtol=1e-3, atol=1e-9)
-    # With the largest unit powers of the distance reach the end of the range: the bound grows.
+    # With the largest unit, powers of the distance reach the end of the range, and the bound grows.
     assert (found[-1] >= found[0] * (1 - 1e-3) - 1e-9).all()
 
 
@@ -225,14 +225,14 @@ def test_a_missed_target_is_reported() -> None:
 
 @given(seed=st.integers(0, 2**32 - 1), gamma=st.floats(0.01, 3), negligible=st.floats(0, 10))
 @settings(max_examples=30, deadline=None)
-def test_tails_agree_however_they_are_found(seed: int, gamma: float, negligible: float) -> None:
+def test_tails_agree_however_they_are_computed(seed: int, gamma: float, negligible: float) -> None:
     rng = np.random.default_rng(seed)
     x, beta, center = rng.normal(size=(40, 3)), rng.normal(size=40), rng.normal(size=3)
     every = residual_tail(x, beta, gamma, center, -1, top=12)
     for order in (0, 2, 5):
         direct = residual_tail(x, beta, gamma, center, order, top=12)
         again = every.of_order(order)
-        # The same degrees; a later one may have its eigenvalue here and its trace there.
+        # The same degrees; a higher one may have an eigenvalue in one and a trace in the other.
         assert (again.degrees[: order + 1] == 0).all()
         assert again.degrees[order + 1] == pytest.approx(direct.degrees[order + 1], rel=1e-6, abs=1e-12)
         apart = residual_tail(x, beta, gamma, center, order, top=12, reach=0.5, negligible=negligible)
@@ -241,7 +241,7 @@ def test_tails_agree_however_they_are_found(seed: int, gamma: float, negligible:
         assert (loose.degrees >= apart.degrees * (1 - 1e-6)).all()
 
 
-def test_without_data_the_judges_look_at_the_support_vectors() -> None:
+def test_without_data_the_support_vectors_are_the_sample() -> None:
     exact, _ = clustered()
     terms = dual_expansion(exact, memory_limit=1 << 30)
     who = roles(exact, terms, None, plans=True)
@@ -259,7 +259,7 @@ def test_without_data_the_judges_look_at_the_support_vectors() -> None:
     assert len(parts[1]) == pytest.approx(len(x) / 4, abs=1)
 
 
-def test_points_between_lie_on_the_way_from_one_vector_to_a_near_one() -> None:
+def test_intermediate_points_lie_between_near_vectors() -> None:
     exact, _ = clustered()
     terms = dual_expansion(exact, memory_limit=1 << 30)
     which = np.arange(0, len(exact.sv), 2)
@@ -301,7 +301,7 @@ def test_no_row_both_chooses_and_measures() -> None:
     assert not choosing & fitting
     assert [len(part) for part in (fitting, choosing, keys[1])] == [45, 23, 22]
     assert len(who.planning) + len(who.held_out) == 180
-    # Without a choice all rows measure, but for those that took part in a calibration.
+    # Without a choice all rows measure, except those of a calibration.
     assert len(roles(exact, terms, twice, plans=False).held_out) == 180
     assert len(roles(exact, terms, twice, plans=False, calibrated=few[:30]).held_out) == 120
     none_left = roles(exact, terms, twice, plans=False, calibrated=few).held_out
@@ -330,12 +330,12 @@ def test_regression_is_certified_within_its_tolerance() -> None:
         ({"order": "best"}, "`order` is 'best'; expected a whole number from 0 to 16, or 'auto'"),
     ],
 )
-def test_choices_that_contradict_each_other(options: dict[str, object], message: str) -> None:
+def test_options_that_contradict_each_other_in_approximate(options: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         approximate(clustered()[0], **options)  # type: ignore[arg-type]
 
 
-def test_where_nothing_pays_the_program_says_so_and_writes_nothing(tmp_path: Path) -> None:
+def test_nothing_is_written_if_no_plan_is_faster(tmp_path: Path) -> None:
     out, hopeless = tmp_path / "out", tmp_path / "hopeless"
     save_model(replace(random_model(1, 200, 8, 2, 2.0, 1.0, 1.0), rho=np.zeros(1)), str(hopeless))
     done = svmfast("approximate", hopeless, "-o", out, "--order", "auto")
@@ -367,7 +367,7 @@ def test_the_reason_why_nothing_is_better_is_correct(tmp_path: Path) -> None:
     assert 0.75 * exact < ours < exact
 
 
-def test_options_with_nothing_to_act_on_are_refused(tmp_path: Path) -> None:
+def test_options_without_effect_are_refused(tmp_path: Path) -> None:
     out, rbf, regression = tmp_path / "out", model("breast_c_rbf"), model("diabetes_eps_rbf")
     for words, message in (
         ((rbf, "--target-certified", "90%"), "--target-certified is only used with"),
@@ -395,7 +395,7 @@ def test_options_with_nothing_to_act_on_are_refused(tmp_path: Path) -> None:
 def test_the_program_converts_in_cells_and_predicts_the_exact_labels(tmp_path: Path) -> None:
     fast, small = tmp_path / "fast", tmp_path / "small"
     options = ("--cells", "5", "--order", "auto", "--data", data("breast.train"), "--target-certified", "90%")
-    # The exact model is small and may win the race.
+    # The exact model is small and may be faster.
     done = svmfast("approximate", model("breast_c_rbf"), "-o", fast, *options, "--force")
     assert done.returncode == 0, done.stderr
     assert b"about 5 centers" in done.stderr
@@ -414,7 +414,7 @@ def test_the_program_converts_in_cells_and_predicts_the_exact_labels(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["iris_c_rbf_prob", "breast_c_rbf", "normal_one_rbf", "onehot_c_rbf"])
-def test_cells_of_a_single_point_are_expanded_like_any_other(name: str, tmp_path: Path) -> None:
+def test_cells_with_a_single_point_are_expanded_like_others(name: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = svmfast("approximate", model(name), "-o", out, "--cells", "100", "--order", "1", "-q")
     errors = [line for line in done.stderr.splitlines() if not line.startswith(b"svmfast: warning: ")]
@@ -426,7 +426,7 @@ def test_cells_of_a_single_point_are_expanded_like_any_other(name: str, tmp_path
 
 
 @pytest.mark.parametrize("r", [0.0, 1e-300, 1e-160, 1e-3, 0.7, 1e3])
-def test_shortening_may_take_a_share_of_the_bound_at_any_distance(r: float) -> None:
+def test_shortening_adds_at_most_a_share_of_the_bound(r: float) -> None:
     degrees = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
     cell = Cell(np.zeros(1), np.zeros(1, np.int64), np.array([r * r]), (Tail(degrees, 0.0),))
     allowed = _allowance(cell, 0, 1, r, 0.25)
@@ -437,12 +437,12 @@ def test_shortening_may_take_a_share_of_the_bound_at_any_distance(r: float) -> N
     assert np.isfinite(allowed).all()
 
 
-def test_the_exact_models_cost_is_that_of_the_arithmetic_that_answers() -> None:
+def test_the_exact_models_cost_is_that_of_the_arithmetic_used() -> None:
     dense, one_hot = load_model(str(model("photos_c_rbf"))), load_model(str(model("onehot_c_rbf")))
     assert (dense.tier, one_hot.tier) == ("single", "one-hot")
     n, d = len(dense.sv), 15
     assert exact_operations(dense, d, 15.0) == 0.5 * n * (d + 14 + 1)
-    # 64 vectors in a register of bytes: far below what their stored values would cost.
+    # 64 vectors in a register of bytes: far cheaper than their stored values.
     assert exact_operations(one_hot, 120, 30.0) < 0.2 * len(one_hot.sv) * (1.7 * 30 + 15)
     for name in ("diabetes_eps_rbf", "breast_c_poly2"):
         other = load_model(str(model(name)))

@@ -1,4 +1,4 @@
-"""From bounds on decision values to statements about labels: against brute force over all outcomes."""
+"""Certified labels from bounds on decision values, against brute force over all outcomes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def votes(draw: st.DrawFn) -> tuple[int, FloatArray, FloatArray]:
 
 @given(votes())
 def test_certified_means_that_no_outcome_changes_the_label(case: tuple[int, FloatArray, FloatArray]) -> None:
-    """Exactly so for the vote: the corners and middles of the intervals are all the outcomes there are."""
+    """Exact for votes: the ends and midpoints of the intervals cover all outcomes."""
     k, decisions, bounds = case
     head = Head("c_svc", labels=np.arange(10, 10 + k))
     label = head.predict(decisions)[0]
@@ -139,14 +139,14 @@ def test_fallback_gives_the_exact_labels() -> None:
 
 
 @given(votes())
-def test_pairs_not_in_doubt_may_keep_any_sign(case: tuple[int, FloatArray, FloatArray]) -> None:
+def test_signs_of_certain_pairs_do_not_matter(case: tuple[int, FloatArray, FloatArray]) -> None:
     k, decisions, bounds = case
     head = Head("c_svc", labels=np.arange(k))
     sure = np.abs(decisions) > bounds
     doubt = pairs_in_doubt(sure, decisions, k)[0]
     assert not (doubt & sure[0]).any()
     uncertain = np.flatnonzero(~sure[0])
-    # For every truth of the uncertain pairs: the label with the doubtful ones true, the others as they are.
+    # For all true signs of the uncertain pairs: the label with these signs, and the other pairs unchanged.
     for outcome in itertools.product([-1.0, 1.0], repeat=len(uncertain)):
         truth = decisions.copy()
         truth[0, uncertain] = outcome
@@ -172,7 +172,7 @@ def many_classes(seed: int, classes: int, kernel: str = "rbf") -> KernelExpansio
 @pytest.mark.parametrize("width", [6, 300])
 @pytest.mark.parametrize("density", [0.1, 1.0])
 def test_wanted_values_are_those_of_all(kernel: str, width: int, density: float) -> None:
-    """Bit for bit: dense rows, sparse rows, and a model so sparse that its columns are walked (width 300)."""
+    """Bit for bit: dense rows, sparse rows, and a model so sparse that it is stored by column (width 300)."""
     exact, rng = many_classes(3, 5, kernel), np.random.default_rng(4)
     if width > 6:
         sparse = exact.sv.to_dense(6)[:, rng.integers(0, 6, size=width)]
@@ -190,7 +190,7 @@ def test_wanted_values_are_those_of_all(kernel: str, width: int, density: float)
 
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_fallback_of_pairs_gives_the_exact_labels(classes: int) -> None:
-    """Ties of the vote and decision values of exactly zero are frequent here: small whole numbers."""
+    """With small whole numbers, ties and decision values of exactly zero are frequent."""
     exact = many_classes(5, classes)
     rng = np.random.default_rng(6)
     rows = Rows.from_dense(rng.integers(-2, 3, size=(600, 6)) / 2)

@@ -1,4 +1,4 @@
-"""The most probable of many labels: certified only where LIBSVM's coupling cannot find another one."""
+"""The most probable of many labels is certified only if LIBSVM's coupling cannot give another one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pairs_of(r: FloatArray) -> FloatArray:
     seed=st.integers(0, 2**31), k=st.integers(3, 8), lead=st.floats(0.51, 0.9999999), spread=st.floats(0, 0.5)
 )
 def test_certain_winners_win(seed: int, k: int, lead: float, spread: float) -> None:
-    """Whatever the other pairs are, and the winner's own at their lower ends or above."""
+    """For any values of the other pairs, with the winner's own pairs at their lower ends or above."""
     rng = np.random.default_rng(seed)
     c = int(rng.integers(k))
     low = np.clip(lead + spread * rng.uniform(-1, 1, size=k - 1), 0.4, 1 - 1e-7)
@@ -91,7 +91,7 @@ def test_certified_rows_keep_their_label_within_the_bounds(seed: int, k: int) ->
         assert (head.predict_with_probabilities(inside)[0] == label)[certified].all()
 
 
-def test_the_condition_is_worth_having() -> None:
+def test_the_condition_certifies_many_rows() -> None:
     for k, lead in ((3, 0.85), (10, 0.95), (26, 0.99)):
         assert coupled_winner_is_certain(np.full((1, k - 1), lead))[0]
         assert not coupled_winner_is_certain(np.full((1, k - 1), 0.55))[0]

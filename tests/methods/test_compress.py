@@ -1,4 +1,4 @@
-"""compress: models LIBSVM loads, a report that holds, and a refusal where the result is no smaller."""
+"""compress: models that LIBSVM loads, a correct report, and refusal if the result is not smaller."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def dictionaries(z: Rows) -> Iterator[dict[int, float]]:
 
 
 QUICK = CompressOptions(start="kmeans", iterations=60)
-#: Model, data to fit on, test file, support vectors, most that labels may differ (regression: relative RMS).
+#: Model, fitting data, test file, support vectors, limit on differing labels (regression: relative RMS).
 CASES = [
     ("breast_c_rbf", "breast.train", "breast.test", 8, 0.03),
     ("breast_nu_rbf_prob", "breast.train", "breast.test", 8, 0.03),
@@ -68,7 +68,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "train", "test", "count", "most"), CASES, ids=[c[0] for c in CASES])
-def test_libsvm_loads_it_and_answers_as_we_do(
+def test_libsvm_loads_the_model_and_gives_the_same_answers(
     name: str, train: str, test: str, count: int, most: float, tmp_path: Path
 ) -> None:
     before = exact(name)
@@ -76,7 +76,7 @@ def test_libsvm_loads_it_and_answers_as_we_do(
     assert len(made.sv) == report.support_vectors == count
     path = tmp_path / "small.model"
     path.write_bytes(model_bytes(made))
-    # What is in memory is what is in the file.
+    # The model in memory equals the file.
     assert model_bytes(load_model(path)) == path.read_bytes()
     z, _ = rows(test)
     theirs = svmutil.svm_load_model(str(path))
@@ -94,7 +94,7 @@ def test_libsvm_loads_it_and_answers_as_we_do(
 
 
 def test_svm_predict_agrees(tmp_path: Path) -> None:
-    """The program itself, where it is installed; its library is asked above."""
+    """The program itself, if it is installed; its library is tested above."""
     made, _ = prepare(exact("digits_c_rbf_prob"), *rows("digits.train"), QUICK).compress(40)
     (tmp_path / "small.model").write_bytes(model_bytes(made))
     done = svmfast("predict", "-b", "1", data("digits.test"), tmp_path / "small.model", tmp_path / "ours")
@@ -110,7 +110,7 @@ def test_svm_predict_agrees(tmp_path: Path) -> None:
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
 
 
-def test_moving_beats_selecting() -> None:
+def test_optimized_vectors_are_better_than_selected_ones() -> None:
     z, labels = rows("photos.train")
     before = exact("photos_c_rbf")
     selected, _ = prepare(before, z, labels, CompressOptions(start="lars", select_only=True)).compress(12)
@@ -126,7 +126,7 @@ def test_moving_beats_selecting() -> None:
     assert all(row.tobytes() in own for row in selected.sv.to_dense(15))
 
 
-def test_the_statement_holds_on_rows_never_seen() -> None:
+def test_the_error_statement_holds_on_unseen_rows() -> None:
     before = exact("photos_c_rbf")
     made, report = prepare(
         before, *rows("photos.train"), CompressOptions(start="kmeans", iterations=200)
@@ -138,7 +138,7 @@ def test_the_statement_holds_on_rows_never_seen() -> None:
     )
     test, _ = rows("photos.test")
     new, old = made.decision_values(test), before.decision_values(test)
-    # 4000 fresh rows against quantiles from about 250: half of them within a factor of the median.
+    # 4000 fresh rows against quantiles from about 250: the medians agree within a factor.
     assert np.quantile(np.abs(new - old), 0.5) == pytest.approx(statement.median, rel=0.5)
     agreement = np.mean(before.head.predict(old) == made.head.predict(new))
     assert statement.agreement_low is not None
@@ -219,8 +219,8 @@ def test_probabilities_are_refitted_where_labels_are() -> None:
     np.testing.assert_array_equal(kept.head.prob_a, before.head.prob_a)  # type: ignore[arg-type]
 
 
-def test_sigmoid_is_platts() -> None:
-    """At the optimum the derivatives of the regularised likelihood vanish."""
+def test_the_sigmoid_is_that_of_platt() -> None:
+    """At the optimum the derivatives of the regularized likelihood vanish."""
     rng = np.random.default_rng(0)
     f = rng.normal(size=400)
     positive = rng.random(400) < 1 / (1 + np.exp(-2 * f + 0.5))
@@ -232,7 +232,7 @@ def test_sigmoid_is_platts() -> None:
     assert (a, b) == (pytest.approx(-2, abs=0.5), pytest.approx(0.5, abs=0.4))
 
 
-def test_interval_is_clopper_and_pearsons() -> None:
+def test_the_interval_is_that_of_clopper_and_pearson() -> None:
     # Against the defining tail probabilities of the binomial distribution.
     from scipy.stats import binom
 
@@ -272,7 +272,7 @@ def test_refusals() -> None:
 
 
 def test_every_phase_is_named() -> None:
-    """Starts and the statement take as long as the moving itself on large data."""
+    """On large data the starts and the error statement take as long as the optimization."""
     phases: list[str] = []
     compressor = prepare(exact("breast_c_rbf"), *rows("breast.train"), CompressOptions(iterations=2))
     compressor.compress(6, progress=lambda _done, _total, what: phases.append(what))

@@ -68,7 +68,7 @@ def test_class_weights_are_weights_of_rows(name: str) -> None:
     def kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.exp(-0.05 * ((a[:, None] - b[None]) ** 2).sum(axis=2))
 
-    # The penalty is the norm of the weights on features F R with (F R)(F R)' the closest to the kernel.
+    # The penalty is the norm of the weights for features F R, where (F R)(F R)' is closest to the kernel.
     features, middle = kernel(x, z), np.linalg.pinv(kernel(x, z))
     values, vectors = np.linalg.eigh(middle @ kernel(x, x) @ middle.T)
     root = vectors[:, values > 1e-9 * values[-1]] * np.sqrt(values[values > 1e-9 * values[-1]])
@@ -89,14 +89,14 @@ def test_class_weights_are_weights_of_rows(name: str) -> None:
             found.append(objective(root @ theirs.coef_[0], -theirs.intercept_[0], sign))
         best, unweighted = found
         ours = objective(made.coef[number], made.rho[0, number], sign)
-        # A leaf's solver stops at a hundredth of the first gradient.
+        # A leaf's solver stops when the gradient is a hundredth of the first one.
         assert best * (1 - 1e-6) <= ours <= best * 1.1 < unweighted
-    # Landmarks are looked for with the weights too, where local models give rise to them.
+    # The weights also affect the search for landmarks that are derived from local models.
     assert plain.landmarks.to_dense().tolist() != z.tolist()
     assert "C 2.0, w1 6.0, w2 0.25, w99 2.0" in made.provenance["parameters"]
 
 
-def test_weights_are_of_classes() -> None:
+def test_class_weights_need_classes() -> None:
     rows = read_svmlight(data_path("diabetes.train"))
     with pytest.raises(OptionError, match="`weights` are of classes; they go with `task` svc"):
         svmfast.dcpred(rows, task="ridge", weights={1: 2.0})
@@ -106,7 +106,7 @@ def test_weights_are_of_classes() -> None:
 
 
 def test_a_leaf_distinguishes_only_its_own_classes() -> None:
-    """Well-separated classes: leaves of one class are constant, and no leaf names a class it never saw."""
+    """Well-separated classes: leaves with one class are constant, and no leaf predicts a class it lacks."""
     rng = np.random.default_rng(0)
     centers = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9]])
     which = rng.integers(0, 5, 600)
@@ -124,7 +124,7 @@ def test_a_leaf_distinguishes_only_its_own_classes() -> None:
         assert (model.sizes[cell] == 0) == (len(present) == 1)
 
 
-def test_one_leaf_of_many_landmarks_is_nearly_kernel_ridge_regression() -> None:
+def test_one_leaf_with_many_landmarks_is_nearly_kernel_ridge_regression() -> None:
     rows, y = data("diabetes.train")
     test, _ = data("diabetes.test")
     whole = settings(clusters=1, landmarks=len(rows) // 2, lambda_=(0.5,), iterations=0, gamma=(0.05,))
@@ -179,7 +179,7 @@ def test_conversion(name: str, rows: str, fit: str, task: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["digits", "breast"])
-def test_cost_is_kept_and_spent(name: str) -> None:
+def test_the_cost_is_within_the_limit_and_close_to_it(name: str) -> None:
     rows, y = data(f"{name}.train")
     for cost in (4.0, 12.0):
         model, report = fit_svc(rows, y, settings(gamma=(0.01,), max_operations=cost, iterations=10))
@@ -191,7 +191,7 @@ def test_cost_is_kept_and_spent(name: str) -> None:
         )
 
 
-def test_a_cost_that_allows_nothing() -> None:
+def test_a_cost_limit_that_nothing_meets() -> None:
     rows, y = data("digits.train")
     with pytest.raises(UnsupportedError, match="allows not a single landmark"):
         fit_svc(rows, y, settings(max_operations=0.01))

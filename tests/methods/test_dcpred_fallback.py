@@ -1,4 +1,4 @@
-"""What `svmfast dcpred --from` tells of its error, and `predict --exact` falling back by it."""
+"""The error stated by `svmfast dcpred --from`, and the fallback of `predict --exact` that uses it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ SMALL = ("--clusters", "2", "--landmarks", "6", "--iterations", "20")
         ("digits_nu_rbf", "digits", "pairs"),
     ],
 )
-def test_doubtful_rows_are_answered_by_the_exact_model(
+def test_uncertain_rows_are_answered_by_the_exact_model(
     name: str, rows: str, fit: str, tmp_path: Path
 ) -> None:
-    """The printed fallback command works as it stands; with a large error all labels are the exact ones."""
+    """The printed fallback command works unchanged; with a large error all labels are the exact ones."""
     out, train, test = tmp_path / "fast", data_path(f"{rows}.train"), data_path(f"{rows}.test")
     size = ("--clusters", "1", "--landmarks", "40") if fit == "pairs" else SMALL
     made = run_program("dcpred", train, "-o", out, "--from", model_path(name), "--fit", fit, *size, "--json")
@@ -76,7 +76,7 @@ def test_values_of_classes_and_of_pairs_are_not_mixed(tmp_path: Path) -> None:
 
 
 def test_one_against_the_rest_is_certain_when_nothing_within_the_bounds_changes_it() -> None:
-    """Against trying the ends: the winner at its lowest, each other class at its highest."""
+    """Against the extreme case: the winner at its lowest value, each other class at its highest."""
     rng = np.random.default_rng(0)
     decisions, bounds = rng.normal(size=(400, 4)), rng.uniform(0, 0.8, (400, 4))
     head = Head("c_svc", np.array([3, 1, 2, 7]), one_vs_rest=True)
@@ -110,5 +110,5 @@ def test_held_out_error() -> None:
     assert "median" not in labels
     wrong = np.abs(ours[(ours > 0) != (theirs > 0)])
     assert labels["fallback_error"] <= wrong.max(initial=0.0)
-    # No more than one row in a thousand is called certain and wrong.
+    # At most one row in a thousand is certain but wrong.
     assert np.count_nonzero(wrong > labels["fallback_error"]) <= 0.001 * len(test)

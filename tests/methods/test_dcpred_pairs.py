@@ -1,4 +1,4 @@
-"""`svmfast dcpred --fit pairs`: one cluster in LIBSVM's arrangement, against LIBSVM and against itself."""
+"""`svmfast dcpred --fit pairs`: one cluster in LIBSVM's arrangement, against LIBSVM."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MINE = DcpredOptions(gamma=(0.01,), C=(10.0,), clusters=1, landmarks=40, iterati
 
 
 def test_training_is_close_to_libsvm() -> None:
-    """Two points at most below LIBSVM with 40 landmarks of ten classes; the same bytes for any threads."""
+    """At most two points below LIBSVM with 40 landmarks for ten classes; equal bytes for any threads."""
     rows, test = read_svmlight(data_path("digits.train")), read_svmlight(data_path("digits.test"))
     exact = train(rows.rows, rows.labels, TrainOptions(gamma=0.01, C=10.0))
     model, report = fit_svc(rows.rows, rows.labels, MINE, threads=2)
@@ -39,7 +39,7 @@ def test_training_is_close_to_libsvm() -> None:
     assert model.head.labels is not None
     assert model.head.labels.tolist() == exact.head.labels.tolist()  # type: ignore[union-attr]
     assert (report.task, report.landmarks, report.clusters, report.gamma) == ("pairs", 40, 1, 0.01)
-    # Every landmark: its features, and the nine pairs of its class.
+    # Each landmark has its features and a coefficient for each of its class's nine pairs.
     d = rows.rows.n_columns
     assert model.multiply_adds(rows.rows) == 40 * (d + 9)
     own = np.mean(model.head.predict(model.decision_values(rows.rows)) == rows.labels) * 100
@@ -48,7 +48,7 @@ def test_training_is_close_to_libsvm() -> None:
     assert model_bytes(load_model(model_bytes(model))) == model_bytes(model)
 
 
-def test_as_many_landmarks_as_vectors_is_the_exact_model() -> None:
+def test_with_as_many_landmarks_as_vectors_it_is_the_exact_model() -> None:
     exact = load_model(model_path("digits_nu_rbf"))
     rows = read_svmlight(data_path("digits.train")).rows
     many = replace(MINE, landmarks=len(exact.sv))  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def test_as_many_landmarks_as_vectors_is_the_exact_model() -> None:
     assert report.held_out is None  # nothing was fitted
 
 
-def test_the_error_is_stated_on_rows_that_compress_kept_out_of_the_fit() -> None:
+def test_the_error_is_stated_on_rows_held_out_of_the_fit() -> None:
     exact = load_model(model_path("digits_nu_rbf"))
     assert isinstance(exact, KernelExpansion)
     rows = read_svmlight(data_path("digits.train")).rows
@@ -94,14 +94,14 @@ def test_the_program_trains_pairs(tmp_path: Path) -> None:
         ({"gamma": (0.1, 1.0)}, "`fit` pairs: `gamma` and `C` must be one value each"),
     ],
 )
-def test_what_pairs_cannot_have(change: dict[str, Any], message: str) -> None:
+def test_options_that_exclude_fitting_pairs(change: dict[str, Any], message: str) -> None:
     rows = read_svmlight(data_path("digits.train"))
     with pytest.raises(OptionError) as caught:
         fit_svc(rows.rows, rows.labels, replace(MINE, **change))
     assert str(caught.value) == message
 
 
-def test_who_cannot_have_pairs() -> None:
+def test_problems_that_cannot_be_fitted_by_pairs() -> None:
     two = read_svmlight(data_path("breast.train"))
     with pytest.raises(OptionError, match="`fit` pairs is for three or more classes"):
         fit_svc(two.rows, two.labels, MINE)

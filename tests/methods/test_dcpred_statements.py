@@ -1,4 +1,4 @@
-"""What reports of dcpred state: held-out rows are not used for the fit; the cost is near its limit."""
+"""The statements in dcpred's reports: held-out rows are not fitted, and the cost is near its limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from svmfast.methods.dcpred.search import choose
 from svmfast.rows import FloatArray, Rows
 
 
-def test_rows_aside_are_distinct_and_take_their_copies_along() -> None:
+def test_held_out_rows_are_distinct_and_include_their_copies() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 3, (400, 4)).astype(float)  # 81 distinct rows at most
     keys = row_keys(Rows.from_dense(x))
@@ -35,7 +35,7 @@ def test_rows_aside_are_distinct_and_take_their_copies_along() -> None:
     aside = {tuple(row) for row in x[chosen]}
     assert [tuple(row) in aside for row in x] == kept.tolist()
     assert not rows_aside(keys[:15], 5)[1].any()
-    # A stored zero is no difference.
+    # A stored zero makes no difference.
     stored = Rows(
         np.array([0, 2, 3, 5]), np.array([0, 2, 2, 1, 3], np.int32), np.array([0.0, 7.0, 7.0, 0.0, 7.0]), 4
     )
@@ -44,8 +44,8 @@ def test_rows_aside_are_distinct_and_take_their_copies_along() -> None:
 
 
 @pytest.mark.parametrize("fit", ["values", "labels"])
-def test_no_copy_of_a_row_held_out_is_fitted(fit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every row twice, and the model's own vectors among them: what is judged on was never fitted."""
+def test_no_copy_of_a_held_out_row_is_fitted(fit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row twice, and the model's own vectors among them: rows for measuring were never fitted."""
     exact = load_model(model_path("breast_c_rbf"))
     once = read_svmlight(data_path("breast.train")).rows
     rows = Rows.concatenate([once, once])
@@ -73,7 +73,7 @@ def test_no_copy_of_a_row_held_out_is_fitted(fit: str, monkeypatch: pytest.Monke
 
 
 def _in_two_parts(n: int) -> tuple[Rows, FloatArray]:
-    """Rows in order of the leaf they will be in: the first twenty thousand are not like all."""
+    """Rows ordered by their leaf, so that the first twenty thousand are not typical."""
     rng = np.random.default_rng(1)
     x = rng.standard_normal((n, 3)) * 0.1
     x[n // 2 :, 0] += 5
@@ -90,8 +90,8 @@ def test_the_reported_cost_is_that_of_all_rows() -> None:
     assert report.multiply_adds != model.multiply_adds(rows[:20_000])
 
 
-def test_a_budget_is_spent_where_most_leaves_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three of four leaves know one class alone: the fourth's landmarks may cost four times the mean."""
+def test_the_cost_limit_is_used_if_most_leaves_are_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three of four leaves have a single class, so the fourth's landmarks may cost four times the mean."""
     rng = np.random.default_rng(2)
     corner = np.repeat(np.arange(4), 400)
     x = rng.standard_normal((1600, 4)) * 0.3
@@ -102,14 +102,14 @@ def test_a_budget_is_spent_where_most_leaves_cost_nothing(monkeypatch: pytest.Mo
     training = training_of._svc(Rows.from_dense(x), y, DcpredOptions())
     limited = DcpredOptions(gamma=(1.0,), max_operations=12.0, iterations=0).resolved()
     found, tree, _ = choose(training, limited, 1.0, 1.0)
-    # A quarter of the rows meets landmarks of 4 features and one function; all are compared with 4 centers.
+    # A quarter of the rows use landmarks with 4 features and one function; all are compared with 4 centers.
     each = (12.0 * 4 - 4 * 4) / (0.25 * (4 + 1))
     assert len(tree.leaf_centers) == 4
     assert found.pseudo == "poly" or found.landmarks == int(each)
     assert found.landmarks > 13
 
 
-def test_pairs_spend_a_cost() -> None:
+def test_the_cost_limit_with_pairs() -> None:
     data = read_svmlight(data_path("digits.train"))
     d = data.rows.n_columns
     mine = DcpredOptions(gamma=(0.01,), iterations=20, max_operations=6.0, fit="pairs")
@@ -121,8 +121,8 @@ def test_pairs_spend_a_cost() -> None:
         fit_svc(data.rows, data.labels, replace(mine, max_operations=0.5))
 
 
-def test_what_had_no_part_is_not_recorded(tmp_path: Path) -> None:
-    """C belongs to the exact model where that is given; --fit pairs is one cluster unless told otherwise."""
+def test_options_without_effect_are_not_recorded(tmp_path: Path) -> None:
+    """With an exact model, C is that model's; --fit pairs has one cluster by default."""
     out = tmp_path / "fast"
     words = ("--fit", "pairs", "--max-operations", "4x", "--iterations", "20")
     done = run_program(

@@ -1,4 +1,4 @@
-"""``max_flash``: the tables fit, and the method that differs less is taken."""
+"""``max_flash``: the tables fit, and the method with the smaller difference is used."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_compress_fills_the_limit_where_no_order_fits() -> None:
 
 
 def test_the_code_of_a_device_counts() -> None:
-    """32 kB is all that the smallest parts have."""
+    """The smallest devices have only 32 kB."""
     made = package.export(
         model("digits_c_rbf_prob"), max_flash=12288, device="avr", data=data("digits.train")
     )
@@ -70,7 +70,7 @@ def raw_wine() -> tuple[ScaledModel, np.ndarray]:
 
 @pytest.mark.parametrize(("limit", "device"), [(1100, None), (1800, None), (3000, "cortex-m4")])
 def test_the_tables_of_a_scaling_and_the_names_of_classes_count(limit: int, device: str | None) -> None:
-    """Of both models that are tried, and of the file."""
+    """In both models that are tried, and in the file."""
     exact, rows = raw_wine()
     heard: list[str] = []
     made = package.export(
@@ -98,7 +98,7 @@ def test_a_file_over_the_limit_is_not_returned(monkeypatch: pytest.MonkeyPatch) 
     assert re.fullmatch(r"the file's tables take [0-9,]+ bytes, more than `max_flash` 400", str(caught.value))
 
 
-def test_an_expansion_is_taken_where_it_differs_less() -> None:
+def test_an_expansion_is_used_if_it_differs_less() -> None:
     made = package.export(model("wine_c_rbf_prob"), max_flash=1800, data=data("wine.train"))
     assert made.report.method is not None
     assert made.report.method.startswith("approximate, order ")
@@ -130,7 +130,7 @@ def test_impossible_limits_are_reported(tmp_path: Path) -> None:
         data("breast.train"),
     )
     assert done.returncode == 1
-    # Without what only `compress` has an option for.
+    # Without advice about options that only `compress` has.
     assert re.fullmatch(
         r"svmfast: no model has tables of at most 40 bytes \(approximate: no expansion fits; compress: \d+ "
         r"dense support vectors? takes? [0-9,]+ bytes, more than 40\)",

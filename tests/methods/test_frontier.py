@@ -1,4 +1,4 @@
-"""``svmfast frontier`` through the executable, and how it shares time: one finished run serves most tests.
+"""``svmfast frontier`` through the executable, and its division of time; most tests share one finished run.
 
 Longer than 400 lines for that reason: a run takes seconds, and a fixture is shared within one file.
 """
@@ -37,7 +37,7 @@ FEW = ("--methods", "linear,approximate,budget-train")
 
 
 def frontier(cwd: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run frontier into the folder dir; on a busy machine timing would else go on for long."""
+    """Run frontier with the folder dir, with short timing, which would take long on a busy machine."""
     limit = () if "--time-limit" in arguments else ("--time-limit", "20s")
     return svmfast("frontier", *arguments, *limit, "-o", "dir", cwd=cwd, **more)
 
@@ -49,7 +49,7 @@ def report(cwd: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A folder with a finished run, and what the run printed."""
+    """A folder with a finished run, and the run's output."""
     folder = tmp_path_factory.mktemp("frontier")
     done = frontier(folder, *BREAST, *TEST, *FEW)
     assert done.returncode == 0, done.stderr
@@ -156,7 +156,7 @@ def test_a_second_run_continues(tmp_path: Path) -> None:
     assert first.returncode == 0, first.stderr
     models = tmp_path / "dir" / "models"
     stamps = {path.name: path.stat().st_mtime_ns for path in models.iterdir()}
-    # One measurement is lost, and one model is damaged: just these are made again.
+    # One measurement is lost and one model is damaged: only these are made again.
     (tmp_path / "dir" / "records" / "linear.json").unlink()
     (models / "approximate-2").write_bytes(b"damaged")
     again = frontier(tmp_path, *BREAST, *TEST, *few, "--json", "-q")
@@ -170,7 +170,7 @@ def test_a_second_run_continues(tmp_path: Path) -> None:
         return {name: value for name, value in points["approximate-3"].items() if name not in timed}
 
     assert known(first) == known(again)
-    # Other limits and methods are welcome, another seed is another run.
+    # Other limits and methods are allowed; another seed is another run.
     other = frontier(tmp_path, *BREAST, *TEST, "--methods", "linear", "--max-diff", "0%")
     assert other.returncode == 1
     assert b"\nlinear: its models cannot prove that no label differs\n" in other.stdout
@@ -200,7 +200,7 @@ def test_the_recommended_copy_is_as_good_as_stated(
     words = ["train", "-q", "-t", kernel, "-c", "0.1", "-g", "0.05", str(data("photos.train")), "m"]
     assert svmfast(*words, cwd=tmp_path).returncode == 0
     words = ["m", "--data", str(data("photos.train")), "--test", str(data("photos.test"))]
-    # Of seed 0 the halves happen to differ by three standard deviations.
+    # With seed 0 the halves happen to differ by three standard deviations.
     limits = ("--max-diff", most, "--time-limit", "30s", "--seed", "3")
     done = frontier(tmp_path, *words, "--methods", f"{method},cascade", *limits)
     assert done.returncode == 0, done.stdout
@@ -214,14 +214,14 @@ def test_the_recommended_copy_is_as_good_as_stated(
             subprocess.run(predict, check=True)
             labels.append((tmp_path / "labels").read_text().split())
         assert sum(a != b for a, b in zip(*labels, strict=True)) == best[name]["labels_differing"]
-    # The command that is printed makes the same file.
+    # The printed command makes the same file.
     for command in best["command"].split(" && "):
         words = shlex.split(command)
         subprocess.run([PROGRAM, *words[1:]], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / words[words.index("-o") + 1]).read_bytes() == copy.read_bytes()
 
 
-def test_a_copy_with_the_exact_model_inside_is_approximates_own(tmp_path: Path) -> None:
+def test_approximate_itself_embeds_the_exact_model_in_the_copy(tmp_path: Path) -> None:
     for name, more in (("plain", ()), ("both", ("--embed-exact",))):
         words = ("approximate", str(model("digits_c_rbf_prob")), "--order", "2", "-o", name, *more)
         assert svmfast(*words, cwd=tmp_path).returncode == 0
@@ -232,14 +232,14 @@ def test_a_copy_with_the_exact_model_inside_is_approximates_own(tmp_path: Path) 
     )
 
 
-def test_joining_needs_others_and_enough_rows(tmp_path: Path) -> None:
+def test_joining_needs_other_models_and_enough_rows(tmp_path: Path) -> None:
     alone = frontier(tmp_path, *BREAST, *TEST, "--methods", "cascade")
     assert alone.returncode == 2
     assert b"name one of those too" in alone.stderr
     done = frontier(tmp_path, *BREAST, *TEST, "--methods", "linear,cascade")
     assert b"a candidate + exact: 94 rows cannot show with 0.95 confidence that at most 0.5" in done.stdout
     assert set(models(tmp_path)) == {"exact", "linear"}
-    # Enough for a weaker promise; without one, or without the method, nothing is joined.
+    # Enough rows for a weaker guarantee; without a limit, or without the method, nothing is joined.
     for more, joined in (
         (("--methods", "linear,cascade", "--max-diff", "4%"), True),
         (("--methods", "linear,cascade", "--max-loss", "4%"), True),
@@ -254,7 +254,7 @@ def test_joining_needs_others_and_enough_rows(tmp_path: Path) -> None:
             assert found["linear"]["choosing"]["labels_differing_percent"] > 0
 
 
-def test_a_run_on_other_inputs_begins_again_when_asked(tmp_path: Path) -> None:
+def test_a_run_on_other_inputs_starts_again_with_overwrite(tmp_path: Path) -> None:
     assert frontier(tmp_path, *BREAST, *TEST, "--methods", "linear").returncode in (0, 1)
     first = (tmp_path / "dir/models/linear").read_bytes()
     lines = data("breast.train").read_text().splitlines(keepends=True)
@@ -268,7 +268,7 @@ def test_a_run_on_other_inputs_begins_again_when_asked(tmp_path: Path) -> None:
     assert (tmp_path / "dir/models/linear").read_bytes() != first
 
 
-def test_a_killed_command_is_no_answer(tmp_path: Path) -> None:
+def test_a_killed_command_gives_no_result(tmp_path: Path) -> None:
     with pytest.raises(Failed) as refused:
         make(["info", "nowhere"], 60)
     assert refused.value.final
@@ -315,7 +315,7 @@ def test_without_a_test_file_rows_are_held_out(tmp_path: Path) -> None:
 
 
 def test_overwriting_divides_the_rows_again(tmp_path: Path) -> None:
-    """Of another seed, and of other data: rows of the run before must not be measured on."""
+    """With another seed or other data: the rows of the earlier run must not be used for measuring."""
     lines = data("breast.train").read_text().splitlines(keepends=True)
     (tmp_path / "train").write_text("".join(lines))
     words = (BREAST[0], "--data", "train", "--methods", "linear", "-q")
@@ -339,7 +339,7 @@ def test_overwriting_divides_the_rows_again(tmp_path: Path) -> None:
     assert frontier(tmp_path, *words, "--seed", "7", "--overwrite").returncode in (0, 1)
     assert not set(parts()) & set(second)
     assert sum(part.count(b"\n") for part in parts()) == len(lines[::2])
-    # Parts that somebody changed are those of the data and the seed again.
+    # Parts that somebody edited are made again from the data and the seed.
     third = parts()
     for path in (tmp_path / "dir").glob("*.part"):
         path.write_text("1 1:1\n")
@@ -354,7 +354,7 @@ def test_records_of_another_run_are_not_used(tmp_path: Path) -> None:
     assert frontier(tmp_path, *words, "--seed", "7").returncode in (0, 1)
     ours, theirs = (tmp_path / name / "models" / "budget-train-50" for name in ("dir", "other"))
     made = ours.read_bytes()
-    for folder in ("records", "models"):  # a record is the same but for the run that it belongs to
+    for folder in ("records", "models"):  # a record that differs only in the run that it belongs to
         for path in (tmp_path / "other" / folder).iterdir():
             shutil.copy(path, tmp_path / "dir" / folder / path.name)
     record = tmp_path / "dir" / "records" / "linear.json"
@@ -420,7 +420,7 @@ def test_no_time(tmp_path: Path) -> None:
 
 
 def test_a_failing_method_is_a_row_with_its_reason(tmp_path: Path) -> None:
-    # Labels that are no integers: budget-train and linear cannot, approximate does not look.
+    # Labels that are not integers: budget-train and linear refuse them, approximate ignores them.
     lines = data("breast.train").read_text().splitlines()
     (tmp_path / "train").write_text("\n".join(["0.5 1:1", *lines]) + "\n")
     done = frontier(tmp_path, str(model("breast_c_rbf")), "--data", "train", *TEST, *FEW)
@@ -458,7 +458,7 @@ def test_refusals(tmp_path: Path, arguments: tuple[str, ...], line: str) -> None
 
 
 def shuffled(name: str, place: Path) -> Path:
-    """Write data whose labels stand beside other rows."""
+    """Write data whose labels are shuffled."""
     lines = [line.split(" ", 1) for line in data(name).read_text().splitlines()]
     order = np.random.default_rng(0).permutation(len(lines))
     place.write_text("".join(f"{lines[i][0]} {row}\n" for i, (_, row) in zip(order, lines, strict=True)))
@@ -503,7 +503,7 @@ def test_a_test_file_that_is_the_training_file_is_refused(tmp_path: Path) -> Non
     )
 
 
-def test_data_that_are_much_harder_get_a_warning(tmp_path: Path) -> None:
+def test_a_warning_if_test_rows_are_much_harder(tmp_path: Path) -> None:
     lines = data("breast.test").read_text().splitlines()
     rng = np.random.default_rng(1)
     flipped = [f"{-int(line.split()[0]) if rng.random() < 0.35 else line.split()[0]} " + line.split(" ", 1)[1]
@@ -516,7 +516,7 @@ def test_data_that_are_much_harder_get_a_warning(tmp_path: Path) -> None:
     assert errors.count("\n") == 1
 
 
-def test_quiet_prints_the_recommendation_alone(finished: tuple[Path, str]) -> None:
+def test_quiet_prints_only_the_recommendation(finished: tuple[Path, str]) -> None:
     folder, errors = finished
     done = frontier(folder, *BREAST, *TEST, *FEW, "-q")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -531,8 +531,8 @@ def test_quiet_prints_the_recommendation_alone(finished: tuple[Path, str]) -> No
     assert "\nmodel " in errors
 
 
-def test_under_a_size_the_closest_model_is_recommended(tmp_path: Path) -> None:
-    """A regression in little room: the fastest model that fits is next to worthless."""
+def test_with_a_size_limit_the_closest_model_is_recommended(tmp_path: Path) -> None:
+    """For a regression with a small size limit, the fastest model that fits is nearly useless."""
     words = (str(model("diabetes_eps_rbf")), "--data", str(data("diabetes.train")))
     methods = ("--methods", "linear,approximate,compress", "--max-bytes", "10k")
     done = frontier(tmp_path, *words, *methods, "-q")
@@ -577,7 +577,7 @@ HOSTILE = ["of two words", "it's", "$(touch INJECTED)", "; touch INJECTED #", os
 
 
 def test_printed_and_stored_commands_are_quoted(tmp_path: Path) -> None:
-    """Whatever files are called, commands can be pasted into a shell, names that are no UTF-8 included."""
+    """Commands can be pasted into a shell whatever the file names, even if these are not UTF-8."""
     exact, train, test, rows, folder = HOSTILE
     for source, place in (
         (model("breast_c_rbf"), exact), (data("breast.train"), train), (data("breast.test"), test),
@@ -612,7 +612,7 @@ def test_printed_and_stored_commands_are_quoted(tmp_path: Path) -> None:
     assert not (tmp_path / "INJECTED").exists()
 
 
-def test_the_bar_names_what_runs_and_moves(tmp_path: Path) -> None:
+def test_the_bar_names_the_running_step_and_moves(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     message = b""
 
@@ -638,7 +638,7 @@ def test_the_bar_names_what_runs_and_moves(tmp_path: Path) -> None:
     assert len(set(re.findall(rb"(\d+)%", message))) >= 3
 
 
-def test_a_command_ticks_while_it_runs() -> None:
+def test_progress_advances_while_a_command_runs() -> None:
     shares: list[float] = []
     words = ["budget-train", str(data("photos.train")), os.devnull, "-B", "100", "--passes", "1000", "-q"]
     make(words, 60, tick=shares.append)
@@ -647,7 +647,7 @@ def test_a_command_ticks_while_it_runs() -> None:
     assert 0 <= shares[0] < shares[-1] < 1
 
 
-def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_folder_with_other_content_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dir").mkdir()
     (tmp_path / "dir" / "thesis.tex").write_text("")
     done = frontier(tmp_path, *BREAST)
@@ -656,7 +656,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     assert done.stderr == expected
 
 
-def test_standard_output_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_output_is_refused_as_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = svmfast("frontier", BREAST[0], "--data", data("breast.train"), "-o", "-")
     message = b"svmfast: --output is a folder of many files; give a name, not '-'\n"
@@ -668,7 +668,7 @@ def candidate(method: str, level: int) -> CandidateCommand:
     return CandidateCommand(f"{method}-{level}", method, level, ())
 
 
-def test_dearer_candidates_wait_where_a_cheaper_one_ran_out_of_time() -> None:
+def test_expensive_candidates_wait_if_a_cheaper_one_timed_out() -> None:
     tried: list[str] = []
 
     def attempt(one: CandidateCommand, seconds: float) -> None:
@@ -678,7 +678,7 @@ def test_dearer_candidates_wait_where_a_cheaper_one_ran_out_of_time() -> None:
 
     todo = [candidate("slow", 0), candidate("quick", 0), candidate("slow", 1), candidate("quick", 1)]
     late = run_all(todo, attempt, time.monotonic() + 1000)
-    # At once, the quick ones, then the slow ones again with what time is left.
+    # First all in turn; the slow ones again with the remaining time.
     assert tried[:3] == ["slow-0", "quick-0", "quick-1"]
     assert set(late) == {"slow-0", "slow-1"}
     assert late["slow-0"] in (
@@ -714,6 +714,6 @@ def test_the_plan(name: str) -> None:
         filled = one.filled("E", "T", "O")
         assert not [word for word in filled if word.startswith("{")]
     assert any("--max-bytes" in one.arguments for one in found)
-    # First of its method: a time limit must not leave out the size that was asked for.
+    # First of its method, so that a time limit does not leave out the requested size.
     first = next(one for one in found if one.method == "compress")
     assert "--max-bytes" in first.arguments

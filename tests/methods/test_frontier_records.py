@@ -1,4 +1,4 @@
-"""``svmfast frontier`` on a folder with damaged or forged records: one line, or made again."""
+"""``svmfast frontier`` on a folder with damaged or forged records: a one-line error, or made again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINEAR = CandidateCommand("linear", "linear", 0, ("linear", "{train}", "-o", "{o
 
 
 def seal(record: dict[str, Any]) -> bytes:
-    """Forge: the seal is a hash that anybody can compute."""
+    """Forge a record: its seal is a hash that anybody can compute."""
     content = {name: value for name, value in record.items() if name != "seal"}
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return json.dumps({**content, "seal": digest}).encode()
@@ -43,7 +43,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(finished: Path, tmp_path: Path) -> Folder:
-    """A copy of it, opened as its run does."""
+    """A copy of the folder, opened as its run opens it."""
     shutil.copytree(finished, tmp_path / "dir")
     identity = json.loads((tmp_path / "dir" / "inputs.json").read_text())
     del identity["layout"]
@@ -138,15 +138,15 @@ def test_a_damaged_file_is_one_line(
 
 
 @pytest.mark.parametrize("depth", range(100, 1000, 100))
-def test_no_depth_is_an_internal_error(depth: int, copied: Folder) -> None:
-    """What can just be read may be too deep to be written again."""
+def test_deep_nesting_is_not_an_internal_error(depth: int, copied: Folder) -> None:
+    """JSON that can just be read may be too deep to be written again."""
     place(copied).write_bytes(b'{"a":' * depth + b"1" + b"}" * depth)
     with suppress(FrontierRecordError):
         assert copied.record(LINEAR) is None
 
 
 @pytest.mark.parametrize("name", ["inputs.json", "records/linear.json", "models/linear"])
-def test_a_pipe_in_the_place_of_a_file_hangs_nothing(
+def test_a_pipe_in_place_of_a_file_does_not_hang(
     name: str, copied: Folder, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (copied.path / name).unlink()
@@ -157,10 +157,8 @@ def test_a_pipe_in_the_place_of_a_file_hangs_nothing(
     assert "not a regular file" in captured
 
 
-def test_a_model_that_answers_another_question_is_bad_input(
-    copied: Folder, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Forged together with its record."""
+def test_a_model_with_other_labels_is_bad_input(copied: Folder, capfd: pytest.CaptureFixture[str]) -> None:
+    """A model forged together with its record."""
     for name in ("iris_c_linear", "diabetes_eps_rbf"):
         content = model(name).read_bytes()
         (copied.path / "models" / "linear").write_bytes(content)

@@ -1,4 +1,4 @@
-"""The sentences of ``svmfast frontier``: what is gained, what is lost, what could not be shown."""
+"""The sentences of ``svmfast frontier``: gains, losses, and what could not be shown."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_larger_model_is_called_larger() -> None:
     assert message(large, Limits(0.5))["recommended"].endswith("(7.8 to 8.2) and 2.6 times LARGER")
 
 
-def test_a_speed_that_is_not_known_well_is_called_so() -> None:
+def test_an_uncertain_speed_is_reported_as_such() -> None:
     assert "timing" not in message(SMALL, Limits(0.5))
     assert message(SMALL, Limits(0.5), UNEVEN)["timing"].startswith("too variable for a narrow interval; ")
     assert message(SMALL, Limits(0.5), UNKNOWN)["timing"].startswith("too few samples for an interval; ")
@@ -85,7 +85,7 @@ def test_a_speed_that_is_not_known_well_is_called_so() -> None:
     ("differing", "state"),
     [(0.3, "confirmed"), (0.45, "measured"), (0.55, "not confirmed"), (0.7, "refuted")],
 )
-def test_the_confirming_rows_have_the_last_word(differing: float, state: str) -> None:
+def test_the_confirming_rows_decide(differing: float, state: str) -> None:
     best = replace(SMALL, confirming=loss(differing))
     lines = message(best, Limits(0.5))
     assert state in lines
@@ -110,7 +110,7 @@ def test_models_that_are_larger_and_not_faster_are_not_recommended() -> None:
     assert message(SMALL, Limits(0.5), slow)["recommended"].endswith(" and 10 times smaller")
 
 
-def test_the_page_says_what_is_gained_and_why_others_were_not_taken() -> None:
+def test_the_page_states_gains_and_why_others_were_not_chosen() -> None:
     slow, beaten = Speed(0.9, 0.8, 1.1, 9), replace(SMALL, name="compress-2", choosing=loss(4.2))
     assert (
         "<h1>m: compress-9 is 8 times as fast; 0.3% of the labels differ</h1>"
@@ -122,7 +122,7 @@ def test_the_page_says_what_is_gained_and_why_others_were_not_taken() -> None:
     assert '>compress-2<div class="note">4.2% differs on the choosing rows, more than 0.5%</div></td>' in page
 
 
-def test_too_few_rows_are_called_so() -> None:
+def test_too_few_rows_are_reported() -> None:
     few = Loss(
         95, Quality(accuracy=90.0, balanced_accuracy=90.0), 0, Estimate(0.0, 0.0, 3.8), NOTHING, NOTHING
     )
@@ -143,7 +143,7 @@ def test_a_proof_needs_no_interval() -> None:
     assert "nothing lost" in lines["quality"]
 
 
-def test_under_a_size_the_loss_is_measured() -> None:
+def test_with_a_size_limit_the_loss_is_reported() -> None:
     lines = message(replace(SMALL, confirming=loss(19.7, 12.0)), Limits(max_bytes=2048))
     assert lines["measured"].startswith("19.7% (")
     assert "12 points lost" in lines["quality"]
@@ -225,7 +225,7 @@ def test_rejected_candidates_are_named_with_their_reason() -> None:
     assert as_dict(one)["missing"][0]["reason"] == line.split(": ", 1)[1]
 
 
-def test_reports_are_json_without_what_json_lacks() -> None:
+def test_reports_are_valid_json_without_nan_and_infinity() -> None:
     from svmfast.evaluation.json_values import finite
 
     values = json.loads(json.dumps(finite(as_dict(found(SMALL, Limits(0.5), UNKNOWN))), allow_nan=False))
@@ -236,8 +236,8 @@ def test_reports_are_json_without_what_json_lacks() -> None:
 
 @pytest.mark.parametrize("accuracy", [0.0, 100.0])
 @pytest.mark.parametrize("regression", [False, True])
-def test_a_figure_of_equal_models_has_axes_of_some_height(accuracy: float, regression: bool) -> None:
-    """Warnings are errors here; matplotlib warns of an axis that begins where it ends."""
+def test_a_figure_of_equal_models_has_axes_of_positive_length(accuracy: float, regression: bool) -> None:
+    """Warnings are errors here, and matplotlib warns about an axis of length zero."""
     pytest.importorskip("matplotlib")
     same = Quality(mse=accuracy) if regression else Quality(accuracy=accuracy, balanced_accuracy=accuracy)
     points = [
@@ -249,7 +249,7 @@ def test_a_figure_of_equal_models_has_axes_of_some_height(accuracy: float, regre
 
 
 def test_a_class_that_the_accuracy_hides_is_named() -> None:
-    """In the verdict of the recommended model, or of the exact one where that is to be kept."""
+    """In the verdict on the recommended model, or on the exact one if that is kept."""
     target = np.repeat([-1.0, 1.0], [990, 10])
     never = quality(
         np.full(1000, -1.0), target, regression=False, decisions=np.arange(1000.0), sides=(1.0, -1.0)
@@ -280,7 +280,7 @@ def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> Non
     one = found(cascade, Limits(0.5))
     page = as_html(one).decode()
     assert "60% of the 0.5% that this cascade may let differ" in page
-    # A sector of 216 degrees from the top of the circle, to the left below its centre.
+    # A sector of 216 degrees, from the top of the circle to the lower left.
     (x, y, top, size, end_x, end_y) = map(
         float,
         re.findall(r'd="M ([\d.]+) ([\d.]+) V ([\d.]+) A ([\d.]+) [\d.]+ 0 1 1 ([\d.]+) ([\d.]+) Z"', page)[
@@ -303,7 +303,7 @@ def test_the_marker_of_a_cascade_shows_the_spent_share_of_its_allowance() -> Non
     assert ' Z"' not in plain
 
 
-def test_a_long_name_is_broken_behind_a_blank() -> None:
+def test_a_long_name_is_broken_after_a_blank() -> None:
     table = aligned(["model", "x"], [["approximate-2-in-64 + exact", "1"], ["a" * 30, "2"]], 26)
     first, second, third, fourth = table.splitlines()[1:]
     assert [first, second] == ["approximate-2-in-64 +    1", "exact"]

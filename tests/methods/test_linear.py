@@ -1,4 +1,4 @@
-"""The linear reference, against scikit-learn."""
+"""The method linear, against scikit-learn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_classes_as_scikit_learn(name: str, cost: float) -> None:
         expected = sign * expected[:, None]
     else:
         expected = expected[:, [list(theirs.classes_).index(label) for label in model.head.labels]]
-    # Our solver stops at a small part of the first gradient.
+    # Our solver stops when the gradient is a small fraction of the first one.
     assert np.abs(ours - expected).max() < 0.02 * np.abs(expected).max()
     agree = np.mean(model.head.predict(ours) == theirs.predict(other))
     assert agree > 0.99
@@ -51,8 +51,8 @@ def test_values_as_scikit_learn() -> None:
 
 
 @pytest.mark.parametrize("regression", [False, True])
-def test_columns_that_no_row_uses_cost_nothing(regression: bool) -> None:
-    """An index near 2^31 makes no array of that size; weights and values are those of the columns in use."""
+def test_unused_columns_take_no_memory(regression: bool) -> None:
+    """An index near 2^31 does not make an array of that size; weights are those of the columns in use."""
     train = read_svmlight(data("breast.train"))
     columns = np.linspace(3, 2**31 - 2, train.rows.n_columns).astype(np.int32)
     spread = Rows(train.rows.indptr, columns[train.rows.indices], train.rows.values, 2**31 - 1)
@@ -105,7 +105,7 @@ def test_command_refuses(arguments: list[str], line: str) -> None:
 
 @pytest.mark.parametrize(("name", "weights"), [("breast", {-1: 5.0, 1: 0.5}), ("iris", {1: 3.0, 2: 0.25})])
 def test_class_weights_are_weights_of_rows(name: str, weights: dict[int, float], tmp_path: Path) -> None:
-    """As LinearSVC's weights of rows; its `class_weight` acts in a class's own problem alone."""
+    """As with LinearSVC's sample weights; its `class_weight` acts only in the class's own problem."""
     from sklearn.svm import LinearSVC
 
     train = read_svmlight(data(f"{name}.train"))
@@ -121,7 +121,7 @@ def test_class_weights_are_weights_of_rows(name: str, weights: dict[int, float],
     expected = theirs.fit(dense, train.labels, sample_weight=each).decision_function(dense)
     model = load_model(out)
     ours = model.decision_values(train.rows)
-    # The solver stops at a gradient of 1e-5 of the first one.
+    # The solver stops when the gradient is 1e-5 of the first one.
     near = 1e-3 * np.abs(expected).max()
     if ours.shape[1] == 1:
         assert model.head.labels is not None
@@ -132,7 +132,7 @@ def test_class_weights_are_weights_of_rows(name: str, weights: dict[int, float],
         assert np.allclose(ours, expected[:, order], rtol=0, atol=near)
 
 
-def test_rows_given_twice_are_a_weight_of_two() -> None:
+def test_repeated_rows_equal_a_weight_of_two() -> None:
     train = read_svmlight(data("iris.train"))
     twice = np.concatenate([np.arange(len(train.labels)), np.flatnonzero(train.labels == 2)])
     weighed, _ = linear(train.rows, train.labels, weights=((2, 2.0),))

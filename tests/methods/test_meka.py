@@ -94,7 +94,7 @@ def test_cross_validation_chooses_the_best_parameters() -> None:
 
 @pytest.mark.parametrize("name", ["breast", "wine", "digits"])
 def test_svc(name: str) -> None:
-    """As good as LIBSVM's own answers on these, within 2 points; labels in LIBSVM's order."""
+    """Within 2 points of LIBSVM's accuracy; labels in LIBSVM's order."""
     rows, y = data(f"{name}.train")
     test, truth = data(f"{name}.test")
     exact = train(rows, y, TrainOptions())
@@ -137,7 +137,7 @@ def test_block_svc_is_a_libsvm_model_for_each_cluster(name: str, laplacian: bool
 
 @pytest.mark.parametrize("name", ["breast", "wine"])
 def test_class_weights_are_weights_of_rows(name: str) -> None:
-    """One cluster of full rank is the exact kernel: scikit-learn's linear machine on its features."""
+    """One cluster of full rank is the exact kernel: as scikit-learn's linear SVM on its features."""
     rows, y = data(f"{name}.train")
     gamma, n, weights = 0.05, len(rows), {1: 4.0, 2: 0.25, 99: 2.0}
     dataset = read_svmlight(FIXTURES / "data" / f"{name}.train")
@@ -185,14 +185,14 @@ def test_class_weights_of_blocks_are_those_of_libsvm(laplacian: bool) -> None:
     np.testing.assert_allclose(model.decision_values(rows), expected, rtol=0, atol=1e-9)
 
 
-def test_weights_are_of_classes() -> None:
+def test_class_weights_need_classes() -> None:
     dataset = read_svmlight(FIXTURES / "data" / "diabetes.train")
     with pytest.raises(OptionError, match="`weights` are of classes; they go with `task` svc"):
         meka(dataset, task="ridge", weights={1: 2.0})
 
 
 def test_every_cost_of_a_path_is_solved() -> None:
-    """A start from the last C's solution must not be taken for the solution."""
+    """Starting from the solution for the previous C must not end there."""
     rows, y = data("breast.train")
     parted = partition(rows, kmeans_centers(rows, 2))
     approximated = approximate_kernel(Kernel("rbf", 0.05), parted, MekaOptions(rank=40))
@@ -242,7 +242,7 @@ def test_refusals() -> None:
         fit_svc(rows, y + 0.5, settings())
     with pytest.raises(MemoryLimitError, match=r"the work needs [\d,]+ bytes, the limit is 1,000,000; raise"):
         fit_ridge(rows, y, settings(memory=1_000_000))
-    # Of equal size three clusters would fit; these are not.
+    # Three clusters of equal size would fit; these differ in size.
     lopsided = np.r_[np.random.default_rng(0).normal(size=(900, 2)), [[90, 0], [0, 90]]]
     tight = settings(block_only=True, memory=PROGRAM_BYTES + 4_000_000)
     with pytest.raises(MemoryLimitError, match=r"the exact block of [\d,]+ rows needs"):
@@ -276,7 +276,7 @@ def test_options_out_of_range(given: dict[str, Any], message: str) -> None:
 
 
 def test_the_function_fits_scores_and_reports_the_error() -> None:
-    """What `svmfast.meka` returns for every task, against the functions that it is made of."""
+    """The result of `svmfast.meka` for every task, against the functions of which it consists."""
     rows, y = data("diabetes.train")
     small: dict[str, Any] = {"clusters": 2, "rank": 10}
     options = MekaOptions(**small)

@@ -46,7 +46,7 @@ def test_exact_blocks_leave_only_the_error_between_clusters() -> None:
 
 @pytest.mark.parametrize("gamma", [2.0**e for e in range(-6, 7, 2)])
 def test_never_worse_than_blocks_of_the_same_memory(gamma: float) -> None:
-    """Where no low-rank form is any good, exact blocks of smaller clusters take its place."""
+    """If no low-rank form is accurate, exact blocks of smaller clusters replace it."""
     rows, _ = data("digits.train")
     wanted = settings(gamma=(gamma,), rank=20, psd="none")
     found = kernel_error(rows, wanted)
@@ -69,7 +69,7 @@ def test_never_worse_than_blocks_of_the_same_memory(gamma: float) -> None:
 
 
 def test_blocks_of_one_row_still_do_not_fit() -> None:
-    """Rank 1: less memory than the diagonal and the links take; nothing is tried in vain."""
+    """Rank 1 takes less memory than the diagonal and the links; blocks that cannot fit are not tried."""
     rows, _ = data("iris.train")
     assert equal_memory_blocks(rows, 8 * len(rows) - 8, 0) is None
     apart = equal_memory_blocks(rows, 8 * 20 * len(rows), 0)
@@ -94,7 +94,7 @@ def test_repairs_in_the_kernel_error(psd: str) -> None:
 
 
 def test_a_repair_leaves_no_negative_eigenvalue() -> None:
-    """``clip`` gives the nearest such matrix, ``shift`` moves every eigenvalue, ``none`` asks nothing."""
+    """``clip`` gives the nearest such matrix, ``shift`` moves every eigenvalue, ``none`` does nothing."""
     rows, _ = data("digits.train")
     rough = settings(gamma=(0.02,), clusters=8, rank=6, oversampling=0.0)
     parted = partition(rows, kmeans_centers(rows, 8, seed=0))
@@ -111,7 +111,7 @@ def test_a_repair_leaves_no_negative_eigenvalue() -> None:
 
 
 def test_the_two_forms_of_one_partition_against_dense_matrices() -> None:
-    """The errors of exact blocks and of low-rank blocks, computed over again from whole matrices."""
+    """The errors of exact and of low-rank blocks, recomputed from dense matrices."""
     rows, _ = data("iris.train")
     options = settings(gamma=(0.5,), rank=4, psd="shift")
     kernel = Kernel("rbf", 0.5)

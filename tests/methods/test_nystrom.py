@@ -14,7 +14,7 @@ from svmfast.solvers.kernel_clusters import kmeans_centers
 
 
 def test_as_many_landmarks_as_rows_reproduce_the_exact_model() -> None:
-    """With every distinct row a landmark the features span the kernel, so the fit meets the exact values."""
+    """With all distinct rows as landmarks the features span the kernel, so the fit gives the exact values."""
     exact, rows = package.load_model(model("iris_c_rbf_prob")), package.read_svmlight(data("iris.train"))
     made, report = package.nystrom(rows, exact=exact, landmarks=len(rows), seed=1)
     assert report.relative_rms is None
@@ -118,7 +118,7 @@ def test_class_weights_are_weights_of_rows_in_a_linear_model_of_the_features(nam
     np.testing.assert_allclose(ours, expected, rtol=0, atol=2e-3)
 
 
-def test_weights_are_of_classes() -> None:
+def test_class_weights_need_classes() -> None:
     train = package.read_svmlight(data("diabetes.train"))
     with pytest.raises(OptionError, match="`weights` are of classes"):
         package.nystrom(train, task="ridge", weights={1: 2.0})

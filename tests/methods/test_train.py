@@ -1,6 +1,6 @@
-"""Training through the library and through `svmfast train`, against LIBSVM's own files and Python front.
+"""Training through the library and through `svmfast train`, against LIBSVM's files and Python interface.
 
-Both ways in are held to the same files, so they are in one module, longer than 400 lines.
+Both are compared with the same files, so they are in one module, which is longer than 400 lines.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.train.training import TrainOptions, cross_validate, train
 from svmfast.rows import Rows
 
-# Older versions of LIBSVM's Python front leave the data file open.
+# Older versions of LIBSVM's Python interface leave the data file open.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 
 DATA = ROOT / "data"
-# Trained in well under a second each; the others differ in nothing but size.
+# Each is trained in well under a second; the others differ only in size.
 QUICK = [
     (entry["file"], entry["command"])
     for entry in manifest()
@@ -53,7 +53,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def by_libsvm(data: Path, options: str, model: Path) -> bytes:
-    """What LIBSVM's Python front trains and LIBSVM saves, from rand()'s first number on as svm-train."""
+    """The file that LIBSVM's Python interface trains and saves, with rand() at its start as in svm-train."""
     labels, rows = svmutil.svm_read_problem(str(data))
     ctypes.CDLL(None).srand(1)
     svmutil.svm_save_model(str(model), svmutil.svm_train(labels, rows, f"{options} -q"))
@@ -61,14 +61,14 @@ def by_libsvm(data: Path, options: str, model: Path) -> bytes:
 
 
 @pytest.mark.parametrize(("file", "line"), QUICK)
-def test_model_is_libsvms_to_the_byte(file: str, line: str, tmp_path: Path) -> None:
+def test_the_model_is_libsvms_byte_for_byte(file: str, line: str, tmp_path: Path) -> None:
     options, data = line.removeprefix("svm-train ").removesuffix(file).rstrip().rsplit(" ", 1)
     done = program("train", *shlex.split(options), ROOT / data, tmp_path / "ours")
     assert (done.returncode, done.stdout) == (0, b"")
     ours = (tmp_path / "ours").read_bytes()
     assert ours == by_libsvm(ROOT / data, options, tmp_path / "theirs")
     if re.search("linear|poly[1-3]$", file.removesuffix(".model")):
-        # Nothing but sums and products: the file svm-train made on another machine has the same bits.
+        # Only sums and products: svm-train's file from another machine has the same bits.
         assert ours == (ROOT / file).read_bytes()
 
 
@@ -108,7 +108,7 @@ def test_cross_validation_prints_libsvms_lines(
     assert theirs.startswith("Cross Validation ")
 
 
-def test_threads_of_the_library_change_nothing() -> None:
+def test_openmp_threads_do_not_change_the_model() -> None:
     script = """
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.train.training import TrainOptions, cross_validate
@@ -127,16 +127,16 @@ for _ in range(4):
         ).stdout.split()
         for threads in ("1", "2")
     ]
-    # Left alone, two threads give four different results.
+    # Without the limit, two threads give four different results.
     assert set(models[0]) == set(models[1])
     assert len(set(models[0])) == 1
 
 
 @pytest.mark.parametrize("name", ["wine", "digits", "iris"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_pairs_trained_side_by_side_are_libsvms_model_to_the_byte(name: str, kernel: str) -> None:
+def test_pairs_trained_in_parallel_are_libsvms_model_byte_for_byte(name: str, kernel: str) -> None:
     data = read_svmlight(DATA / f"{name}.train")
-    # Labels out of order, and one pair of classes that have the same rows.
+    # Labels out of order, and a pair of classes with the same rows.
     rows = Rows.concatenate([data.rows, data.rows[:6]])
     labels = np.concatenate([data.labels, np.full(6, data.labels.max() + 2)])
     for options in (TrainOptions(kernel=kernel, C=5.0), TrainOptions(kernel=kernel, C=0.3, gamma=0.02)):
@@ -145,7 +145,7 @@ def test_pairs_trained_side_by_side_are_libsvms_model_to_the_byte(name: str, ker
     cut = TrainOptions(kernel=kernel, gamma=0.02, truncate_labels=True)
     result = train(rows, labels + 0.4, cut, threads=2)
     assert libsvm_model_bytes(result) == libsvm_model_bytes(train(rows, labels, cut))
-    # Cut off, two classes are left, whose order LIBSVM turns.
+    # Truncated, two classes are left, whose order LIBSVM reverses.
     two = np.where(labels == labels[0], -1.0, 1.0)
     result = train(rows, two * np.where(labels % 2, 1.0, 1.4), cut, threads=2)
     assert libsvm_model_bytes(result) == libsvm_model_bytes(train(rows, two, cut))
@@ -166,7 +166,7 @@ def test_the_output_is_the_last_argument_or_an_option(words: tuple[str, ...], tm
     assert (tmp_path / "model").read_bytes() == by_libsvm(DATA / "iris.train", "", tmp_path / "theirs")
 
 
-def test_model_on_stdout_has_it_to_itself(tmp_path: Path) -> None:
+def test_a_model_on_stdout_is_the_only_output_there(tmp_path: Path) -> None:
     run("-q", DATA / "iris.train", tmp_path / "model")
     done = program("train", "-", "-", stdin=(DATA / "iris.train").read_bytes())
     assert done.stdout == (tmp_path / "model").read_bytes()
@@ -390,7 +390,7 @@ def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path: Path) -> N
     rng = np.random.default_rng(1)
     lines = [f"{rng.normal():.3f} 1:{rng.normal():.3f} 2:{rng.normal():.3f}" for _ in range(2000)]
     (tmp_path / "noise").write_text("\n".join(lines) + "\n")
-    # A huge C on noise: hours of iterations. The solver's first dot tells that it runs.
+    # A huge C on noise takes hours of iterations. The solver's first dot shows that it runs.
     training = subprocess.Popen(
         [sys.executable, "-m", "svmfast", "train", "-s", "3", "-c", "1e9", "-e", "1e-9", "noise", "model"],
         cwd=tmp_path,
@@ -408,7 +408,7 @@ def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path: Path) -> N
 
 
 def test_a_second_problem_does_not_make_the_first_one_print() -> None:
-    """LIBSVM has one printer for all threads; making a problem must not give it back to stdout."""
+    """LIBSVM has one print function for all threads; making a problem must not reset it to stdout."""
     code = """
 import numpy as np
 from svmfast.rows import Rows

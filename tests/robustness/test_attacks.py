@@ -1,4 +1,4 @@
-"""Small files (attacks/) that crashed svmfast, hung it, filled the memory or ended in an internal error.
+"""Small files (attacks/) that made svmfast crash, hang, fill the memory or end in an internal error.
 
 P: `pseudo_sizes` whose sum wraps around to the right one; Q: `landmark_start`, W: `sizes`, N: `nr_sv`, F:
 `features` likewise. A and C: laplacian and Gaussian landmarks at columns so high that dense vectors take
@@ -15,7 +15,7 @@ import pytest
 from program import metered, svmfast
 
 ATTACKS = Path(__file__).parent / "attacks"
-#: What is wrong with each: the first word of the line that says so, and the line.
+#: The fault of each: the first word of the message, and the line in the file.
 WRONG = {
     "P1": "pseudo_sizes",
     **dict.fromkeys(("Q1", "Q2", "Q3", "Q4", "Q5"), "landmark_start"),
@@ -38,7 +38,7 @@ def test_sizes_whose_sum_wraps_around_are_refused_with_their_line(name: str) -> 
 
 
 @pytest.mark.parametrize("name", MUTATED)
-def test_mutated_models_are_bad_input_or_an_answer(name: str) -> None:
+def test_mutated_models_are_refused_or_answered(name: str) -> None:
     path = ATTACKS / f"{name}.model"
     for words in (("info", path), ("predict", ATTACKS / "three.data", path)):
         done = svmfast(*words)
@@ -53,7 +53,7 @@ no_limits_here = pytest.mark.skipif(
 
 
 def one_hot(kernel: str, n: int) -> str:
-    """Return a routed model of `n` landmarks, each of one feature that no other has, in columns far apart."""
+    """Return a routed model with `n` landmarks, each with one feature of its own, in columns far apart."""
     ones, columns = " ".join(["1"] * n), " ".join(str(i * 400_000 % 2**31) for i in range(n))
     starts = " ".join(map(str, range(n + 1)))
     return (
@@ -76,7 +76,7 @@ def test_columns_far_apart_take_no_memory(name: str, tmp_path: Path) -> None:
 
 @no_limits_here
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
-def test_landmarks_without_common_columns_take_no_square(kernel: str, tmp_path: Path) -> None:
+def test_landmarks_without_common_columns_take_no_quadratic_memory(kernel: str, tmp_path: Path) -> None:
     (tmp_path / "model").write_text(one_hot(kernel, 5_000))
     for words in (("info", "model"), ("predict", ATTACKS / "three.data", "model"), ("bound-check", "model")):
         done, peak = metered(tmp_path, *words[:-1], tmp_path / words[-1])
@@ -100,7 +100,7 @@ def test_the_paper_s_bound_of_a_wide_expansion_takes_no_memory(tmp_path: Path) -
 
 @no_limits_here
 def test_many_support_vectors_in_a_small_file_take_little_memory(tmp_path: Path) -> None:
-    # Each thread once held 16 kernel values of every vector: 230 MB for a file of 900 KB, whatever --memory.
+    # Each thread once held 16 kernel values of every vector: 230 MB for a 900 KB file, whatever --memory was.
     n = 300_000
     head = "svm_type epsilon_svr\nkernel_type rbf\ngamma 1\nnr_class 2\n"
     (tmp_path / "model").write_text(f"{head}total_sv {n}\nrho 0\nSV\n" + "1 \n" * n)

@@ -1,7 +1,7 @@
-"""One small file for every way in which LIBSVM data files go wrong, with the exact answer.
+"""One small file for every kind of fault in LIBSVM data files, with the exact message.
 
 Most of them crash or mislead one of LIBSVM, scikit-learn, LIBSVM's Python reader, checkdata.py or approxsvm:
-the names say how the file is odd. (Over 400 lines: a table, a file and its message to a line.)
+the names describe the fault. (Over 400 lines: a table with one file and its message per line.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from svmfast.formats.svmlight import Notes, read_svmlight, stream_svmlight
 DATA = Path(__file__).parent / "bad" / "data"
 DENSE, PRECOMPUTED = {"dense": True}, {"precomputed": True}
 
-# file, options, error, message behind the path
+# file, options, error, message after the path
 REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
     (
         "binary",
@@ -430,5 +430,5 @@ def test_every_rule_has_a_file() -> None:
         kind for kind in vars(e).values() if isinstance(kind, type) and issubclass(kind, e.DataFormatError)
     }
     shown = {row[2] for row in REFUSED}
-    # Files that would be too large, and ones whose own test is elsewhere.
+    # Files that would be too large, and rules that are tested elsewhere.
     assert rules - shown == {e.DataFormatError, e.LineTooLongError, e.MissingIndexError}

@@ -1,4 +1,4 @@
-"""Broken LIBSVM models: each file of bad/models has its own error, word for word, none an answer."""
+"""Broken LIBSVM models: each file of bad/models is refused with its own message, word for word."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_table_lists_every_file() -> None:
     assert sorted(row[0] for row in table()) == sorted(p.name for p in BAD.glob("*.model"))
 
 
-def test_every_way_to_fail_has_a_file() -> None:
+def test_every_error_has_a_file() -> None:
     sources = [Path(m.__file__).read_text() for m in (_libsvm_header, _libsvm_reader, _model_numbers)]
     ways = {
         name
@@ -70,8 +70,8 @@ def test_no_damage_crashes_or_passes_for_something_else(data: st.DataObject) -> 
 
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(TEXTS), st.data())
-def test_a_cut_is_noticed_wherever_it_is(text: bytes, data: st.DataObject) -> None:
-    """Cut behind any byte but the last line's end: an error, or at least a warning."""
+def test_truncation_is_noticed_at_every_byte(text: bytes, data: st.DataObject) -> None:
+    """A file cut anywhere before its last line end: an error, or at least a warning."""
     full = (MODELS / "iris_c_rbf_prob.model").read_bytes()
     cut = data.draw(st.integers(0, len(full) - 1))
     try:

@@ -1,6 +1,6 @@
-"""Checkpoints damaged everywhere, and made to say what no run ever saved: one line, or a run that goes on.
+"""Checkpoints damaged everywhere, or with content that no run saves: a one-line error, or a continued run.
 
-All of it happens in one child process, so that memory written where it must not be ends the test, not pytest.
+All of it runs in one child process, so that a write to invalid memory ends the test, not pytest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whole model files damaged everywhere: refused with a clear error, or read as what they then say.
+"""Model files damaged everywhere: refused with a clear error, or read with their new content.
 
 The oracle knows nothing of the readers: what a damaged file that is accepted says, word for word and number
 by number, must be what the model read from it writes.
@@ -25,7 +25,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import Rows
 
 OWN = sorted(p for p in FROZEN.glob("*/*.model") if p.read_bytes().startswith(b"svmfast-model"))
-#: Small, and all that a file can hold between them.
+#: Small models that together contain everything a file can hold.
 SMALL = [
     FROZEN / "1.1" / f"{name}.model"
     for name in ("polynomial_one_class", "routed_meka", "routed_pseudo_poly", "libsvm_compressed")
@@ -38,7 +38,7 @@ ROWS = Rows.from_dense(np.random.default_rng(4).normal(0, 0.5, (3, 12)))
 
 
 def check(text: bytes) -> bool:
-    """Tell whether `text` was accepted; then it must mean what it says, and answer."""
+    """Return whether `text` was accepted; if so, the model must have the content of the text, and predict."""
     text = resealed(text)
     try:
         loaded = open_model(text)
@@ -55,7 +55,7 @@ def check(text: bytes) -> bool:
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
-def test_cut_behind_every_line(path: Path) -> None:
+def test_cut_after_every_line(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     for kept in range(len(lines)):
         with pytest.raises(errors.ModelFormatError, match=CUT):
@@ -68,7 +68,7 @@ def test_every_line_missing_or_twice(path: Path) -> None:
     embedded = next((i for i, line in enumerate(lines) if line.startswith(b"embedded")), len(lines))
     for i in range(len(lines)):
         for text in (b"".join(lines[:i] + lines[i + 1 :]), b"".join([*lines[:i], lines[i], *lines[i:]])):
-            # Optional parts may be missing; inside an embedded model LIBSVM's own rules hold.
+            # Optional parts may be missing; an embedded model follows LIBSVM's rules.
             accepted = check(text)
             assert not accepted or (i < embedded and text.count(b"\n") < len(lines))
 
@@ -80,7 +80,7 @@ def test_every_byte_damaged(path: Path) -> None:
     for at in range(len(text)):
         for piece in (DAMAGE[at % len(DAMAGE)], bytes([text[at] ^ (1 << at % 8)])):
             accepted += check(text[:at] + piece + text[at + 1 :])
-    # Another digit is another model; most other damage is none.
+    # Another digit gives another model; most other damage gives none.
     assert 0 < accepted < len(text)
 
 
@@ -102,7 +102,7 @@ def is_size(text: bytes, at: int) -> bool:
 
 @no_limits_here
 def test_an_absurd_width_takes_no_memory_and_changes_no_value() -> None:
-    """In a process of two gigabytes: columns that no landmark uses cost nothing."""
+    """In a process limited to two gigabytes: columns that no landmark uses take no memory."""
     for name in ("routed_laplacian", "routed_meka"):
         path = FROZEN / "1.1" / f"{name}.model"  # without a checksum
         text = re.sub(rb"n_features \d+", b"n_features 2147483647", path.read_bytes())
@@ -121,7 +121,7 @@ def test_an_absurd_width_takes_no_memory_and_changes_no_value() -> None:
         assert np.allclose(np.array(done.stdout.split(), float), expected, rtol=1e-12, atol=1e-13)
 
 
-def test_libsvm_text_cut_behind_every_line() -> None:
+def test_libsvm_text_cut_after_every_line() -> None:
     for name in ("iris_c_rbf_prob", "diabetes_eps_rbf_prob", "normal_one_rbf_prob", "iris_precomputed"):
         lines = (FIXTURES / "models" / f"{name}.model").read_bytes().splitlines(keepends=True)
         for kept in range(len(lines)):
@@ -140,7 +140,7 @@ def test_every_byte_of_libsvm_text_damaged(name: str) -> None:
 
 @no_limits_here
 def test_memory_stays_in_proportion_to_the_file() -> None:
-    """Every size of every file replaced by huge ones, in a process that may hardly grow."""
+    """Every size in every file replaced by huge ones, in a process with little memory."""
     damaged = []
     for path in OWN[:6]:
         text = path.read_bytes()

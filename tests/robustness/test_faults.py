@@ -1,4 +1,4 @@
-"""What goes wrong around the program: full disks, folders that may not be written, signals, odd files.
+"""Faults of the environment: full disks, read-only folders, signals, odd files.
 
 The old output is intact or the new one complete, nothing else is left, and the message is one line.
 scripts/fuzz/faults does the same many times.
@@ -59,7 +59,7 @@ def test_a_full_disk_is_one_line_and_status_2(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_that_may_not_be_written(name: str, tmp_path: Path) -> None:
-    """As a user other than root, whom nothing stops."""
+    """As a user other than root, for whom permissions do not apply."""
     folder = tmp_path / "locked"
     folder.mkdir()
     (folder / "out").write_bytes(OLD)
@@ -85,7 +85,7 @@ def test_a_folder_that_may_not_be_written(name: str, tmp_path: Path) -> None:
 
 
 def test_a_small_disk_that_fills(tmp_path: Path) -> None:
-    """Half of the output fits: the old file stays, and nothing beside it."""
+    """Only half of the output fits: the old file stays, and no temporary file."""
     if (
         os.geteuid()
         or subprocess.run(
@@ -146,7 +146,7 @@ def test_a_signal_while_input_is_awaited_leaves_nothing(
     ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
 )
 def test_a_signal_that_compiled_code_turns_into_an_error(number: signal.Signals, status: int) -> None:
-    # As NumPy's or our own core does, when the signal comes while it is being loaded.
+    # As NumPy's or our own core does if the signal arrives while it is being loaded.
     code = f"""
 import os, time
 from svmfast.cli import main
@@ -230,7 +230,7 @@ def test_a_named_pipe_as_input_and_model(tmp_path: Path) -> None:
 
 
 def test_a_file_that_grows_or_shrinks_while_it_is_read(tmp_path: Path) -> None:
-    """A row for every whole line that was there to be read; a torn line is an error."""
+    """A prediction for every complete line that was read; a partial line is an error."""
     text = data("photos.test").read_bytes()
     rows = tmp_path / "rows"
     for change in ("grow", "shrink", "tear"):
@@ -272,7 +272,7 @@ def test_a_model_that_shrinks_is_refused_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["approximate", "compress", "budget-train"])
 def test_a_file_that_ends_while_it_is_read(name: str, tmp_path: Path) -> None:
-    """Half of it comes, then a pause, then the end: refused, for its length was not known before."""
+    """Half of the file arrives, then a pause, then the end: refused, although its length was not known."""
     place, out = tmp_path / "pipe", tmp_path / "out"
     os.mkfifo(place)
     out.write_bytes(OLD)
@@ -328,7 +328,7 @@ def test_two_processes_that_write_the_same_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["predict", "--decision-values"], ["info"], ["bound-check"]])
-def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
+def test_a_reader_that_closes_the_pipe_is_not_an_error(words: list[str]) -> None:
     rows = FIXTURES / "data" / "photos.test"
     arguments = [*words, rows, *([PHOTOS] if words[0] == "predict" else [])]
     reading, writing = os.pipe()

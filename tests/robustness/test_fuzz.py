@@ -22,14 +22,14 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("target", INPUTS)
-def test_no_input_crashes_or_is_read_as_something_else(target: str) -> None:
+def test_no_input_crashes_or_is_misread(target: str) -> None:
     if "SVMFAST_SANITIZED" in os.environ:
         pytest.skip("the native targets bring sanitizers of their own")
     compiler = os.environ.get("CXX", "g++")
     if INPUTS[target] == 20_000 and shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
     script = ROOT / "scripts" / "fuzz" / "inputs.py"
-    # Without sanitizers: they take longer to compile than all of these inputs; the long run has them.
+    # Without sanitizers, whose compilation takes longer than all of these inputs; the long run has them.
     limits = ["--fast", "--runs", str(INPUTS[target]), "--model-runs", str(INPUTS[target])]
     done = subprocess.run(
         [sys.executable, script, "--only", target, *limits, "--seed", "1"], capture_output=True, text=True

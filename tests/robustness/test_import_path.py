@@ -1,4 +1,4 @@
-"""Modules that lie in the current folder are never run: not by the program, nor by the programs it starts."""
+"""Modules in the current folder are never run, neither by the program nor by the processes it starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from program import PROGRAM, data, model
 from svmfast import import_path
 from svmfast.frontiers.child import child_command
 
-#: What the program imports by name; in the current folder, a file of that name leaves a mark when it is run.
+#: Names of modules that the program imports; a file of this name in the current folder records that it ran.
 PACKAGES = ("numpy", "click", "scipy", "sklearn", "matplotlib", "rich", "threadpoolctl", "libsvm")
 STANDARD = ("json", "subprocess", "typing", "__future__", "contextlib", "sitecustomize", "usercustomize")
 PLANTED = (*PACKAGES, *STANDARD, "svmfast")
@@ -58,12 +58,12 @@ def test_python_m_imports_nothing_from_the_current_folder(trap: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_an_empty_entry_of_pythonpath_does_not_count(trap: Path) -> None:
-    """``PYTHONPATH=$PYTHONPATH:/more`` puts the current folder on the path where it was unset."""
+def test_an_empty_entry_of_pythonpath_is_ignored(trap: Path) -> None:
+    """``PYTHONPATH=$PYTHONPATH:/more`` puts the current folder on the path if it was unset."""
     for name in (
         *STANDARD,
         "svmfast",
-    ):  # which Python and the script of the installation have imported by then
+    ):  # which Python and the installed script have already imported
         (trap / f"{name}.py").unlink()
     done = start(trap, PROGRAM, *FRONTIER, path=os.pathsep + str(trap.parent))
     assert not (trap / "run").exists(), (trap / "run").read_text()
@@ -71,7 +71,7 @@ def test_an_empty_entry_of_pythonpath_does_not_count(trap: Path) -> None:
 
 
 def test_a_child_finds_modules_where_its_parent_did(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the parent's path came about by other means than an installation."""
+    """Also if the parent's path is not that of an installation."""
     place = trap / "elsewhere"
     place.mkdir()
     (place / "only_here.py").write_text("")
@@ -93,8 +93,8 @@ def test_only_the_current_folder_leaves_the_path(tmp_path: Path, monkeypatch: py
     assert import_path.without_current_folder(path) == ["sub", str(tmp_path / "sub"), "/nowhere", "/usr"]
 
 
-def test_where_svmfast_is_installed_stays_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with ``pip install --target`` and the program run in that very folder."""
+def test_the_folder_of_the_installation_stays_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after ``pip install --target`` if the program is run in that folder."""
     home = Path(import_path.__file__).parent.parent
     monkeypatch.chdir(home)
     assert import_path.without_current_folder(["", "/usr"]) == [str(home), "/usr"]

@@ -1,4 +1,4 @@
-"""Native work of seconds or minutes is interrupted within a moment, whatever it computes."""
+"""Native computations of seconds or minutes can be interrupted promptly."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions, TrainingBlock
 from svmfast.rows import Rows
 from svmfast.threads import interruptible
 
-#: Seconds before the signal; after it, of computing, whatever else the machine does; and by the clock.
+#: Seconds before the signal; limits after it in processor seconds and by the clock.
 BEFORE, COMPUTING, WAITING = 0.15, 1.0 * PATIENCE, 20.0 * PATIENCE
 
 
 class Stop(Exception):
-    """What the signal's handler raises."""
+    """The exception that the signal's handler raises."""
 
 
 @contextmanager
 def stopped_soon() -> Iterator[None]:
-    """Send a signal in a moment; what is inside must end with it soon after."""
+    """Send a signal after a moment; the block must end with it soon afterwards."""
 
     def stop(_signal: int, _frame: object) -> None:
         raise Stop
@@ -154,14 +154,14 @@ WORK: dict[str, Callable[[], Callable[[int], object]]] = {
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_native_work_is_interrupted_within_a_moment(name: str) -> None:
+def test_native_work_is_interrupted_promptly(name: str) -> None:
     work = WORK[name]()
     with stopped_soon():
         work(1)
 
 
 @pytest.mark.parametrize("name", ["dense rows", "cell fit"])
-def test_helping_threads_give_up_with_the_one_that_is_interrupted(name: str) -> None:
+def test_helper_threads_stop_with_the_interrupted_one(name: str) -> None:
     work, before = WORK[name](), threading.active_count()
     with stopped_soon():
         work(3)

@@ -1,4 +1,4 @@
-"""Inputs at the edges, for every command that takes them, and scripts/fuzz/load with small sizes."""
+"""Extreme inputs for every command that takes them, and scripts/fuzz/load with small sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svmfast.cli.main import run
 
 @pytest.fixture
 def edge(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Edge:
-    """A folder in which commands run within this process: a thousand of them, started in no time."""
+    """A folder in which commands run within this process, since a thousand of them are run."""
     monkeypatch.chdir(tmp_path)
 
     def within(words: Sequence[str], _folder: Path) -> subprocess.CompletedProcess[str]:
@@ -30,25 +30,25 @@ def edge(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_at_the_edge_gets_right_answers_or_one_line(edge: Edge, name: str) -> None:
+def test_extreme_models_get_right_answers_or_one_line(edge: Edge, name: str) -> None:
     faults = {command: outcome.faults for command, outcome in convert(edge, name).items() if outcome.faults}
     assert not faults
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_data_at_the_edge_get_an_answer_or_one_line(edge: Edge, name: str) -> None:
+def test_extreme_data_get_an_answer_or_one_line(edge: Edge, name: str) -> None:
     faults = {command: outcome.faults for command, outcome in learn(edge, name).items() if outcome.faults}
     assert not faults
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
-def test_any_gamma_can_be_learnt_with(edge: Edge, gamma: float) -> None:
+def test_training_works_for_any_gamma(edge: Edge, gamma: float) -> None:
     found = learn(edge, "normal", gamma)
     assert not {command: outcome.faults for command, outcome in found.items() if outcome.faults}
     assert all(outcome.message == "answer" for outcome in found.values())
 
 
-def test_no_rows_are_refused_by_every_command(edge: Edge) -> None:
+def test_every_command_refuses_empty_data(edge: Edge) -> None:
     expected = "data: there are no rows; expected 'label index:value ...' a line"
     assert {outcome.message for outcome in learn(edge, "no rows").values()} == {expected}
 
@@ -61,20 +61,20 @@ def test_no_rows_are_refused_by_every_command(edge: Edge) -> None:
         ("bound-check", "data", "--model", "model"),
     ],
 )
-def test_what_leaves_the_range_of_floating_point_is_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_overflow_is_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
     large, names = MODELS["values up to 1e300"]
     (tmp_path / "model").write_text(large.text())
     (tmp_path / "data").write_text(data_text(DATA[names[0]]))
     done = executable(words, tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    # What was observed, and no guess at its cause.
+    # The observation, without a guess at its cause.
     message = r"svmfast: a computation has no finite result: (overflow|invalid value) encountered in \w+"
     assert re.fullmatch(message + "; run again with --debug for the trace\n", done.stderr)
     assert not (tmp_path / "out").exists()
 
 
-def test_regression_far_out_ends_as_in_svm_predict(tmp_path: Path) -> None:
-    """LIBSVM 3.37 writes the same predictions and the same error; of its "-nan" the sign is left out."""
+def test_regression_with_extreme_values_ends_as_in_svm_predict(tmp_path: Path) -> None:
+    """LIBSVM 3.37 writes the same predictions and the same error, except for the sign of its "-nan"."""
     rows = tmp_path / "rows"
     rows.write_text("1e200 1:0.5\n-1e200 1:1e200\n3 2:1e300 3:1e300\n")
     done = executable(("predict", "rows", str(model("diabetes_eps_linear")), "out"), tmp_path)

@@ -1,5 +1,5 @@
-"""Memory is bounded: models state what they take and are refused above --memory; wrong and endless inputs are
-refused by their start; packed files cannot unpack to more than a model could."""
+"""Memory is bounded: models state their need and are refused above --memory; wrong and endless inputs are
+refused by their first bytes; compressed files cannot expand to more than a model could need."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_python_takes_a_limit_too() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_least_memory_is_enough_and_less_is_not(name: str) -> None:
-    """A limit divides: nothing below what a model takes will do, and it is in proportion to the file."""
+def test_the_stated_memory_suffices_and_less_does_not(name: str) -> None:
+    """Every limit below the stated need is refused, and the need is in proportion to the file."""
     text = model_bytes(EXAMPLES[name]())
     low, high = 0, 1 << 30
     while low < high:
@@ -163,7 +163,7 @@ print(in_use() - before, stated)
     assert (1 << 20) < taken <= stated < 12 * taken
 
 
-# --- what a file is shows at its start
+# --- the kind of a file is known from its first bytes
 
 
 @no_limits_here
@@ -202,7 +202,7 @@ def test_endless_devices(tmp_path: Path) -> None:
 
 
 def endless(piece: bytes, *words: str | Path) -> tuple[int, bytes]:
-    """Run svmfast with `piece` on standard input again and again, and return how it ended."""
+    """Run svmfast with `piece` repeated endlessly on standard input, and return how it ended."""
     with started(*words) as process:
         assert process.stdin is not None
         assert process.stderr is not None
@@ -228,7 +228,7 @@ def test_endless_pipes() -> None:
 
 
 def xz_with_dictionary(text: bytes, code: int) -> bytes:
-    """Return an xz file whose header asks for the dictionary with this number (40: 4 GiB less a byte)."""
+    """Return an xz file whose header requests the dictionary size with this code (40: 4 GiB minus 1 byte)."""
     packed = bytearray(lzma.compress(text, preset=0))
     size = (packed[12] + 1) * 4  # of the block's header, which follows 12 bytes of the stream's
     assert packed[14:16] == b"\x21\x01"  # LZMA2, one byte of properties
@@ -268,7 +268,7 @@ def test_a_packed_model_cannot_fill_the_memory(tmp_path: Path) -> None:
 
 
 def test_the_first_word_decides_wherever_it_is_cut() -> None:
-    """A pipe may bring a model byte by byte."""
+    """A pipe may deliver a model byte by byte."""
     text = PROBABLE.read_bytes()
     for piece in (1, 7, 1000):
         assert open_model(Trickle(text, piece)).text == text
@@ -277,7 +277,7 @@ def test_the_first_word_decides_wherever_it_is_cut() -> None:
 
 
 class Trickle:
-    """A file object that gives few bytes at a time."""
+    """A file object that returns few bytes at a time."""
 
     def __init__(self, rest: bytes, most: int) -> None:
         self.rest, self.most = rest, most

@@ -1,4 +1,4 @@
-"""Files cannot run code, reach the network or name other files: what SECURITY.md says."""
+"""Files cannot run code, reach the network or make other files be opened, as SECURITY.md says."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FORBIDDEN_MODULES = {
     *("subprocess", "multiprocessing", "pty"),
 }
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "system", "popen", "literal_eval"}
-#: frontier starts svmfast itself, by a list of words; LIBSVM is called through its own bindings.
-#: `svmfast import` loads a pickle if its user says that it is to be trusted.
+#: frontier starts svmfast itself with a list of arguments; LIBSVM is called through its own bindings.
+#: `svmfast import` loads a pickle if the user declares it to be trusted.
 ALLOWED = {
-    # A model on its way to the workers of a cluster, which run what their scheduler sends them anyway.
+    # A model is sent to the workers of a cluster, which run their scheduler's code in any case.
     "api/cluster.py": {"pickle"},
     "frontiers/child.py": {"subprocess"},
     "importers/files.py": {"joblib"},
@@ -41,14 +41,14 @@ def test_no_module_can_run_code_or_open_a_connection(path: Path) -> None:
             assert (node.module or "").split(".")[0] not in forbidden
         elif isinstance(node, ast.Call):
             assert all(word.arg != "shell" for word in node.keywords), f"line {node.lineno}"
-            # re.compile is no compile().
+            # re.compile is not compile().
             name = node.func.id if isinstance(node.func, ast.Name) else None
             if isinstance(node.func, ast.Attribute) and node.func.attr in FORBIDDEN_CALLS - {"compile"}:
                 name = node.func.attr
             assert name not in FORBIDDEN_CALLS, f"line {node.lineno}"
 
 
-def test_a_run_opens_the_files_it_was_given_and_no_connection(tmp_path: Path) -> None:
+def test_a_run_opens_only_the_given_files_and_no_connection(tmp_path: Path) -> None:
     """Python's own audit events: every file opened for writing, every connection, every process."""
     evil = tmp_path / "evil.model"
     text = (FIXTURES / "frozen/1.1/polynomial_one_class.model").read_text()
@@ -93,7 +93,7 @@ def test_provenance_cannot_act_on_a_terminal(text: str) -> None:
 
 
 def test_a_small_packed_file_cannot_fill_the_memory(tmp_path: Path) -> None:
-    """A gigabyte of rows in a megabyte of gzip: predicted under a limit far below."""
+    """A gigabyte of rows in a megabyte of gzip is predicted under a far lower limit."""
     import gzip
 
     bomb = tmp_path / "rows.gz"

@@ -27,7 +27,7 @@ def compared(new: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[list
     return regressions(new, RUN, 1.5)
 
 
-def test_a_slower_machine_is_no_regression(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slower_machine_is_not_a_regression(monkeypatch: pytest.MonkeyPatch) -> None:
     new = copy.deepcopy(RUN)
     for record in (*new["whole process"], *new["start-up"]):
         record["seconds"] = {name: [7 * t for t in times] for name, times in record["seconds"].items()}
@@ -37,7 +37,7 @@ def test_a_slower_machine_is_no_regression(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(lines) == 3
 
 
-def test_a_lost_gain_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_gain_is_a_regression(monkeypatch: pytest.MonkeyPatch) -> None:
     new = copy.deepcopy(RUN)
     new["whole process"][0]["seconds"]["exact"] = [2.9]
     assert not compared(new, monkeypatch)[1]
@@ -47,7 +47,7 @@ def test_a_lost_gain_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[0].endswith("ratio 0.65  SLOWER")
 
 
-def test_wrong_labels_are_one_and_so_is_nothing_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_labels_and_nothing_in_common_are_regressions(monkeypatch: pytest.MonkeyPatch) -> None:
     new = copy.deepcopy(RUN)
     new["whole process"][0]["differing"]["exact"] = 1
     lines, worse = compared(new, monkeypatch)

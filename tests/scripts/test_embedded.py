@@ -60,7 +60,7 @@ def test_labels_on_every_board_are_svm_predicts(tmp_path: Path) -> None:
 @needs_tools
 @pytest.mark.parametrize("name", FORMS)
 def test_code_is_as_small_as_export_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forms of the largest code, and a common one."""
+    """The forms with the largest code, and a common one."""
     monkeypatch.syspath_prepend(ROOT / "scripts" / "bench")
     from embedded import BOARDS, flash_of
 
@@ -101,8 +101,8 @@ def test_the_code_of_class_names_is_as_small_as_export_says(
         assert code <= made.report.code_bytes, (board, code)
 
 
-def test_without_the_tools_it_says_so(tmp_path: Path) -> None:
-    """With a PATH that has only what a shell needs, and no apt-get."""
+def test_missing_tools_are_reported(tmp_path: Path) -> None:
+    """With a PATH that has only a shell's tools, without apt-get."""
     for tool in ("bash", "env", "dirname", "id", "sed"):
         found = shutil.which(tool)
         assert found is not None

@@ -40,5 +40,5 @@ def test_it_measures_against_another_interpreter(tmp_path: Path) -> None:
     assert text.endswith("<!-- /exact -->\nbelow\n")
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(lines) == 5
-    # No figure of an instruction set that was not measured.
+    # No figure for an instruction set that was not measured.
     assert lines[2].split(" | ")[5] == "-"

@@ -18,7 +18,7 @@ def test_slopes_of_known_powers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     sizes = [10.0, 100.0, 1000.0, 10000.0]
     assert growth.slope(sizes, [3 * n**2 for n in sizes]) == pytest.approx(2)
-    # What is fixed weighs at the small sizes only.
+    # Fixed costs matter only for small sizes.
     assert growth.slope(sizes, [5 + n for n in sizes]) == pytest.approx(1, abs=0.01)
     assert growth.slope([1.0], [1.0]) is None
 
@@ -33,7 +33,7 @@ def test_it_runs_and_measures_the_memory_of_each_step(tmp_path: Path) -> None:
     assert {"parsing", "predict: exact", "build: approximate, certificate", "build: compress"} <= steps
     assert all(row["seconds"] > 0 for row in rows)
     if "SVMFAST_SANITIZED" in os.environ:
-        return  # sanitizers take memory of their own
+        return  # sanitizers need additional memory
     # Not the memory of the script itself, which has all rows and NumPy: predict needs less than compress.
     peak = {row["step"]: row["peak"] for row in rows}
     assert 20e6 < peak["predict: exact"] < peak["build: compress"]

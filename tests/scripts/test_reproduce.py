@@ -1,4 +1,4 @@
-"""scripts/bench/reproduce.py runs, keeps what it measured, and makes its page again from that."""
+"""scripts/bench/reproduce.py runs, stores its measurements, and makes its page again from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts that no other test runs must at least find what they import of svmfast."""
+"""Scripts that no other test runs must at least find their imports from svmfast."""
 
 from __future__ import annotations
 

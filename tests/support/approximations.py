@@ -1,4 +1,4 @@
-"""approximate with its options as keywords, as the tests of its numbers call it."""
+"""approximate with its options as keywords, for tests of its numerical results."""
 
 from __future__ import annotations
 

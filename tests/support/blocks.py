@@ -1,4 +1,4 @@
-"""Rows as they come by in a stream."""
+"""Rows as a stream delivers them."""
 
 from __future__ import annotations
 

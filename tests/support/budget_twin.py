@@ -1,4 +1,4 @@
-"""Budgeted SGD once more, slowly and obviously: the oracle of the native step."""
+"""A slow and obvious implementation of budgeted SGD: the oracle of the native step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def s_of_h(m, kappa, h):
 
 
 def golden(m, kappa, low, high, eps):
-    """Maximise s over [low, high]; returns h."""
+    """Maximize s over [low, high]; return h."""
     ratio = (np.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     while high - low > eps:
@@ -32,7 +32,7 @@ def best_merge(m, kappa, eps=1e-10):
 
 
 class Twin:
-    """alpha carries no common factor here: it shrinks by 1 - 1/t at every step, as in the paper."""
+    """alpha has no common factor here: it shrinks by 1 - 1/t at every step, as in the paper."""
 
     def __init__(self, columns, budget, gamma, lam, maintenance, *, loss="hinge", epsilon=0.0, weights=(1, 1),
                  bias=False):  # fmt: skip

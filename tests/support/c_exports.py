@@ -1,4 +1,4 @@
-"""Compile exported C files with every compiler that is here, and call them."""
+"""Compile exported C files with every available compiler, and call them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svmfast.api.export_report import Export
 from svmfast.rows import Rows
 
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror"]
-#: Every way a file must compile; compilers that are not here are left out.
+#: Every way in which a file must compile, for the available compilers.
 WAYS = {
     "gcc": ["gcc", "-std=c99"],
     "clang": ["clang", "-std=c99"],
@@ -144,7 +144,7 @@ def compiled(
     (folder / "model.h").write_bytes(export.data)
     (folder / "wrapper.c").write_text(WRAPPER)
     answer = "model_value" if regression else "model_predict"
-    # A name of its own: the same path would be the library that is loaded already.
+    # A unique name: with the same path the library that is already loaded would be used.
     name = f"{abs(hash((export.data, flags, compiler))):x}.so"
     done = subprocess.run(
         [

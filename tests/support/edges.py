@@ -1,4 +1,4 @@
-"""Data and models at the edges of what numbers and sizes allow, and what every command must make of them.
+"""Data and models with extreme numbers and sizes, and the outcomes that every command may have.
 
 A command that gives an answer gives the right one: exact predictions are compared with a slow twin (one
 support vector and one feature at a time), approximated ones with what they say of their own error. A command
@@ -63,7 +63,7 @@ class Model:
 
     @property
     def scale(self) -> float:
-        """The most that kernel values of at most 1 can add up to."""
+        """The largest absolute value of the sum if kernel values are at most 1."""
         return sum(abs(coef) for coef, _ in self.vectors) + abs(self.rho)
 
 
@@ -136,7 +136,7 @@ def as_model(rows: list[Row], **parameters: float | str) -> Model:
     return Model([(label * round(chance.uniform(0.1, 1), 3), x) for label, x in rows], **parameters)  # type: ignore[arg-type]
 
 
-#: Models: name, model, and the names of the data they meet.
+#: Models: name, model, and the names of the data they are tested with.
 MODELS: dict[str, tuple[Model, tuple[str, ...]]] = {
     **{f"gamma {gamma:g}": (as_model(NORMAL, gamma=gamma), ("normal", *HUGE)) for gamma in GAMMAS},
     "one vector": (as_model(NORMAL[:1], gamma=0.1), ("normal", "one row", "all zero")),
@@ -176,7 +176,7 @@ MODELS: dict[str, tuple[Model, tuple[str, ...]]] = {
 
 @dataclass
 class Outcome:
-    """What a run came to: ``answer``, or what it was refused for."""
+    """The outcome of a run: ``answer``, or the reason for a refusal."""
 
     message: str
     faults: list[str] = field(default_factory=list)
@@ -193,7 +193,7 @@ def executable(words: Sequence[str], folder: Path) -> subprocess.CompletedProces
 
 
 def judged(done: subprocess.CompletedProcess[str], output: Path | None = None, *, no: bool = True) -> Outcome:
-    """Return an outcome, with the faults that any command can have; `no`: may it say no with status 1?"""
+    """Return an outcome, with the faults that any command can have; `no`: whether status 1 is allowed."""
     message = done.stderr
     faults = [f"{word} on stderr: {message[-300:]}" for word in ("Traceback", "Warning:") if word in message]
     if done.returncode == 0:
@@ -228,7 +228,7 @@ class Edge:
 
 
 def check_exact(edge: Edge, model: Model, data: str) -> Outcome:
-    """``predict`` against the slow twin: the labels, and the decision values to rounding."""
+    """``predict`` against the slow twin: the labels, and the decision values up to rounding."""
     rows = DATA[data]
     outcome = judged(done := edge("predict", "-q", "--decision-values", "data", "model"), no=False)
     if outcome.message != "answer":
@@ -263,7 +263,7 @@ def check_approximated(edge: Edge, model: Model, data: str) -> Outcome:
 
 
 def check_values(edge: Edge, model: str, data: str) -> Outcome:
-    """``predict`` of a model that a command has made: a finite value for each row."""
+    """``predict`` with a model that a command has made: a finite value for each row."""
     outcome = judged(done := edge("predict", "-q", "--decision-values", "data", model), no=False)
     if outcome.message == "answer":
         answers = columns(done.stdout)
@@ -283,7 +283,7 @@ def check_json(edge: Edge, *words: str) -> Outcome:
 
 
 def convert(edge: Edge, name: str) -> dict[str, Outcome]:
-    """Let every command that takes a model meet one of MODELS; return what each came to."""
+    """Run every command that takes a model on one of MODELS; return the outcomes."""
     model, names = MODELS[name]
     (edge.folder / "model").write_text(model.text())
     found = {"info MODEL": check_json(edge, "info", "model")}
@@ -314,7 +314,7 @@ def convert(edge: Edge, name: str) -> dict[str, Outcome]:
 
 
 TREE = ("--clusters", "2", "--landmarks", "4")
-#: Commands that learn from data; FILE stands for where they write, and -g G for each gamma.
+#: Commands that learn from data; FILE stands for their output, and -g G for each gamma.
 LEARN = {
     "train": ("train", "-q", "data", "FILE"),
     "train -t 0": ("train", "-q", "-t", "0", "data", "FILE"),
@@ -328,7 +328,7 @@ LEARN = {
 
 
 def learn(edge: Edge, name: str, gamma: float | None = None) -> dict[str, Outcome]:
-    """Let every command that takes data meet one of DATA; return what each came to."""
+    """Run every command that takes data on one of DATA; return the outcomes."""
     (edge.folder / "data").write_text(data_text(DATA[name]))
     found = {
         "info DATA": check_json(edge, "info", "data"),

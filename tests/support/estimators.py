@@ -1,4 +1,4 @@
-"""Fitted estimators of fixtures/estimators, which one version of scikit-learn wrote."""
+"""The fitted estimators in fixtures/estimators, written by one version of scikit-learn."""
 
 from __future__ import annotations
 

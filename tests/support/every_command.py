@@ -1,4 +1,4 @@
-"""A quick run of every command with every file that it takes, for tests that walk over all of them.
+"""A quick run of every command with every file that it takes, for tests of all commands.
 
 Words in capitals stand for files: :data:`INPUTS` are read, :data:`OUTPUTS` written.
 """
@@ -102,7 +102,7 @@ RUNS: dict[str, list[str]] = {
     "train": ["train", "TRAIN", "OUT"],
     "train, named": ["train", "TRAIN", "-o", "OUT", "--scale", "RANGES"],
 }
-#: Of every run the command.
+#: The command of every run.
 COMMAND_OF = {name: run[0] for name, run in RUNS.items()}
 
 

@@ -1,4 +1,4 @@
-"""Run the program in forks of a process that has imported it, so that importing is paid for once.
+"""Run the program in forks of a process that has imported it, so that the imports take time only once.
 
 What runs is the installed program from its entry point on, in a process of its own with pipes of its own.
 Only Python's start and the imports are left out: a quarter of a second for each of some thousand runs. Tests
@@ -29,11 +29,11 @@ _NOT_IMPORTED = ("svmfast.sklearn", "svmfast.dask", "svmfast.onnx", "svmfast.__m
 #: Variables that pytest sets for a test and scikit-learn on import (for Intel's OpenMP, which is not loaded
 #: here). What runs reads none of them, so they may differ from those that the process that forks has.
 _OF_OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
-_LENGTH = 8  # bytes that say how long a request is
+_LENGTH = 8  # bytes that hold the length of a request
 
 
 class Forks:
-    """A client of a process that forks; the process starts with the first request and ends with this one."""
+    """A client of a process that forks, which starts with the first request and ends with this process."""
 
     def __init__(self, program: Path) -> None:
         self.program = program
@@ -42,7 +42,7 @@ class Forks:
         self.socket: socket.socket | None = None
 
     def usable(self) -> bool:
-        """Return whether a fork does what the executable would: the environment is read on import."""
+        """Return whether a fork behaves like the executable, which reads the environment on import."""
         now, then = ({*given.items()} for given in (os.environ, self.environment))
         return {name for name, _ in now ^ then} <= _OF_OTHERS
 
@@ -152,7 +152,7 @@ def _serve(connection: socket.socket, program: str) -> None:
 
 
 def _become(command: list[str], folder: str, ends: list[int]) -> NoReturn:
-    """Be the program: what its executable does from its first line on."""
+    """Act as the program, from the first line of its executable on."""
     try:
         for number, end in enumerate(ends):
             os.dup2(end, number)

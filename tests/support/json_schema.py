@@ -1,4 +1,4 @@
-"""The part of JSON Schema that docs/report.schema.json uses; a keyword that it does not know is an error."""
+"""A validator for the part of JSON Schema that docs/report.schema.json uses; other keywords are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kill the program at random moments and look at what is left: the old output, or the whole new one."""
+"""Kill the program at random moments and check what is left: the old output, or the complete new one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from program import FIXTURES, PATIENCE, PROGRAM, data, model
 
 OLD = b"what stood there before\n"
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-#: What the program says of an end by signal; before its own first line runs, Python ends as Python does.
+#: The program's message when a signal ends it; before its first line runs, Python ends in its own way.
 STATUS = {
     signal.SIGKILL: {-9},
     signal.SIGTERM: {143, -15},
@@ -34,7 +34,7 @@ class Job:
 
 @dataclass
 class Tally:
-    """What became of the runs."""
+    """The outcomes of the runs."""
 
     runs: int = 0
     left: Counter[str] = field(default_factory=Counter)
@@ -72,7 +72,7 @@ def start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def measure(job: Job, folder: Path) -> None:
-    """Run the job once in peace."""
+    """Run the job once without a signal."""
     began = time.monotonic()
     process = start(job, folder)
     _, message = process.communicate(timeout=300 * PATIENCE)
@@ -83,7 +83,7 @@ def measure(job: Job, folder: Path) -> None:
 
 
 def kill_once(job: Job, folder: Path, number: signal.Signals, chance: random.Random, tally: Tally) -> None:
-    """Start the job, with an old output there or none, end it at a random moment, look."""
+    """Start the job, with or without an old output, end it at a random moment, and check the result."""
     before = chance.random() < 0.5
     out = folder / "out"
     if before:

@@ -1,4 +1,4 @@
-"""What a model file says, whatever it looks like: the oracle for damaged files that are read all the same."""
+"""The content of a model file regardless of its form: the oracle for damaged files that are accepted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEYS = {
 }
 FROZEN = Path(__file__).resolve().parents[2] / "fixtures" / "frozen"
 
-#: Puts in place of one byte what is most likely to be taken for something else.
+#: Replacements of a byte that are most likely to be misread.
 DAMAGE = (b"", *(bytes([byte]) for byte in b" \n\t\r09-+.e:#x\0\x80\xff"))
 
 
@@ -43,7 +43,7 @@ def value(word: bytes) -> object:
 
 
 def alike(a: list[object], b: list[object]) -> bool:
-    """Tell whether two meanings agree, numbers to the eight digits that LIBSVM's text keeps of values."""
+    """Return whether two contents agree, numbers to the eight digits of values in LIBSVM's text."""
     return len(a) == len(b) and all(
         x == y
         or (isinstance(x, tuple) and isinstance(y, tuple) and alike(list(x), list(y)))

@@ -1,4 +1,4 @@
-"""What a command prints, but for what differs from one machine or version of NumPy to another."""
+"""The output of a command without what differs between machines or versions of NumPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SIZES = 0.01
 
 
 def with_sizes_of(text: str, other: str) -> str:
-    """Return a text with each size, a number like 2,813, replaced by the one of `other` where it is close."""
+    """Return a text with each size, a number like 2,813, replaced by that of `other` if it is close."""
     pattern = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
     sizes = iter(pattern.findall(other))
 

@@ -23,13 +23,13 @@ TEST_PATH = os.pathsep.join(str(ROOT / "tests" / name) for name in ("support", "
 FIXTURES = ROOT / "fixtures"
 PROGRAM = Path(sysconfig.get_path("scripts")) / "svmfast"
 
-#: By how much more a limit of time allows for: sanitizers slow the core down, and every start of a program.
+#: The factor of time limits under sanitizers, which slow down the core and every start of a program.
 PATIENCE = 10 if "SVMFAST_SANITIZED" in os.environ else 1
 _FORKS = Forks(PROGRAM)
 
 
 def heed_signals() -> None:
-    """Let interrupts and hanging up be heard here and in the programs started from here.
+    """Restore the default handling of SIGINT and SIGHUP in this process and its children.
 
     In the background of a script, or under nohup, they are ignored, and children inherit that.
     """
@@ -38,7 +38,7 @@ def heed_signals() -> None:
 
 
 def remember_environment() -> None:
-    """Take the environment of now for that of all runs; in another one they start the executable."""
+    """Store the current environment as that of all runs; runs in another one start the executable."""
     _FORKS.environment = dict(os.environ)
 
 
@@ -50,7 +50,7 @@ def runs_are_forks() -> bool:
 def svmfast(
     *args: str | os.PathLike[str], stdin: bytes = b"", cwd: Path | None = None, timeout: float = 60
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run ``svmfast ARGS``; a status other than 0 is for the caller to judge."""
+    """Run ``svmfast ARGS``; the caller checks the exit status."""
     if _FORKS.usable() and _FORKS.lock.acquire(blocking=False):
         try:
             words = [os.fspath(word) for word in args]
@@ -66,7 +66,7 @@ def svmfast(
     )
 
 
-#: Runs a command and writes its peak of memory in KB. A process of its own, and a small one: a child's peak
+#: Runs a command and writes its peak memory in KB. This is a separate small process, since a child's peak
 #: begins with that of the process it was forked from.
 METER = """
 import resource, subprocess, sys
@@ -79,7 +79,7 @@ sys.exit(status if status >= 0 else 128 - status)
 def metered(
     folder: Path, *args: str | os.PathLike[str], stdin: int | None = None
 ) -> tuple[subprocess.CompletedProcess[bytes], float]:
-    """Run ``svmfast ARGS`` in a folder of its own; return how it ended and its peak of memory in MB."""
+    """Run ``svmfast ARGS`` in a separate folder; return its result and its peak memory in MB."""
     place = folder / "peak"
     done = subprocess.run(
         [sys.executable, "-S", "-E", "-c", METER, place, PROGRAM, *map(os.fspath, args)],
@@ -99,7 +99,7 @@ def model(name: str) -> Path:
 
 
 def cli_runner() -> CliRunner:
-    """Return click's runner with stderr apart from stdout, which older versions have to be asked for."""
+    """Return click's runner with separate stderr and stdout, which older versions need an option for."""
     apart = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
     return CliRunner(**apart)
 

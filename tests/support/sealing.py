@@ -1,4 +1,4 @@
-"""Checksums put right: so that damaged models reach what lies behind the check of the checksum."""
+"""Corrected checksums, so that damaged models reach the code after the check of the checksum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from svmfast.formats.detect import open_model
 
 
 def resealed(text: bytes) -> bytes:
-    """Return `text` with the checksums of its content, also inside; as it is where it is no model."""
+    """Return `text` with correct checksums, also of embedded models; unchanged if it is not a model."""
     for _ in range(4):  # from the inside out
         try:
             open_model(text)

@@ -1,4 +1,4 @@
-"""The native step of budgeted SGD beside a slow twin, and its merging beside golden section search."""
+"""The native step of budgeted SGD against a slow twin, and its merging against golden section search."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_first_step_survives_its_shrinking_factor_of_zero():
     assert e.coef.tolist() == [-2.0]  # eta_1 y = -1 / lambda
 
 
-def test_no_partner_of_the_same_sign_removes():
+def test_without_a_partner_of_the_same_sign_a_vector_is_removed():
     x = np.array([[0.0, 1.0], [0.0, 1.1], [5.0, 5.0]])
     machine = BudgetedSgd(2, StepOptions(1, 1.0, 1.0, "lookup-wd"))
     machine.steps(block_of(x, [1.0, -1.0, 1.0]), np.array([0, 1], dtype=np.int64))
@@ -104,7 +104,7 @@ def test_no_partner_of_the_same_sign_removes():
 
 
 @pytest.mark.parametrize("maintenance", ["lookup-wd", "lookup-h"])
-def test_lookups_decide_like_precise_search(maintenance):
+def test_table_lookups_choose_the_same_partner_as_precise_search(maintenance):
     x, y = two_moons(8000, 3)
     options = StepOptions(40, 0.5, 1 / (8000 * 4.0), maintenance, audit=True)
     machine = BudgetedSgd(x.shape[1], options)
@@ -125,13 +125,13 @@ def test_merge_tables_hold_the_optimum_of_both_halves():
         m, kappa = i / 400, j / 399
         wanted = best_merge(m, kappa)
         assert wd[i, j] == pytest.approx(wanted[0], abs=1e-13)
-        # s is flat at its maximum: h is known to the root of the rounding error. At m = 1/2 both modes win.
+        # s is flat at its maximum: h is accurate to the root of rounding errors. At m = 1/2 both modes win.
         if 0 < j < 399 and i not in (0, 200):
             assert h[i, j] == pytest.approx(wanted[1], abs=1e-6)
     np.testing.assert_allclose(h[:, 399], np.arange(201) / 400)  # the limit; s itself is constant at kappa 1
 
 
-def test_cutting_the_steps_and_restoring_changes_no_bit():
+def test_interrupting_and_restoring_changes_no_bit():
     x, y = two_moons(600, 6)
     block, order = block_of(x, y), random_order(600, 2)
     for maintenance in ("lookup-wd", "gss", "project", "remove"):
@@ -213,7 +213,7 @@ def test_random_order_is_the_same_everywhere():
     assert sorted(random_order(1000, 0)) == list(range(1000))
     assert random_order(0, 0).tolist() == []
     assert random_order(1, 0).tolist() == [0]
-    # A first place that is uniform: chi-square of 8 cells over 4,000 seeds stays below its 1e-6 quantile.
+    # The first place is uniform: chi-square of 8 cells over 4,000 seeds is below its 1 - 1e-6 quantile.
     first = np.bincount([int(random_order(8, seed)[0]) for seed in range(4000)], minlength=8)
     assert (((first - 500) ** 2) / 500).sum() < 40
 

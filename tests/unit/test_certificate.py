@@ -1,4 +1,4 @@
-"""The certificate: never violated, by random rows, by rows searched for, or by 50 digits; and not vacuous."""
+"""The certificate is never violated, by random rows or by a search, against 50 digits; and not vacuous."""
 
 from __future__ import annotations
 
@@ -152,14 +152,14 @@ def test_converted_kernels_within_rounding(seed: int, d: int, scale: float, kern
     assert (np.abs(decisions - model.decision_values(rows)) <= bounds).all()
     if kernel == "polynomial":
         assert_never_violated(model, made, z, oracle=3)
-    # A bound of rounding only: it leaves nearly nothing open.
+    # The bound covers only rounding, so nearly every row is certified.
     assert bounds.max() <= 1e-8 * max(1.0, float(np.abs(decisions).max()))
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("center", ["mean", "origin"])
 def test_rows_searched_for_do_not_violate(order: int, center: str) -> None:
-    """Gradient ascent on error / bound from many starts: the bound holds where it is most in danger."""
+    """Gradient ascent on error / bound from many starts: the bound holds in the worst cases found."""
     model = random_model(7, 6, 3, 2, 0.4, 0.8, 2.0)
     made, _ = approximate(model, order=order, center=center)
     rng = np.random.default_rng(order)
@@ -180,7 +180,7 @@ def test_rows_searched_for_do_not_violate(order: int, center: str) -> None:
         z[better], best[better] = moved[better], value[better]
         step = np.where(better, step * 1.3, step * 0.5)
     assert best.max() <= 1
-    # The search got close: the bound is not merely large.
+    # The search got close, so the bound is not merely large.
     assert best.max() > 0.2
 
 
@@ -229,7 +229,7 @@ def test_the_largest_eigenvalue_is_never_underestimated() -> None:
 def test_rounding_of_matrix_products_is_no_less_than_its_worst_case(d: int) -> None:
     gamma = d * UNIT / (1 - d * UNIT)
     of_residual, of_gram = product_rounding(d)
-    squared, spectral = 1.5 * d, 1.5**0.5  # the largest ||V||_F^2 and ||V||_2 that are let through
+    squared, spectral = 1.5 * d, 1.5**0.5  # the largest accepted ||V||_F^2 and ||V||_2
     assert of_gram >= gamma * squared
     assert of_residual >= gamma * squared**0.5 * (2 * spectral + gamma * squared**0.5)
 

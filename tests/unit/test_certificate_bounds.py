@@ -12,7 +12,7 @@ from svmfast.rows import Rows
 
 
 def test_gamma_max_of_adult() -> None:
-    # Every row of Adult has at most 14 ones; the paper prints 0.018.
+    # Every row of Adult has at most 14 ones; the paper states 0.018.
     assert gamma_max(14) == pytest.approx(1 / 56)
     assert round(gamma_max(14), 4) == 0.0179
 
@@ -50,7 +50,7 @@ def test_centered_norms() -> None:
 
 @pytest.mark.parametrize("gamma", [1e-300, 1e300, 1.7e308])
 def test_an_extreme_gamma_neither_overflows_nor_vanishes(gamma: float) -> None:
-    # Beside a zero vector, and at half and at twice the norm of the bound.
+    # With a zero vector, and at half and at twice the norm of the bound.
     norm = 0.25 / gamma
     norms = np.array([0.0, norm / 2, norm * 2])
     assert inside_bound(gamma, norm, norms).tolist() == [True, True, False]
@@ -67,7 +67,7 @@ def test_every_order_allows_the_error_that_the_paper_allows_the_second(order: in
         return abs(float(Fraction(math.exp(at)) * terms - 1))
 
     assert error(t) == pytest.approx(float(allowed), rel=1e-6)
-    # Nearer to 0, and on the other side, the error is smaller: the condition is |t| <= T.
+    # Closer to 0, and for the other sign, the error is smaller: the condition is |t| <= T.
     assert all(error(share * t) < float(allowed) for share in (-1, -0.5, 0.3, 0.9, 0.999))
     assert gamma_max(2.0, 3.0, order=order) == pytest.approx(t / (2 * math.sqrt(6)), rel=1e-14)
     gamma = gamma_max(2.0, 3.0, order=order)

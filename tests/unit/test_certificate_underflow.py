@@ -60,7 +60,7 @@ def test_gaussian_of_huge_or_tiny_features(order: int, center: str, vector: floa
     z = 0.7 * vector
     for rho in (0.8381244031730092, 0.3):
         model = two_vectors(Kernel("rbf", gamma), [vector, -vector], [1.0, -0.5], rho)
-        # rho where the exact value is as near to 0 as doubles can tell: the label hangs on every digit.
+        # rho such that the exact value is as near to 0 as doubles allow: the label depends on every digit.
         rho = float(exactly(model, z) + mpf(rho))
         model = two_vectors(Kernel("rbf", gamma), [vector, -vector], [1.0, -0.5], rho)
         made, _ = approximate(model, order=order, center=center, force=True)
@@ -80,7 +80,7 @@ def test_the_gaussian_that_was_certified_with_another_label() -> None:
 
 @pytest.mark.parametrize("vector", [1e9, 1e10, 1e11])
 def test_shortened_coefficients_of_order_16(vector: float) -> None:
-    """What shortening moved is counted although its squares are below the least double."""
+    """The change by shortening is counted although its squares are below the smallest double."""
     norms = symmetric_norms(np.concatenate([[1.0], vector ** -np.arange(1.0, 17.0) * 1e-9]), 1, 16)
     assert norms[16] == pytest.approx(vector**-16.0 * 1e-9, rel=1e-12, abs=0)
 

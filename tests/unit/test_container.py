@@ -1,4 +1,4 @@
-"""svmfast's model text: what is written comes back, what is broken is refused, equal content, equal bytes."""
+"""svmfast's model text: round trips, refusal of broken files, and equal bytes for equal content."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ end
 """ % (len(EXACT_TEXT), EXACT_TEXT)
 
 
-def test_a_file_comes_back_to_the_byte() -> None:
+def test_a_file_round_trips_byte_for_byte() -> None:
     container = parse_container(TEXT, "m")
     record = container.record
     assert container.warnings == []
@@ -204,7 +204,7 @@ class NamedBytes:
         return head
 
 
-def test_every_way_to_fail_is_in_the_table() -> None:
+def test_every_error_is_in_the_table() -> None:
     used = set(re.findall(r"errors\.(\w+Error)", Path(_container_reader.__file__).read_text()))
     assert used - {"ModelFormatError"} <= {row[2] for row in BROKEN}
 
@@ -239,7 +239,7 @@ def arrays(dtype: str, shape: Any) -> Any:
     arrays("int64", hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=6)),
     st.none() | arrays("int32", st.integers(0, 20)),
 )
-def test_any_record_comes_back(
+def test_any_record_round_trips(
     provenance: dict[str, str],
     order: int,
     gamma: float,
@@ -285,7 +285,7 @@ def test_no_damage_crashes_or_passes_for_something_else(data: st.DataObject) -> 
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, len(TEXT) - 2))
-def test_a_cut_is_always_noticed(cut: int) -> None:
+def test_truncation_is_always_noticed(cut: int) -> None:
     with pytest.raises(errors.ModelFormatError):
         parse_container(TEXT[:cut], "m")
 
@@ -329,7 +329,9 @@ ARRAYS = "label probA probB prob_density_marks centre counts columns"
         ("arrays", "other", np.zeros(1), f"not one of the kind's arrays; expected {ARRAYS}"),
     ],
 )
-def test_what_could_not_be_read_is_not_written(part: str, name: str, value: Any, message: str) -> None:
+def test_records_that_could_not_be_read_are_not_written(
+    part: str, name: str, value: Any, message: str
+) -> None:
     parts: dict[str, Any] = {"provenance": {}, **GOOD}
     parts[part] = {k: v for k, v in {**parts[part], name: value}.items() if v is not None}
     with pytest.raises(errors.ModelContentError) as caught:

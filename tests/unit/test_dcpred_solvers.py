@@ -1,4 +1,4 @@
-"""What dcpred is made of: native objective against NumPy, trees of centers, the widened Nystrom kernel."""
+"""The parts of dcpred: native objective against NumPy, trees of centers, the extended Nystrom kernel."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_gradient_is_that_of_differences(loss: str, p: int, q: int) -> None:
     assert difference("gamma", 1.0) == pytest.approx(by_gamma, rel=1e-6)
 
 
-def test_threads_do_not_matter_and_moving_helps() -> None:
+def test_threads_do_not_matter_and_optimization_lowers_the_loss() -> None:
     x, y, w = problem_data(1500)
     y[:, 0] = np.where(np.sin(3 * x[:, 0]) * x[:, 1] > 0, 1, -1)
     problem = CellProblem(x, y, w, "squared_hinge")
@@ -149,7 +149,7 @@ def test_every_row_a_landmark_is_kernel_ridge_regression() -> None:
 
 
 def test_the_linear_model_is_liblinears() -> None:
-    """Weighted squared hinge with a regularised bias, as LinearSVC has it."""
+    """Weighted squared hinge with a regularized bias, as in LinearSVC."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(300, 4))
     y = np.where(x[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
@@ -162,7 +162,7 @@ def test_the_linear_model_is_liblinears() -> None:
 
 @pytest.mark.parametrize("kind", ["poly", "triangle"])
 def test_pseudo_landmarks_lower_the_kernels_error(kind: str) -> None:
-    """The paper's figure 1, and its bound: the widened approximation is never worse on its own block."""
+    """The paper's figure 1, and its bound: the extended approximation is never worse on its own block."""
     rng = np.random.default_rng(2)
     x = rng.uniform(size=(300, 4))
     exact = Kernel("rbf", 1.0).matrix(x, x)
@@ -204,7 +204,7 @@ def test_trees_send_every_row_to_its_leaf(leaves: int, levels: int) -> None:
     two = levels == 2 or (leaves > 64 and levels == 0)
     assert len(tree.children) == (1 + count if not two else len(tree.centers) + 1)
     assert (tree.children[0] < count) == two
-    # Leaf centers stand in the order of the cells: a leaf's center is near its own rows.
+    # Leaf centers are in the order of the cells: a leaf's center is near its own rows.
     own = np.stack([rows.to_dense()[tree.leaf == s].mean(axis=0) for s in range(count)])
     assert np.median(np.linalg.norm(own - tree.leaf_centers, axis=1)) < 0.2
 

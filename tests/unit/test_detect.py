@@ -1,4 +1,4 @@
-"""What a file is, by its content, whatever its name and however it comes."""
+"""The kind of a file is detected by its content, whatever its name or source."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_fixture_is_what_its_folder_says() -> None:
         assert detect(path) == "data"
 
 
-def test_a_file_object_is_left_where_it_stood() -> None:
+def test_a_file_object_keeps_its_position() -> None:
     file = io.BytesIO(b"....svm_type c_svc\n")
     file.seek(4)
     assert detect(file) == "libsvm-model"
@@ -78,7 +78,7 @@ def test_saving_replaces_the_file_at_once(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
 
 
-def test_no_model_no_answer(tmp_path: Path) -> None:
+def test_files_that_are_not_models_are_refused(tmp_path: Path) -> None:
     data = FIXTURES / "data" / "iris.test"
     with pytest.raises(NotAModelError) as caught:
         load_model(data)

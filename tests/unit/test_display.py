@@ -1,4 +1,4 @@
-"""Text that others wrote, shown: one line that only shows, and a command line that a shell reads back."""
+"""Foreign text is shown as one harmless line, and command lines so that a shell reads them back."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ ANY_TEXT = st.text(st.characters(blacklist_categories=[]))
         ("[red]x[/red]", "[red]x[/red]"),
     ],
 )
-def test_what_does_not_print_becomes_an_escape(text: str | bytes, escaped: str) -> None:
+def test_unprintable_characters_become_escapes(text: str | bytes, escaped: str) -> None:
     assert shown(text) == escaped
 
 
 @given(ANY_TEXT)
-def test_what_is_shown_is_printable_and_shown_again_the_same(text: str) -> None:
+def test_shown_text_is_printable_and_shown_again_unchanged(text: str) -> None:
     escaped = shown(text)
     assert escaped.isprintable()
     assert shown(escaped) == escaped
@@ -45,14 +45,14 @@ def test_what_is_shown_is_printable_and_shown_again_the_same(text: str) -> None:
 
 
 @given(ANY_TEXT, st.integers(min_value=3, max_value=30))
-def test_a_limit_is_kept_and_cuts_no_escape(text: str, limit: int) -> None:
+def test_a_length_limit_holds_and_cuts_no_escape(text: str, limit: int) -> None:
     escaped = shown(text, limit)
     assert len(escaped) <= limit
     assert escaped == shown(text) or (escaped.endswith("...") and shown(text).startswith(escaped[:-3]))
     assert shown("\n" * 4, 7) == r"\n\n..."
 
 
-def test_errors_are_one_line_and_keep_what_they_were_given() -> None:
+def test_errors_are_one_line_and_keep_their_arguments() -> None:
     error = InputError("a\nb", 3, "wrong", "\x1b[2J" + "x" * 100, "expected 'y'")
     assert str(error) == r"a\nb:3: wrong ('\x1b[2J" + "x" * 50 + "...'); expected 'y'"
     assert (error.path, error.token) == ("a\nb", "\x1b[2J" + "x" * 100)

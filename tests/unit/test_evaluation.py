@@ -21,7 +21,7 @@ from svmfast.rows import Rows
 
 
 class Clock:
-    """A clock that a call under test moves on, and one of processor time, the same unless it is `alone`."""
+    """A clock that the call under test advances, and processor time, which is equal unless `alone` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.alone = 0.0, 0.0
@@ -29,7 +29,7 @@ class Clock:
         monkeypatch.setattr(timing.time, "process_time", lambda: self.alone or self.now)
 
 
-def test_the_median_of_the_repeats_counts_and_the_warm_up_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_median_excludes_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     durations = iter([9.0, 1.0, 4.0, 2.0])
     results = itertools.count()
@@ -54,7 +54,7 @@ def test_a_slow_call_is_its_own_warm_up(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class Runner:
-    """A call that takes seconds of the test's clock, times whatever else the machine does at that moment."""
+    """A call that takes seconds on the test's clock, multiplied by a simulated load."""
 
     def __init__(self, clock: Clock, seconds: float, slowed: Callable[[float], float]) -> None:
         self.clock, self.seconds, self.slowed, self.calls = clock, seconds, slowed, 0
@@ -64,7 +64,7 @@ class Runner:
         self.clock.now += self.seconds * self.slowed(self.clock.now)
 
 
-def test_a_race_of_even_calls_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timing_of_equally_fast_calls_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     exact, fast = (Runner(clock, seconds, lambda now: 1.0) for seconds in (0.1, 0.002))
     seconds, speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=1000)
@@ -72,12 +72,12 @@ def test_a_race_of_even_calls_ends_early(monkeypatch: pytest.MonkeyPatch) -> Non
     assert speeds["exact"].ratio == 1
     assert (speeds["fast"].ratio, speeds["fast"].samples) == (pytest.approx(50), 6)
     assert speeds["fast"].narrow
-    # Samples of both last equally long; two calls warm up.
+    # Samples of both take equally long; two calls are the warm-up.
     assert (exact.calls, fast.calls) == (8, 302)
 
 
-def test_a_noisy_second_changes_no_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One second of three takes all calls four times as long."""
+def test_a_noisy_second_does_not_change_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one second of three all calls take four times as long."""
     clock = Clock(monkeypatch)
     load = lambda now: 4.0 if now % 3 < 1 else 1.0  # noqa: E731
     exact, fast = (Runner(clock, seconds, load) for seconds in (0.4, 0.1))
@@ -86,14 +86,14 @@ def test_a_noisy_second_changes_no_speed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert speeds["fast"].ratio == pytest.approx(4, rel=0.3)
 
 
-def test_an_undecided_race_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_undecided_timing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     rng = np.random.default_rng(0)
     exact, fast = (Runner(clock, seconds, lambda now: float(rng.uniform(1, 9))) for seconds in (1.0, 1.0))
     _, speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=300)
     assert not speeds["fast"].narrow
     assert speeds["fast"].low < 1 < speeds["fast"].high
-    # However little time there is, each is timed once.
+    # Each is timed at least once, however short the time.
     _, speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=0)
     assert speeds["fast"].samples == 1
     assert (speeds["fast"].low, speeds["fast"].high) == (0, math.inf)
@@ -142,7 +142,7 @@ def test_the_interval_of_a_median_covers_as_often_as_stated(n: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 13, 4000])
-def test_the_extent_does_not_depend_on_the_blocks(size: int) -> None:
+def test_the_norms_do_not_depend_on_the_blocks(size: int) -> None:
     rows = svmfast.read_svmlight(data("photos.test")).rows
     found = bound_check.extent(blocks_of(rows, size))
     dense = rows.to_dense()
@@ -152,7 +152,7 @@ def test_the_extent_does_not_depend_on_the_blocks(size: int) -> None:
     assert np.array_equal(found.mean, np.cumsum(dense, axis=0)[-1] / 4000)  # added in the order of the rows
 
 
-def test_wide_data_has_no_mean_and_still_a_bound() -> None:
+def test_wide_data_have_a_bound_without_a_mean() -> None:
     wide = Rows(np.array([0, 1]), np.array([2**31 - 2], np.int32), np.array([2.0]), 2**31 - 1)
     found = bound_check.check_data(lambda: [wide], 0.01)
     assert found.centered is None
@@ -167,7 +167,7 @@ def test_rows_of_zeros_allow_any_gamma() -> None:
     assert found.inside("mean") is True
 
 
-def test_a_linear_model_has_a_weight_vector_a_class() -> None:
+def test_a_linear_model_has_a_weight_vector_per_class() -> None:
     for labels, expected in ((2, 1), (3, 3), (26, 26)):
         assert linear.weight_vectors(Head("c_svc", np.arange(labels))) == expected
     assert linear.weight_vectors(Head("epsilon_svr")) == 1
@@ -214,7 +214,7 @@ def test_compare_from_python() -> None:
         svmfast.compare({}, given)
 
 
-def test_public_names_are_all_there_and_lazy() -> None:
+def test_public_names_exist_and_load_lazily() -> None:
     for name in svmfast.__all__:
         assert getattr(svmfast, name) is not None
     assert set(svmfast.__all__) <= set(dir(svmfast))
@@ -226,5 +226,5 @@ def test_public_names_are_all_there_and_lazy() -> None:
     ("value", "text"),
     [(None, "-"), (2.5, "2.5 s"), (0.0123, "12.3 ms"), (4.5e-6, "4.5 µs"), (1e-9, "0.001 µs")],
 )
-def test_times_are_shown_in_a_unit_that_suits(value: float | None, text: str) -> None:
+def test_times_are_shown_in_a_suitable_unit(value: float | None, text: str) -> None:
     assert report.seconds(value) == text

@@ -1,4 +1,4 @@
-"""Exported C compiles without a warning, and computes what svm-predict, the model and the NumPy twin do."""
+"""Exported C compiles without warnings and agrees with svm-predict, the model and the NumPy twin."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PRECISIONS = ("double", "float")
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", FORMS)
-def test_every_compiler_is_content(name: str, precision: str, tmp_path: Path) -> None:
+def test_every_compiler_accepts_the_file_without_warnings(name: str, precision: str, tmp_path: Path) -> None:
     loaded = svmfast.load_model(FORMS[name])
     rows, _ = own_rows(loaded, computation_of(loaded))
     compile_all_ways(svmfast.export(loaded, "c", precision=precision, test=rows, test_rows=5), tmp_path)
@@ -55,10 +55,10 @@ def test_every_compiler_is_content(name: str, precision: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", FORMS)
-def test_values_are_the_twins_bit_by_bit_and_near_the_models(
+def test_values_equal_the_twins_and_are_close_to_the_models(
     name: str, precision: str, tmp_path: Path
 ) -> None:
-    """So that what an export says of its accuracy is true of the file that is compiled."""
+    """The accuracy that an export states is thus that of the compiled file."""
     loaded = svmfast.load_model(FORMS[name])
     computation = computation_of(loaded)
     rows, _ = own_rows(loaded, computation)
@@ -73,7 +73,7 @@ def test_values_are_the_twins_bit_by_bit_and_near_the_models(
         exact = loaded.decision_values(rows)
         scale = max(1.0, float(np.abs(exact).max()))
         assert np.abs(expected - exact).max() <= made.report.max_abs_error
-        # The engine takes roots of squared distances that cancel, where a row is a landmark.
+        # If a row is a landmark, the engine takes roots of squared distances that cancel.
         # Digits that svm-scale would round to are left as they are.
         least = 1e-8 if "triangle" in name else 1e-4 if "scaled" in name else 1e-11
         assert made.report.max_abs_error < (least if precision == "double" else 2e-3) * scale
@@ -97,7 +97,7 @@ GOLDEN = [
 
 @pytest.mark.parametrize("command", GOLDEN)
 def test_answers_in_double_are_svm_predicts(command: str, tmp_path: Path) -> None:
-    """Ties, strict signs, unknown features and all: the golden files were written by svm-predict."""
+    """Including ties, strict signs and unknown features: svm-predict wrote the golden files."""
     *_, rows_path, model_path, golden = (word for word in shlex.split(command) if not word.startswith("-"))
     loaded = svmfast.load_model(ROOT / model_path)
     rows = svmfast.read_svmlight(ROOT / rows_path).rows
@@ -163,7 +163,7 @@ def test_sanitizers_find_nothing_on_edge_rows(name: str, precision: str, tmp_pat
     assert len(done.stdout.splitlines()) == 9
 
 
-def test_the_test_in_the_file_passes_and_fails_where_a_label_is_changed(tmp_path: Path) -> None:
+def test_the_files_own_test_passes_and_detects_a_changed_label(tmp_path: Path) -> None:
     text = svmfast.export(model("iris_c_rbf_prob"), test=data("iris.test"), prefix="iris").text
     other = text.replace(
         "iris_test_labels[50] IRIS_TABLE = {\n    ", "iris_test_labels[50] IRIS_TABLE = {\n    2 - "
@@ -235,7 +235,7 @@ def test_the_file_allocates_and_calls_nothing(tmp_path: Path) -> None:
 def test_vectors_four_at_a_time_or_one_by_one_give_the_same_bits(
     name: str, precision: str, tmp_path: Path
 ) -> None:
-    """Also where a cell's last vectors are fewer than four, and where exponentials underflow."""
+    """Also if a cell's last group has fewer than four vectors, and if exponentials underflow."""
     loaded = svmfast.load_model(FORMS[name])
     made = svmfast.export(loaded, precision=precision)
     regression = loaded.head.is_regression
@@ -252,8 +252,8 @@ def test_vectors_four_at_a_time_or_one_by_one_give_the_same_bits(
 
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no compiler for Cortex-M0")
 @pytest.mark.parametrize("name", ["iris_c_rbf_prob", "onehot_c_rbf"])
-def test_small_processors_need_no_routine_that_subtracts(name: str, tmp_path: Path) -> None:
-    """It takes 800 bytes of a Cortex-M0. (gcc subtracts a lone rho of two classes, where it is above 0.)"""
+def test_small_processors_need_no_subtraction_routine(name: str, tmp_path: Path) -> None:
+    """It takes 800 bytes on a Cortex-M0. (gcc subtracts a single positive rho of two classes.)"""
     (tmp_path / "model.h").write_bytes(svmfast.export(model(name)).data)
     (tmp_path / "use.c").write_text(
         '#include "model.h"\nint use(const float *x);\nint use(const float *x) { return model_predict(x); }\n'
@@ -297,7 +297,7 @@ def test_names_of_features_are_constants(tmp_path: Path) -> None:
         ({"test_rows": 0}, "`test_rows` 0 is not positive"),
     ],
 )
-def test_what_cannot_be_asked_for(given: dict[str, object], message: str) -> None:
+def test_invalid_options_are_refused(given: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError) as caught:
         svmfast.export(model("iris_c_rbf_prob"), **given)  # type: ignore[arg-type]
     assert str(caught.value).startswith(message)
@@ -313,7 +313,7 @@ def test_numbers_beyond_single_precision_are_refused_there(tmp_path: Path) -> No
         svmfast.export(large)
 
 
-def test_names_of_classes_come_back_from_labels(tmp_path: Path) -> None:
+def test_class_names_are_found_from_labels(tmp_path: Path) -> None:
     names = ('a "b" \\', "größe??/", "\t$n\n")
     scaling = Scaling(np.zeros(4), np.ones(4), class_names=names)
     made = svmfast.export(ScaledModel(svmfast.load_model(FORMS["rbf, three classes"]), scaling))

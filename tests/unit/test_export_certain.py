@@ -1,4 +1,4 @@
-"""NAME_certain: what an exported file calls certain is the exact model's label, in 50 digits."""
+"""NAME_certain: labels that an exported file calls certain are the exact model's, in 50 digits."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def exact_label(exact: KernelExpansion, z: FloatArray) -> float:
 
 
 def near_the_boundary(fast: PolynomialModel, file: Compiled, count: int) -> Iterator[FloatArray]:
-    """Rows between two of different labels, by bisection with the file's own answers."""
+    """Rows between two rows with different labels, by bisection with the file's own answers."""
     rng = np.random.default_rng(3)
     source = fast.provenance
     assert source is not None
@@ -122,7 +122,7 @@ def test_certain_labels_are_the_exact_models(
     unit = float(np.finfo(file.dtype).eps) / 2
     for row, label in zip(seen[sure].astype(np.float64), answers[sure], strict=True):
         assert exact_label(exact, row) == label
-        # The ends of what rounds to it.
+        # The ends of the interval that rounds to it.
         moved = row * (1 + unit * rng.choice([-1.0, 1.0], size=len(row)))
         assert exact_label(exact, moved) == label
     assert sure.any() or name in ("order 1", "two cells")
@@ -130,7 +130,7 @@ def test_certain_labels_are_the_exact_models(
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", CASES)
-def test_no_row_is_found_whose_error_passes_its_bound(name: str, precision: str) -> None:
+def test_no_search_finds_an_error_above_its_bound(name: str, precision: str) -> None:
     """Hill climbing on error over bound, the exact side in 50 digits."""
     exact, fast = made(name)
     computation, kind = computation_of(fast), np.dtype(PRECISIONS[precision])
@@ -181,21 +181,21 @@ def test_the_file_and_the_twin_are_certain_of_the_same_rows(precision: str, tmp_
         assert bound is not None
         expected = certain(computation, bound, values, cells, squared)
         assert np.array_equal(file.certain(rows), expected), name
-        # Pairs count more terms, so that they are certain of no more rows.
+        # Rows given as pairs count more terms, so that at most as many are certain.
         assert not (file.certain_of_pairs(rows) & ~expected).any(), name
 
 
 @needs_compiler
-def test_fast_math_is_certain_of_nothing(tmp_path: Path) -> None:
+def test_with_fast_math_no_label_is_certain(tmp_path: Path) -> None:
     _, fast = made("order 2")
-    # Start files of -ffast-math would set this process, NumPy included, to flush subnormal numbers to zero.
+    # The start files of -ffast-math would make this process, NumPy included, flush subnormal numbers to zero.
     file = compiled(svmfast.export(fast), tmp_path, "-ffast-math", "-nostartfiles")
     assert not file.certain(as_rows(np.zeros((5, file.features)))).any()
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_the_exponential_keeps_its_error(precision: str) -> None:
-    """Against 50 digits: 4 units at most, where the bound allows 8."""
+def test_the_error_of_the_exponential(precision: str) -> None:
+    """Against 50 digits: at most 4 units, where the bound allows 8."""
     kind = np.dtype(PRECISIONS[precision])
     least = twin.EXP[kind][0]
     rng = np.random.default_rng(1)
@@ -213,7 +213,7 @@ def test_the_exponential_keeps_its_error(precision: str) -> None:
     assert np.isnan(beyond[2])
 
 
-def test_roots_and_tangents_keep_their_error() -> None:
+def test_the_errors_of_roots_and_hyperbolic_tangents() -> None:
     for kind in PRECISIONS.values():
         s = (10.0 ** np.random.default_rng(1).uniform(-30, 30, 500)).astype(kind)
         unit = float(np.finfo(kind).eps) / 2

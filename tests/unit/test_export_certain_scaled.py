@@ -1,4 +1,4 @@
-"""NAME_certain of models that carry a scaling: of raw rows, what is certain is the exact model's label."""
+"""NAME_certain of models with a scaling: certain labels of raw rows are the exact model's."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def seen_by_the_model(scaling: Scaling, row: FloatArray) -> FloatArray:
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(("name", "scale"), CASES)
 def test_certain_labels_are_the_exact_models(name: str, scale: str, precision: str, tmp_path: Path) -> None:
-    """For the row that the file sees and for rows that round to it, at the boundary of what is certain."""
+    """For the row that the file receives and rows that round to it, at the boundary of certainty."""
     exact, fast = made(name)
     scaling = SCALINGS[scale](exact.n_features)
     made_file = svmfast.export(ScaledModel(fast, scaling), precision=precision)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def test_certain_labels_are_the_exact_models(name: str, scale: str, precision: s
     unit = float(np.finfo(file.dtype).eps) / 2
     values = np.abs(file.decisions(rows).astype(np.float64)).min(axis=1)
     nearest = np.flatnonzero(sure)[np.argsort(values[sure])][:6]
-    # Two digits leave no label of these that is certain.
+    # With two digits none of these labels is certain.
     assert len(nearest) or "two digits" in scale or name == "two cells"
     answers = file.answers(rows)
     for at in nearest:
@@ -102,7 +102,7 @@ def test_certain_labels_are_the_exact_models(name: str, scale: str, precision: s
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(("name", "scale"), CASES)
-def test_no_row_is_found_whose_error_passes_its_bound(name: str, scale: str, precision: str) -> None:
+def test_no_search_finds_an_error_above_its_bound(name: str, scale: str, precision: str) -> None:
     """Hill climbing on error over bound; the exact side in 50 digits, at rows that round to the file's."""
     exact, fast = made(name)
     scaling = SCALINGS[scale](exact.n_features)
@@ -155,7 +155,7 @@ def test_scaled_entries_are_within_their_bound(scale: str, precision: str) -> No
     theirs = scaling.apply(as_rows(moved)).to_dense(len(scaling))
     apart = np.abs(ours.astype(np.float64) - theirs)
     assert (apart <= relative * np.abs(ours) + absolute).all()
-    # Not far above what happens: a bound a hundred times too large would certify nothing.
+    # Not far above the actual error: a bound a hundred times too large would certify nothing.
     assert (apart > 0.02 * (relative * np.abs(ours))).any()
 
 
@@ -182,7 +182,7 @@ def test_a_file_with_a_scaling_and_the_twin_are_certain_of_the_same_rows(tmp_pat
         (1.0, True),  # a dropped column is 0, also outside of the interval
     ],
 )
-def test_what_cannot_be_bounded_has_no_certificate(factor: float, ranges: bool) -> None:
+def test_scalings_without_a_bound_give_no_certificate(factor: float, ranges: bool) -> None:
     _, fast = made("order 2")
     d = fast.n_features
     limits = ColumnRanges(np.zeros(d), np.ones(d)) if ranges else None

@@ -1,4 +1,4 @@
-"""The JSON export has all that its schema says, and a reader who knows only that gets the model's answers."""
+"""The JSON export matches its schema, and a reader that knows only the page gets the model's answers."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def label(rule: dict[str, Any], out: list[float]) -> Any:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_reader_of_the_page_gets_the_models_answers(name: str) -> None:
+def test_a_reader_written_from_the_page_gets_the_models_answers(name: str) -> None:
     loaded = svmfast.load_model(FORMS[name])
     document = json.loads(svmfast.export(loaded, "json").data)
     assert faults(SCHEMA, document) == []

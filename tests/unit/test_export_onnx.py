@@ -1,4 +1,4 @@
-"""Exported ONNX answers as the model does: in onnxruntime, in batches of any size, ties included."""
+"""Exported ONNX gives the model's answers: in onnxruntime, in batches of any size, ties included."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_answers_are_svm_predicts(command: str) -> None:
 
 
 def test_sums_of_many_vectors_are_accurate() -> None:
-    """In the order of LIBSVM's files, all positive coefficients first, the error would be 2e-12."""
+    """With LIBSVM's order, all positive coefficients first, the error would be 2e-12."""
     rng = np.random.default_rng(0)
     vectors = (rng.random((8000, 30)) < 0.3).astype(np.float64)
     coefficients = np.repeat([[1.0, -1.0]], 4000, axis=1)
@@ -173,7 +173,7 @@ def test_a_scaling_that_clips() -> None:
     assert np.array_equal(found["label"], clipped.head.predict(clipped.decision_values(as_rows(table))))
 
 
-def test_without_onnx_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_onnx_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(svmfast.SvmfastError) as caught:
         svmfast.export(model("iris_c_rbf_prob"), "onnx")

@@ -1,6 +1,6 @@
 """Formulas against 50 digits: kernels, the certificate's bound, the quadratic form about a center, merging.
 
-mpmath evaluates the definitions on the very doubles that the code is given; nothing of the code's own algebra
+mpmath evaluates the definitions on the same doubles as the code, without any of the code's own algebra
 (centring, squared norms, Horner's scheme, lookup tables) is used on its side.
 """
 
@@ -23,7 +23,7 @@ from svmfast.rows import FloatArray, Rows
 mpmath.mp.dps = 50
 mpf = mpmath.mpf
 UNIT = 2.0**-53
-#: What underflows is no error.
+#: Underflow is not an error.
 TINY = mpf(10) ** -290
 
 
@@ -60,7 +60,7 @@ KERNELS = ("linear", "polynomial", "sigmoid", "rbf", "laplacian")
     degree=st.integers(1, 5),
 )
 def test_kernels(kind: str, seed: int, d: int, gamma: float, scale: float, coef0: float, degree: int) -> None:
-    """Each value within the rounding of its own formula: of the exponent, the dot product, the power."""
+    """Each value is within the rounding error of its formula: the exponent, the dot product, the power."""
     rng = np.random.default_rng(seed)
     x, z = rng.normal(size=(4, d)) * scale, rng.normal(size=(5, d)) * scale
     x[rng.uniform(size=x.shape) < 0.3] = 0
@@ -78,7 +78,7 @@ def test_kernels(kind: str, seed: int, d: int, gamma: float, scale: float, coef0
 
 
 def allowed(kernel: Kernel, x: FloatArray, z: FloatArray, value: mpmath.mpf) -> mpmath.mpf:
-    """What rounding may move a kernel value: some units a term, times what the formula makes of it."""
+    """The allowed rounding error of a kernel value: some units per term, times the formula's derivative."""
     d, gamma = len(x), mpf(kernel.gamma)
     terms = mpf(float(np.abs(x) @ np.abs(z))) * (1 + 1e-10)
     of_dot = (2 * d + 8) * UNIT * terms
@@ -90,7 +90,7 @@ def allowed(kernel: Kernel, x: FloatArray, z: FloatArray, value: mpmath.mpf) -> 
         return 2 * kernel.degree * (of_argument + 4 * UNIT * argument) * argument ** (kernel.degree - 1)
     if kernel.kind == "sigmoid":
         return of_argument + 16 * UNIT * abs(value) + 16 * UNIT
-    # Norms and product, or the differences themselves: never worse than the former.
+    # From norms and a product, or from differences: never worse than the former.
     size = mpf(float(x @ x + z @ z)) if kernel.kind == "rbf" else mpf(float(np.abs(x - z).sum()))
     of_exponent = (4 * d + 16) * UNIT * gamma * size * 2
     return 16 * UNIT * value + (mpmath.expm1(of_exponent)) * value
@@ -107,7 +107,7 @@ def allowed(kernel: Kernel, x: FloatArray, z: FloatArray, value: mpmath.mpf) -> 
 def test_the_bound_of_the_certificate(
     seed: int, top: int, gamma: float, distance: float, size: float
 ) -> None:
-    """Never below the theorem's R of the stored numbers, and above it by no more than its own allowance."""
+    """Never below the theorem's R of the stored numbers, and above it only by its allowance for rounding."""
     rng = np.random.default_rng(seed)
     degrees = rng.exponential(size=top + 1) * size / 10.0 ** rng.integers(0, 12, top + 1)
     rest = rng.exponential(size=5) * size * 10.0 ** rng.integers(-15, 0, 5)
@@ -151,7 +151,7 @@ def test_the_polynomial_about_a_center(
         a = b * mpmath.exp(-mpf(gamma) * mpmath.fsum(p * p for p in u))
         dot = mpmath.fsum(p * q for p, q in zip(u, w, strict=True))
         wanted += a * mpmath.fsum((2 * mpf(gamma) * dot) ** m / mpmath.factorial(m) for m in range(order + 1))
-        # Everything that is added up, by absolute values; about zero w and u.center grow apart and cancel.
+        # The sum of absolute values of all terms; about zero, w and u.center are large and cancel.
         length = mpmath.sqrt(mpmath.fsum(p * p for p in u))
         reach = mpf(float(np.sqrt(z @ z))) + 2 * mpf(float(np.sqrt(center @ center)))
         most = 2 * mpf(gamma) * length * reach
@@ -188,7 +188,7 @@ def test_the_merging_table() -> None:
         best = max((golden(kept, mpf(low) / 8, mpf(low + 1) / 8) for low in range(8)), key=kept)
         wanted = m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - kept(best) ** 2
         assert abs(mpf(float(wd[i, j])) - wanted) < mpf("4e-16"), (i, j)
-        # s is flat at its top: the root of a double's rounding is as close as it tells.
+        # s is flat at its maximum, so h is accurate only to the root of a double's rounding error.
         assert abs(mpf(float(h[i, j])) - best) < mpf("1e-6"), (i, j)
 
 

@@ -1,4 +1,4 @@
-"""No command writes over a file that it reads, nor one output over another, whatever name it is given."""
+"""No command overwrites a file that it reads, or another of its outputs, by whatever path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES: dict[str, Callable[[Path], Path]] = {
     "a hard link": lambda path: _link(os.link, path),
 }
 
-#: Options whose values are words, and no files.
+#: Options whose values are words, not files.
 WORDS = {"dask", "features", "keep", "label", "methods", "prefix", "relative_to", "suffix", "time_limit"}
 
 
@@ -66,7 +66,7 @@ def test_no_output_is_an_input(
     assert not (tmp_path / "checkpoint").exists()
 
 
-def test_the_exact_model_of_meka_stays(tmp_path: Path) -> None:
+def test_meka_does_not_overwrite_the_exact_model(tmp_path: Path) -> None:
     given = copies("meka from a model", tmp_path)
     done = svmfast("meka", given["TRAIN"], "-o", given["EXACT"], "--from", given["EXACT"])
     line = f"svmfast: --output is --from itself, '{given['EXACT']}'; it would be lost\n"
@@ -94,10 +94,10 @@ def test_no_two_outputs_are_one_file(name: str, tmp_path: Path, capfd: pytest.Ca
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_a_folder_of_outputs_holds_no_input(
+def test_an_output_folder_must_not_contain_an_input(
     kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """An input that is where frontier writes, or is linked to from there."""
+    """An input in frontier's output folder, or linked from there."""
     out = tmp_path / "out"
     given = copies("frontier", tmp_path)
     arguments = words("frontier", {**given, "OUT": out})
@@ -117,7 +117,7 @@ def test_a_folder_of_outputs_holds_no_input(
     assert place.read_bytes() == before
 
 
-def test_a_redirection_is_no_way_around(tmp_path: Path) -> None:
+def test_redirections_are_checked_too(tmp_path: Path) -> None:
     rows = copies("train", tmp_path)["TRAIN"]
     before = rows.read_bytes()
     with rows.open("rb") as stdin:
@@ -157,7 +157,7 @@ def test_every_path_is_declared_as_read_or_written(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if not name.startswith(("info", "import"))])
-def test_a_model_in_the_place_of_data_is_seen(
+def test_a_model_in_the_place_of_data_is_noticed(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     given: dict[str, Path] = copies(name, tmp_path)
@@ -171,7 +171,7 @@ def test_a_model_in_the_place_of_data_is_seen(
     assert first_model is not None or name == "meka's error" or name.startswith("scale")
     paths = {"OUT": tmp_path / "out", "CHECKPOINT": tmp_path / "checkpoint", **given}
     paths[first_data] = tmp_path / "model"
-    if name != "frontier":  # which leaves its training data to the commands that it starts
+    if name != "frontier":  # whose training data are read only by the commands that it starts
         assert run(words(name, paths)) == 2
         message = f"{tmp_path}/model:1: a model, not data ('svm_type'); expected label index:value ..."
         assert capfd.readouterr().err.splitlines()[-1] == message
@@ -195,7 +195,7 @@ def test_a_fast_and_an_exact_model_are_distinguished(capfd: pytest.CaptureFixtur
     )
 
 
-def test_what_is_no_model_either_way_is_not_swapped(
+def test_no_advice_to_swap_if_neither_file_is_a_model(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out, rows, exact = tmp_path / "out", str(INPUTS["TRAIN"]), str(INPUTS["EXACT"])

@@ -1,6 +1,6 @@
-"""What others wrote cannot act on a terminal or break a line: file names, words of files, option values.
+"""Foreign text (file names, words in files, option values) cannot control a terminal or break a line.
 
-Every command is walked with hostile ones; tests/unit/test_display.py has the rule itself.
+Every command is run with hostile text; tests/unit/test_display.py tests the escaping itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from program import PROGRAM, data, model, svmfast
 from svmfast.cli.main import commands, program, run
 from svmfast.evaluation.report import markdown
 
-#: Clears the screen, names the window, turns the line round, ends it; a byte that is no UTF-8; rich's markup.
+#: Clears the screen, sets the title, reverses the line, ends it; a byte that is not UTF-8; rich's markup.
 HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b1m\u202e[red]$x_1$\nINJECTED\r" + os.fsdecode(b"\xff")
 #: The same without blanks, as a word of a file.
 WORD = HOSTILE.replace("\n", "\x0b").replace("\r", "").encode("utf-8", "surrogateescape")
@@ -34,13 +34,13 @@ def check(message: bytes, where: str) -> list[str]:
     lines = message.decode("utf-8").split("\n")
     for before, line in pairwise(["", *lines]):
         assert line.isprintable(), (where, line)
-        # A table may break a long name, but behind the escape.
+        # A table may break a long name, but only after the escape.
         assert not line.startswith("INJECTED") or r"\n" in before, (where, line)
     return lines
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_names_of_files_cannot_act(name: str, tmp_path: Path) -> None:
+def test_file_names_cannot_control_the_terminal(name: str, tmp_path: Path) -> None:
     paths = {word: tmp_path / f"{word}{HOSTILE}" for word in (*inputs(name), *outputs(name))}
     for word in inputs(name):
         shutil.copy(INPUTS[word], paths[word])
@@ -51,14 +51,14 @@ def test_names_of_files_cannot_act(name: str, tmp_path: Path) -> None:
     for report in [path for path in tmp_path.rglob("*") if path.suffix in (".md", ".svg", ".json")]:
         check(report.read_bytes(), report.name)
     if paths.get("OUT", tmp_path).is_dir() and name == "frontier":
-        # Nothing is lost on the way: JSON has the names as they are.
+        # Nothing is lost: JSON has the names unchanged.
         known = json.loads((paths["OUT"] / "report.json").read_text())
         assert known["exact"] == os.fspath(paths["EXACT"])
         assert b"\\[red\\]\\$x_1\\$\\\\nINJECTED\\\\r\\\\xff" in (paths["OUT"] / "report.md").read_bytes()
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_names_of_missing_files_cannot_act(
+def test_names_of_missing_files_cannot_control_the_terminal(
     name: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     for word in inputs(name):
@@ -72,7 +72,7 @@ def test_names_of_missing_files_cannot_act(
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "import"])
-def test_words_of_files_cannot_act(
+def test_words_in_files_cannot_control_the_terminal(
     name: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """The first word, one in the middle and the last word of every input."""
@@ -96,7 +96,9 @@ def test_words_of_files_cannot_act(
             assert any(f"{broken}:" in line for line in told), told
 
 
-def test_provenance_cannot_act(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
+def test_provenance_cannot_control_the_terminal(
+    capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
     text = INPUTS["FAST"].read_bytes()
     start = text.index(b"method ")
     place = tmp_path / "m"
@@ -117,7 +119,7 @@ def options() -> list[tuple[str, str]]:
     return found
 
 
-def test_values_of_options_cannot_act(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_option_values_cannot_control_the_terminal(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     lines = [[name, option, HOSTILE] for name, option in options()]
     assert len(lines) > 80
     for line in [*lines, [HOSTILE], [f"--{HOSTILE}"], *([name, f"--{HOSTILE}"] for name in commands())]:
@@ -125,13 +127,13 @@ def test_values_of_options_cannot_act(capfdbinary: pytest.CaptureFixture[bytes])
         assert len(check(capfdbinary.readouterr().err, str(line))) == 2
 
 
-def test_a_trace_cannot_act(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_trace_cannot_control_the_terminal(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run(["--debug", "info", HOSTILE]) == 2
     captured = check(capfdbinary.readouterr().err, "trace")
     assert "Traceback (most recent call last):" in captured
 
 
-def test_a_table_on_a_terminal_takes_names_for_no_markup(tmp_path: Path) -> None:
+def test_a_table_on_a_terminal_does_not_interpret_names_as_markup(tmp_path: Path) -> None:
     exact, rows = "[red]x[bold]\x1b[2J", "[bold]\u202erows"
     shutil.copy(model("iris_c_linear"), tmp_path / exact)
     shutil.copy(data("iris.test"), tmp_path / rows)

@@ -1,4 +1,4 @@
-"""Runs of the program are forks wherever a fork does the same: the time of the suite depends on it."""
+"""Runs of the program are forks if a fork behaves the same, which makes the suite much faster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sklearn.svm  # noqa: F401  it sets variables
 from program import runs_are_forks, svmfast
 
 
-def test_a_library_that_sets_variables_on_import_does_not_end_forks() -> None:
+def test_forks_are_used_after_a_library_sets_variables_on_import() -> None:
     assert "KMP_INIT_AT_FORK" in os.environ
     assert runs_are_forks()
     done = svmfast("--version")

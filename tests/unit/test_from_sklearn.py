@@ -48,7 +48,7 @@ SETS: dict[str, tuple[FloatArray, NDArray[Any]]] = {
 
 
 def split(name: str) -> tuple[FloatArray, NDArray[Any], FloatArray]:
-    """Return training rows, their labels, and other rows; few of digits."""
+    """Return training rows, their labels, and other rows; only a few for digits."""
     X, y = SETS[name]
     order = np.random.default_rng(3).permutation(len(X))[:600]
     train, test = order[: len(order) // 2], order[len(order) // 2 :]
@@ -56,7 +56,7 @@ def split(name: str) -> tuple[FloatArray, NDArray[Any], FloatArray]:
 
 
 def check(estimator: Any, model: Model, test: Any) -> None:
-    """Hold a model against the estimator it was made from."""
+    """Compare a model with the estimator it was made from."""
     answer = svmfast.predict(model, test)
     predicted = estimator.predict(test)
     if model.head.is_regression:
@@ -82,8 +82,8 @@ def check(estimator: Any, model: Model, test: Any) -> None:
         found = svmfast.predict(model, test, probability=True).probabilities
         expected = estimator.predict_proba(test)
         if values.shape[1] == 1:
-            # LIBSVM takes the sigmoid itself for two classes. The older LIBSVM in scikit-learn comes near it
-            # by the iteration for more classes, which it ends early.
+            # For two classes LIBSVM uses the sigmoid itself. The older LIBSVM in scikit-learn approximates it
+            # by the iteration for more classes, which it stops early.
             np.testing.assert_allclose(found, expected, rtol=0, atol=5e-3)
             first = 1 / (1 + np.exp(estimator._probA * values + estimator._probB))
             expected = np.hstack([first, 1 - first])
@@ -114,7 +114,7 @@ CASES: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("name", CASES)
-def test_a_machine_and_its_model_answer_alike(name: str, form: str) -> None:
+def test_an_estimator_and_its_model_give_the_same_answers(name: str, form: str) -> None:
     data, estimator = CASES[name]
     X, y, test = split(data)
     if form == "sparse":
@@ -123,7 +123,7 @@ def test_a_machine_and_its_model_answer_alike(name: str, form: str) -> None:
     model = svmfast.from_sklearn(fitted)
     assert isinstance(model, KernelExpansion)
     check(fitted, model, test)
-    # And so does the LIBSVM model that it is written as.
+    # The same holds for the LIBSVM model as which it is written.
     check(fitted, open_model(model_bytes(model)).model, test)
 
 
@@ -145,7 +145,7 @@ def test_classes_that_are_integers_are_the_labels(classes: NDArray[Any], labels:
     np.testing.assert_array_equal(svmfast.predict(model, test).predicted, fitted.predict(test))
 
 
-def test_what_stands_for_an_estimator() -> None:
+def test_wrappers_are_replaced_by_their_estimator() -> None:
     X, y, _ = split("wine")
     fitted = SVC().fit(X, y)
     expected = model_bytes(svmfast.from_sklearn(fitted))
@@ -159,7 +159,7 @@ def test_what_stands_for_an_estimator() -> None:
     assert model_bytes(svmfast.from_sklearn(frozen.FrozenEstimator(fitted))) == expected
 
 
-def test_a_subclass_is_what_it_derives_from() -> None:
+def test_a_subclass_is_converted_like_its_base_class() -> None:
     class Mine(SVC):
         pass
 
@@ -180,7 +180,7 @@ def refused(made: Callable[[FloatArray, NDArray[Any]], Any]) -> str:
     return str(caught.value)
 
 
-def test_other_kinds_of_models_are_refused_in_a_line() -> None:
+def test_other_kinds_of_models_are_refused_in_one_line() -> None:
     machines = "expected SVC, NuSVC, SVR, NuSVR or OneClassSVM"
     assert refused(lambda X, y: SVC()) == "the estimator is not fitted; call its fit first"
     assert refused(lambda X, y: LinearSVC(dual=False).fit(X, y)) == (
@@ -216,7 +216,7 @@ def spoiled(fitted: Any, value: float) -> Any:
     return fitted
 
 
-def test_ties_of_two_classes_need_no_breaking() -> None:
+def test_break_ties_is_accepted_for_two_classes() -> None:
     X, y, test = split("breast")
     fitted = SVC(break_ties=True).fit(X, y)
     check(fitted, svmfast.from_sklearn(fitted), test)
@@ -228,7 +228,7 @@ def test_objects_that_are_not_estimators_have_the_wrong_type(value: Any) -> None
         svmfast.from_sklearn(value)
 
 
-# --- other libraries, by made examples with the attributes that theirs have
+# --- other libraries, represented by mock objects with the attributes of theirs
 
 
 @pytest.fixture
@@ -246,8 +246,8 @@ def library() -> Iterator[Callable[[str, str], Any]]:
         sys.modules.pop(module, None)
 
 
-def test_a_machine_of_cuml_of_two_classes(library: Callable[[str, str], Any]) -> None:
-    """Public attributes alone, with scikit-learn's signs; vectors of both classes are mixed."""
+def test_a_cuml_estimator_with_two_classes(library: Callable[[str, str], Any]) -> None:
+    """Only public attributes, with scikit-learn's signs; vectors of both classes are mixed."""
     X, y, test = split("breast")
     fitted = SVC(gamma=0.05).fit(X, y)
     order = np.random.default_rng(0).permutation(len(fitted.support_))
@@ -267,7 +267,7 @@ def test_a_machine_of_cuml_of_two_classes(library: Callable[[str, str], Any]) ->
         svmfast.from_sklearn(other)
 
 
-def test_a_machine_of_cuml_that_converts_itself(library: Callable[[str, str], Any]) -> None:
+def test_a_cuml_estimator_that_converts_itself(library: Callable[[str, str], Any]) -> None:
     X, y, _ = split("breast")
     fitted = SVC().fit(X, y)
     other = library("cuml.svm.svc", "SVC")
@@ -275,7 +275,7 @@ def test_a_machine_of_cuml_that_converts_itself(library: Callable[[str, str], An
     assert model_bytes(svmfast.from_sklearn(other)) == model_bytes(svmfast.from_sklearn(fitted))
 
 
-def test_regression_of_cuml(library: Callable[[str, str], Any]) -> None:
+def test_cuml_regression(library: Callable[[str, str], Any]) -> None:
     X, y, test = split("diabetes")
     fitted = SVR(C=100, gamma=0.1).fit(X, y)
     other = library("cuml.svm.svr", "SVR")
@@ -285,7 +285,7 @@ def test_regression_of_cuml(library: Callable[[str, str], Any]) -> None:
     check(fitted, svmfast.from_sklearn(other), test)
 
 
-def test_a_machine_of_thundersvm(library: Callable[[str, str], Any]) -> None:
+def test_a_thundersvm_estimator(library: Callable[[str, str], Any]) -> None:
     """`intercept_` is LIBSVM's rho; a classifier does not keep its labels."""
     X, y, test = split("diabetes")
     fitted = SVR(C=100, kernel="poly", gamma=0.1).fit(X, y)
@@ -307,7 +307,7 @@ RAW = load_wine(return_X_y=True)[0]
 
 
 def with_outliers(X: FloatArray) -> FloatArray:
-    """Rows far outside those that a scaler was fitted on, for those that clip."""
+    """Rows far outside those on which a scaler was fitted, for scalers that clip."""
     return np.vstack([X, X * 1.5, X - 100, np.zeros_like(X[:1])])
 
 
@@ -329,7 +329,7 @@ SCALERS: dict[str, Callable[[], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", SCALERS)
-def test_a_pipeline_and_its_model_answer_alike(name: str) -> None:
+def test_a_pipeline_and_its_model_give_the_same_answers(name: str) -> None:
     y = load_wine().target_names[load_wine().target]
     constant = np.column_stack([RAW, np.full(len(RAW), 7.0)])  # a feature that says nothing
     order = np.random.default_rng(0).permutation(len(RAW))
@@ -354,7 +354,7 @@ def test_a_pipeline_of_sparse_rows() -> None:
     "classes",
     [np.array(["no", "yes"]), np.array([False, True]), np.array([1e10, 3e10]), np.array(["β", "a b"])],
 )
-def test_classes_that_are_no_integers_have_names(classes: NDArray[Any]) -> None:
+def test_classes_that_are_not_integers_have_names(classes: NDArray[Any]) -> None:
     X, y, test = split("breast")
     fitted = SVC().fit(X, classes[y])
     model = svmfast.from_sklearn(fitted)
@@ -373,7 +373,7 @@ def test_the_features_of_a_table_keep_their_names() -> None:
     check(fitted, model, table.data)
 
 
-def test_pipelines_that_are_no_scaling_are_refused() -> None:
+def test_pipelines_with_other_steps_are_refused() -> None:
     assert refused(
         lambda X, y: make_pipeline(MinMaxScaler(clip=True), StandardScaler(), SVC()).fit(X, y)
     ) == (

@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 
 
 def transparent(head: Head) -> KernelExpansion:
-    """Return the model that hands a row on as its decision values."""
+    """Return the model whose decision values are the row itself."""
     k, p = head.n_classes, head.n_functions
     coef = np.zeros((max(k - 1, 1), p))
     pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
@@ -127,7 +127,7 @@ def test_more_than_a_hundred_classes_get_more_than_a_hundred_iterations(tmp_path
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 9), st.integers(1, 60))
-def test_a_row_does_not_see_its_neighbours(seed: int, k: int, n: int) -> None:
+def test_a_row_does_not_depend_on_its_neighbours(seed: int, k: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     head = classifier(rng, k)
     decisions = decisions_for(rng, n, head.n_functions)
@@ -167,7 +167,7 @@ def test_regression_answers_the_value() -> None:
         head.probabilities(decisions)
 
 
-def test_nan_is_a_vote_for_the_second(tmp_path: Path) -> None:
+def test_nan_is_a_vote_for_the_second_class(tmp_path: Path) -> None:
     nan = np.array([[np.nan]])
     for head in (Head("c_svc", np.array([4, 2])), Head("one_class")):
         np.testing.assert_array_equal(head.predict(nan), Oracle(head, tmp_path)(nan, False)[0])
@@ -228,7 +228,7 @@ def test_decision_values_of_the_wrong_width_are_refused() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 7, 26])
-def test_the_native_count_of_votes_elects_whom_the_head_elects(k: int) -> None:
+def test_the_native_votes_give_the_winner_of_the_head(k: int) -> None:
     rng = np.random.default_rng(k)
     decisions = rng.choice(
         [-2.0, -1e-300, -0.0, 0.0, 1e-300, 0.5, np.nan, np.inf, -np.inf], (2000, k * (k - 1) // 2)

@@ -1,4 +1,4 @@
-"""An exact model answers only for what was made from it: embedded, a path, packed, or an object."""
+"""An exact model answers only for models made from it: embedded, as a path, compressed, or an object."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def another() -> KernelExpansion:
     return replace(exact, sv_coef=coef)
 
 
-def test_a_model_is_known_in_every_form(tmp_path: Path) -> None:
+def test_a_model_is_recognized_in_every_form(tmp_path: Path) -> None:
     text = IRIS.read_bytes()
     (tmp_path / "packed").write_bytes(gzip.compress(text))
     (tmp_path / "spelled").write_bytes(other_spelling(text))
@@ -67,7 +67,7 @@ def test_another_model_is_refused_as_an_object_too(tmp_path: Path) -> None:
         package.predict(replace(fast, provenance={}), rows, exact=load_model(IRIS))
 
 
-def test_an_embedded_model_is_held_against_its_container(tmp_path: Path) -> None:
+def test_an_embedded_model_must_match_its_container(tmp_path: Path) -> None:
     fast, _ = package.approximate(load_model(IRIS), embed_exact=True)
     text = model_bytes(fast)
     assert load_model(text).embedded_exact is not None  # type: ignore[attr-defined]
@@ -86,7 +86,7 @@ def test_an_embedded_model_is_held_against_its_container(tmp_path: Path) -> None
         assert change != inside
         with pytest.raises(ModelContradictionError, match=message):
             load_model(exchanged(change))
-        # Without a source its content alone can tell.
+        # Without a source, only the content can be compared.
         silent = b"".join(
             line for line in exchanged(change).splitlines(keepends=True) if not line.startswith(b"source ")
         )

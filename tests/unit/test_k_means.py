@@ -1,4 +1,4 @@
-"""k-means where there is little to cluster, or much of it."""
+"""k-means with very few points, or extreme values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svmfast.solvers.k_means import k_means
 
 
 def test_the_unit_of_the_points_does_not_matter() -> None:
-    """Near the end of the range of doubles squares overflow; a power of two changes no digit."""
+    """Near the end of the range of doubles squares overflow; scaling by a power of two changes no digit."""
     points = np.random.default_rng(0).standard_normal((60, 3))
     weights = np.linspace(0.1, 1, 60)
     expected = k_means(points, 5, seed=1, max_iterations=50, weights=weights)

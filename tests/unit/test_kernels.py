@@ -111,8 +111,8 @@ def test_decisions_are_libsvms(svm_type: str, d: int, density: float, kernel: Ke
     np.testing.assert_allclose(engine.decision_values(test), expected, rtol=0, atol=1e-13 * scale)
 
 
-def test_every_layout_is_met() -> None:
-    """The shapes above reach panels and scattered columns, or the test above proves less than it says."""
+def test_every_layout_is_covered() -> None:
+    """The shapes above lead to panels and to scattered columns, as the test above assumes."""
     rng = np.random.default_rng(0)
     scattered = []
     for d, density in SHAPES:
@@ -123,7 +123,7 @@ def test_every_layout_is_met() -> None:
     assert scattered == [False, False, False, True]
 
 
-def test_a_row_does_not_know_its_neighbours_nor_the_threads() -> None:
+def test_a_row_depends_neither_on_its_neighbours_nor_on_threads() -> None:
     rng = np.random.default_rng(1)
     sv = random_rows(rng, 300, 30, 0.6)
     engine = DecisionEngine(
@@ -144,7 +144,7 @@ def test_a_row_does_not_know_its_neighbours_nor_the_threads() -> None:
 
 @pytest.mark.parametrize(("classes", "each", "d"), [(2, 30, 5), (5, 4, 300), (20, 3, 40), (120, 2, 300)])
 def test_linear_models_of_few_and_of_many_classes(classes: int, each: int, d: int) -> None:
-    """Collapsed to a weight vector a function, or not where that would be more work, as with 120 classes."""
+    """Collapsed to a weight vector per function, unless that is more work, as with 120 classes."""
     rng = np.random.default_rng(classes)
     sv = Rows.from_dense(rng.normal(size=(classes * each, d)))
     coef = rng.normal(size=(classes - 1, classes * each))
@@ -163,7 +163,7 @@ def test_linear_models_of_800_classes_are_packed_by_what_they_hold() -> None:
     begin = time.process_time()
     engine = DecisionEngine(Kernel("linear"), sv, coef, np.zeros(319_600), np.full(800, 4))
     engine.decision_values(Rows.from_dense(rng.normal(size=(2, 50))))
-    assert time.process_time() - begin < 5 * PATIENCE  # 36 s, when every class met every pair
+    assert time.process_time() - begin < 5 * PATIENCE  # 36 s when every class was combined with every pair
 
 
 def test_ties_are_exact() -> None:
@@ -214,7 +214,7 @@ def test_no_rows_no_features_no_functions() -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree or ''}")
 def test_vector_valued_expansion(kernel: Kernel) -> None:
-    """Without classes every row of sv_coef is a function of its own."""
+    """Without classes every row of sv_coef is a separate function."""
     rng = np.random.default_rng(4)
     sv, test = random_rows(rng, 60, 8, 0.7), random_rows(rng, 40, 8, 0.7)
     coefficients, rho = rng.normal(size=(5, 60)), rng.normal(size=5)
@@ -288,7 +288,7 @@ def test_every_instruction_set_agrees(isa: str, tmp_path: Path) -> None:
 
 
 def test_listed_laplacian_vectors_give_the_values_of_dense_ones() -> None:
-    """Vectors with few entries, alone, and beside dense ones without weight, with which panels are dense."""
+    """Vectors with few entries, alone, and with dense ones of zero weight, which make panels dense."""
     rng = np.random.default_rng(3)
     spread = np.sort(rng.choice(2**31 - 1, 60, replace=False)).astype(np.int32)
     for columns, others in ((np.arange(60, dtype=np.int32), [60, 70]), (spread, [5, 7])):
@@ -318,7 +318,7 @@ def test_listed_laplacian_vectors_give_the_values_of_dense_ones() -> None:
 
 @pytest.mark.parametrize("width", [40, 3000, 2**31 - 1])
 def test_columns_at_any_distance_are_distinguished(width: int) -> None:
-    """Far columns are found by hashing: every column beside and between the model's own must miss."""
+    """Distant columns are found by hashing: columns beside and between the model's must not be found."""
     rng = np.random.default_rng(width)
     own = np.unique(rng.integers(0, width, 30)).astype(np.int32)
     sv = Rows(np.array([0, len(own)]), own, rng.normal(size=len(own)), width)

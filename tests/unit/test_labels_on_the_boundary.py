@@ -1,4 +1,4 @@
-"""Rows on the decision boundary: svm-predict's labels from an engine that sums in an order of its own."""
+"""Rows on the decision boundary get svm-predict's labels, although the engine sums in another order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEAD = Head("c_svc", np.array([1, -1]))
 
 
 def crowded(n: int) -> tuple[KernelExpansion, Rows]:
-    """A model of one feature, and a row with `n` more, each of which is lost when its square meets a 1."""
+    """A model with one feature, and a row with `n` more whose squares are lost when they are added to 1."""
     t = float(np.sqrt(0.45 * 2.0**-52))
     model = KernelExpansion(
         HEAD,
@@ -66,7 +66,7 @@ def libsvm_labels(path: Path, rows: Rows) -> list[float]:
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("n", [1000, 20000])
 def test_entries_that_the_model_lacks_count(n: int, isa: str, tmp_path: Path) -> None:
-    """Their rounding too: the row's norm sums them all. By itself, and behind a fast model with --exact."""
+    """Also for rounding, since the row's norm includes them. Alone, and as the fallback of a fast model."""
     model, row = crowded(n)
     exact, fast, data = (str(tmp_path / name) for name in ("exact.model", "fast.model", "data"))
     save_model(model, exact)
@@ -81,7 +81,7 @@ def test_entries_that_the_model_lacks_count(n: int, isa: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("n", [1000, 20000])
-def test_so_in_the_cells_of_a_routed_model(n: int) -> None:
+def test_entries_that_the_model_lacks_count_in_routed_cells_too(n: int) -> None:
     model, row = crowded(n)
     assert model.nr_sv is not None
     routed = RoutedModel(
@@ -95,7 +95,7 @@ def test_so_in_the_cells_of_a_routed_model(n: int) -> None:
 def random_model(
     rng: np.random.Generator, kind: str, d: int, scale: float, other: float, size: float
 ) -> KernelExpansion:
-    """Two classes; kernel arguments of about 1 where gamma can make them so, coefficients of `size`."""
+    """Two classes; kernel arguments of about 1 if gamma allows, coefficients of `size`."""
     product = max(scale * (scale if kind == "rbf" else other), 1e-300)
     gamma = float(np.clip(rng.uniform(0.1, 2) / d / product, 1e-300, 1e300))
     kernel = {
@@ -124,7 +124,7 @@ def random_model(
 def test_rows_on_the_boundary(
     kind: str, seed: int, d: int, vectors: int, row: int, size: int, ordinary: bool
 ) -> None:
-    """rho is LIBSVM's own sum or its neighbour: the label hangs on the last bit, underflow or not."""
+    """rho is LIBSVM's own sum or its neighbour: the label depends on the last bit, even with underflow."""
     rng = np.random.default_rng(seed)
     scale, other = (1.0, 1.0) if ordinary else (10.0**vectors, 10.0**row)
     model = random_model(rng, kind, d, scale, other, 10.0 ** (0 if ordinary else size))

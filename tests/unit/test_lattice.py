@@ -16,7 +16,7 @@ from svmfast.rows import FloatArray, Rows
 mpmath.mp.dps = 50
 mpf = mpmath.mpf
 
-#: Origin and step of values as they are found in files, and the number of levels.
+#: Origin and step of typical values in files, and the number of levels.
 LATTICES = {
     "pixels": (0.0, 1 / 255, 255),
     "letters": (-1.0, 2 / 15, 15),
@@ -61,7 +61,7 @@ class Problem:
         sizes = (rng.multinomial(n - 3 * classes, np.ones(classes) / classes) + 3).tolist()
         self.owner = np.repeat(np.arange(classes), sizes)
         self.sv = rows(n, d)
-        self.sv[0], self.sv[1] = origin, origin + step * levels  # both ends, whatever was drawn
+        self.sv[0], self.sv[1] = origin, origin + step * levels  # always both ends
         self.coef = rng.exponential(10.0 ** rng.uniform(-3, 3), (max(classes - 1, 1), n)) + 1e-12
         for row in range(classes - 1):
             self.coef[row, self.owner > row] *= -1
@@ -136,12 +136,12 @@ def test_bound_holds_in_fifty_digits(
 def test_lattices_are_found(name: str, density: float) -> None:
     """Zeros that are not stored must be on the lattice as well."""
     problem = Problem(1, name, n=200, d=30, gamma=5.0, density=density)
-    # The step from 0 to 1e6 is no multiple of 3.5e4: with zeros the lattice has 480 levels.
+    # The step from 0 to 1e6 is not a multiple of 3.5e4: with zeros the lattice has 480 levels.
     words = LATTICES[name][2] > 255 or (name == "large" and density < 1)
     assert problem.engine.lattice in ((2,) if words else (2, 4))  # bytes need VNNI
 
 
-def test_other_values_are_no_lattice() -> None:
+def test_other_values_are_not_a_lattice() -> None:
     rng = np.random.default_rng(0)
     for sv in (
         rng.normal(size=(100, 9)),  # any values
@@ -154,7 +154,7 @@ def test_other_values_are_no_lattice() -> None:
 
 
 def test_sums_stay_below_two_to_the_31() -> None:
-    """Rows of the largest integers; where more columns could take the sum beyond, integers are not used."""
+    """Rows of the largest integers; if more columns could make the sum overflow, integers are not used."""
     rng = np.random.default_rng(3)
     for levels, d in ((255, 8000), (4000, 30), (4000, 40)):
         sv = np.where(rng.random((24, d)) < 0.5, 0, levels).astype(float)
@@ -239,7 +239,7 @@ def test_threads_blocks_and_neighbours_change_nothing(name: str, density: float)
 
 
 @pytest.mark.parametrize("value", [1e308, -1e308, 1e17, 1e-17, 5e-324, 255.5, -1.0])
-def test_rows_far_off_the_lattice_go_elsewhere(value: float) -> None:
+def test_rows_far_off_the_lattice_use_single_precision(value: float) -> None:
     rng = np.random.default_rng(2)
     sv = rng.integers(0, 256, (60, 12)).astype(float)
     sv[0], sv[1] = 0, 255
@@ -272,7 +272,7 @@ print(_core.isa())
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
 def test_every_instruction_set(isa: str) -> None:
-    """avx512 is that without VNNI, which the other tests use where the machine has it."""
+    """avx512 means without VNNI, which the other tests use if the machine has it."""
     features = printed_on(isa, SAMPLE)
     assert set(features) <= {"0", "2"}
     assert features.count("2") > 12

@@ -1,4 +1,4 @@
-"""L-BFGS: known minima, SciPy's answer, and what is promised of bad functions."""
+"""L-BFGS: known minima, SciPy's answer, and the behaviour for bad functions."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def test_limits() -> None:
     assert minimise(rosenbrock, np.zeros(3), 3).iterations == 3
     start = np.ones(3)  # the minimum itself
     assert np.array_equal(minimise(rosenbrock, start, 10).x, start)
-    # A gradient that lies: the start is not left for anything worse.
+    # A wrong gradient: no step to a worse point is accepted.
     lying = minimise(lambda x: (float(x @ x), -2 * x), np.ones(2), 10)
     assert lying.value == 2.0
 
 
-def test_a_value_that_is_no_number_counts_as_too_high() -> None:
+def test_a_nan_counts_as_too_high() -> None:
     def fun(x: FloatArray) -> tuple[float, FloatArray]:
         with np.errstate(invalid="ignore"):
             return float(x[0] - np.log(x[0])) if x[0] > 0 else float("nan"), 1 - 1 / x

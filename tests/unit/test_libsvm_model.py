@@ -97,7 +97,7 @@ def training_rows(rng: np.random.Generator, n: int, kernel: int) -> list[dict[in
 @pytest.mark.parametrize("probability", [0, 1])
 @pytest.mark.parametrize("kernel", range(5))
 @pytest.mark.parametrize(("svm_type", "k"), [(0, 2), (0, 4), (1, 2), (1, 3), (2, 1), (3, 2), (4, 2), (0, 1)])
-def test_libsvms_own_files_come_back_to_the_byte(
+def test_libsvms_own_files_round_trip_byte_for_byte(
     svm_type: int, k: int, kernel: int, probability: int, tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(100 * svm_type + 10 * k + kernel)
@@ -154,7 +154,7 @@ def test_numbers_are_printed_as_c_prints_them(seed: int) -> None:
     n = len(values)
     zeros = np.zeros(n, np.int32)
     text = _core.format_sv_section(values[None, :], np.arange(n + 1), zeros, values, False)
-    # Eight digits of a support vector's value, as LIBSVM writes them, where they name it; else all of them.
+    # A support vector's value with eight digits, as LIBSVM writes it, if they suffice; else with all digits.
     for line, value in zip(text.decode().splitlines(), values, strict=True):
         coefficient, _, written = line.partition(" 1:")
         short = "%.8g" % value  # noqa: UP031 (this is C's printf)
@@ -182,7 +182,7 @@ def test_numbers_are_read_as_python_reads_them(token: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["nan", "inf", "-inf", "infinity", "0x10", "1_0", "1e", "1e+", "--1", "+-1", "1f", "1.2.3", "١"])  # fmt: skip # noqa: E501
-def test_other_spellings_are_no_numbers(token: str) -> None:
+def test_other_spellings_are_not_numbers(token: str) -> None:
     assert _core.parse_float64(token.encode(), 0, 1)[1] == 0
 
 
@@ -196,7 +196,7 @@ def test_a_packed_model_is_known_by_its_content(pack: Any, tmp_path: Path) -> No
     assert (loaded.format, loaded.text, loaded.warnings) == ("libsvm-model", TEXT, ())
 
 
-def test_line_ends_and_blanks_are_free() -> None:
+def test_line_ends_and_blanks_do_not_matter() -> None:
     header, vectors = TEXT.split(b"SV\n")
     for text in (
         TEXT.replace(b"\n", b"\r\n"),
@@ -209,7 +209,7 @@ def test_line_ends_and_blanks_are_free() -> None:
         assert libsvm_model_bytes(read(text)) == TEXT
 
 
-def test_keys_may_stand_in_any_order_that_libsvm_reads() -> None:
+def test_keys_may_be_in_any_order_that_libsvm_reads() -> None:
     lines = TEXT[: TEXT.index(b"SV\n")].splitlines(keepends=True)
     vectors = TEXT[TEXT.index(b"SV\n") :]
     lines.insert(0, lines.pop(3))  # nr_class
@@ -233,13 +233,13 @@ def test_half_a_line_end_at_the_end_is_reported(end: bytes) -> None:
     assert libsvm_model_bytes(model) == TEXT
 
 
-def test_parameters_that_the_kernel_does_not_have_are_no_fault() -> None:
+def test_parameters_that_the_kernel_lacks_are_accepted() -> None:
     model = read(TEXT.replace(b"kernel_type rbf\n", b"kernel_type rbf\ndegree 3\ncoef0 0\n"))
     assert libsvm_model_bytes(model) == TEXT
 
 
-def test_gamma_may_be_zero_where_there_are_no_features() -> None:
-    # What svm-train writes for rows of labels only.
+def test_gamma_may_be_zero_without_features() -> None:
+    # As svm-train writes for rows that have only labels.
     text = b"svm_type epsilon_svr\nkernel_type rbf\ngamma 0\nnr_class 2\ntotal_sv 1\nrho -1\nSV\n1 \n"
     assert libsvm_model_bytes(read(text)) == text
 
@@ -278,7 +278,7 @@ def expansion(**changes: Any) -> KernelExpansion:
         ),
     ],
 )
-def test_what_libsvm_could_not_read_is_not_written(changes: dict[str, Any], message: str) -> None:
+def test_models_that_libsvm_cannot_read_are_not_written(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         libsvm_model_bytes(expansion(**changes))
     assert str(caught.value) == message

@@ -1,4 +1,4 @@
-"""What a model loses, with intervals that cover as often as they say, and whether it has any skill."""
+"""The losses of a model, with intervals of the stated coverage, and its skill."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_figures_of_values() -> None:
     }  # fmt: skip
     same = loss(exact, exact, target, regression=True)
     assert (same.lost.value, same.differing.value) == (0, 0)
-    # No spread, and a single row, are no reason to fail.
+    # Zero spread and a single row do not cause an error.
     flat = loss(np.ones(3), np.zeros(3), np.zeros(3), regression=True)
     assert flat.lost.value == np.inf
     one = loss(np.array([2.0]), np.array([1.0]), np.array([0.0]), regression=True)
@@ -109,15 +109,15 @@ def test_skill_of_a_good_model_and_of_others() -> None:
     assert guess.chance == pytest.approx(10, abs=0.5)
     assert abs(guess.share) < 0.05
     assert not skill(np.full(2000, 3.0), target, regression=False).some
-    # Rare classes: 97 of 100 right is chance, and 98 may be skill.
+    # Rare classes: 97 of 100 right can be chance, and 98 may be skill.
     rare = np.where(np.arange(1000) < 30, 1.0, -1.0)
     assert not skill(np.full(1000, -1.0), rare, regression=False).some
     assert skill(np.where(np.arange(1000) < 15, 1.0, -1.0), rare, regression=False).some
-    # Worse than chance, and one class alone, where any right label counts.
+    # Worse than chance, and a single class, for which any right label counts.
     assert not skill(-rare, rare, regression=False).some
     assert skill(rare, np.ones(1000), regression=False).some
     assert not skill(rare, np.zeros(1000), regression=False).some
-    # A few rows cannot show much, and need not.
+    # A few rows cannot show much and do not have to.
     assert skill(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 1.0]), regression=False).some
 
 

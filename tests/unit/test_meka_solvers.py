@@ -52,7 +52,7 @@ def error(a: FloatArray, b: FloatArray) -> float:
 
 @pytest.mark.parametrize("kernel", [GAUSS, LAPLACE], ids=lambda k: k.kind)
 def test_full_rank_is_the_kernel_matrix_in_the_blocks(kernel: Kernel) -> None:
-    """With every row a landmark, blocks within clusters are exact."""
+    """If every row is a landmark, blocks within clusters are exact."""
     part = parted(blobs(160))
     meka = approximate_kernel(kernel, part, MekaOptions(rank=160), links=False)
     exact = gram(kernel, part)
@@ -73,7 +73,7 @@ def test_links_lower_the_error_of_blocks_alone(kernel: Kernel) -> None:
 @pytest.mark.parametrize("gamma", [2.0**e for e in range(-6, 7, 2)])
 @pytest.mark.parametrize("scale", [0.2, 1.0, 5.0])
 def test_links_never_increase_the_error_by_more_than_a_percent(gamma: float, scale: float) -> None:
-    """Where the paper's least squares blows up, too: never worse than no links by more than 1 %."""
+    """Also where the paper's least squares diverges: never more than 1 % worse than without links."""
     x = blobs(300).to_dense() * scale
     part = parted(Rows.from_dense(x), 5)
     exact = gram(Kernel("rbf", gamma), part)
@@ -85,7 +85,7 @@ def test_links_never_increase_the_error_by_more_than_a_percent(gamma: float, sca
     assert whole <= 1.01 * blocks
 
 
-def test_bases_are_orthonormal_and_rows_find_them_again() -> None:
+def test_bases_are_orthonormal_and_reproduced_for_new_rows() -> None:
     part = parted(blobs())
     meka = approximate_kernel(GAUSS, part, MekaOptions(rank=25))
     for s, basis in enumerate(meka.bases):
@@ -113,7 +113,7 @@ def test_strategies_spread_the_ranks() -> None:
     }
     assert ranks["equal"][1:].tolist() == [30, 30]
     assert np.abs(ranks["size"][1:] - np.array([27, 54])).max() <= 1
-    # A cluster that is nearly a point needs next to nothing.
+    # A cluster that is nearly a point needs a very small rank.
     assert ranks["eigen"][0] <= 3
     assert ranks["eigen"].sum() <= 90
     assert ranks["eigen"][2] > ranks["eigen"][1] > 25
@@ -130,7 +130,7 @@ def test_eps_drops_links_of_distant_clusters() -> None:
 
 
 def test_clipping_cannot_raise_the_error() -> None:
-    """The nearest positive semidefinite matrix, and G is one: a projection onto a convex set."""
+    """G is positive semidefinite, and clipping projects onto the convex set of such matrices."""
     part = parted(blobs(250), 8)
     for gamma in (0.05, 0.5, 2.0):
         kernel = Kernel("rbf", gamma)

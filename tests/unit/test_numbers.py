@@ -1,4 +1,4 @@
-"""Numbers on the command line: one set of types, and what none of them takes."""
+"""Numbers on the command line: one set of types, and text that all of them refuse."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def options(of: type) -> list[tuple[str, click.Command, click.Option]]:
     ]
 
 
-def test_every_option_that_takes_a_number_has_one_of_our_types() -> None:
+def test_every_numeric_option_has_one_of_our_types() -> None:
     assert len(options(Typed)) > 60
     foreign = (click.types.IntParamType, click.types.FloatParamType, click.types.UUIDParameterType)
     assert not [(name, param.opts) for name, _, param in options(foreign)]  # type: ignore[arg-type]
@@ -117,8 +117,8 @@ def test_the_message_says_what_is_expected(
     assert message in capsys.readouterr().err
 
 
-def test_blanks_around_a_number_are_the_shells() -> None:
-    # "$(wc -l < file)" begins with blanks on some systems.
+def test_blanks_around_a_number_are_accepted() -> None:
+    # The output of "$(wc -l < file)" begins with blanks on some systems.
     done = svmfast("compress", "missing", "--sv", "      12")
     assert b"missing: cannot be read" in done.stderr
 
@@ -131,6 +131,6 @@ def test_blanks_around_a_number_are_the_shells() -> None:
     ],
     ids=lambda words: words[0],
 )
-def test_the_largest_numbers_are_no_internal_error(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_the_largest_numbers_cause_no_internal_error(words: tuple[str, ...], tmp_path: Path) -> None:
     done = svmfast(words[0], data("iris.train"), "-o", tmp_path / "model", *words[1:])
     assert done.returncode == 0, done.stderr

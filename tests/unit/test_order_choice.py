@@ -1,4 +1,4 @@
-"""The orders of an approximation's cells: chosen by cost and certified rows, against counting by hand."""
+"""The orders of an approximation's cells, chosen by cost and certified rows, against direct counting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HIGHEST = 3
 
 
 def choice(name: str, cells: int) -> tuple[OrderChoice, CertificationSample, Costs]:
-    """The choice for a fixture's model in so many cells, with the sample and the costs that it weighs."""
+    """The choice for a fixture's model with this many cells, with its sample and costs."""
     exact = load_model(model(name))
     assert isinstance(exact, KernelExpansion)
     terms = dual_expansion(exact, memory_limit=1 << 30)
@@ -40,7 +40,7 @@ def choice(name: str, cells: int) -> tuple[OrderChoice, CertificationSample, Cos
 
 
 def certified(choice: OrderChoice, sample: CertificationSample, orders: Any) -> np.ndarray[Any, Any]:
-    """Which rows of the sample are certified with the orders ``(cells, p)``."""
+    """Return which rows of the sample are certified with the orders ``(cells, p)``."""
     found = np.zeros(len(sample), dtype=bool)
     for cell, own in zip(choice.cells, orders, strict=True):
         found[cell.rows] = sample.certified(cell.rows, cell.bounds(choice.gamma, own) * with_error(own))
@@ -50,7 +50,7 @@ def certified(choice: OrderChoice, sample: CertificationSample, orders: Any) -> 
 @pytest.mark.parametrize(("name", "cells"), [("breast_c_rbf", 2), ("wine_c_rbf_prob", 2)])
 @pytest.mark.parametrize("weight", [1.0, 8.0, math.inf])
 def test_orders_are_the_cheapest_of_all(name: str, cells: int, weight: float) -> None:
-    """Of all combinations of orders, counted on the rows that fit."""
+    """Compared with all combinations of orders, counted on the fitting rows."""
     chosen, sample, costs = choice(name, cells)
     p = chosen.functions
 

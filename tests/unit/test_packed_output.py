@@ -1,4 +1,4 @@
-"""Outputs whose names end in .gz, .bz2, .xz or .zst are packed: whole, always the same, and read again."""
+"""Outputs ending in .gz, .bz2, .xz or .zst are compressed: complete, reproducible and readable."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_model_is_packed_by_its_name(ending: str, tmp_path: Path) -> None:
 def test_predictions_are_packed_by_their_name(ending: str, tmp_path: Path) -> None:
     text = data("photos.test").read_bytes()
     files = []
-    # However the rows come: at once, or from a pipe in pieces of any size.
+    # For rows that arrive at once, or from a pipe in pieces of any size.
     for words, stdin in (((data("photos.test"), "-j", "1"), b""), (("-", "-j", "2"), text)):
         files.append(tmp_path / f"out{len(files)}{ending}")
         done = svmfast("predict", words[0], model("photos_c_rbf"), files[-1], *words[1:], stdin=stdin)
@@ -110,7 +110,7 @@ def test_standard_output_and_checkpoints_stay_plain(tmp_path: Path) -> None:
     assert svmfast(*words, "--resume", "--passes", "11").returncode == 0
 
 
-def test_a_limit_of_the_file_size_is_that_of_the_packed_file(tmp_path: Path) -> None:
+def test_a_limit_on_the_file_size_is_that_of_the_packed_file(tmp_path: Path) -> None:
     words = ("compress", model("breast_c_rbf"), "--max-bytes", "1k", "--data", data("breast.train"))
     sizes = {}
     for name in ("plain", "packed.gz"):
@@ -160,7 +160,7 @@ def test_zstd_without_a_module_is_refused_before_the_work(
 
 
 @pytest.mark.parametrize("command", ["approximate", "compress", "cascade", "linear", "train", "meka"])
-def test_a_place_that_cannot_be_written_costs_no_work(command: str, tmp_path: Path) -> None:
+def test_an_unwritable_output_is_refused_before_the_work(command: str, tmp_path: Path) -> None:
     exact, rows = model("breast_c_rbf"), data("breast.train")
     words: dict[str, tuple[str | Path, ...]] = {
         "approximate": (exact, "-o", "none/"),
@@ -175,7 +175,7 @@ def test_a_place_that_cannot_be_written_costs_no_work(command: str, tmp_path: Pa
     assert done.stderr.splitlines()[-1] == b"svmfast: none/: cannot be written: Is a directory"
 
 
-def test_packers_of_nothing_make_whole_files() -> None:
+def test_packing_no_bytes_makes_valid_files() -> None:
     for ending, kind in ENDINGS.items():
         assert UNPACK[ending](Packer(kind).finish()) == b""
         assert Packer(kind).pack(b"") == b""

@@ -1,4 +1,4 @@
-"""Reports as HTML pages: whole, closed to the network, escaped, and alive in a real browser."""
+"""Reports as HTML pages: complete, without network access, escaped, and working in a real browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOSTILE = '</title><script>alert(1)</script>"&\x1b[31m'
 
 
 class Balance(HTMLParser):
-    """Closes what it opens, and notes what could reach the network."""
+    """Checks that tags are closed, and records what could access the network."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ def test_efficient_points_are_those_that_no_other_beats() -> None:
     assert efficient([(1, 0), (2, 1), (1.5, 2), (2, 1), (3, 3)]) == [True, True, False, True, True]
 
 
-def test_nothing_differs_has_a_place_above_all_shares() -> None:
+def test_a_difference_of_zero_is_drawn_beyond_all_shares() -> None:
     marks = [Mark(str(y), "m", "#000000", 1.0 + y, y, [], True) for y in (0.0, 0.01, 5.0)]
     svg = scatter(marks, Axes("v", "x", "y"), "")
     heights = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="([\d.]+)"', svg)]
@@ -80,7 +80,7 @@ def test_nothing_differs_has_a_place_above_all_shares() -> None:
     assert len(set(heights)) == 3
 
 
-#: Does what a reader does, and leaves what came of it in an attribute.
+#: Acts like a reader, and stores the results in an attribute.
 DRIVER = """
 <script>
 const out = [];

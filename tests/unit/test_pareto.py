@@ -69,7 +69,7 @@ def test_points_that_no_other_beats_against_the_definition() -> None:
     assert 0 < sum(marked) < len(points)
 
 
-def test_under_a_limit_on_answers_the_fastest_is_recommended() -> None:
+def test_with_a_limit_on_answers_the_fastest_is_recommended() -> None:
     points = [point("a", 0.4, 10, 100), point("b", 0.6, 50, 50), point("c", 0.1, 5, 10)]
     named = [
         (Limits(0.5), "a"),
@@ -85,8 +85,8 @@ def test_under_a_limit_on_answers_the_fastest_is_recommended() -> None:
             assert chosen(list(order), limits) == name, limits
 
 
-def test_under_a_limit_of_size_or_cost_alone_the_closest_is_recommended() -> None:
-    """The fastest that fits may be next to worthless."""
+def test_with_only_a_limit_on_size_or_cost_the_closest_is_recommended() -> None:
+    """The fastest model that fits may be nearly useless."""
     points = [
         point("worst", 84.6, 200, 30, counted=1.0),
         point("close", 19.7, 12, 60, counted=12.0),
@@ -96,7 +96,7 @@ def test_under_a_limit_of_size_or_cost_alone_the_closest_is_recommended() -> Non
     assert chosen(points, Limits(max_operations=12)) == "close"
     assert chosen(points, Limits(max_bytes=50)) == "worst"
     assert chosen(points, Limits(max_bytes=20)) is None
-    # A limit on the answers comes first where there is one.
+    # A limit on the answers comes first if there is one.
     assert chosen(points, Limits(20.0, max_bytes=60)) == "close"
     assert chosen(points, Limits(90.0, max_bytes=60)) == "worst"
 
@@ -144,10 +144,10 @@ def test_counted_work_decides_between_equally_fast_points() -> None:
     quiet = point("quiet", 0.2, 8.0, 100, counted=20.0)
     assert fastest([noisy, quiet]).name == "quiet"
     assert chosen([noisy, quiet], Limits(0.5)) == "quiet"
-    # Within a tenth of its work, or surely within a tenth of its speed, it is as fast, and closer.
+    # Within 10 % of its work, or certainly within 10 % of its speed, it is equally fast, and closer.
     assert chosen([point("noisy", 0.1, 18.8, 9, counted=22.0, spread=4.5), quiet], Limits(0.5)) == "noisy"
     assert chosen([point("other", 0.1, 8.0, 9, counted=60.0), quiet], Limits(0.5)) == "other"
-    # Where one is not counted, or the intervals are apart, timing decides.
+    # If one is not counted, or the intervals are disjoint, timing decides.
     unknown = point("noisy", 0.1, 18.8, 100, spread=4.5)
     assert fastest([unknown, quiet]).name == "noisy"
     assert fastest([point("fast", 0.1, 18.8, 100, counted=60.0), quiet]).name == "fast"
@@ -169,7 +169,7 @@ def test_models_no_better_than_chance_are_not_recommended() -> None:
     assert nearest([EXACT, useless], Limits(max_bytes=100)) is None
 
 
-def test_the_cost_limit_counts_where_it_can() -> None:
+def test_the_cost_limit_applies_if_the_cost_is_counted() -> None:
     counted, timed = point("counted", 0, 2, 9, 50.0, 10.0), point("timed", 0, 3, 9, 50.0)
     assert chosen([counted, timed], Limits(max_operations=12)) == "counted"
 

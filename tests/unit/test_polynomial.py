@@ -1,4 +1,4 @@
-"""Packed polynomials against slow sums of powers, and the model kind that holds them."""
+"""Packed polynomials against slow sums of powers, and the kind of model that contains them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_value_out_of_range_is_refused(coefficients: list[float], rho: float, 
 
 @pytest.mark.parametrize("about", ["zero", "centre"])
 @pytest.mark.parametrize("far", [1e160, 1e300])
-def test_a_row_without_distance_in_floating_point_is_far_away(far: float, about: str) -> None:
+def test_a_row_whose_distance_overflows_is_far_away(far: float, about: str) -> None:
     # About the center 1e10 the product with the row overflows as well as the row's square.
     model = replace(one_function(2, 1, np.array([3.0, 1.0, 1.0]), about, np.full(2, 1e10)), gamma=1e-20)
     rows = Rows.from_dense([[far, 0.0], [0.0, -far], [1e10, 1e10]])
@@ -88,7 +88,7 @@ def test_a_row_without_distance_in_floating_point_is_far_away(far: float, about:
     assert values[2] > 1
 
 
-def test_without_a_width_a_far_row_is_as_near_as_any() -> None:
+def test_with_gamma_zero_the_distance_does_not_matter() -> None:
     model = one_function(2, 1, np.array([3.0, 0.0, 2.0]), "zero", np.zeros(2))
     assert model.decision_values(Rows.from_dense([[1e200, 5.0]]))[0, 0] == 13.0
 
@@ -157,7 +157,7 @@ def slow_values(model: PolynomialModel, z: FloatArray) -> FloatArray:
 
 def test_cells_route_to_the_nearest_center(cells: PolynomialModel) -> None:
     rng = np.random.default_rng(5)
-    # Wider than the model: unknown columns only count in the distance.
+    # Wider than the model: unknown columns affect only the distance.
     z = rng.normal(size=(200, 17)) * (rng.uniform(size=(200, 17)) < 0.5)
     rows = Rows.from_dense(z)
     got = cells.decision_values(rows, threads=2)
@@ -165,7 +165,7 @@ def test_cells_route_to_the_nearest_center(cells: PolynomialModel) -> None:
     assert len(set(cells.cells(rows).tolist())) == 3
 
 
-def test_a_row_is_alone(cells: PolynomialModel) -> None:
+def test_a_row_does_not_depend_on_other_rows(cells: PolynomialModel) -> None:
     rng = np.random.default_rng(6)
     rows = Rows.from_dense(rng.normal(size=(150, 14)) * (rng.uniform(size=(150, 14)) < 0.6))
     together = cells.decision_values(rows, threads=2)

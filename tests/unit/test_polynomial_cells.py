@@ -79,7 +79,7 @@ def in_cells(model: KernelExpansion, centers: FloatArray, orders: np.ndarray, ab
 
 
 def routed(centers: FloatArray) -> PolynomialModel:
-    """A model of which only the routing matters."""
+    """A model in which only the routing matters."""
     cells, d = centers.shape
     return PolynomialModel(
         head=Head("one_class"),
@@ -119,7 +119,7 @@ def test_rows_go_to_the_nearest_center(cells: int, d: int, scale: float) -> None
     assert model.cells(Rows.from_dense(z), threads=2).tolist() == nearest(centers, z)
 
 
-def test_close_calls_are_decided_in_double_precision() -> None:
+def test_nearly_equal_distances_are_decided_in_double_precision() -> None:
     """Centers so close to each other that single precision cannot tell them apart; and equal ones."""
     rng = np.random.default_rng(1)
     centers = np.repeat(rng.normal(size=(6, 3)), 4, axis=0)
@@ -134,7 +134,7 @@ def test_close_calls_are_decided_in_double_precision() -> None:
 def test_rows_beyond_single_precision_find_some_cell() -> None:
     z = Rows.from_dense(np.array([[1e300, 1e300], [-1e300, 0.0], [1e-300, 0.0]]))
     got = routed(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])).cells(z)
-    # The last row is as near to the first as to the second, but for 300 digits.
+    # The last row's distances from the first two centers differ only after 300 digits.
     assert got.tolist() == [2, 0, 0]
 
 
@@ -165,7 +165,7 @@ def test_every_machine_finds_the_same_cells() -> None:
 @pytest.mark.parametrize("about", ["zero", "centre"])
 @pytest.mark.parametrize("density", [0.15, 0.9])
 def test_native_bounds_and_values(about: str, density: float) -> None:
-    """Bounds as NumPy computes them; never violated; sparse rows and dense ones, near, far and too long."""
+    """Bounds equal NumPy's and are never violated, for sparse and dense rows, near, far and too long."""
     model = exact_model(3, 3, 12, 8, 0.3, density=0.5)
     rng = np.random.default_rng(4)
     centers = rng.normal(size=(5, 8)) * 0.7
@@ -183,7 +183,7 @@ def test_native_bounds_and_values(about: str, density: float) -> None:
     twin = made.error_bounds(rows, again, squares, cells)
     assert np.array_equal(np.isinf(bounds), np.isinf(twin))
     finite = np.isfinite(twin)
-    # Where the squared distance cancels, the native bound takes the end of its interval.
+    # If the squared distance cancels, the native bound uses the end of its interval.
     assert (bounds[finite] >= twin[finite] * (1 - 1e-12)).all()
     assert bounds[10:][finite[10:]] == pytest.approx(twin[10:][finite[10:]], rel=1e-7)
     assert (np.abs(values - model.decision_values(rows)) <= bounds).all()
@@ -216,7 +216,7 @@ def test_rows_too_long_are_not_certified() -> None:
     assert np.isfinite(made.certified_values(rows)[1][:, 0]).tolist() == [True, False]
 
 
-def test_a_polynomial_that_overflows_claims_nothing() -> None:
+def test_a_polynomial_that_overflows_certifies_nothing() -> None:
     model = exact_model(8, 2, 5, 2, 1e-9)
     made = in_cells(model, np.zeros((1, 2)), np.array([[2]]), "centre")
     huge = replace(made, coefficients=np.full(6, 1e308))

@@ -1,4 +1,4 @@
-"""Output lines against C's printf, one value after the other."""
+"""Output lines against C's printf, value by value."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_probabilities_have_6_digits_and_so_has_their_label() -> None:
     )
 
 
-def test_columns_come_in_their_order() -> None:
+def test_columns_are_in_the_documented_order() -> None:
     text = lines(
         np.array([1.0, 2.0]),
         labels=[1, 2],
@@ -54,7 +54,7 @@ def test_columns_come_in_their_order() -> None:
     assert lines(np.array([7.0]), inside=np.array([False])) == b"7 outside\n"
 
 
-def test_no_rows_are_no_lines() -> None:
+def test_no_rows_give_no_lines() -> None:
     assert lines(np.zeros(0), labels=[1, 2]) == b""
 
 
@@ -79,5 +79,5 @@ def test_header(head: Head, flags: str, expected: bytes) -> None:
     assert found == expected
 
 
-def test_pairs_run_as_in_libsvm() -> None:
+def test_pairs_are_in_libsvms_order() -> None:
     assert pair_names(Head("c_svc", np.array([1, 2, 3, 4]))) == ["1/2", "1/3", "1/4", "2/3", "2/4", "3/4"]

@@ -1,4 +1,4 @@
-"""Fetching ahead keeps order, errors and laziness."""
+"""Prefetching preserves order, errors and laziness."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_an_error_comes_in_its_place(good: int) -> None:
         next(given)
 
 
-def test_the_first_items_are_not_waited_for_and_fetching_is_bounded() -> None:
+def test_items_are_yielded_at_once_and_prefetching_is_bounded() -> None:
     taken = []
     third = threading.Event()
 
@@ -42,6 +42,6 @@ def test_the_first_items_are_not_waited_for_and_fetching_is_bounded() -> None:
     assert next(given) == 0
     assert taken == [0]
     assert next(given) == 1
-    assert third.wait(10)  # fetched although nobody has asked yet
+    assert third.wait(10)  # fetched before being requested
     assert len(taken) <= 6
     assert list(given) == list(range(2, 100))

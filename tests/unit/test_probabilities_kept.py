@@ -1,4 +1,4 @@
-"""What conversions do to the probabilities of a `-b 1` model: kept, refitted, or dropped with a warning."""
+"""Conversions keep or refit the probabilities of a `-b 1` model, or drop them with a warning."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_cascade_says_whose_probabilities_are_missing(tmp_path: Path) -> None:
     refused = svmfast("predict", "-b", "1", TEST, both)
     assert refused.returncode == 2
     assert b"the fast model of the two " + CANNOT in refused.stderr
-    # Where the fast model kept them there is nothing to say.
+    # If the fast model kept them there is no remark.
     words = ("compress", IRIS, "--sv", "10", "--iterations", "5", "-o", fast, "-q")
     assert svmfast(*words).returncode == 0
     done = svmfast("cascade", fast, IRIS, "--data", TEST, "--max-diff", "20%", "-o", both, "-q")

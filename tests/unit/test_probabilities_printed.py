@@ -1,4 +1,4 @@
-"""``-b 1`` prints svm-predict's bytes, also where the last digit or the label hangs on the order of a sum."""
+"""``-b 1`` prints svm-predict's bytes, even if a digit or label depends on the order of summation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KERNELS = [
 
 
 def unscaled(kernel: Kernel, classes: int, seed: int) -> tuple[KernelExpansion, Rows]:
-    """A model on features of several hundreds, and rows; linear and polynomial values are about 1, too."""
+    """A model with features of several hundreds, and rows; linear and polynomial values are also about 1."""
     rng = np.random.default_rng(seed)
     n, d, pairs = 60, 5, classes * (classes - 1) // 2
     x, z = (rng.normal(size=(m, d)) * 200 + 300 for m in (n * classes, 40))
@@ -48,7 +48,7 @@ def unscaled(kernel: Kernel, classes: int, seed: int) -> tuple[KernelExpansion, 
     )
 
 
-def said_by_libsvm(path: Path, rows: Rows, classes: int) -> list[str]:
+def lines_of_libsvm(path: Path, rows: Rows, classes: int) -> list[str]:
     """Return svm-predict's lines, from libsvm-official's svm_predict_probability."""
     model = libsvm.libsvm.svm_load_model(os.fsencode(path))
     estimates = (ctypes.c_double * classes)()
@@ -63,7 +63,7 @@ def said_by_libsvm(path: Path, rows: Rows, classes: int) -> list[str]:
     return lines
 
 
-def said_by_us(path: Path, rows: Rows) -> list[str]:
+def lines_of_svmfast(path: Path, rows: Rows) -> list[str]:
     text = "".join(
         "0 " + " ".join(f"{c + 1}:{v!r}" for c, v in vector) + "\n" for vector in libsvm_twin.vectors(rows)
     )
@@ -74,7 +74,7 @@ def said_by_us(path: Path, rows: Rows) -> list[str]:
 
 
 def saved(model: KernelExpansion, path: Path) -> KernelExpansion:
-    """Return the model as its file says it: LIBSVM's files have eight digits of a feature."""
+    """Return the model as read from its file, which has eight digits of each feature."""
     save_model(model, path)
     loaded = load_model(path)
     assert isinstance(loaded, KernelExpansion)
@@ -87,13 +87,13 @@ def test_bytes_on_unscaled_data(kernel: Kernel, classes: int, tmp_path: Path) ->
     model, rows = unscaled(kernel, classes, classes)
     path = tmp_path / "model"
     save_model(model, path)
-    assert said_by_us(path, rows) == said_by_libsvm(path, rows, classes)
+    assert lines_of_svmfast(path, rows) == lines_of_libsvm(path, rows, classes)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.kind)
 @pytest.mark.parametrize("boundary", [0.5, 0.1234565, 0.9999995, 0.05000005])
 def test_two_classes_at_the_edge_of_a_digit(kernel: Kernel, boundary: float, tmp_path: Path) -> None:
-    """The sigmoid's offset puts a row's probability where its sixth digit turns, or at 0.5 its label."""
+    """The sigmoid's offset puts a row's probability where its sixth digit changes, or at 0.5 its label."""
     path, (model, rows) = tmp_path / "model", unscaled(kernel, 2, 1)
     model = saved(model, path)
     ours, theirs = [], []
@@ -103,8 +103,8 @@ def test_two_classes_at_the_edge_of_a_digit(kernel: Kernel, boundary: float, tmp
         offset = float(np.log(1 / boundary - 1)) + value
         at = replace(model, head=replace(model.head, prob_a=-np.ones(1), prob_b=np.array([offset])))
         save_model(at, path)
-        ours += said_by_us(path, row)
-        theirs += said_by_libsvm(path, row, 2)
+        ours += lines_of_svmfast(path, row)
+        theirs += lines_of_libsvm(path, row, 2)
     assert ours == theirs
 
 
@@ -117,8 +117,8 @@ def test_one_class_at_the_marks_of_its_density(tmp_path: Path) -> None:
     model = saved(model, path)
     marks = np.sort(libsvm_twin.decision_values(model, z)[:, 0])
     save_model(replace(model, head=Head("one_class", density_marks=marks)), path)
-    ours = said_by_us(path, z)
-    assert ours == said_by_libsvm(path, z, 2)
+    ours = lines_of_svmfast(path, z)
+    assert ours == lines_of_libsvm(path, z, 2)
     assert len({line.split()[1] for line in ours}) == 10
 
 
@@ -129,8 +129,8 @@ def test_one_class_at_the_marks_of_its_density(tmp_path: Path) -> None:
     error=st.floats(1e-15, 1e-6),
     spread=st.floats(0.05, 4),
 )
-def test_no_value_within_its_error_prints_otherwise(seed: int, k: int, error: float, spread: float) -> None:
-    """What is not in doubt prints the same, with the same label, for all values in the intervals."""
+def test_values_within_their_error_print_the_same(seed: int, k: int, error: float, spread: float) -> None:
+    """Rows not in doubt print the same, with the same label, for all values in the intervals."""
     rng = np.random.default_rng(seed)
     pairs = k * (k - 1) // 2
     head = Head("c_svc", np.arange(k), rng.normal(size=pairs) - 2, rng.normal(size=pairs) * 0.1)
@@ -163,7 +163,7 @@ def printed(head: Head, decisions: FloatArray) -> list[str]:
 
 
 def test_most_rows_are_not_in_doubt() -> None:
-    """Of few classes, and values as certain as sums of a thousand terms are: else the test would be idle."""
+    """For few classes and values as accurate as sums of a thousand terms; else the test would be vacuous."""
     rng = np.random.default_rng(3)
     for k, share in ((2, 0.999), (3, 0.99), (6, 0.9)):
         pairs = k * (k - 1) // 2

@@ -1,4 +1,4 @@
-"""What a terminal shows while a command works: every phase has its bar."""
+"""The progress shown on a terminal while a command works: every phase has its bar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TREE = ("--clusters", "3", "--landmarks", "4", "--rank", "4")
 
 
 def on_a_terminal(*words: object) -> str:
-    """Return what is shown, without what colours it."""
+    """Return the text that is shown, without colors."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["COLUMNS"] = "150"
@@ -86,7 +86,7 @@ def test_every_phase_has_its_bar(name: str, tmp_path: Path, monkeypatch: pytest.
         assert re.search(rf"(?<![a-z]){re.escape(phase)}", shown), (phase, shown)
 
 
-def test_work_shared_out_is_counted() -> None:
+def test_work_divided_among_threads_is_counted() -> None:
     seen: list[tuple[float, float | None, str]] = []
     work = counting(lambda item: item * 2, lambda *step: seen.append(step), 2, "doubling")
     assert [work(3), work(4)] == [6, 8]
@@ -94,7 +94,7 @@ def test_work_shared_out_is_counted() -> None:
 
 
 class Clock:
-    """A time that the test moves."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -103,7 +103,7 @@ class Clock:
         return self.now
 
 
-def test_plain_lines_come_late_and_seldom(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_lines_are_late_and_rare(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     plain = PlainProgress(clock)
     for second in range(1, 26):
@@ -126,7 +126,7 @@ def test_durations(seconds: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "lines"), [("plain", 1), ("auto", 0), ("none", 0)])
-def test_a_log_gets_lines_where_they_are_asked_for(mode: str, lines: int, tmp_path: Path) -> None:
+def test_a_log_gets_lines_on_request(mode: str, lines: int, tmp_path: Path) -> None:
     rows = data("photos.test").read_bytes() * 20
     words = [PROGRAM, "predict", "-", model("photos_c_rbf"), tmp_path / "out", "--progress", mode]
     with subprocess.Popen(

@@ -133,7 +133,7 @@ def test_least_squares_is_the_minimum(sizes: list[int]) -> None:
     solved = solve_coefficients(target, case.reduced.vectors, case.reduced.sizes)
     value, _, by_coef, by_rho = target.gradient(solved)
     assert value < case.objective(case.reduced)
-    # At the minimum the derivatives vanish, up to the ridge of 1e-10 and the problem's condition.
+    # At the minimum the derivatives vanish, up to the ridge of 1e-10 and the condition of the problem.
     assert np.abs(by_coef).max() < 1e-5 * max(1.0, np.abs(solved.coef).max())
     assert np.abs(by_rho).max() < 1e-5 * max(1.0, np.abs(solved.coef).max())
 
@@ -146,7 +146,7 @@ def test_least_squares_survives_equal_vectors() -> None:
     assert case.objective(solved) == pytest.approx(case.objective(alone), rel=1e-6)
 
 
-def test_moving_recovers_a_small_expansion() -> None:
+def test_optimization_recovers_a_small_expansion() -> None:
     """An expansion of four vectors is found again from a start nearby."""
     case = Case(Kernel("rbf", 0.2), [4], n=400)
     case.values = case.decisions(case.reduced)
@@ -161,7 +161,7 @@ def test_moving_recovers_a_small_expansion() -> None:
     assert target.error(moved.reduced) < 1e-9
 
 
-def test_moving_stops_when_held_out_rows_say_so() -> None:
+def test_optimization_stops_by_held_out_rows() -> None:
     case, other = Case(Kernel("rbf", 0.5), [25]), Case(Kernel("rbf", 0.5), [25])
     other.values = -case.values
     moved = optimize(case.target(), case.reduced, held_out=other.target(), max_iterations=5000, patience=2)
@@ -181,7 +181,7 @@ def test_masked_entries_stay() -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree}")
 def test_variables_of_the_optimizer(kernel: Kernel) -> None:
-    """The array gives the set back, and the objective's derivatives by the array are its gradient."""
+    """The array converts back to the set, and the objective's derivatives by the array are its gradient."""
     case = Case(kernel, [5, 4, 3])
     s, target = case.reduced, case.target()
     variables = Variables(target, s)
@@ -203,7 +203,7 @@ def test_variables_of_the_optimizer(kernel: Kernel) -> None:
     [
         ([10.0, 9, 8, 7, 6], 80, None),
         ([10.0, 9, 9.5, 9.5, 1], 20, 60),
-        ([10.0, 9.9999, 9.9998, 1], 40, 40),  # gains of less than a thousandth are taken but do not count
+        ([10.0, 9.9999, 9.9998, 1], 40, 40),  # gains of less than a thousandth are accepted but do not count
         ([10.0, float("nan"), 11, 1], 0, 40),
     ],
 )
@@ -240,7 +240,7 @@ def test_starts_give_as_many_vectors_as_asked(how: str, count: int) -> None:
 
 
 def test_greedy_is_orthogonal_matching_pursuit() -> None:
-    """Against the definition: after each pick the coefficients are fitted anew in the kernel's norm."""
+    """Against the definition: after each choice the coefficients are refitted in the kernel's norm."""
     rng = np.random.default_rng(2)
     sv = rng.normal(size=(60, 3))
     coef = rng.normal(size=(2, 60))

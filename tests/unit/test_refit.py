@@ -1,4 +1,4 @@
-"""Coefficients for fixed vectors beside SciPy's minimiser; so is Platt's sigmoid."""
+"""Coefficients for fixed vectors, and Platt's sigmoid, against SciPy's minimizer."""
 
 from __future__ import annotations
 
@@ -133,5 +133,5 @@ def test_the_sigmoid_of_a_single_class_is_finite():
 
 def test_laplace_scale_leaves_outliers_out():
     residuals = np.append(np.tile([1.0, -1.0], 50), 1000.0)
-    # mean |r| is 10.89, sqrt(2) times 5 of it 77: the 1000 does not count.
+    # mean |r| is 10.89, and 5 sqrt(2) times that is 77, so the 1000 does not count.
     assert laplace_scale(residuals) == 1.0

@@ -1,4 +1,4 @@
-"""Singular systems: a little ridge where it helps, an end where none does."""
+"""Singular systems: a small ridge where that helps, an error where no ridge does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_regular_system_is_solved_exactly():
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_a_system_of_zeros_has_zeros_for_an_answer(n):
+def test_a_system_of_zeros_has_a_zero_solution(n):
     assert solve_with_ridge(np.zeros((n, n)), np.ones(n), cholesky).tolist() == [0.0] * n
 
 
@@ -56,7 +56,7 @@ def test_a_matrix_that_no_ridge_makes_positive_ends_in_an_error():
 
 
 @pytest.mark.parametrize("lambda_", [1e-3, 1e-320])
-def test_a_refit_without_active_rows_ends_where_it_began(lambda_):
+def test_a_refit_without_active_rows_changes_nothing(lambda_):
     rows, values = np.linspace(-1, 1, 20)[:, None], np.zeros(20)
     options = StepOptions(3, 1.0, lambda_, loss="epsilon-insensitive", epsilon=0.1)
     start = BudgetExpansion(np.array([[0.5], [0.2]]), np.zeros(2), 0.0)
@@ -77,7 +77,7 @@ def test_values_within_epsilon_are_trained_to_an_empty_model(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("svm_type", ["0", "3"])
 @pytest.mark.parametrize("lambda_", ["5e-324", "1e-320", "1e-308", "1e-300", "1e-200", "1e200", "1e308"])
-def test_every_lambda_ends_in_a_model_or_in_one_line(lambda_: str, svm_type: str, tmp_path: Path) -> None:
+def test_every_lambda_gives_a_model_or_a_one_line_error(lambda_: str, svm_type: str, tmp_path: Path) -> None:
     out = tmp_path / "model"
     done = svmfast("budget-train", "-q", "-s", svm_type, "--lambda", lambda_, data("iris.train"), out)
     assert done.returncode in (0, 2), done.stderr
