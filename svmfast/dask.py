@@ -6,12 +6,15 @@ for cores.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from svmfast.api.column_order import ColumnOrder
 from svmfast.api.predictor import Predictor
 from svmfast.errors import MissingPackageError, OptionError, WrongTypeError
+from svmfast.options import Reading
 
 if TYPE_CHECKING:
     import os
@@ -29,7 +32,8 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
     collection : dask array (n, d), dask DataFrame, or dask bag of paths
         The features in a DataFrame are the columns that the model names, or else all columns in order.
     **options
-        Options of :class:`svmfast.Predictor`: ``exact``, ``tolerance``, ``probability``, ...
+        Options of :class:`svmfast.Predictor`: ``exact``, ``tolerance``, ``probability``, ... A ``listener``
+        gets the remark that the columns of a DataFrame are taken in their order.
 
     Returns
     -------
@@ -42,6 +46,9 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
         The collection is of another type.
     OptionError
         The array is not two-dimensional.
+    ColumnOrderError
+        When it is computed: the model does not name its features, and a table's columns are not those of the
+        bag's first table, or a partition's not those of the DataFrame.
     MissingPackageError
     """
     try:
@@ -64,10 +71,17 @@ def predict(model: Model | str | os.PathLike[str], collection: Any, **options: A
     if hasattr(collection, "map_partitions") and hasattr(collection, "columns"):
         import pandas
 
+        # The columns of the collection bind every partition.
+        predictor.see(tuple(map(str, collection.columns)))
+        shared = delayed(predictor, traverse=False)
         return collection.map_partitions(
             _labels_of_frame, shared, meta=pandas.Series(np.zeros(0), name="label")
         )
-    return collection.map(_labels_of_file, predictor=shared)
+    if predictor.feature_names is not None:
+        return collection.map(_labels_of_file, predictor=shared)
+    # Workers take files in any order; the first table of the bag is the one that the others must agree with.
+    orders = collection.map_partitions(_first_order, predictor=shared).to_delayed()
+    return collection.map(_labels_of_file, predictor=shared, order=delayed(_first)(orders))
 
 
 def _labels_of_block(block: Any, predictor: Predictor) -> Any:
@@ -79,11 +93,23 @@ def _labels_of_block(block: Any, predictor: Predictor) -> Any:
 def _labels_of_frame(frame: Any, predictor: Predictor) -> Any:
     import pandas
 
-    from svmfast.api.given import rows_of
-
-    rows = rows_of(frame, names=predictor.feature_names)
-    return pandas.Series(predictor.answer(rows, threads=1).predicted, index=frame.index, name="label")
+    return pandas.Series(predictor.answer(frame, threads=1).predicted, index=frame.index, name="label")
 
 
-def _labels_of_file(path: Any, predictor: Predictor) -> Any:
-    return predictor.answer_file(path, threads=1).predicted
+def _first_order(paths: Any, predictor: Predictor) -> list[ColumnOrder]:
+    """Return the columns of the first table of a partition; nothing is read of its rows."""
+    order = ColumnOrder()
+    order.find_first(paths, Reading(), (), predictor)
+    return [order]
+
+
+def _first(orders: Any) -> ColumnOrder:
+    found = (order for part in orders for order in part if order.names is not None)
+    return next(found, ColumnOrder())
+
+
+def _labels_of_file(path: Any, predictor: Predictor, order: ColumnOrder | None = None) -> Any:
+    # One predictor serves all threads of a worker.
+    own = copy(predictor)
+    own.column_order = order or ColumnOrder()
+    return own.answer_file(path, threads=1).predicted

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from svmfast.api.column_order import ColumnOrder
 from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
@@ -23,7 +24,6 @@ from svmfast.options import Reading
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
-    from svmfast.formats.svmlight import Dataset
     from svmfast.models.base import Model
     from svmfast.rows import Rows
 
@@ -211,9 +211,7 @@ def bound_check(
     reading = with_scaling_of(reading, [(name, judged)], memory=memory)
     judged = unscaled(judged)
     _check_combination(judged, name, order, center, require_certified, tolerance)
-    blocks = _fitting(
-        _datasets(data, reading, cores, listener), reading, str(asked["data"]), judged, listener
-    )
+    blocks = _fitting(data, reading, str(asked["data"]), judged, cores, listener)
     report = checks.check_model(blocks, judged, order=order, tolerance=tolerance, threads=cores)
     return BoundCheck(**vars(report), **asked, model=name)
 
@@ -261,34 +259,42 @@ def _check_data(
         return checks.check_data(blocks, gamma, order=order)
 
 
-def _rows(data: Any, reading: Reading) -> Rows:
-    rows = rows_of(data, names=reading.names)
+def _rows(data: Any, reading: Reading, see: Callable[[Sequence[str]], None] = lambda columns: None) -> Rows:
+    rows = rows_of(data, names=reading.names, see=see)
     return rows if reading.scale is None else reading.scale.apply(rows)
 
 
-def _datasets(
-    data: Any, reading: Reading, threads: int, listener: Listener
-) -> Iterable[Rows] | Iterator[Dataset]:
-    if not is_path(data):
-        return [_rows(data, reading)]
-    from svmfast.formats.replay import read_through
-
-    return read_through(os.fspath(data), reading, threads, listener.progress)
-
-
 def _fitting(
-    blocks: Iterable[Any], reading: Reading, name: str, model: Model, listener: Listener
+    data: Any, reading: Reading, name: str, model: Model, threads: int, listener: Listener
 ) -> Iterator[Rows]:
+    """Yield the rows of data; the first ones are held against the model."""
     scale = ScaleCheck(model, scaled=reading.scale is not None)
-    for number, block in enumerate(blocks):
-        rows: Rows = getattr(block, "rows", block)
-        if number == 0:
-            check_width(reading, name, model, rows, listener.warn)
+    first = True
+    for rows, columns in _blocks(data, reading, threads, listener):
+        if first:
+            ColumnOrder().check(name, columns, reading, listener.note, model)
+            check_width(reading, name, model, rows, listener.warn, columns)
+            first = False
         scale.add(rows)
         yield rows
     verdict = scale.verdict()
     if verdict is not None:
         listener.warn(f"{name}: {verdict}")
+
+
+def _blocks(
+    data: Any, reading: Reading, threads: int, listener: Listener
+) -> Iterator[tuple[Rows, Sequence[str] | None]]:
+    """Yield blocks of rows, each with the columns of a table."""
+    if not is_path(data):
+        seen: list[Sequence[str]] = []
+        rows = _rows(data, reading, seen.append)
+        yield rows, seen[0] if seen else None
+        return
+    from svmfast.formats.replay import read_through
+
+    for block in read_through(os.fspath(data), reading, threads, listener.progress):
+        yield block.rows, block.columns
 
 
 def _bound_dict(bound: Bound | None) -> dict[str, object] | None:

@@ -1,7 +1,8 @@
-"""Features found by the position of their columns, for tables and a model that does not name its features.
+"""Features by the position of their columns: tables of a run in which nothing names the features.
 
-With such a model a column in another position cannot be recognized. The tables of one run are therefore
-compared with each other: their feature columns must have the same names in the same order.
+If a model does not name its features, a column in another place cannot be found. A remark says so, and the
+tables of one run are compared with each other: their columns of features must have the same names in the same
+order. The rule is stated in docs/tables.md.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from svmfast.options import Reading
 
 if TYPE_CHECKING:
     from svmfast.api.predictor import Predictor
+    from svmfast.models.base import Model
 
-_HINT = "give `features`"
+#: The name of a table that is not a file, in messages.
+IN_MEMORY = "the data"
+_HINT, _HINT_IN_MEMORY = "give `features`", "give the columns in that order"
 _WORDS = ("svmfast", "export", "MODEL", "--to", "libsvm", "--feature-names", "NAMES", "-o", "NAMED")
 _EXPORT = f", or name them in the model ({shell_line(_WORDS)})"
 _EARLIER = "an earlier run wrote outputs by the order of {}; `overwrite` starts anew"
@@ -53,50 +57,69 @@ class ColumnOrder:
         self.names = None if names is None else tuple(names)
         self._of, self._earlier, self._on_first = of, names is not None, on_first
 
-    def check(self, path: str, columns: Any, reading: Reading, predictor: Predictor) -> None:
-        """Compare a table with the first one; if there is none yet, this one becomes the first.
+    def check(
+        self,
+        path: str,
+        features: Sequence[str] | None,
+        reading: Reading,
+        note: Callable[[str], None],
+        model: Model | None = None,
+        *,
+        in_memory: bool = False,
+    ) -> None:
+        """Compare a table with the first one; without a first one, this is it.
 
         Parameters
         ----------
         path : str
-        columns : svmfast.formats._columns.Columns
+            Its name in messages.
+        features : sequence of str or None
+            Its columns of features in their order; None of LIBSVM's text, which has no columns.
         reading : Reading
-            With the predictor's scaling.
-        predictor : Predictor
-            Its listener receives a remark on the first table if that has column names.
+            With the scaling that the rows go through, whose names find the columns.
+        note : callable
+            Gets a remark on the first table, if that has names and its columns meet a model's features.
+        model : Model, optional
+            None where rows are only trained on: the first table then decides which feature is which.
+        in_memory : bool
+            Whether it is a DataFrame, for which there are no options of reading.
 
         Raises
         ------
         ColumnOrderError
         """
-        features = columns.features
-        if reading.features is not None or predictor.feature_names is not None:
+        if features is None or reading.features is not None or reading.names is not None:
             return
-        if reading.scale is None and len(features) < predictor.model.n_features:
-            return  # the width check refuses it, and it sets no order for other tables
+        features = tuple(features)
+        if model is not None and reading.scale is None and len(features) < model.n_features:
+            return  # refused for that, and no example for others
+        whose = "the model" if model is not None else None if reading.scale is None else "the scaling"
         if self.names is None:
             self.names, self._of = features, path
-            if any(name != str(number) for number, name in enumerate(features, 1)):
-                predictor.listener.note(
-                    f"{path}: the model does not name its features, so the columns are taken in their order"
-                )
+            if whose and any(name != str(number) for number, name in enumerate(features, 1)):
+                note(f"{path}: {whose} does not name its features, so the columns are taken in their order")
             if self._on_first is not None:
                 self._on_first(features, path)
         elif features != self.names:
             from svmfast.models.expansion import KernelExpansion
 
-            self._refuse(path, features, can_be_named=isinstance(predictor.model, KernelExpansion))
+            hint = _HINT_IN_MEMORY if in_memory else _HINT
+            self._refuse(path, features, whose, hint + _EXPORT * isinstance(model, KernelExpansion))
 
-    def _refuse(self, path: str, features: Sequence[str], *, can_be_named: bool) -> None:
+    def _refuse(self, path: str, features: Sequence[str], whose: str | None, hint: str) -> None:
         wanted = self.names or ()
         known, found = {*wanted}, {*features}
         missing = [f"there is no '{name}'" for name in wanted if name not in found]
         more = [f"'{name}' is not among them" for name in features if name not in known]
-        what = f"its columns are those of {self._of} in another order"
         if missing or more:
             what = f"its columns are not those of {self._of}: {(missing + more)[0]}"
-        what += ", and the model does not name its features"
-        hint = _HINT + (_EXPORT if can_be_named else "")
+        else:
+            pairs = enumerate(zip(features, wanted, strict=True), 1)
+            place, here, there = next((n, here, there) for n, (here, there) in pairs if here != there)
+            what = f"its columns are those of {self._of} in another order: feature {place} is '{here}', "
+            what += f"there '{there}'"
+        if whose:
+            what += f"; {whose} does not name its features"
         if self._earlier:
             hint += f" ({_EARLIER.format(self._of)})"
         raise ColumnOrderError(path, None, what, None, hint)
@@ -124,7 +147,8 @@ class ColumnOrder:
                 opened, kind = recognized(path, how)
                 if kind is not None:
                     with TableStream(opened, kind, how, keep=keep) as stream:
-                        self.check(path, stream.columns, how, predictor)
+                        features = stream.columns.features
+                        self.check(path, features, how, predictor.listener.note, predictor.model)
                 elif opened is not path:
                     opened.close()
             except OptionError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmfast.api.column_order import IN_MEMORY, ColumnOrder
 from svmfast.api.given import (
     check_scale,
     check_width,
@@ -180,7 +181,8 @@ def compare(
         compared = [_behind_scaling(one) for one in compared]
     dataset, parse_seconds = _data(data, labels, reading, cores, timed=timed)
     rows, targets, path = dataset.rows, dataset.labels, dataset.path or None
-    name = path or "the data"
+    name = path or IN_MEMORY
+    ColumnOrder().check(name, dataset.columns, reading, listener.note, compared[0].model)
     check_scale(reading, name, compared[0].model, rows, listener.warn)
     for one in compared:
         check_width(reading, name, one.model, rows, listener.warn, dataset.columns)
@@ -252,13 +254,14 @@ def _data(
     if is_path(data):
         path = os.fspath(data)
         data, seconds = _read(data, reading, threads, timed=timed)
-    rows = rows_of(data, names=reading.names)
+    seen: list[Sequence[str]] = []
+    rows = rows_of(data, names=reading.names, see=seen.append)
     if labels is None:
         labels = getattr(data, "labels", None)
     targets = np.full(len(rows), np.nan) if labels is None else checked_labels(rows, labels)
     from svmfast.formats.svmlight import Dataset, Notes
 
-    columns = getattr(data, "columns", None) if isinstance(data, Dataset) else None
+    columns = tuple(seen[0]) if seen else None
     if path is None and reading.scale is not None:
         rows, targets = reading.scale.apply(rows), reading.scale.apply_labels(targets)
     return Dataset(rows, targets, path or "", 0, Notes(), columns=columns), seconds

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from svmfast import __version__
+from svmfast.api.column_order import IN_MEMORY, ColumnOrder
 from svmfast.api.export_report import Export, report_of
 from svmfast.api.given import (
     MODEL,
@@ -153,7 +154,7 @@ def export(
     if not language.printer:
         from svmfast.api.libsvm_text import written
 
-        rows, of = _rows(test, given_model, reading, cores, listener)
+        rows, of = _rows(test, given_model, reading, cores, listener, ColumnOrder())
         return written(
             given_model,
             names,
@@ -166,13 +167,13 @@ def export(
         )
     name = precision or language.precision
     dtype = np.dtype(np.float32 if name == "float" else np.float64)
-    made_by, limit = "", None
+    made_by, limit, order = "", None, ColumnOrder()
     if max_flash is not None:
         from svmfast.api.flash import Limit, fitting
 
         if max_flash < 1:
             raise OptionError(f"`max_flash` {max_flash} is not positive")
-        own, _ = _rows(data, given_model, reading, cores, listener)
+        own, _ = _rows(data, given_model, reading, cores, listener, order)
         limit = Limit(max_flash, dtype, device)
         fitted = fitting(given_model, limit, own, cores, listener)
         exact, given_model, made_by = given_model, fitted.model, fitted.made_by
@@ -180,7 +181,7 @@ def export(
     if names and len(names) != computation.n_features:
         raise OptionError(f"{len(names)} feature names for {computation.n_features} features")
     _check_range(computation, dtype)
-    rows, of = _rows(test, given_model, reading, cores, listener)
+    rows, of = _rows(test, given_model, reading, cores, listener, order)
     exported = language.load(language.values)
     reference = exact if made_by else given_model
     found = accuracy.measured(reference, computation, exported, dtype, rows, of, cores)
@@ -238,24 +239,33 @@ def _model(given: Any, memory: int, allow_edited: bool, listener: Listener) -> M
 
 
 def _rows(
-    given: Any, model: Model, reading: Reading, threads: int, listener: Listener
+    given: Any, model: Model, reading: Reading, threads: int, listener: Listener, order: ColumnOrder
 ) -> tuple[Rows | None, str]:
-    """Return rows that are given as a path or an object, and their name in messages."""
+    """Return rows that are given as a path or an object, and what sentences call them.
+
+    `order` holds the columns of the tables that were read before.
+    """
     if given is None:
         return None, ""
     path = os.fspath(given) if is_path(given) else getattr(given, "path", None)
     of = f"rows of {os.path.basename(path)}" if path else "rows"
     scaling = scaling_of(model)
+    # The model names the columns of tables; their labels may be anything, since the model's are compared.
+    named = replace(reading, scale=None if scaling is None else scaling.only_names())
     if not is_path(given):
-        return rows_of(given, names=None if scaling is None else scaling.feature_names), of
+
+        def see(columns: Sequence[str]) -> None:
+            order.check(IN_MEMORY, columns, named, listener.note, model, in_memory=True)
+
+        return rows_of(given, names=named.names, see=see), of
     from svmfast.formats.replay import read_through
 
-    # The columns of tables are found by the model's names. Labels may be anything: they are not used.
-    named = replace(reading, scale=None if scaling is None else scaling.only_names())
     blocks: list[Rows] = []
     columns = None
     for block in read_through(path, named, threads, listener.progress, labels=False):
-        columns = block.columns
+        if not blocks:
+            columns = block.columns
+            order.check(block.path, columns, named, listener.note, model)
         blocks.append(block.rows)
         if sum(map(len, blocks)) > MOST_ROWS:
             listener.note(f"{path}: the first {MOST_ROWS:,} rows are used")

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from svmfast.api.column_order import ColumnOrder
 from svmfast.api.given import check_scale, check_width, is_path, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.errors import OptionError, UnsupportedError
@@ -170,6 +171,7 @@ def frontier(
     sha256 = sha256.removeprefix("sha256:")
     folder.identity = _identity(sha256, train, unseen, chosen.seed, cores, reading, scaling)
     folder.check()
+    order = ColumnOrder()
     raw = read_sets(
         train,
         unseen,
@@ -179,6 +181,7 @@ def frontier(
         scaling=scaling,
         threads=cores,
         note=listener.note,
+        columns=lambda path, columns, reading: order.check(path, columns, reading, listener.note, model),
         progress=listener.progress,
     )
     sets = raw if scaling is None else raw.scaled(scaling, words)

@@ -154,8 +154,13 @@ def _is_table(data: Any) -> bool:
     return find_spec("pyarrow") is not None or not hasattr(data, "__array__")
 
 
-def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows, names: tuple[str, ...] | None = None) -> Rows:
-    """Return data in memory as Rows; `form` converts an array or a matrix.
+def rows_of(
+    data: Any,
+    form: Callable[[Any], Rows] = as_rows,
+    names: tuple[str, ...] | None = None,
+    see: Callable[[Sequence[str]], None] = lambda columns: None,
+) -> Rows:
+    """Return data that are in memory as Rows, which `form` makes of an array or a matrix.
 
     Parameters
     ----------
@@ -163,6 +168,8 @@ def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows, names: tuple[str, 
     form : callable
     names : tuple of str, optional
         The columns of a table that are features; by default all of them.
+    see : callable
+        Called with the columns of a table that are its features.
 
     Raises
     ------
@@ -172,9 +179,14 @@ def rows_of(data: Any, form: Callable[[Any], Rows] = as_rows, names: tuple[str, 
     if _is_table(data):
         from svmfast.formats.tables import from_object
 
-        # Data in memory have no labels of their own; labels are a separate argument.
-        return from_object(data, Reading(unlabelled=True), names).rows
+        # What is handed over in memory has no labels, unless they are asked for elsewhere.
+        dataset = from_object(data, Reading(unlabelled=True), names)
+        if dataset.columns is not None:
+            see(dataset.columns)
+        return dataset.rows
     rows = getattr(data, "rows", data)
+    if isinstance(rows, Rows) and getattr(data, "columns", None) is not None:
+        see(data.columns)  # a Dataset of a table
     if not (isinstance(rows, Rows) or hasattr(rows, "tocsr")):
         try:
             dense = np.asarray(rows, dtype=np.float64)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from svmfast.api.column_order import ColumnOrder
 from svmfast.api.given import (
     DATA,
     MODEL,
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from svmfast.formats.svmlight import Notes
 
 _PARSED_AT_ONCE = 4 << 20
+#: Called with a table's name in messages and its columns of features; `in_memory` for a DataFrame.
+_See = Callable[..., None]
 
 
 @contextmanager
@@ -81,17 +85,21 @@ def opened_inputs(
     for name, one in inputs.items():
         if isinstance(one, GivenModel):
             inputs[name] = _behind_scaling(one)
-    reference = _reference(method, inputs)
+    reference, order = _reference(method, inputs), ColumnOrder()
+
+    def see(name: str, columns: Sequence[str] | None, *, in_memory: bool = False) -> None:
+        order.check(name, columns, reading, setting.note, reference, in_memory=in_memory)
+
     with ExitStack() as stack:
         for spec in method.inputs:
             if spec.spooled:
                 inputs[spec.name] = _stream(
-                    given.get(spec.name), labels, spec, options, reading, setting, stack
+                    given.get(spec.name), labels, spec, options, reading, setting, stack, see
                 )
                 labels = None
             elif spec.content == "rows":
                 own = labels if spec.labels != "ignored" else None
-                one = _rows(given.get(spec.name), own, spec, options, reading, reference, setting, stack)
+                one = _rows(given.get(spec.name), own, spec, options, reading, reference, setting, stack, see)
                 labels = None if own is labels and one is not None else labels
                 inputs[spec.name] = one
         yield inputs
@@ -151,7 +159,7 @@ def _model(given: Any, spec: Input, before: Inputs, options: Any, setting: Setti
 
 def _rows(
     given: Any, labels: ArrayLike | None, spec: Input, options: Any, reading: Reading,
-    reference: Model | None, setting: Setting, stack: ExitStack,
+    reference: Model | None, setting: Setting, stack: ExitStack, see: _See,
 ) -> GivenRows | None:  # fmt: skip
     if _is_empty(given) and not spec.required:
         return None
@@ -160,7 +168,7 @@ def _rows(
     if reading.unlabelled and spec.labels == "needed":
         raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
     if spec.most is not None and is_path(several[0]):
-        return _sample(several, spec, options, reading, reference, setting)
+        return _sample(several, spec, options, reading, reference, setting, see)
     if len(several) != 1:
         raise OptionError(f"`{spec.name}` takes one object, or several paths")
     precomputed = getattr(options, "precomputed", False)
@@ -171,6 +179,7 @@ def _rows(
         dataset = read_data(given, reading, threads=setting.threads, precomputed=precomputed)
         for note in dataset.notes.messages():
             setting.note(f"{dataset.path}: {note}")
+        see(dataset.path, dataset.columns)
         if reference is not None:
             check_width(reading, dataset.path, reference, dataset.rows, setting.warn, dataset.columns)
             check_scale(reading, dataset.path, reference, dataset.rows, setting.warn)
@@ -182,7 +191,8 @@ def _rows(
         given, labels = given
     if precomputed and reading.scale is not None:
         raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale before the kernel")
-    rows = rows_of(given, with_zeros if precomputed else as_rows, reading.names)
+    frame = partial(see, f"`{spec.name}`", in_memory=True)
+    rows = rows_of(given, with_zeros if precomputed else as_rows, reading.names, frame)
     if labels is None:
         labels = getattr(given, "labels", None)
     if labels is None and spec.labels == "needed":
@@ -205,7 +215,7 @@ def _rows(
 
 def _stream(
     given: Any, labels: ArrayLike | None, spec: Input, options: Any, reading: Reading, setting: Setting,
-    stack: ExitStack,
+    stack: ExitStack, see: _See,
 ) -> GivenStream:  # fmt: skip
     """Return a stream of rows that is parsed once, into memory or a temporary file."""
     from svmfast.formats.data import stream_data
@@ -220,6 +230,8 @@ def _stream(
         first_line = 0
         with stream_data(given, reading, chunk_bytes=piece, threads=setting.threads) as stream:
             for block in stream:
+                if not first_line:
+                    see(name, block.columns)
                 first_line = first_line or block.first_line
                 spool.add(block.rows, block.labels)
                 setting.progress(stream.bytes_read, stream.bytes_total, "read")
@@ -228,7 +240,7 @@ def _stream(
             setting.note(f"{name}: {note}")
         stack.enter_context(naming_lines(name, notes, first_line))
     else:
-        rows = rows_of(given)
+        rows = rows_of(given, names=reading.names, see=partial(see, name, in_memory=True))
         labels = getattr(given, "labels", None) if labels is None else labels
         if labels is None:
             raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
@@ -246,6 +258,7 @@ def _sample(
     reading: Reading,
     reference: Model | None,
     setting: Setting,
+    see: _See,
 ) -> GivenRows:
     """Return a sample of the rows of all files; the first rows of each are compared with the reference."""
     from svmfast.formats.data import stream_data
@@ -255,8 +268,10 @@ def _sample(
         name, first = os.fspath(path), True
         with stream_data(path, reading, threads=setting.threads) as stream:
             for block in stream:
-                if first and reference is not None and len(block.rows):
-                    check_width(reading, name, reference, block.rows, setting.warn, block.columns)
+                if first and len(block.rows):
+                    see(name, block.columns)
+                    if reference is not None:
+                        check_width(reading, name, reference, block.rows, setting.warn, block.columns)
                     first = False
                 for note in block.notes.messages():
                     setting.note(f"{name}: {note}")

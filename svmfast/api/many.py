@@ -323,8 +323,8 @@ def _made_by_cluster(
             return
         shared = [Shared(**{**vars(job), "place": os.path.abspath(job.place)}) for job in jobs]
         whose = {id(one): job for one, job in zip(shared, jobs, strict=True)}
-        order = predictor.column_order or ColumnOrder()
-        # Workers take files in any order; the choice of the first table must not depend on it.
+        order = predictor.column_order
+        # Workers take files in any order; which one is the first must not depend on that.
         order.find_first((job.path for job in jobs), reading, keep, predictor)
         key = order.key(settings)
         running = run_jobs(address, shared, predictor, done, key, reading, keep, part_bytes=part_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.api.given import is_path
@@ -82,7 +83,8 @@ def predict(
     -------
     Answer
         ``predicted``, ``names`` (of the classes, if the model has them), ``decisions``, ``probabilities``,
-        ``inside``, ``certified``, ``error_bounds``.
+        ``inside``, ``certified``, ``error_bounds``; ``notes``: warnings and remarks, such as that the columns
+        of a table were taken in their order.
 
     Raises
     ------
@@ -109,5 +111,8 @@ def predict(
         scale=scale,
     )
     if is_path(data):
-        return predictor.answer_file(data, reading=reading, threads=threads)
-    return predictor.answer(data, threads=threads)
+        found = predictor.answer_file(data, reading=reading, threads=threads)
+    else:
+        found = predictor.answer(data, threads=threads)
+    heard = predictor.listener
+    return replace(found, notes=(*heard.warnings, *heard.notes)) if heard.notes or heard.warnings else found

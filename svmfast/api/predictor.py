@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from svmfast.api.column_order import ColumnOrder
+from svmfast.api.column_order import IN_MEMORY, ColumnOrder
 from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of, with_scaling_of
 from svmfast.api.listener import Listener
 from svmfast.display import named_labels
@@ -89,9 +89,9 @@ class Predictor:
     model : Model
         The model for scaled rows; with `assume_error`, a cascade of the given model and `exact`.
     scaling : Scaling or None
-        Applied to the rows before the model.
-    column_order : ColumnOrder or None
-        In a run over many files: the columns that tables must have if the model does not name its features.
+        What rows go through before.
+    column_order : ColumnOrder
+        The columns that tables must have if the model does not name its features: those of the first one.
     exact : KernelExpansion or None
         The model that answers rows that are not certified.
     class_names : dict of float to str, or None
@@ -129,7 +129,7 @@ class Predictor:
         names: bool | None = None,
     ) -> None:
         self._carriers: list[tuple[str, Model]] = []
-        self.column_order: ColumnOrder | None = None
+        self.column_order = ColumnOrder()
         self.listener = listener or Listener()
         self._identify, self._identities = identify, list[str]()
         self._probability, self._decision_values = probability, decision_values
@@ -261,7 +261,7 @@ class Predictor:
             As for :func:`svmfast.predict`. Rows are fastest: a single row takes about ten microseconds.
         threads : int, optional
         """
-        rows = data if isinstance(data, Rows) else rows_of(data, names=self.feature_names)
+        rows = data if isinstance(data, Rows) else rows_of(data, names=self.feature_names, see=self.see)
         return self._answer(rows if self.scaling is None else self.scaling.apply(rows), threads=threads)
 
     def answer_file(
@@ -274,8 +274,27 @@ class Predictor:
         """Return the answer for all rows of a file, read into memory."""
         from svmfast.formats.data import read_data
 
-        how = replace(reading or Reading(), scale=self.scaling)
-        return self._answer(read_data(data, how, threads=thread_count(threads)).rows, threads=threads)
+        how, heard = replace(reading or Reading(), scale=self.scaling), self.listener
+        dataset = read_data(data, how, threads=thread_count(threads))
+        self.column_order.check(dataset.path, dataset.columns, how, heard.note, self.model)
+        check_width(how, dataset.path, self.model, dataset.rows, heard.warn, dataset.columns)
+        return self._answer(dataset.rows, threads=threads)
+
+    def see(self, columns: Sequence[str]) -> None:
+        """Judge the columns of a DataFrame, their order and how many there are, before its rows.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Those that are features.
+
+        Raises
+        ------
+        ColumnOrderError, MissingColumnError
+        """
+        how, heard = Reading(scale=self.scaling), self.listener
+        self.column_order.check(IN_MEMORY, columns, how, heard.note, self.model, in_memory=True)
+        check_width(how, IN_MEMORY, self.model, Rows.empty(len(columns)), heard.warn, columns)
 
     def _answer(self, rows: Rows, *, threads: int | None = None) -> Answer:
         found = answer(
@@ -423,7 +442,8 @@ class Predictor:
 
         columns = getattr(stream, "columns", None)
         if columns is not None:
-            (self.column_order or ColumnOrder()).check(stream.path, columns, reading, self)
+            note = self.listener.note
+            self.column_order.check(stream.path, columns.features, reading, note, self.model)
         report = self.report(labelled=not reading.unlabelled, auc=auc)
         scale = ScaleCheck(self.model, scaled=reading.scale is not None)
 

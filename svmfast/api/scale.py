@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -146,7 +146,9 @@ def scale(
     with ReplayableInput(path) as replayable:
         if given is None or labels_of_data:
             least, greatest = np.inf, -np.inf
-            for block in prefetch(replayable.datasets(reading, cores, listener.progress)):
+            for block in prefetch(
+                _in_order(replayable.datasets(reading, cores, listener.progress), given, reading, listener)
+            ):
                 seen.add(block.rows)
                 least, greatest = min(least, block.labels.min()), max(greatest, block.labels.max())
             ranges = seen.result()
@@ -158,7 +160,10 @@ def scale(
             blocks: Iterable[Dataset] = replayable.datasets(reading, cores)
             seen_before = True
         else:
-            blocks, seen_before = read_through(path, reading, cores, listener.progress), False
+            blocks = _in_order(
+                read_through(path, reading, cores, listener.progress), given, reading, listener
+            )
+            seen_before = False
         if save is not None:
             assert given.ranges is not None, "it was computed from the data"
             with write_atomic(save) as file:
@@ -175,6 +180,19 @@ def scale(
     name = None if restore is None else os.fspath(restore)
     width = max(seen.width, len(given))
     return ScaleReport(given, seen.rows, width, seen.values, written, unseen, path, name)
+
+
+def _in_order(
+    blocks: Iterable[Dataset], given: Scaling | None, reading: Reading, heard: Listener
+) -> Iterator[Dataset]:
+    """Yield the blocks; remark that a given range file, which has no names, takes columns in their order."""
+    for number, block in enumerate(blocks):
+        if not number and given is not None and block.columns is not None:
+            from svmfast.api.column_order import ColumnOrder
+
+            read = replace(reading, scale=given)
+            ColumnOrder().check(block.path, block.columns, read, heard.note)
+        yield block
 
 
 def _write(

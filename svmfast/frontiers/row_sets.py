@@ -100,6 +100,7 @@ def read_sets(
     scaling: Scaling | None = None,
     threads: int,
     note: Callable[[str], None],
+    columns: Callable[[str, Sequence[str] | None, Reading], None],
     progress: Progress = silent,
 ) -> RowSets:
     """Read the data and divide it; equal data and seed give equal sets.
@@ -120,6 +121,8 @@ def read_sets(
     threads : int
     note : callable
         Takes a remark on a file.
+    columns : callable
+        Gets each file's path, its columns of features if it is a table, and how it is read.
     progress : Progress
 
     Raises
@@ -133,7 +136,13 @@ def read_sets(
 
     rng = np.random.default_rng(seed)
     named = reading if scaling is None else replace(reading, scale=scaling.only_names())
+    from svmfast.formats.data import stream_data
+
+    if test is not None:
+        with stream_data(train, named) as stream:
+            columns(train, getattr(getattr(stream, "columns", None), "features", None), named)
     dataset = _read(test or train, named, threads, note)
+    columns(test or train, dataset.columns, named)
     n = len(dataset.rows)
     order = rng.permutation(n)
     half = n // 2 if test else min(MOST_HELD_OUT, int(n * HELD_OUT / 2))
@@ -153,7 +162,6 @@ def read_sets(
         rest = part(order[last:])
         sample = part(order[last : last + MOST_SAMPLED])
         return RowSets(os.fspath(folder / TRAIN_PART), (), n, sample, choosing, confirming, rest)
-    from svmfast.formats.data import stream_data
     from svmfast.methods.common.row_sample import RowSample
 
     some = RowSample(MOST_SAMPLED, seed)

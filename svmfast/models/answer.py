@@ -62,6 +62,8 @@ class Answer(Cacheless):
         Gives `decisions`; labels of a LIBSVM model are known before its decision values are.
     class_names : mapping of float to str, or None
         The name of each label, if the model's classes have names.
+    notes : tuple of str
+        Warnings and remarks on the model and the rows.
     """
 
     predicted: FloatArray
@@ -73,6 +75,7 @@ class Answer(Cacheless):
     error_bounds: FloatArray | None = None
     single: NDArray[np.bool_] | None = None
     class_names: Mapping[float, str] | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.predicted)

@@ -13,7 +13,6 @@ from program import data, model, svmfast
 from pyarrow import parquet
 
 import svmfast as package
-from svmfast.api.column_order import ColumnOrder
 from svmfast.errors import ColumnOrderError
 
 EXACT = model("iris_c_rbf_prob")
@@ -38,9 +37,11 @@ def files(tmp_path: Path) -> list[Path]:
 
 WORDS = ("predict", "--unlabelled", "--keep", "id", "--suffix", ".parquet", "--out-dir")
 HINT = (
-    ", and the model does not name its features; give --features, or name them in the model "
+    "; the model does not name its features; give --features, or name them in the model "
     "(svmfast export MODEL --to libsvm --feature-names NAMES -o NAMED)"
 )
+ORDER = "in another order: feature 1 is 'z', there 'w'"
+REMARK = "{}: the model does not name its features, so the columns are taken in their order"
 
 
 @pytest.mark.parametrize("dask", [(), ("--dask", "local:1")])
@@ -54,7 +55,7 @@ def test_a_file_with_another_order_is_an_error(
     assert done.returncode == 2
     assert sorted(path.name for path in out.glob("*.parquet")) == ["part-0.parquet", "part-2.parquet"]
     lines = done.stderr.decode().splitlines()
-    assert f"{files[1]}: its columns are those of {files[0]} in another order{HINT}" in lines
+    assert f"{files[1]}: its columns are those of {files[0]} {ORDER}{HINT}" in lines
     named = svmfast(*WORDS, tmp_path / "named", *dask, "--features", ",".join(NAMES), EXACT, *files)
     assert named.returncode == 0
     found = [parquet.read_table(tmp_path / "named" / path.name) for path in files]
@@ -100,7 +101,7 @@ def test_a_later_run_requires_the_same_order(
     for given in (files[:2], files[1:2]):
         done = svmfast(*WORDS, out, *dask, EXACT, *given)
         assert done.returncode == 2
-        error = f"{files[1]}: its columns are those of {files[0]} in another order{HINT} (an earlier run "
+        error = f"{files[1]}: its columns are those of {files[0]} {ORDER}{HINT} (an earlier run "
         error += f"wrote outputs by the order of {files[0]}; --overwrite starts anew)"
         assert error in done.stderr.decode().splitlines()
     assert svmfast(*WORDS, out, *dask, EXACT, files[2]).returncode == 0
@@ -122,7 +123,7 @@ def test_an_order_without_remaining_outputs_is_forgotten(files: list[Path], tmp_
 def test_a_remark_for_a_single_table(tmp_path: Path) -> None:
     path = table(tmp_path / "a.parquet")
     words = ("predict", "--unlabelled", "--keep", "id", path, EXACT, tmp_path / "out.csv")
-    remark = f"svmfast: {path}: the model does not name its features, so the columns are taken in their order"
+    remark = f"svmfast: {REMARK.format(path)}"
     assert remark in svmfast(*words).stderr.decode().splitlines()
     assert svmfast(*words, "-q").stderr == b""
     assert b"their order" not in svmfast(*words, "--features", "w,x,y,z").stderr
@@ -135,7 +136,6 @@ def test_a_remark_for_a_single_table(tmp_path: Path) -> None:
 
 def test_in_python(files: list[Path], tmp_path: Path) -> None:
     predictor, reading = package.Predictor(EXACT), package.Reading(unlabelled=True)
-    predictor.column_order = ColumnOrder()
     predictor.predict_file(files[0], tmp_path / "0.csv", reading=reading, keep=("id",))
     # A copy in another process has the order too.
     predictor = pickle.loads(pickle.dumps(predictor))
