@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from program import PROGRAM, svmfast
 from test_meka import data, settings
 
 from svmfast.cli.main import run
@@ -219,25 +220,15 @@ def test_the_estimated_memory_is_not_exceeded(words: list[str], tmp_path: Path) 
 def test_the_same_bytes_for_any_number_of_threads(words: list[str], tmp_path: Path) -> None:
     """k-means, blocks and the solution, whatever number of threads BLAS and OpenMP would use by default."""
     words = [*words, str(FIXTURES / "models" / "breast_c_rbf_prob.model")] if words == ["--from"] else words
-    made = []
-    for jobs, openmp in (("1", "1"), ("2", "2"), ("3", "5")):
-        model = tmp_path / f"m{jobs}"
-        command = [
-            sys.executable,
-            "-m",
-            "svmfast",
-            "meka",
-            str(FIXTURES / "data" / "breast.train"),
-            "-o",
-            str(model),
-        ]
-        environment = {**os.environ, "OMP_NUM_THREADS": openmp, "OPENBLAS_NUM_THREADS": openmp}
+    words = ["meka", str(FIXTURES / "data" / "breast.train"), *words, "--rank", "30", "--clusters", "4", "-q"]
+    # One thread of each library, as in all tests, and then more of them.
+    assert svmfast(*words, "-o", tmp_path / "m1", "-j", "1").returncode == 0
+    for jobs, libraries in (("2", "2"), ("3", "5")):
+        environment = {**os.environ, "OMP_NUM_THREADS": libraries, "OPENBLAS_NUM_THREADS": libraries}
         subprocess.run(
-            [*command, *words, "--rank", "30", "--clusters", "4", "-j", jobs, "-q"],
-            check=True,
-            env=environment,
+            [PROGRAM, *words, "-o", tmp_path / f"m{jobs}", "-j", jobs], check=True, env=environment
         )
-        made.append(model.read_bytes())
+    made = [(tmp_path / f"m{jobs}").read_bytes() for jobs in (1, 2, 3)]
     assert made[0] == made[1] == made[2]
 
 

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import pytest
 from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
-from program import PATIENCE, PROGRAM, data, model, svmfast
+from program import PROGRAM, data, model, nobody, svmfast
 
 from svmfast.formats.detect import load_model
 
 
-@contextmanager
-def nobody() -> Iterator[BinaryIO]:
-    """A pipe without a reader."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "wb") as pipe:
-        yield pipe
-
-
 def run(arguments: Sequence[str | Path], *, stderr: bool = False) -> subprocess.CompletedProcess[bytes]:
     """Run svmfast with a closed pipe as stdout and, if requested, as stderr."""
-    with nobody() as pipe:
-        return subprocess.run(
-            [PROGRAM, *arguments],
-            stdout=pipe,
-            stderr=pipe if stderr else subprocess.PIPE,
-            timeout=60 * PATIENCE,
-        )
+    return svmfast(*arguments, unread=("stdout", "stderr") if stderr else ("stdout",))
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if outputs(name)])

@@ -143,7 +143,7 @@ def test_every_command_makes_the_same_bytes(finished: tuple[Path, str]) -> None:
         before = made.read_bytes() if made.exists() else None
         assert (before is None) == point["name"].endswith(" + exact")
         made.unlink(missing_ok=True)
-        assert subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True).returncode == 0
+        assert svmfast(*words, cwd=folder).returncode == 0
         if before is None:
             assert made.stat().st_size == point["bytes"]
         else:
@@ -210,14 +210,14 @@ def test_the_recommended_copy_is_as_good_as_stated(
     for name, part in (("choosing", "choose.part"), ("confirming", "confirm.part")):
         labels = []
         for path in (copy, tmp_path / "m"):
-            predict = [PROGRAM, "predict", "-q", tmp_path / "dir" / part, path, tmp_path / "labels"]
-            subprocess.run(predict, check=True)
-            labels.append((tmp_path / "labels").read_text().split())
+            done = svmfast("predict", "-q", tmp_path / "dir" / part, path, "-")
+            assert done.returncode == 0, done.stderr
+            labels.append(done.stdout.split())
         assert sum(a != b for a, b in zip(*labels, strict=True)) == best[name]["labels_differing"]
     # The printed command makes the same file.
     for command in best["command"].split(" && "):
         words = shlex.split(command)
-        subprocess.run([PROGRAM, *words[1:]], cwd=tmp_path, check=True, capture_output=True)
+        assert svmfast(*words[1:], cwd=tmp_path).returncode == 0
     assert (tmp_path / words[words.index("-o") + 1]).read_bytes() == copy.read_bytes()
 
 

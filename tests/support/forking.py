@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 from typing import NoReturn
 
@@ -47,12 +48,17 @@ class Forks:
         return {name for name, _ in now ^ then} <= _OF_OTHERS
 
     def run(
-        self, arguments: list[str], stdin: bytes, folder: str, timeout: float
+        self, arguments: list[str], stdin: bytes, folder: str, timeout: float, unread: Collection[str] = ()
     ) -> subprocess.CompletedProcess[bytes]:
         """Run the program as `subprocess.run` does; the caller holds the lock."""
         server = self.socket or self._start()
         pipes = [os.pipe() for _ in range(3)]
         ends = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        read: list[int | None] = []
+        for name, (reading, _) in zip(("stdout", "stderr"), pipes[1:], strict=True):
+            if name in unread:  # closed before the program starts
+                os.close(reading)
+            read.append(None if name in unread else reading)
         request = json.dumps([arguments, folder]).encode()
         server.sendmsg(
             [len(request).to_bytes(_LENGTH, "little")],
@@ -65,7 +71,7 @@ class Forks:
         killer = threading.Timer(timeout, os.kill, (pid, signal.SIGKILL))
         killer.start()
         try:
-            out, err = _exchange(pipes[0][1], pipes[1][0], pipes[2][0], stdin)
+            out, err = _exchange(pipes[0][1], *read, stdin)
             status = int.from_bytes(_exactly(server, _LENGTH), "little", signed=True)
         finally:
             late = not killer.is_alive()
@@ -99,15 +105,15 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
     return found
 
 
-def _exchange(to: int, out: int, err: int, stdin: bytes) -> tuple[bytes, bytes]:
-    """Write to one pipe and read the others until all are at their ends."""
-    found: dict[int, list[bytes]] = {out: [], err: []}
+def _exchange(to: int, out: int | None, err: int | None, stdin: bytes) -> tuple[bytes | None, bytes | None]:
+    """Write to one pipe and read the others until all are at their ends; None stands for one not read."""
+    found: dict[int, list[bytes]] = {end: [] for end in (out, err) if end is not None}
     os.set_blocking(to, False)
     waiting = select.poll()
-    waiting.register(out, select.POLLIN)
-    waiting.register(err, select.POLLIN)
+    for end in found:
+        waiting.register(end, select.POLLIN)
     waiting.register(to, select.POLLOUT)
-    left, opened = memoryview(stdin), {to, out, err}
+    left, opened = memoryview(stdin), {to, *found}
     while opened:
         for number, _ in waiting.poll():
             ended = False
@@ -125,11 +131,15 @@ def _exchange(to: int, out: int, err: int, stdin: bytes) -> tuple[bytes, bytes]:
                 waiting.unregister(number)
                 os.close(number)
                 opened.remove(number)
-    return b"".join(found[out]), b"".join(found[err])
+    stdout, stderr = (None if end is None else b"".join(found[end]) for end in (out, err))
+    return stdout, stderr
 
 
 def _serve(connection: socket.socket, program: str) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the program does before it imports NumPy
+    # As the first of them that is needed: a third of the time of a run that reads a table. Its parts are
+    # left to the program, which has to import those that it uses.
+    importlib.import_module("pyarrow")
     import svmfast
 
     for found in pkgutil.walk_packages(svmfast.__path__, "svmfast."):

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from click.testing import CliRunner
 from forking import Forks
@@ -48,22 +49,40 @@ def runs_are_forks() -> bool:
 
 
 def svmfast(
-    *args: str | os.PathLike[str], stdin: bytes = b"", cwd: Path | None = None, timeout: float = 60
+    *args: str | os.PathLike[str],
+    stdin: bytes = b"",
+    cwd: Path | None = None,
+    timeout: float = 60,
+    unread: Collection[str] = (),
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run ``svmfast ARGS``; the caller checks the exit status."""
+    """Run ``svmfast ARGS``; the caller checks the exit status.
+
+    Those of ``stdout`` and ``stderr`` that are in `unread` are pipes without a reader, from the start.
+    """
     if _FORKS.usable() and _FORKS.lock.acquire(blocking=False):
         try:
             words = [os.fspath(word) for word in args]
-            return _FORKS.run(words, stdin, os.fspath(cwd or Path.cwd()), timeout * PATIENCE)
+            return _FORKS.run(words, stdin, os.fspath(cwd or Path.cwd()), timeout * PATIENCE, unread)
         finally:
             _FORKS.lock.release()
-    return subprocess.run(
-        [PROGRAM, *map(os.fspath, args)],
-        input=stdin,
-        cwd=cwd,
-        capture_output=True,
-        timeout=timeout * PATIENCE,
-    )
+    with nobody() as pipe:
+        return subprocess.run(
+            [PROGRAM, *map(os.fspath, args)],
+            input=stdin,
+            cwd=cwd,
+            stdout=pipe if "stdout" in unread else subprocess.PIPE,
+            stderr=pipe if "stderr" in unread else subprocess.PIPE,
+            timeout=timeout * PATIENCE,
+        )
+
+
+@contextmanager
+def nobody() -> Iterator[BinaryIO]:
+    """A pipe without a reader."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        yield pipe
 
 
 #: Runs a command and writes its peak memory in KB. This is a separate small process, since a child's peak
