@@ -1,6 +1,7 @@
 """A model's answers for rows: decision values, labels and probabilities together.
 
-Slightly over 400 lines: the tiers (single precision, double, the exact model) hand rows on to one another.
+Slightly over 400 lines, because the tiers (single precision, double precision, the exact model) pass rows
+on to one another.
 """
 
 from __future__ import annotations
@@ -40,26 +41,27 @@ class Answer(Cacheless):
     Attributes
     ----------
     predicted : (n,) float64
-        Labels; the predicted value for regression. With probabilities, a classifier's most probable label,
-        as ``svm-predict -b 1`` prints.
+        Labels; for regression, the predicted values. With probabilities, a classifier's most probable label,
+        as ``svm-predict -b 1`` prints it.
     probabilities : (n, k) float64 or None
-        In the order of the model's labels; normal and outlier for one-class. None unless asked for.
+        Columns in the order of the model's labels; for one-class, normal and outlier. None unless requested.
     differing_from_vote : int
-        Rows whose most probable label is not the label of the vote (what is predicted without probabilities).
+        Number of rows whose most probable label is not the winner of the vote, which is the label that is
+        predicted without probabilities.
     inside : (n,) bool or None
-        Inside the model's validity bound. None unless asked for.
+        Whether the row lies inside the model's validity bound. None unless requested.
     certified : (n,) bool or None
-        Where the approximation's own answer is provably the exact model's. Every row of a LIBSVM model. None
-        unless asked for.
+        Whether the approximation's own answer is provably the exact model's; True for every row of a LIBSVM
+        model. None unless requested.
     error_bounds : (n,) float64 or None
-        Largest bound over the row's decision functions on |approximate - exact|; where an exact model
-        answers the others and only labels are asked for, of the precision that proved the label. Of a LIBSVM
-        model the bound of the rounding that proves the label, 0 where the row was summed as LIBSVM sums it.
-        None unless asked for.
+        Bound on |approximate - exact|, the largest over the row's decision functions. If an exact model is
+        the fallback and only labels are requested, the bound of the precision that proved the label. For a
+        LIBSVM model, the rounding bound that proves the label, 0 if the row was summed in LIBSVM's order.
+        None unless requested.
     single : (n,) bool or None
-        Where single precision gave the answer of a LIBSVM model. None unless its bounds were asked for.
+        Whether single precision gave the answer. None unless the bounds of a LIBSVM model were requested.
     decide : callable
-        Gives `decisions`; labels of a LIBSVM model are known before its decision values are.
+        Computes `decisions`: a LIBSVM model's labels are known before its decision values.
     class_names : mapping of float to str, or None
         The name of each label, if the model's classes have names.
     notes : tuple of str
@@ -90,12 +92,12 @@ class Answer(Cacheless):
 
     @cached
     def decisions(self) -> FloatArray:
-        """Decision values in LIBSVM's pair order, ``(n, p)``; computed when first asked for."""
+        """Decision values in LIBSVM's pair order, ``(n, p)``; computed on first use."""
         return self.decide()
 
 
 def name_places(names: Mapping[float, str], predicted: FloatArray) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the names by ascending label, and which of them each of ``(n,)`` labels has."""
+    """Return the names in ascending order of the labels, and the index of each row's name, ``(n,)``."""
     ordered = sorted(names)
     return [names[label] for label in ordered], np.searchsorted(ordered, predicted)
 
@@ -109,7 +111,7 @@ def require(
     exact: KernelExpansion | None = None,
     tolerance: float | None = None,
 ) -> None:
-    """Raise UnsupportedError unless `model`, with `exact` behind it if given, can give what is asked for."""
+    """Raise UnsupportedError unless `model`, with `exact` as fallback if given, can answer the request."""
     model = unscaled(model)
     if isinstance(model, KernelExpansion) and model.kernel.kind == "precomputed":
         raise UnsupportedError(
@@ -120,29 +122,27 @@ def require(
     if missing is not None:
         raise missing
     if bound and not isinstance(model, BoundedModel):
-        raise UnsupportedError(
-            "the model has no validity bound", "ask for that of a model which approximate made"
-        )
+        raise UnsupportedError("the model has no validity bound", "only models made by approximate have one")
     if bound and not bounded(model):
         raise UnsupportedError(
             "no validity bound is known for a model that was calibrated, shortened to fit a size or edited",
-            "ask for the certificate",
+            "use the certificate instead",
         )
     if certify and bounds_its_error(model) and not model.is_rigorous:
         raise UnsupportedError(
             "the model's errors are assumed, not proven: it has no certificate",
-            "predict without asking for one",
+            "predict without a certificate",
         )
     if certify and exact is None and isinstance(model, KernelExpansion):
         if probability:
             raise UnsupportedError(
                 "a LIBSVM model's probabilities are svm-predict's, digit for digit: they have no certificate",
-                "ask for one of the two",
+                "request either probabilities or the certificate",
             )
         if model.head.is_regression and tolerance is None:
             raise UnsupportedError(
-                "values of a LIBSVM regression model are svm-predict's, digit for digit: there is nothing to "
-                "certify",
+                "the values of a LIBSVM regression model are svm-predict's, digit for digit: there is "
+                "nothing to certify",
                 "predict without `certify`, or give `tolerance`, the largest error to accept",
             )
         return
@@ -151,10 +151,10 @@ def require(
 
 
 def missing_probability(model: Model, exact: KernelExpansion | None = None) -> UnsupportedError | None:
-    """Return why `model`, with `exact` as fallback if given, has no probabilities; None if it has.
+    """Return why `model`, with `exact` as fallback if given, has no probabilities; None if it has them.
 
-    What a conversion does to them follows from the head and from what the file says of its origin: all keep
-    the exact model's but for those that fit its labels.
+    The reason follows from the head and from the provenance in the file: every conversion keeps the exact
+    model's probabilities, except those that fit the exact model's labels instead of its decision values.
     """
     subject, inner = "the model", unscaled(model)
     model = inner
@@ -164,8 +164,8 @@ def missing_probability(model: Model, exact: KernelExpansion | None = None) -> U
     if not head.has_probability:
         if head.one_vs_rest:
             return UnsupportedError(
-                f"{subject} has one decision value for each class, of which LIBSVM's probabilities of pairs "
-                "of classes are not defined",
+                f"{subject} has one decision value for each class, but LIBSVM's probabilities are defined "
+                "for pairs of classes",
                 "predict without `probability`, or convert with dcpred, fitting values or pairs",
             )
         if origin.get("method") == "dcpred" and origin.get("parameters", "").startswith("task labels,"):
@@ -184,8 +184,8 @@ def missing_probability(model: Model, exact: KernelExpansion | None = None) -> U
         )
     if exact is not None and not exact.head.same_functions(head):
         return UnsupportedError(
-            "the model and the exact one have values of other classes, or in another order, so probabilities "
-            "of the two cannot be mixed",
+            "the decision values of the model and of the exact model belong to different classes, or are in "
+            "a different order, so their probabilities cannot be mixed",
             "predict without probabilities",
         )
     if exact is not None and not exact.head.has_probability:
@@ -215,26 +215,27 @@ def answer(
     model : Model
     rows : Rows of n rows
     probability : bool
-        Give probabilities. Regression models have none for a row: nothing changes but the check.
+        Compute probabilities. Regression models have none for single rows: they are only checked for them.
     bound : bool
         Report which rows are inside the validity bound.
     certify : bool
         Report which answers are provably the exact model's.
     exact : KernelExpansion, optional
-        Answers the rows that are not certified (implies `certify`), behind the scaling of `model`. Where it
-        has values of pairs and `model` one for each class, `decisions` stay the model's own.
+        Answers the rows that are not certified (implies `certify`); it takes rows that the scaling of
+        `model` has scaled. If it has one value for each pair of classes and `model` one for each class,
+        `decisions` are the model's own for all rows.
     tolerance : float, optional
-        A row is certified only if its error bound is at most this; regression needs it. Values of a LIBSVM
-        regression model may then be off by so much.
+        A row is certified only if its error bound is at most this. Required for regression; the values of a
+        LIBSVM regression model may then be off by this much.
     single_precision : bool
-        Let single precision answer the rows whose label it proves: of a LIBSVM model, and of an approximated
-        one with `exact` where only labels are asked for.
+        Let single precision answer the rows whose label it proves. This applies to LIBSVM models, and to
+        approximations with `exact` if only labels are requested.
     threads : int
 
     Raises
     ------
     UnsupportedError
-        The model has no probabilities, no bound or no certificate, or its kernel has no function of vectors.
+        The model lacks the requested probabilities, bound or certificate, or its kernel is precomputed.
     """
     check_number("the tolerance", tolerance)
     scaling = scaling_of(model)
@@ -255,7 +256,7 @@ def answer(
         if not (probability or head.is_regression):
             voted = model.labels(rows, threads=threads, single_precision=single_precision)
             return Answer(voted, partial(model.decision_values, rows, threads=threads))
-    # Values, bounds and probabilities that are asked for are those of double precision.
+    # Values, bounds and probabilities that are requested come from double precision.
     only_labels = exact is not None and not (certify or probability or head.is_regression)
     if single_precision and only_labels and isinstance(model, PolynomialModel):
         values = _label_values(model, rows, tolerance=tolerance, threads=threads)
@@ -284,19 +285,19 @@ def answer(
 
 @dataclass(frozen=True, eq=False)
 class _Values:
-    """A model's values, and what is known of their errors.
+    """A model's decision values, and what is known about their errors.
 
     Attributes
     ----------
     decisions : (n, p) float64
     bounds : (n, p) float64 or None
-        On the error of each; None unless a certificate was asked for.
+        Bounds on the errors of `decisions`; None unless a certificate was requested.
     certified : (n,) bool or None
         None also for regression without a tolerance.
     proven : bool
         Whether the bounds are proven, not assumed.
     decide : callable or None
-        Gives the values in double precision where `decisions` are not.
+        Computes the values in double precision, if `decisions` are in single precision.
     """
 
     decisions: FloatArray
@@ -314,7 +315,7 @@ class _Values:
 def _values(
     model: Model, rows: Rows, *, certify: bool, probability: bool, tolerance: float | None, threads: int
 ) -> _Values:
-    """Return the model's own values, with their bounds if `certify` and if it has any."""
+    """Return the model's own values; with `certify`, also their error bounds if the model has any."""
     if certify and bounds_its_error(model):
         head, certified = model.head, None
         decisions, bounds = model.certified_values(rows, threads=threads)
@@ -322,7 +323,8 @@ def _values(
         if not (head.is_regression and tolerance is None):
             certified = certified_rows(head, decisions, bounds, probability=probability, tolerance=tolerance)
         if probability and isinstance(model, CascadeModel) and isinstance(model.fast, KernelExpansion):
-            decisions = model.fast.probability_values(rows, threads=threads)  # its digits as if alone
+            # The same digits as from the fast model alone.
+            decisions = model.fast.probability_values(rows, threads=threads)
         return _Values(decisions, bounds, certified, model.is_rigorous)
     if probability and isinstance(model, KernelExpansion):
         return _Values(model.probability_values(rows, threads=threads))
@@ -330,7 +332,7 @@ def _values(
 
 
 def _label_values(model: PolynomialModel, rows: Rows, *, tolerance: float | None, threads: int) -> _Values:
-    """Return values for labels alone, from single precision where that proves them."""
+    """Return values that are only used for labels, in single precision where it proves the label."""
     values, bounds, certified, _ = certified_labels(model, rows, tolerance=tolerance, threads=threads)
     decide = partial(_certified_values, model, rows, threads=threads)
     return _Values(values, bounds, certified, proven=True, decide=decide)
@@ -345,12 +347,12 @@ def _with_exact_values(
     probability: bool,
     threads: int,
 ) -> Answer:
-    """Return values, or probabilities, of which the exact model gives those that are not certified."""
+    """Return values or probabilities; the exact model's for the rows that are not certified."""
     decisions = fall_back(values.decisions, certified, exact, rows, probability=probability, threads=threads)
     found = _from_values(head, decisions, probability)
     if found.probabilities is None:
         return found
-    # Sigmoids are fitted to a model's own values: those of a cascade's two models differ.
+    # Sigmoids are fitted to the values of one model: the two models of a cascade have different ones.
     unsure = np.flatnonzero(~certified)
     predicted, probabilities = found.predicted, found.probabilities
     predicted[unsure], probabilities[unsure] = exact.head.predict_with_probabilities(decisions[unsure])
@@ -367,13 +369,13 @@ def _with_exact_labels(
     single_precision: bool,
     threads: int,
 ) -> Answer:
-    """Return labels, of which the exact model gives those that are not certified."""
-    # As one value a class here and one a pair there: the exact model can give its label only.
+    """Return labels; the exact model's for the rows that are not certified."""
+    # Where the values of the two differ in kind (by class and by pair) only the exact label can be used.
     same_values = exact.head.same_functions(head)
     decisions, unsure = values.decisions, np.flatnonzero(~certified)
     predicted, few = head.predict(decisions), rows.take(unsure)
     if head.n_classes > 2 and values.proven and values.bounds is not None and same_values:
-        # Most pairs are certain: only the classes of the others are evaluated.
+        # Most pairs are certain: the exact model evaluates only the classes of the uncertain pairs.
         own = decisions[unsure]
         wanted = pairs_in_doubt(np.abs(own) > values.bounds[unsure], own, head.n_classes)
         theirs = exact.decision_values(few, threads=threads, wanted=wanted)
@@ -395,11 +397,11 @@ def _rounded_answer(
     single_precision: bool,
     threads: int,
 ) -> Answer:
-    """Return the answer of a LIBSVM model with the bound of the rounding that proves it."""
+    """Return the answer of a LIBSVM model, with the rounding bound that proves it."""
     found = rounded_values(
         model, rows, tolerance=tolerance, single_precision=single_precision, threads=threads
     )
-    # Values that are printed with the labels are those of double precision.
+    # Decision values that are printed with the labels are in double precision.
     decide = partial(_same, found.values)
     if found.single.any() and not model.head.is_regression:
         decide = partial(model.decision_values, rows, threads=threads)
@@ -413,7 +415,7 @@ def _rounded_answer(
 
 
 def _from_values(head: Head, decisions: FloatArray, probability: bool) -> Answer:
-    """Return the answer that these values give, with probabilities if requested."""
+    """Return the answer that follows from these values, with probabilities if requested."""
     vote, decide = head.predict(decisions), partial(_same, decisions)
     if not probability or head.is_regression:
         return Answer(vote, decide)

@@ -18,12 +18,12 @@ Scalar = int | float | str
 Array = NDArray[Any]
 
 
-# What a file may tell of its origin, in this order: the hash of the model it was made from ("sha256:..."),
-# the hash of data that took part, the conversion, its options, its seed, and for methods whose last digits
-# depend on it the instruction sets (svmfast.solvers.arithmetic). Never a time or a host: equal runs give
-# equal files.
+# The origin of a model as its file records it, in this order: the hash of the model it was made from
+# ("sha256:..."), the hash of the data, the method, its options, its seed, and, for methods whose last digits
+# depend on them, the instruction sets (svmfast.solvers.arithmetic). Times and hosts are not recorded, so that
+# equal runs give equal files.
 PROVENANCE = ("source", "data", "method", "parameters", "seed", "arithmetic")
-#: The minor format version that brought the last one.
+#: The minor format version that introduced the last one.
 ARITHMETIC_SINCE = 3
 
 
@@ -40,14 +40,14 @@ class Model(Protocol):
 
     @property
     def n_features(self) -> int:
-        """Width of the rows the model was made from; wider rows are welcome."""
+        """Number of columns of the rows that the model was made from; other rows may have more."""
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
         """Return the ``(n, head.n_functions)`` decision values in LIBSVM's pair order."""
 
     @property
     def working_bytes(self) -> int:
-        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
+        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
 
 
 @runtime_checkable
@@ -55,29 +55,29 @@ class CountedModel(Model, Protocol):
     """A model whose cost can be counted."""
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean count of multiply-adds a row costs when all its columns are in use."""
+        """Return the mean number of multiply-adds for a row whose columns are all nonzero."""
 
 
 @runtime_checkable
 class BoundedModel(Model, Protocol):
-    """A model that is accurate only near the rows it was made from, with a bound on where."""
+    """A model that is accurate only near the rows it was made from, with a bound on that region."""
 
     @property
     def has_validity_bound(self) -> bool:
-        """Whether the bound is known for this very model."""
+        """Whether the bound is known for this particular model."""
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
         """Return for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
 
 
 def bounded(model: Model) -> TypeGuard[BoundedModel]:
-    """Return whether `model` has a validity bound that is known."""
+    """Return whether the validity bound of `model` is known."""
     return isinstance(model, BoundedModel) and model.has_validity_bound
 
 
 @dataclass(frozen=True)
 class ScalarField:
-    """One ``name value`` line of a container file; `since`: the minor format version that brought it."""
+    """One ``name value`` line of a container file; `since` is the minor format version that introduced it."""
 
     name: str
     type: Literal["int", "float", "text"]
@@ -87,7 +87,7 @@ class ScalarField:
 
 @dataclass(frozen=True)
 class ArrayField:
-    """One ``array`` section of a container file; `ndim` dimensions of `dtype`, `since` as for scalars."""
+    """One ``array`` section of a container file: `ndim` dimensions of `dtype`; `since` as for scalars."""
 
     name: str
     dtype: Literal["float64", "int64", "int32"]
@@ -98,11 +98,11 @@ class ArrayField:
 
 @dataclass(frozen=True)
 class Schema:
-    """What a kind stores, in the order in which the file must show it.
+    """What a kind of model stores, in the order that its file must have.
 
-    Names are unique over the first three tuples. `embedded` names optional sections with a model's text:
-    LIBSVM's, and for those named in `own` also ours. A kind with such sections cannot stand in one itself,
-    but in one that is `outermost`, which takes every other kind.
+    Names are unique over the first three tuples. `embedded` names optional sections that hold the text of
+    another model: a LIBSVM model or, for the sections in `own`, also a container. A kind with such sections
+    cannot itself be embedded, except in an `outermost` kind, which embeds every other kind.
     """
 
     scalars: tuple[ScalarField, ...] = ()
@@ -110,24 +110,24 @@ class Schema:
     embedded: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     outermost: bool = False
-    #: The embedded model of which `source` in the provenance is the hash.
+    #: The embedded model whose hash is `source` in the provenance.
     source: str | None = None
 
 
 @dataclass(frozen=True)
 class Record:
-    """The content of a container file, free of any format.
+    """The content of a container file, independent of its format.
 
     Attributes
     ----------
     kind : str
         A key of :data:`KINDS`.
     provenance : dict of str to str
-        Where the model comes from, under keys of :data:`PROVENANCE`.
-    scalars, arrays
-        By name, as the kind's schema lists them.
+        The origin of the model; the keys are those of :data:`PROVENANCE`.
+    scalars, arrays : dict
+        Values by name, as the kind's schema lists them.
     embedded : dict of str to Model
-        Models carried along.
+        Embedded models by name.
     """
 
     kind: str
@@ -138,7 +138,7 @@ class Record:
 
 
 class RecordModel(Model, Protocol):
-    """A model kind that lives in container files."""
+    """A kind of model that is stored in container files."""
 
     schema: ClassVar[Schema]
 
@@ -146,19 +146,19 @@ class RecordModel(Model, Protocol):
         """Return everything needed to rebuild the model."""
 
     def uncertified(self) -> RecordModel:
-        """Return the model without its certificate or measured error, since its file was edited."""
+        """Return the model of an edited file, without its certificate or measured error."""
 
     @classmethod
     def from_record(cls, record: Record) -> RecordModel:
-        """Make the model; raise ModelContentError where the content contradicts itself."""
+        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
 
 
-#: A word of `parameters` in the provenance of a model whose file was changed after it was written.
+#: The word in `parameters` of the provenance that marks a model whose file was changed after it was written.
 EDITED = "edited"
 
 
 def as_edited(provenance: Mapping[str, str]) -> dict[str, str]:
-    """Return `provenance` with the mark of a model that was changed by hand."""
+    """Return `provenance`, marked as that of a model that was edited by hand."""
     words = provenance.get("parameters", "").split()
     return {**provenance, "parameters": " ".join([*words, *([] if EDITED in words else [EDITED])])}
 
@@ -179,7 +179,7 @@ def model_class(kind: str) -> type[RecordModel]:
     return found
 
 
-# The fields with which every kind stores its head; put first in a schema.
+# The fields in which every kind stores its head; they come first in a schema.
 HEAD_SCALARS = (ScalarField("svm_type", "text"), ScalarField("decision", "text", optional=True))
 HEAD_ARRAYS = (
     ArrayField("label", "int64", 1, optional=True),
@@ -187,7 +187,7 @@ HEAD_ARRAYS = (
     ArrayField("probB", "float64", 1, optional=True),
     ArrayField("prob_density_marks", "float64", 1, optional=True),
 )
-#: The value of `decision`; without one the rule is LIBSVM's, by pairs.
+#: The only value of `decision`; without that field the rule is LIBSVM's vote over pairs.
 ONE_VS_REST = "one-vs-rest"
 
 
@@ -206,7 +206,7 @@ def head_fields(head: Head) -> tuple[dict[str, Scalar], dict[str, Array]]:
 
 
 def head_of(record: Record) -> Head:
-    """Return the head that a record stores (ModelContentError where its parts contradict each other)."""
+    """Return the head that a record stores; raise ModelContentError if its parts are inconsistent."""
     arrays = record.arrays
     decision = record.scalars.get("decision")
     if decision not in (None, ONE_VS_REST):

@@ -1,8 +1,9 @@
-"""Two models in one: a fast one for rows far from every boundary, the exact one for the others.
+"""Two models in one: a fast model for rows far from every decision boundary, the exact model for the others.
 
-Compressed models have no certificate worth its name (the norm of their error is as large as the model's own),
-but how often they err is known from rows on which both were asked. With an error chosen there for a bound,
-a row farther than that from every boundary is answered by the fast model: statistically, not provably.
+No useful certificate is known for compressed models (the norm of their error is as large as the norm of the
+model), but their error can be measured on rows that both models predict. From these measurements an error
+bound is chosen. The fast model answers the rows whose labels no error within the bound can change: that these
+labels are the exact model's is a statistical statement, not a proof.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from svmfast.rows import FloatArray, Rows
 
 @dataclass(frozen=True, eq=False)
 class CascadeModel(Cacheless):
-    """`fast`, with `error` for the bound of every decision value, and `exact` for what that leaves open.
+    """A fast model with an assumed error, and the exact model for the rows that this error leaves undecided.
 
     Attributes
     ----------
@@ -33,14 +34,15 @@ class CascadeModel(Cacheless):
         Of any kind but this one.
     exact : KernelExpansion
     error : float
-        Chosen by the method cascade, or for example the 99.9 % quantile in the report of compress.
+        The assumed bound on the error of every decision value: chosen by the method cascade or, for example,
+        the 99.9 % quantile in the report of compress.
     provenance : mapping of str to str
 
     Raises
     ------
     UnsupportedError
-        `exact` and `fast` differ in type or labels, or they are regression models, of which a constant
-        error tells nothing about single rows.
+        `exact` and `fast` differ in type or labels, or they are regression models, for which a constant
+        error says nothing about single rows.
     """
 
     fast: Model
@@ -64,7 +66,7 @@ class CascadeModel(Cacheless):
         check_same_labels(self.fast, self.exact)
         if self.fast.head.is_regression:
             raise UnsupportedError(
-                "an assumed error is the same for every row and tells no regression values apart",
+                "an assumed error is the same for every row and does not distinguish rows in regression",
                 "predict with one of the models",
             )
 
@@ -75,7 +77,7 @@ class CascadeModel(Cacheless):
 
     @property
     def n_features(self) -> int:
-        """Width of the wider model."""
+        """Number of features; the larger of the two models'."""
         return max(self.fast.n_features, self.exact.n_features)
 
     @property
@@ -88,13 +90,13 @@ class CascadeModel(Cacheless):
         return self.fast.decision_values(rows, threads=threads)
 
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return the fast model's decision values and, for each, the assumed error."""
+        """Return the fast model's decision values and the assumed error of each, both ``(n, p)``."""
         decisions = self.fast.decision_values(rows, threads=threads)
         return decisions, np.full(decisions.shape, self.error)
 
     @cached
     def working_bytes(self) -> int:
-        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
+        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
         return self.fast.working_bytes + self.exact.working_bytes
 
     def to_record(self) -> Record:
@@ -103,12 +105,12 @@ class CascadeModel(Cacheless):
         return Record(self.kind, self.provenance, {"error": self.error}, {}, embedded)
 
     def uncertified(self) -> CascadeModel:
-        """Return the model with a note that its error is no longer the one that was measured."""
+        """Return the model, marked as edited: its error is no longer the one that was measured."""
         return replace(self, provenance=as_edited(self.provenance))
 
     @classmethod
     def from_record(cls, record: Record) -> CascadeModel:
-        """Make the model; raise ModelContentError where the content contradicts itself."""
+        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         for name in cls.schema.embedded:
             if name not in record.embedded:
                 raise ModelContentError(name, "no such model inside", "a fast and an exact one")

@@ -1,7 +1,7 @@
-"""Which answers a bound on the decision values proves, and which the exact model must give itself.
+"""Which answers are proven by bounds on the decision values, and which the exact model must compute.
 
-A certified model gives, beside each decision value, a number that its distance from the exact model's value
-cannot exceed. Here these intervals become statements about labels: docs/certificate.md.
+With each decision value, a certified model returns a bound on its distance from the exact model's value. This
+module derives statements about labels from these intervals: docs/certificate.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from svmfast.rows import FloatArray, Rows
 
 @runtime_checkable
 class CertifiedModel(Model, Protocol):
-    """A model that knows how far its decision values can lie from the exact model's."""
+    """A model that bounds the distance of its decision values from the exact model's."""
 
     @property
     def has_error_bound(self) -> bool:
@@ -35,20 +35,20 @@ class CertifiedModel(Model, Protocol):
 
     @property
     def embedded_exact(self) -> KernelExpansion | None:
-        """The exact model, if it travels in the same file."""
+        """The exact model, if it is embedded in the same file."""
 
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values and bounds, ``(n, p)``: ``|exact - value| <= bound``, rounding included."""
+        """Return decision values and bounds, both ``(n, p)``: ``|exact - value| <= bound``, with rounding."""
 
 
 def bounds_its_error(model: Model) -> TypeGuard[CertifiedModel]:
-    """Return whether `model` knows, or assumes, how far its values can lie from the exact model's."""
+    """Return whether `model` has bounds, proven or assumed, on the error of its decision values."""
     # isinstance with a protocol looks up every member, which takes half the time of predicting a single row.
     return bool(getattr(model, "has_error_bound", False))
 
 
 def certifies(model: Model) -> TypeGuard[CertifiedModel]:
-    """Return whether `model` carries a certificate: bounds that are proven."""
+    """Return whether `model` carries a certificate: proven bounds on the error of its decision values."""
     return bounds_its_error(model) and model.is_rigorous
 
 
@@ -63,18 +63,18 @@ def certified_rows(
     """Return for which rows the printed answer is provably the exact model's.
 
     Two classes and one-class: the sign cannot change, ``|value| > bound``. More classes: no uncertain pair
-    can change the winner of the vote; one against the rest: no other class can reach the largest value.
-    With probabilities: the most probable label cannot change; for two classes the probability is monotone in
-    the value, for more a sufficient condition on the winner's pairs holds for whatever LIBSVM's coupling
-    makes of the others. Regression: the bound is an error bar, and certified means that it is at most
-    `tolerance`.
+    can change the winner of the vote. One-vs-rest: no other class can reach the largest value. With
+    probabilities: the most probable label cannot change. For two classes this holds because the probability
+    is monotone in the value; for more classes the test is a sufficient condition on the winner's pairs,
+    whatever the result of LIBSVM's coupling for the other pairs. Regression: the bound is an error bar, and
+    a row is certified if it is at most `tolerance`.
 
     Parameters
     ----------
     head : Head
     decisions, bounds : (n, p) float64
     probability : bool
-        The printed label is the most probable one.
+        Whether the printed label is the most probable one.
     tolerance : float, optional
         Every bound must also be at most this.
 
@@ -113,20 +113,20 @@ def certified_rows(
         best = decisions.argmax(axis=1)[:, None]
         np.put_along_axis(reach, best, -np.inf, axis=1)
         lowest = np.take_along_axis(decisions - bounds, best, axis=1)[:, 0]
-        ahead: NDArray[np.bool_] = lowest > reach.max(axis=1)
-        return within & ahead
+        unreachable: NDArray[np.bool_] = lowest > reach.max(axis=1)
+        return within & unreachable
     certain: NDArray[np.bool_] = vote_is_certain(sure, decisions, head.n_classes)
     return within & certain
 
 
 class RoundedValues(NamedTuple):
-    """Decision values of a LIBSVM model with bounds of their rounding; see :func:`rounded_values`.
+    """Decision values of a LIBSVM model with bounds on their rounding errors; see :func:`rounded_values`.
 
     Attributes
     ----------
     values, bounds : (n, p) float64
     single : (n,) bool
-        Where single precision gave the values.
+        Whether single precision gave the row's values.
     """
 
     values: FloatArray
@@ -145,16 +145,16 @@ def rounded_values(
     """Return decision values from the first tier whose bound proves the answer, and that bound.
 
     The tiers are single precision, double precision, and LIBSVM's own operations in LIBSVM's own order, whose
-    bound is 0 (docs/single-precision.md). So every row is proven, and within `tolerance`.
+    bound is 0 (docs/single-precision.md). So the answer of every row is proven, and within `tolerance`.
 
     Parameters
     ----------
     model : KernelExpansion
     rows : Rows of n rows
     tolerance : float, optional
-        Every bound must also be at most this; regression, which has no label to prove, needs it.
+        Every bound must also be at most this. Required for regression, which has no label to prove.
     single_precision : bool
-        False: start with double precision.
+        If False, start with double precision.
     threads : int
     """
     n, p = len(rows), model.head.n_functions
@@ -166,7 +166,7 @@ def rounded_values(
     if len(unsure):
         few = rows if len(unsure) == n else rows.take(unsure)
         values[unsure], bounds[unsure] = model.bounded_values(few, threads=threads)
-    # Double precision proves every label, or has turned to LIBSVM's order by itself.
+    # Double precision proves every label: where its bound does not, it has already summed in LIBSVM's order.
     wide = np.flatnonzero((bounds > (np.inf if tolerance is None else tolerance)).any(axis=1))
     if len(wide):
         values[wide], bounds[wide] = model.libsvm_values(rows.take(wide), threads=threads), 0.0
@@ -180,9 +180,9 @@ class CertifiedLabels(NamedTuple):
     ----------
     values, bounds : (n, p) float64
     certified : (n,) bool
-        As :func:`certified_rows` of values in double precision.
+        Whether the label is certified: the same as :func:`certified_rows` of values in double precision.
     single : (n,) bool
-        Where single precision gave the values.
+        Whether single precision gave the row's values.
     """
 
     values: FloatArray
@@ -217,16 +217,16 @@ def certified_labels(
     return CertifiedLabels(values, bounds, certified, single)
 
 
-def certainty(head: Head, decisions: FloatArray) -> FloatArray:
-    """Return the least error of all values of a row that puts its label in doubt.
+def label_margins(head: Head, decisions: FloatArray) -> FloatArray:
+    """Return, for each row, the smallest error of its decision values that could change its label.
 
-    A row whose values have the bound `error` is certified, in the sense of :func:`certified_rows` without
-    probabilities, where its certainty is above `error`.
+    A row whose values all have the bound `error` is certified (:func:`certified_rows` without
+    probabilities) if and only if its margin exceeds `error`.
 
     Parameters
     ----------
     head : Head
-        Of a classifier or a one-class model.
+        The head of a classifier or a one-class model.
     decisions : (n, p) float64
 
     Returns
@@ -243,8 +243,8 @@ def certainty(head: Head, decisions: FloatArray) -> FloatArray:
         top = np.partition(decisions, -2, axis=1)
         gap: FloatArray = (top[:, -1] - top[:, -2]) / 2
         return gap
-    # As the error grows the pairs become uncertain one by one, the smallest values first; find by bisection
-    # the first one with which the vote is open.
+    # As the error grows, the pairs become uncertain one by one, in ascending order of |value|. Bisection
+    # finds the first pair that leaves the vote undecided.
     size = np.abs(decisions)
     steps = np.sort(size, axis=1)
     low, high = np.zeros(n, dtype=np.int64), np.full(n, p - 1)
@@ -259,7 +259,10 @@ def certainty(head: Head, decisions: FloatArray) -> FloatArray:
 
 
 def _lowest_of_best(head: Head, decisions: FloatArray, bounds: FloatArray) -> FloatArray:
-    """Return the lowest pairwise probabilities of the class whose worst one is best, ``(n, k - 1)``."""
+    """Return the lower bounds of one class's pairwise probabilities, ``(n, k - 1)``.
+
+    The class is the one whose smallest lower bound is largest.
+    """
     finite = np.isfinite(bounds)
     width = np.where(finite, bounds, 0.0)
     ends = [head.pairwise_probabilities(decisions + sign * width) for sign in (-1.0, 1.0)]
@@ -284,7 +287,7 @@ def fall_back(
     probability: bool = False,
     threads: int = 1,
 ) -> FloatArray:
-    """Return `decisions` with the exact model's values where a row is not certified.
+    """Return `decisions` with the exact model's values in the rows that are not certified.
 
     Parameters
     ----------
@@ -293,7 +296,7 @@ def fall_back(
     exact : KernelExpansion
     rows : Rows of n rows
     probability : bool
-        Give values of which probabilities are made (:meth:`KernelExpansion.probability_values`).
+        Use the values from which probabilities are computed (:meth:`KernelExpansion.probability_values`).
     threads : int
     """
     open_rows = np.flatnonzero(~certified)
@@ -306,46 +309,47 @@ def fall_back(
 
 
 def check_same_labels(model: Model, exact: Model) -> KernelExpansion:
-    """Return `exact`; raise UnsupportedError unless its labels are among those that `model` can give.
+    """Return `exact`; raise UnsupportedError unless it is a LIBSVM model with the labels of `model`.
 
-    How the two compute their values, and the order of their labels, do not matter here.
+    The order of the labels, and how the two models compute their decision values, may differ.
     """
     a, b = model.head, exact.head
     one_kind = a.is_classifier == b.is_classifier and a.is_regression == b.is_regression
     labels = [sorted([] if head.labels is None else head.labels.tolist()) for head in (a, b)]
     if not isinstance(exact, KernelExpansion) or not one_kind or labels[0] != labels[1]:
         raise UnsupportedError(
-            "the exact model does not answer the same question", "give the LIBSVM model that was approximated"
+            "the exact model has another type or other labels", "give the LIBSVM model that was approximated"
         )
     return exact
 
 
 def check_source(model: Model, source: str | None, is_source: Callable[[str], bool]) -> None:
-    """Raise UnsupportedError unless the exact model that is given is the one that `source` names.
+    """Raise UnsupportedError unless the given exact model is the one from which `model` was made.
 
     Parameters
     ----------
     model : Model
     source : str or None
-        The source recorded in `model`.
+        The hash of the source, as recorded in `model`.
     is_source : callable
-        Tells whether a name is that of the exact model that is given.
+        Returns whether a hash is that of the given exact model.
     """
     if source is None:
         raise UnsupportedError(
-            f"this {model.kind} model does not say which model it was made from", "convert that model again"
+            f"this {model.kind} model does not name the model it was made from", "convert that model again"
         )
     if not is_source(source):
         raise UnsupportedError(
-            "the exact model is not the one that the model was converted from: its hash is another",
-            "the certificate speaks of that one only; give it, or convert this one",
+            "the exact model is not the one that the model was converted from: their hashes differ",
+            "the certificate holds only for that model; give it, or convert the one given",
         )
 
 
 def check_exact(model: Model, exact: Model) -> KernelExpansion:
     """Return `exact`; raise UnsupportedError unless it can answer in place of `model`.
 
-    For an assumed error (a cascade) as :func:`check_same_labels`: its two models may be of other makes.
+    If the error is assumed (a cascade), the check is :func:`check_same_labels`, since the two models of a
+    cascade may be of different types.
     """
     if bounds_its_error(model) and not model.is_rigorous:
         return check_same_labels(model, exact)
@@ -355,6 +359,6 @@ def check_exact(model: Model, exact: Model) -> KernelExpansion:
     )
     if not isinstance(exact, KernelExpansion) or a.svm_type != b.svm_type or not same_labels:
         raise UnsupportedError(
-            "the exact model does not answer the same question", "give the LIBSVM model that was approximated"
+            "the exact model has another type or other labels", "give the LIBSVM model that was approximated"
         )
     return exact

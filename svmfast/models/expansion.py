@@ -1,4 +1,4 @@
-"""Kernel expansions: what LIBSVM trains, and what compress and budget-train make."""
+"""Kernel expansions: the models that LIBSVM trains, and those that compress and budget-train make."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, UnsupportedError
 from svmfast.kernel_memory import ExpansionSizes, decision_bytes
 from svmfast.kernels import KERNELS, DecisionEngine, Kernel
-from svmfast.models.head import MOST_COUPLED, Head
+from svmfast.models.head import MAX_COUPLED, Head
 from svmfast.models.sizes import check_sizes
 from svmfast.rows import Rows
 
@@ -21,22 +21,22 @@ __all__ = ["KERNELS", "Kernel", "KernelExpansion"]
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion(Cacheless):
-    """f_p(z) = sum_i coef_pi K(x_i, z) - rho_p, in LIBSVM's arrangement.
+    """f_p(z) = sum_i coef_pi K(x_i, z) - rho_p, with the coefficients in LIBSVM's layout.
 
-    For classes i < j the pair's function takes row ``j - 1`` of `sv_coef` on the support vectors of class i
-    and row ``i`` on those of class j; pairs run (0,1), (0,2), ..., (1,2), ...
+    For a pair of classes i < j, the coefficients are row ``j - 1`` of `sv_coef` for the support vectors of
+    class i, and row ``i`` for those of class j. The order of the pairs is (0,1), (0,2), ..., (1,2), ...
 
     Attributes
     ----------
     head : Head
     kernel : Kernel
     sv : Rows
-        The n support vectors, grouped by class in the order of ``head.labels``. Precomputed kernel: one
-        stored value a row, in column 0: the serial number.
+        The n support vectors, grouped by class in the order of ``head.labels``. For a precomputed kernel,
+        each row has one stored value, its serial number, in column 0.
     sv_coef : (max(k - 1, 1), n) float64
     rho : (p,) float64
     nr_sv : (k,) int64 or None
-        Support vectors of each class; None for one-class and regression.
+        Number of support vectors of each class; None for one-class and regression.
     """
 
     head: Head
@@ -67,7 +67,7 @@ class KernelExpansion(Cacheless):
 
     @property
     def n_features(self) -> int:
-        """Largest index of the support vectors."""
+        """Largest feature index of the support vectors."""
         return self.sv.n_columns
 
     def decision_values(
@@ -78,11 +78,11 @@ class KernelExpansion(Cacheless):
         Parameters
         ----------
         rows : Rows of n rows
-            Columns unknown to the model still count in the RBF distance, as in LIBSVM.
+            Columns that the model does not have still count in the RBF distance, as in LIBSVM.
         threads : int
         wanted : (n, p) bool, optional
-            The values asked for; a row meets only the support vectors of their classes, and its other values
-            mean nothing.
+            The values to compute. Only the support vectors of their classes are used, and the other values
+            are meaningless.
 
         Returns
         -------
@@ -94,16 +94,16 @@ class KernelExpansion(Cacheless):
         UnsupportedError
             For the precomputed kernel.
         """
-        # Regression prints the value itself, so it is summed in LIBSVM's order to give LIBSVM's digits.
+        # Regression prints the value itself: summed in LIBSVM's order, it has LIBSVM's digits.
         return self._engine.decision_values(
             rows, threads=threads, libsvm_order=self.head.is_regression, wanted=wanted
         )
 
     def probability_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
-        """Return decision values of which the head makes the probabilities that ``svm-predict -b 1`` prints.
+        """Return decision values that give the probabilities ``svm-predict -b 1`` prints.
 
-        Rows of which rounding could turn a printed digit or the most probable label are summed as LIBSVM
-        sums them; the others as by :meth:`decision_values`.
+        Rows for which rounding could change a printed digit or the most probable label are summed in
+        LIBSVM's order, the others as in :meth:`decision_values`.
 
         Parameters
         ----------
@@ -117,8 +117,9 @@ class KernelExpansion(Cacheless):
         if self.head.is_regression or not self.head.n_functions:
             return self.decision_values(rows, threads=threads)
         k = self.head.n_classes
-        # Proving that a coupling prints the same takes the time of so many support vectors in LIBSVM's order.
-        if k > MOST_COUPLED or len(self.sv) < 4 * k * k:
+        # To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support
+        # vectors in LIBSVM's order.
+        if k > MAX_COUPLED or len(self.sv) < 4 * k * k:
             return self._engine.decision_values(rows, threads=threads, libsvm_order=True)
         values, bounds = self._engine.bounded_values(rows, threads=threads)
         doubtful = np.flatnonzero(self.head.probabilities_in_doubt(values, bounds, threads=threads))
@@ -130,15 +131,15 @@ class KernelExpansion(Cacheless):
     def labels(self, rows: Rows, *, threads: int = 1, single_precision: bool = True) -> NDArray[np.float64]:
         """Return the labels that ``svm-predict`` gives, without the decision values.
 
-        The same as ``head.predict(decision_values(rows))``, and faster: single precision answers the rows
-        whose label its error bound proves.
+        The result is that of ``head.predict(decision_values(rows))``, but faster: single precision answers
+        the rows whose label its error bound proves.
 
         Parameters
         ----------
         rows : Rows of n rows
         threads : int
         single_precision : bool
-            False: start with double precision.
+            If False, start with double precision.
 
         Returns
         -------
@@ -147,7 +148,7 @@ class KernelExpansion(Cacheless):
         Raises
         ------
         UnsupportedError
-            For regression, whose answer is a value, and for the precomputed kernel.
+            For regression, whose answer is not a label, and for the precomputed kernel.
         """
         if self.head.is_regression:
             raise UnsupportedError("a regression model has no labels", "ask for its values")
@@ -161,9 +162,9 @@ class KernelExpansion(Cacheless):
 
     @property
     def tier(self) -> Literal["one-hot", "single", "double"]:
-        """Which arithmetic answers most rows: counts of one-hot columns, single or double precision.
+        """The arithmetic that answers most rows: counts of one-hot columns, single or double precision.
 
-        Values of regression and other kernels than the Gaussian are summed in double precision.
+        Regression, and kernels other than the Gaussian, use double precision.
         """
         if self.kernel.kind != "rbf" or self.head.is_regression or self._engine.scattered:
             return "double"
@@ -172,7 +173,7 @@ class KernelExpansion(Cacheless):
     def bounded_values(
         self, rows: Rows, *, single_precision: bool = False, threads: int = 1
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return decision values, and how far from each the one of LIBSVM's own arithmetic can lie.
+        """Return decision values, and bounds on their distances from LIBSVM's own floating-point results.
 
         Parameters
         ----------
@@ -184,8 +185,8 @@ class KernelExpansion(Cacheless):
         Returns
         -------
         values, bounds : (n, p) float64
-            A bound is 0 where the value was summed as LIBSVM sums it, and infinite where single precision
-            proves nothing.
+            A bound is 0 if the value was summed in LIBSVM's order, and infinite if single precision proves
+            nothing about it.
         """
         if not single_precision:
             return self._engine.bounded_values(rows, threads=threads)
@@ -195,16 +196,16 @@ class KernelExpansion(Cacheless):
         return self._engine.single_precision_values(rows, threads=threads)
 
     def libsvm_values(self, rows: Rows, *, threads: int = 1) -> NDArray[np.float64]:
-        """Return decision values summed operation by operation as LIBSVM sums them, ``(n, p)``."""
+        """Return decision values computed with LIBSVM's operations in LIBSVM's order, ``(n, p)``."""
         return self._engine.decision_values(rows, threads=threads, libsvm_order=True)
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the count of multiply-adds a dense row costs: distances to the support vectors, and sums."""
+        """Return the number of multiply-adds for a dense row: distances to the support vectors, and sums."""
         return float(len(self.sv) * (self.n_features + len(self.sv_coef)))
 
     @cached
     def working_bytes(self) -> int:
-        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
+        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
         if self.kernel.kind == "precomputed":
             return 0
         groups = np.array([len(self.sv)]) if self.nr_sv is None else self.nr_sv

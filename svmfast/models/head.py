@@ -1,4 +1,4 @@
-"""From decision values to labels and probabilities: LIBSVM's rules, written once for all model kinds."""
+"""From decision values to labels and probabilities: LIBSVM's rules, for all kinds of models."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from svmfast.probability import in_doubt, pairwise_probabilities, probabilities
 FloatArray = NDArray[np.float64]
 
 DENSITY_MARKS = 10
-# Of more classes than this hardly a row's coupling is proven to print LIBSVM's digits (measured).
-MOST_COUPLED = 16
-# Votes of so many classes at most are counted by a matrix product.
+# With more classes than this, the printed digits of the coupling can be proven for hardly any row (measured).
+MAX_COUPLED = 16
+# Up to this number of classes, votes are counted by a matrix product.
 _MATRIX_CLASSES = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """What a decision value means.
+    """The meaning of a model's decision values.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Head:
     labels : (k,) int64 or None
         Class labels in the model's order; None for one-class and regression.
     prob_a, prob_b : (p,) float64 or None
-        Sigmoid parameters of every pair. Regression has `prob_a` only, of length 1: the Laplace sigma.
+        Sigmoid parameters of every pair. Regression has only `prob_a`, of length 1: the Laplace sigma.
     density_marks : (10,) float64 or None
-        One-class: decision values that bound the ten density bins.
+        One-class: the decision values that separate the density bins.
     one_vs_rest : bool
-        A classifier of three or more classes with one decision value for each class, where the largest wins,
-        instead of LIBSVM's one for each pair. Such a head has no probabilities.
+        Whether this is a classifier of three or more classes with one decision value for each class, of which
+        the largest wins, instead of LIBSVM's one for each pair. Such a head has no probabilities.
     """
 
     svm_type: str
@@ -53,7 +53,7 @@ class Head:
         if self.is_classifier:
             if self.labels is None or len(self.labels) == 0:
                 raise ModelContentError("label", "a classifier without labels", "one label for each class")
-            # No np.unique: it imports numpy.ma, which costs a prediction a tenth of its start-up.
+            # Not np.unique, which imports numpy.ma: that is a tenth of the start-up time of a prediction.
             if len(set(self.labels.tolist())) != len(self.labels):
                 raise ModelContentError("label", "the same label twice", "labels that differ")
         elif self.labels is not None:
@@ -62,7 +62,7 @@ class Head:
             raise ModelContentError(
                 "decision",
                 "one decision value for each class in this model",
-                "that only of three or more classes without probabilities",
+                "this rule only with three or more classes and without probabilities",
             )
         pairs = self.n_functions
         for name, values in (("probA", self.prob_a), ("probB", self.prob_b)):
@@ -92,14 +92,14 @@ class Head:
 
     @property
     def n_functions(self) -> int:
-        """Decision values a row: k(k-1)/2, or 1 for one-class and regression; k for one-vs-rest."""
+        """Number of decision values per row: k(k-1)/2; k for one-vs-rest; 1 for one-class and regression."""
         if self.one_vs_rest:
             return self.n_classes
         return self.n_classes * (self.n_classes - 1) // 2
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """The labels that a positive and a negative decision value vote for; None without one value a row."""
+        """The labels of a positive and of a negative decision value; None unless rows have a single value."""
         if self.svm_type == "one_class":
             return 1.0, -1.0
         if not self.is_classifier or self.n_functions != 1 or self.labels is None:
@@ -108,13 +108,13 @@ class Head:
 
     @property
     def has_probability(self) -> bool:
-        """Whether ``-b 1`` has something to work with (svm_check_probability_model)."""
+        """Whether the model supports ``-b 1`` (svm_check_probability_model)."""
         if self.is_classifier:
             return self.prob_a is not None and self.prob_b is not None
         return self.density_marks is not None if self.svm_type == "one_class" else self.prob_a is not None
 
     def same_functions(self, other: Head) -> bool:
-        """Return whether the decision values of both stand for the same questions in the same order."""
+        """Return whether the decision functions of both separate the same classes in the same order."""
         if self.labels is None or other.labels is None:
             return True
         return self.one_vs_rest == other.one_vs_rest and np.array_equal(self.labels, other.labels)
@@ -130,10 +130,10 @@ class Head:
         Returns
         -------
         (n,) float64
-            Classification: the label with most votes, where a decision value above 0 is a vote for the first
-            class of its pair and any other for the second; ties go to the lower index. One-vs-rest: the label
-            of the largest value, the first of equals. One-class: +1 above 0,
-            else -1. Regression: the value.
+            Classification: the label with the most votes, where a decision value above 0 is a vote for the
+            first class of its pair and any other value for the second; ties go to the lower index.
+            One-vs-rest: the label of the largest value; ties go to the lower index. One-class: +1 if the
+            value is above 0, else -1. Regression: the value.
         """
         self._check_shape(decisions)
         if self.labels is None:
@@ -165,14 +165,14 @@ class Head:
         Returns
         -------
         (n, k) float64
-            A column for each label in the model's order: sigmoids of the pairs, coupled as in Wu, Lin and
-            Weng (JMLR 5, 2004), method 2. One-class: columns "normal" and "outlier", from ten density bins
-            (Que and Lin). A row's estimates do not depend on the other rows.
+            One column for each label, in the model's order: sigmoids of the pairs, coupled as in Wu, Lin and
+            Weng (JMLR 5, 2004), method 2. One-class: the columns "normal" and "outlier", from ten density
+            bins (Que and Lin). A row's estimates do not depend on the other rows.
 
         Raises
         ------
         UnsupportedError
-            For regression, and where the model was trained without ``-b 1``.
+            For regression, and if the model was trained without ``-b 1``.
         """
         self._check_shape(decisions)
         if self.is_regression or not self.has_probability:
@@ -187,12 +187,13 @@ class Head:
     def probabilities_in_doubt(
         self, decisions: FloatArray, errors: FloatArray, *, threads: int = 1
     ) -> NDArray[np.bool_]:
-        """Return for which rows another decision value within `errors` could change what ``-b 1`` prints.
+        """Return for which rows errors of the decision values could change the output of ``-b 1``.
 
         Parameters
         ----------
         decisions, errors : (n, n_functions) float64
-            Of a model with probabilities; where all errors of a row are 0, it is not in doubt.
+            Decision values of a model with probabilities, and bounds on their errors. A row whose errors are
+            all 0 is not in doubt.
         threads : int
 
         Returns
@@ -209,14 +210,14 @@ class Head:
         return moves & in_doubt(decisions, errors, *self._sigmoids, self.n_classes, threads=threads)
 
     def pairwise_probabilities(self, decisions: FloatArray) -> FloatArray:
-        """Return for each pair the probability of its first class, ``(n, p)``, inside LIBSVM's limits."""
+        """Return the probability of each pair's first class, ``(n, p)``, clipped to LIBSVM's limits."""
         return pairwise_probabilities(decisions, *self._sigmoids, self.n_classes)
 
     def predict_with_probabilities(self, decisions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``(answers, probabilities)`` as ``svm-predict -b 1`` gives them.
 
-        A classifier's label is the most probable one, which may differ from the voted one; a one-class label
-        still comes from the sign.
+        A classifier's label is the most probable one, which may differ from the winner of the vote. A
+        one-class label is given by the sign of the decision value, as without probabilities.
         """
         estimates = self.probabilities(decisions)
         if self.labels is None:
@@ -235,7 +236,7 @@ class Head:
 
 
 def _votes(first: NDArray[np.bool_], k: int) -> NDArray[Any]:
-    """Return each class's votes, ``(n, k)``, from where the first class wins its pair, ``(n, p)``."""
+    """Return the votes of each class, ``(n, k)``; `first`, ``(n, p)``: whether a pair's first class wins."""
     pair = _pair_numbers(k)
     if k <= _MATRIX_CLASSES:  # small whole numbers, exact in single precision in any order
         one, other = np.triu_indices(k, 1)
@@ -252,14 +253,14 @@ def _votes(first: NDArray[np.bool_], k: int) -> NDArray[Any]:
 
 
 def _pair_numbers(k: int) -> NDArray[np.intp]:
-    """Return P with P[i, j] = number of the pair (i, j), i < j, in LIBSVM's order."""
+    """Return the matrix whose element [i, j], i < j, is the number of the pair (i, j) in LIBSVM's order."""
     number = np.zeros((k, k), dtype=np.intp)
     number[np.triu_indices(k, 1)] = np.arange(k * (k - 1) // 2)
     return number
 
 
 def _density(decisions: FloatArray, marks: FloatArray) -> FloatArray:
-    """Return the probability of being normal: the bin of the decision value among the marks."""
+    """Return the probability of being normal, given by the density bin of the decision value."""
     p = np.zeros(len(decisions))
     for i in range(DENSITY_MARKS - 1, 0, -1):
         p[decisions < marks[i]] = i / DENSITY_MARKS

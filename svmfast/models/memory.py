@@ -1,4 +1,4 @@
-"""How much memory a model takes: known before it is taken, and held against a limit."""
+"""Limits on the memory of a model, checked before the memory is allocated."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ _INSTEAD = "allow more memory"
 
 
 class Allowance:
-    """The memory of reading one model.
+    """The memory that reading one model may take.
 
     Parameters
     ----------
     limit : int
-        Most bytes.
+        Maximum number of bytes.
     name : str
-        What messages call the model.
+        The model's name in messages.
 
     Attributes
     ----------
     held : int
-        Bytes of what has been read so far and is kept.
+        Bytes that are held for what has been read so far.
     """
 
     def __init__(self, limit: int, name: str) -> None:
         self.limit, self.name, self.held = limit, name, 0
 
     def has_room(self, count: int) -> bool:
-        """Return whether there is room for `count` bytes beside what is held."""
+        """Return whether there is room for `count` more bytes."""
         return self.held + count <= self.limit
 
     def check(self, count: int) -> None:
-        """Raise MemoryLimitError unless there is room for `count` bytes beside what is held."""
+        """Raise MemoryLimitError unless there is room for `count` more bytes."""
         if not self.has_room(count):
             raise MemoryLimitError(f"the model {self.name}", self.held + count, self.limit, _INSTEAD)
 
     def take(self, count: int) -> None:
-        """Count `count` bytes as held; raises as :meth:`check`."""
+        """Add `count` bytes to those held; raise MemoryLimitError if there is no room for them."""
         self.check(count)
         self.held += count
 
 
 def require_memory(model: Model, limit: int) -> None:
-    """Raise MemoryLimitError where predicting takes more than `limit` bytes beside the model's arrays."""
+    """Raise MemoryLimitError if a prediction needs more than `limit` bytes besides the model's arrays."""
     needed = model.working_bytes
     if needed > limit:
         raise MemoryLimitError(f"predicting with this {model.kind} model", needed, limit, _INSTEAD)

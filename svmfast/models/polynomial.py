@@ -1,6 +1,6 @@
 """Truncated expansions of any order, in one or more cells: the models of ``approximate``.
 
-Slightly over 400 lines: one class, with the checks of its parts and its form in a file.
+Slightly over 400 lines, because it is one class, with the checks of its parts and its record.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ ABOUT = ("zero", "centre")
 
 @dataclass(frozen=True, eq=False)
 class PolynomialModel(Cacheless):
-    """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, mu the center nearest to z.
+    """fhat_p(z) = exp(-gamma ||z - mu||^2) P_p(z - about) - rho_p, where mu is the center nearest to z.
 
     Attributes
     ----------
     head : Head
     gamma : float
-        0 where there is no exponential factor: the exact polynomial of a linear or polynomial kernel.
+        0 if there is no exponential factor: the exact polynomial of a linear or polynomial kernel.
     n_features : int
-        Width of the rows of the model this was made from.
+        Number of features of the model this was made from.
     features : (d,) int64
         Zero-based columns of the polynomials' variables, ascending; all others only count in ``||z||^2``.
     about : str
-        ``zero``: the polynomials are in z, so that rows with few entries stay cheap; ``center``: in z - mu.
+        ``zero``: the polynomials are in z, which is cheap for rows with few entries; ``centre``: in z - mu.
     centers : (cells, d) float64
     orders : (cells, p) int32
-        Degree of every cell's polynomial of every decision function.
+        Degree of the polynomial of each cell and decision function.
     coefficients : (total,) float64
-        All polynomials, cell by cell, within a cell function by function; each by degree, within a degree by
-        sorted index tuples ``i1 <= i2 <= ...`` in lexicographic order.
+        The coefficients of all polynomials, ordered by cell, then by function, then by degree, and within a
+        degree by the sorted index tuples ``i1 <= i2 <= ...`` in lexicographic order.
     rho : (p,) float64
     sv_squared_norm : float
         Largest ``||x||^2`` over the support vectors.
     sv_squared_norms : (cells,) float64
-        Largest ``||x - mu||^2`` over the support vectors, for every center.
+        Largest ``||x - mu||^2`` over the support vectors, for each center.
     provenance : mapping of str to str
     bound_degrees : (cells, p, top + 1) float64 or None
     bound_rest : (cells, p, 5) float64 or None
-        The certificate's numbers, see :func:`svmfast.certificate.error_bounds`; None without a certificate.
+        The numbers of the certificate, see :func:`svmfast.certificate.error_bounds`; None without one.
     embedded_exact : KernelExpansion or None
-        The model this was made from, to answer what the certificate leaves open.
+        The model this was made from, which answers the rows that are not certified.
     """
 
     head: Head
@@ -144,13 +144,13 @@ class PolynomialModel(Cacheless):
         if self.embedded_exact is not None:
             self._check_embedded(self.embedded_exact)
         both = (self.bound_degrees is None) == (self.bound_rest is None)
-        _expect("bound_degrees", both, "a certificate in half", "bound_degrees and bound_rest, or neither")
+        _expect("bound_degrees", both, "half a certificate", "bound_degrees and bound_rest, or neither")
         if self.bound_degrees is not None and self.bound_rest is not None:
             shape, rest = self.bound_degrees.shape, self.bound_rest.shape
             holds = shape[:2] == (cells, p) and shape[2] >= 1
             _expect("bound_degrees", holds, f"shape {shape}", f"({cells}, {p}, at least 1)")
             _expect("bound_rest", rest == (cells, p, REST), f"shape {rest}", f"({cells}, {p}, {REST})")
-            # A negative number would claim more than was proved.
+            # A negative number would make the bound smaller than what was proved.
             for name in ("bound_degrees", "bound_rest"):
                 numbers = getattr(self, name)
                 _expect(name, bool((numbers >= 0).all()), "a negative number", "numbers of at least 0")
@@ -160,7 +160,7 @@ class PolynomialModel(Cacheless):
         own, other = self.head, exact.head
         same = own.svm_type == other.svm_type
         _expect("exact", same, f"a model of type {other.svm_type} inside", f"one of type {own.svm_type}")
-        # Functions go with the labels.
+        # The labels determine the decision functions.
         _expect("exact", own.same_functions(other), "a model of other labels inside", "the same labels")
         width = exact.n_features
         _expect(
@@ -169,11 +169,11 @@ class PolynomialModel(Cacheless):
 
     @property
     def has_error_bound(self) -> bool:
-        """Whether the model can bound its own error."""
+        """Whether the model has bounds on its error."""
         return self.bound_degrees is not None
 
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values and how far from them the exact model's can be, both ``(n, p)``."""
+        """Return decision values and bounds on their distances from the exact model's, both ``(n, p)``."""
         self._require_certificate()
         if not self.head.n_functions:
             nothing = np.zeros((len(rows), 0))
@@ -183,10 +183,10 @@ class PolynomialModel(Cacheless):
         return decisions, bounds
 
     def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return what :meth:`certified_values` does, in single precision, whose rounding the bounds include.
+        """Return decision values in single precision, and bounds that include its rounding, both ``(n, p)``.
 
-        A row whose label these bounds prove has the same label, proven, by :meth:`certified_values`. Bounds
-        are infinite where single precision has no use.
+        If these bounds prove a row's label, those of :meth:`certified_values` prove the same label. Bounds
+        are infinite where single precision is of no use.
         """
         self._require_certificate()
         decisions, _, _, bounds = self._run(rows, bounds=True, single_precision=True, threads=threads)
@@ -196,12 +196,19 @@ class PolynomialModel(Cacheless):
     def error_bounds(
         self, rows: Rows, decisions: FloatArray, squared_distances: FloatArray, cells: NDArray[np.int32]
     ) -> FloatArray:
-        """Return how far the exact model's decision values can be from what :meth:`evaluate` returned.
+        """Return bounds on the distances of the exact model's decision values from those of :meth:`evaluate`.
 
-        The twin of the native bounds of :meth:`certified_values`, which are never more than rounding away.
+        This is the NumPy counterpart of the native bounds of :meth:`certified_values`; the two differ by
+        rounding only. Both the mathematical value of the exact model and its floating-point results, in
+        LIBSVM or in this package, lie within the bound. A bound is infinite where nothing is claimed.
 
-        Both the exact value of the sum and what the exact engine or LIBSVM make of it in floating point are
-        within the bound; infinite where nothing is claimed.
+        Parameters
+        ----------
+        rows : Rows of n rows
+        decisions : (n, p) float64
+        squared_distances : (n,) float64
+        cells : (n,) int32
+            As returned by :meth:`evaluate`.
 
         Returns
         -------
@@ -211,7 +218,7 @@ class PolynomialModel(Cacheless):
         if self.n_cells > 1:
             degrees, rest = degrees[cells], rest[cells]
         bounds = error_bounds(self.gamma, degrees, rest, squared_distances, decisions + self.rho)
-        # The count of operations that the slack allows for.
+        # Longer rows take more operations than the rounding bound allows for.
         long = np.diff(rows.indptr) > len(self.features) + SPARE_ENTRIES
         if long.any():
             bounds[long] = np.inf
@@ -255,7 +262,7 @@ class PolynomialModel(Cacheless):
         )
 
     def cells(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
-        """Return the cell of every row: the nearest center, the first of equals; ``(n,)`` int32."""
+        """Return the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""
         if self.n_cells == 1:
             return np.zeros(len(rows), dtype=np.int32)
         return self._native.nearest(rows.indptr, rows.indices, rows.values, threads)
@@ -280,7 +287,7 @@ class PolynomialModel(Cacheless):
         -------
         decisions : (n, p) float64
         squared_distances : (n,) float64
-            ``||z - mu||^2`` over all columns, those unknown to the model included.
+            ``||z - mu||^2`` over all columns, including those that the model does not have.
         cells : (n,) int32
         """
         if not self.head.n_functions:
@@ -300,10 +307,11 @@ class PolynomialModel(Cacheless):
         return not any(word in ("calibrated", EDITED) or word.startswith("max_bytes=") for word in words)
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return for each row whether the validity bound holds; always, where nothing is truncated.
+        """Return for each row whether the validity bound holds, ``(n,)`` bool.
 
-        A row meets the polynomials of its cell, about that cell's center: the bound is that of the lowest of
-        their orders (:func:`svmfast.certificate.inside_bound`).
+        The bound is that of the lowest order of the row's cell, for the distance from that cell's center
+        (:func:`svmfast.certificate.inside_bound`). It always holds for polynomial kernels, for which nothing
+        is truncated.
         """
         if self.gamma == 0 or not self.head.n_functions:
             return np.ones(len(rows), dtype=np.bool_)
@@ -318,7 +326,7 @@ class PolynomialModel(Cacheless):
         return out
 
     def _variables(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the number of each column's variable; that behind the last for columns without one."""
+        """Return the number of each column's variable, from 0; d for columns that are not variables."""
         d = len(self.features)
         at = np.searchsorted(self.features, columns)
         known = at < d
@@ -326,7 +334,7 @@ class PolynomialModel(Cacheless):
         return np.where(known, at, d).astype(np.int32)
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean count of multiply-adds a dense row costs: distances to the centers, and terms."""
+        """Return the mean number of multiply-adds for a dense row: distances to the centers, and terms."""
         d, cells = self.centers.shape[1], self.n_cells
         terms = np.array([sum(math.comb(d + int(order), int(order)) for order in row) for row in self.orders])
         share = np.bincount(self.cells(rows), minlength=cells) / max(1, len(rows))
@@ -334,12 +342,12 @@ class PolynomialModel(Cacheless):
 
     @cached
     def working_bytes(self) -> int:
-        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
+        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
         (cells, d), p = self.centers.shape, self.head.n_functions
-        # Places of tuples by degree, the search for the nearest center, a block of rows in all variables.
+        # Offsets of the tuples by degree, the search for the nearest center, a block of dense rows.
         needed: int = 8 * (self.order + 1) * (d + 1) + (d * (16 * cells + 128) if cells > 1 else 0) + 300 * d
         needed += 100 * cells * p
-        if self.bound_degrees is not None:  # in single precision, and while it is packed
+        if self.bound_degrees is not None:  # the copy in single precision, and the buffer that packs it
             needed += 12 * self.coefficients.size + self.bound_degrees.nbytes
         return needed + (0 if self.embedded_exact is None else self.embedded_exact.working_bytes)
 
@@ -359,7 +367,7 @@ class PolynomialModel(Cacheless):
             {
                 **arrays,
                 "rho": self.rho,
-                # In files, as everywhere in LIBSVM's world, the first feature is 1.
+                # Files number features from 1, as LIBSVM does.
                 "features": self.features + 1,
                 "centres": self.centers,
                 "sv_squared_norms": self.sv_squared_norms,
@@ -375,12 +383,12 @@ class PolynomialModel(Cacheless):
         )
 
     def uncertified(self) -> PolynomialModel:
-        """Return the model without its certificate and without a validity bound."""
+        """Return the model of an edited file, without a certificate and without a validity bound."""
         return replace(self, bound_degrees=None, bound_rest=None, provenance=as_edited(self.provenance))
 
     @classmethod
     def from_record(cls, record: Record) -> PolynomialModel:
-        """Make the model; raise ModelContentError where the content contradicts itself."""
+        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         scalars, arrays = record.scalars, record.arrays
         return cls(
             head=head_of(record),

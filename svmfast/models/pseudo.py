@@ -1,4 +1,4 @@
-"""Pseudo landmarks: cheap functions of the kernel values a row already has, as more features of a cell.
+"""Pseudo landmarks: cheap functions of a row's kernel values that serve as additional features of a cell.
 
 Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014, section 4.
 """
@@ -18,7 +18,7 @@ from svmfast.models.sizes import check_sizes, total_of
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-#: Their kinds.
+#: The kinds of pseudo landmarks.
 PSEUDO_KINDS = ("poly", "triangle")
 
 
@@ -27,19 +27,20 @@ class PseudoLandmarks:
     """The pseudo landmarks of all cells, cell by cell.
 
     ``poly``: products of two kernel values, c_i(x) c_j(x). ``triangle``: exp(-gamma r^2), where
-    r = max_j | ||x - u_j|| - ||v - u_j|| | bounds the distance of x from a training row v from below.
+    r = max_j | ||x - u_j|| - ||v - u_j|| | is a lower bound on the distance of x from a training row v.
 
     Attributes
     ----------
     kind : str
         ``poly`` or ``triangle``.
     sizes : (cells,) int64
+        Number of pseudo landmarks of each cell.
     coef : (p, q) float64
         One row for each decision function.
     pairs : (q, 2) int64
-        poly: which of its cell's landmarks, from 0. Empty for triangle.
+        For ``poly``, the numbers i and j of two landmarks of the cell, from 0. Empty for ``triangle``.
     distances : (sum over cells of pseudo landmarks times landmarks,) float64
-        triangle: ||v - u_j||, for each pseudo landmark of a cell its distances from the cell's landmarks.
+        For ``triangle``, the distances ||v - u_j|| of each pseudo landmark from its cell's landmarks.
     """
 
     kind: str
@@ -50,7 +51,7 @@ class PseudoLandmarks:
 
     @classmethod
     def none(cls, cells: int, functions: int) -> PseudoLandmarks:
-        """Return those of cells that have none."""
+        """Return empty pseudo landmarks for so many cells and decision functions."""
         return cls(
             "poly",
             np.zeros(cells, np.int64),
@@ -60,7 +61,7 @@ class PseudoLandmarks:
         )
 
     def check(self, sizes: IntArray, functions: int) -> None:
-        """Raise ModelContentError unless they fit cells with so many landmarks."""
+        """Raise ModelContentError unless the arrays fit cells with `sizes` landmarks, ``(cells,)``."""
         cells, q = len(sizes), self.coef.shape[1]
         if self.kind not in PSEUDO_KINDS:
             raise ModelContentError("pseudo_type", "unknown kind", " or ".join(PSEUDO_KINDS), self.kind)
@@ -77,7 +78,7 @@ class PseudoLandmarks:
                     "pseudo_pair", "a landmark that its cell lacks", "numbers from 0 within the cell"
                 )
             return
-        n = total_of(self.sizes * sizes)  # both below 2^31, as counts of what the file holds
+        n = total_of(self.sizes * sizes)  # no overflow: both count elements of the file, fewer than 2^31
         if self.distances.shape != (n,) or len(self.pairs) or not (self.distances >= 0).all():
             raise ModelContentError(
                 "pseudo_distance",
@@ -86,13 +87,16 @@ class PseudoLandmarks:
             )
 
     def multiply_adds(self, sizes: IntArray, active: IntArray) -> FloatArray:
-        """Return what they add to a cell's cost: a product or `sizes` comparisons, and the coefficients."""
+        """Return the multiply-adds of each cell's pseudo landmarks, ``(cells,)``.
+
+        Each one takes a product (poly) or `sizes` comparisons (triangle), and `active` coefficients.
+        """
         each = np.ones_like(sizes) if self.kind == "poly" else sizes
-        cost: FloatArray = (self.sizes * (each + active)).astype(np.float64)
-        return cost
+        operations: FloatArray = (self.sizes * (each + active)).astype(np.float64)
+        return operations
 
     def stored(self) -> dict[str, NDArray[Any]]:
-        """Return their arrays under their names in a file."""
+        """Return the arrays under their names in a file."""
         arrays: dict[str, NDArray[Any]] = {"pseudo_sizes": self.sizes, "pseudo_coef": self.coef}
         if self.kind == "poly":
             return {**arrays, "pseudo_pair": self.pairs}
@@ -100,11 +104,11 @@ class PseudoLandmarks:
 
     @classmethod
     def from_stored(cls, kind: str, arrays: Mapping[str, NDArray[Any]]) -> PseudoLandmarks:
-        """Return what :meth:`stored` gave; ModelContentError where a part is missing or out of place."""
+        """Return the inverse of :meth:`stored`; raise ModelContentError if parts are missing or excess."""
         own, other = ("pseudo_pair", "pseudo_distance")[:: 1 if kind == "poly" else -1]
         for name in ("pseudo_sizes", "pseudo_coef", own):
             if name not in arrays:
-                raise ModelContentError("pseudo_type", f"{kind} without {name}", "pseudo landmarks complete")
+                raise ModelContentError("pseudo_type", f"{kind} without {name}", "complete pseudo landmarks")
         if other in arrays:
             raise ModelContentError(other, f"a part that {kind} does not have", "none")
         return cls(

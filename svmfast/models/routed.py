@@ -1,4 +1,4 @@
-"""Routed models: the nearest center, then a small kernel expansion of that cell (meka, dcpred)."""
+"""Routed models: a small kernel expansion in each cell, chosen by the nearest center (meka, dcpred)."""
 
 from __future__ import annotations
 
@@ -34,17 +34,19 @@ from svmfast.rows import Rows
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-#: Kernels a routed model may have.
+#: Kernels that a routed model may have.
 ROUTED_KERNELS = ("rbf", LAPLACIAN)
-#: In LIBSVM's arrangement landmarks with fewer of their entries stored meet rows one by one.
+#: In LIBSVM's layout, cells whose landmarks are sparser than this are evaluated one by one.
 _DENSE_SHARE = 0.2
-#: The minor format version that knows pseudo landmarks.
+#: The minor format version that introduced pseudo landmarks.
 _PSEUDO_SINCE = 1
 
 
 @dataclass(frozen=True, eq=False)
 class RoutedModel(Cacheless):
-    """f_p(z) = sum_i coef_pi K_c(x_i, z) - rho_cp over the landmarks of z's cell c, pseudo ones included.
+    """f_p(z) = sum_i coef_pi K_c(x_i, z) - rho_cp, summed over the landmarks of z's cell c.
+
+    The sum includes the cell's pseudo landmarks.
 
     Attributes
     ----------
@@ -55,20 +57,20 @@ class RoutedModel(Cacheless):
         The kernel's width in each cell.
     children : (nodes,) int64
     centers : (nodes - 1, d) float64
-        The tree of centers, as :class:`Router` takes it.
+        The tree of centers, in the form that :class:`Router` takes.
     landmarks : Rows
-        All cells' landmarks, cell by cell.
+        The m landmarks of all cells, cell by cell.
     sizes : (cells,) int64
-        Landmarks of each cell; a cell without any is constant.
+        Number of landmarks of each cell; the model is constant in a cell that has none.
     coef : (p, m) or (k - 1, m) float64
-        One row for each decision function; with `nr_sv` in LIBSVM's arrangement.
+        One row for each decision function or, with `nr_sv`, LIBSVM's layout.
     rho : (cells, p) float64
     nr_sv : (cells, k) int64 or None
-        Where every cell is a LIBSVM classifier: how many of its landmarks belong to each class.
+        If every cell is a LIBSVM classifier, the number of its landmarks that belong to each class.
     provenance : dict of str to str
-        The origin of the model to record in its file.
+        The origin of the model, to be recorded in its file.
     pseudo : PseudoLandmarks, optional
-        With the rbf kernel and without `nr_sv` only.
+        Only with the rbf kernel and without `nr_sv`.
     """
 
     head: Head
@@ -143,19 +145,23 @@ class RoutedModel(Cacheless):
         if self.pseudo is not None:
             if self.kernel != "rbf" or self.nr_sv is not None:
                 raise ModelContentError(
-                    "pseudo_type", "pseudo landmarks here", "them only with kernel rbf and without nr_sv"
+                    "pseudo_type",
+                    "pseudo landmarks in a model that cannot have them",
+                    "pseudo landmarks only with kernel rbf and without nr_sv",
                 )
             self.pseudo.check(self.sizes, p)
         self._check_range()
 
     def _check_range(self) -> None:
-        """Refuse coefficients whose sums can leave the range of numbers: kernel values are at most 1."""
+        """Refuse coefficients whose sums can overflow; kernel values are at most 1."""
         with np.errstate(over="ignore"):
             largest = float(np.abs(self.coef).sum() + np.abs(self.rho).sum())
             if self.pseudo is not None:
                 largest += float(np.abs(self.pseudo.coef).sum())
         if not np.isfinite(largest):
-            raise ModelContentError("coef", "coefficients whose sum overflows", "a finite sum of their sizes")
+            raise ModelContentError(
+                "coef", "coefficients whose sum overflows", "a finite sum of their absolute values"
+            )
 
     @property
     def n_cells(self) -> int:
@@ -164,7 +170,7 @@ class RoutedModel(Cacheless):
 
     @property
     def n_features(self) -> int:
-        """Width of the rows the model was made from."""
+        """Number of columns of the rows that the model was made from."""
         return max(int(self.centers.shape[1]), self.landmarks.n_columns)
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
@@ -173,7 +179,7 @@ class RoutedModel(Cacheless):
         Parameters
         ----------
         rows : Rows of n rows
-            Columns unknown to the model still count in the kernel's distance.
+            Columns that the model does not have still count in the kernel's distance.
         threads : int
 
         Returns
@@ -183,7 +189,7 @@ class RoutedModel(Cacheless):
         if self._cells is not None:
             cell_of = self.route(rows, threads=threads)
             values, doubtful = self._cells.decision_values(cell_of, rows, threads=threads)
-            # Rounding could change these votes.
+            # Rounding could change the votes of the doubtful rows.
             for cell in np.unique(cell_of[doubtful]):
                 mine = doubtful[cell_of[doubtful] == cell]
                 values[mine] = self._engine(int(cell)).decision_values(rows.take(mine), threads=threads)
@@ -196,13 +202,13 @@ class RoutedModel(Cacheless):
         return out
 
     def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
-        """Return the cell of each row."""
+        """Return the cell of each row, ``(n,)`` int32."""
         return self._router.route(rows, threads=threads)
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean count of multiply-adds a dense row costs: centers on its way, landmarks, sums.
+        """Return the mean number of multiply-adds for a dense row: centers compared, landmarks and sums.
 
-        The papers' unit is this over the d multiply-adds of a linear model's one function.
+        The papers divide this by d, the multiply-adds of a linear decision function.
         """
         share = np.bincount(self.route(rows), minlength=self.n_cells) / max(1, len(rows))
         d, active = self.n_features, self._active_functions()
@@ -212,8 +218,11 @@ class RoutedModel(Cacheless):
         return float(share @ cost)
 
     def _active_functions(self) -> IntArray:
-        """Decision functions of each cell that are not constant there: absent classes cost nothing."""
-        if self.nr_sv is not None:  # a landmark takes part in the pairs of its class
+        """Return the number of decision functions that are not constant in each cell, ``(cells,)``.
+
+        The others, such as those of classes absent from the cell, take no operations.
+        """
+        if self.nr_sv is not None:  # a landmark takes part in the k - 1 pairs of its class
             return np.full(self.n_cells, len(self.coef))
         active = np.zeros((self.head.n_functions, self.n_cells), dtype=bool)
         ends = np.cumsum(self.sizes)
@@ -226,21 +235,21 @@ class RoutedModel(Cacheless):
         return np.asarray(active.sum(axis=0), dtype=np.int64)
 
     def _cell_values(self, cell: int, rows: Rows, threads: int) -> FloatArray:
-        """Where one cell meets rows: Laplacian, and sparse landmarks in LIBSVM's arrangement."""
+        """Return the decision values of rows of one cell, where the cells are not evaluated together."""
         if self.sizes[cell] == 0:
             return np.tile(-self.rho[cell], (len(rows), 1))
         return self._engine(cell).decision_values(rows, threads=threads)
 
     @property
     def _together(self) -> bool:
-        """Whether all cells are met in one native call, each row of a cell a lane of one dense product."""
+        """Whether one native call evaluates all cells, by dense products with a lane for each row."""
         if self.kernel != "rbf":
             return False
         return self.nr_sv is None or (self.head.n_classes >= 2 and self.landmarks.density >= _DENSE_SHARE)
 
     @cached
     def working_bytes(self) -> int:
-        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
+        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
         p, d = self.head.n_functions, self.centers.shape[1]
         siblings = np.ceil(self.children / ROUTER_WIDTH) * ROUTER_WIDTH
         tree = 8.0 * float(siblings[self.children > 1].sum()) * (d + 1) + 64 * len(self.children)
@@ -278,7 +287,7 @@ class RoutedModel(Cacheless):
         return [None] * self.n_cells
 
     def _engine(self, cell: int) -> DecisionEngine:
-        """A cell's engine, packed when the first row is routed to it."""
+        """Return a cell's engine, which is made when the first row is routed to the cell."""
         engine = self._engines[cell]
         if engine is None:
             end = int(self.sizes[: cell + 1].sum())
@@ -320,18 +329,18 @@ class RoutedModel(Cacheless):
         )
 
     def uncertified(self) -> RoutedModel:
-        """Return the model with a note that its file was changed."""
+        """Return the model, marked as edited."""
         return replace(self, provenance=as_edited(self.provenance))
 
     @classmethod
     def from_record(cls, record: Record) -> RoutedModel:
-        """Make the model; ModelContentError where the content contradicts itself."""
+        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         arrays, d = record.arrays, int(record.scalars["n_features"])
         check_width("n_features", d)
         start, index, value = (arrays[f"landmark_{name}"] for name in ("start", "index", "value"))
         check_starts("landmark_start", start, len(index), "landmarks")
         if index.shape != value.shape:
-            raise ModelContentError("landmark_value", f"{len(value)} values", f"{len(index)}, one an index")
+            raise ModelContentError("landmark_value", f"{len(value)} values", f"{len(index)}, one per index")
         if len(index) and (index.min() < 0 or index.max() >= d):
             raise ModelContentError("landmark_index", "a column out of range", f"columns from 0 to {d - 1}")
         rising = index[1:] > index[:-1]
@@ -364,7 +373,7 @@ class RoutedModel(Cacheless):
 
 
 def centers_on_the_way(children: IntArray) -> FloatArray:
-    """Return how many centers a row is compared with on its way to each cell."""
+    """Return the number of centers with which a row is compared on its way to each cell, ``(cells,)``."""
     compared: FloatArray = np.zeros(len(children))
     following = 1
     for node, count in enumerate(children):

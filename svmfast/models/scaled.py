@@ -28,12 +28,12 @@ class ScaledModel:
         Of any other kind, in the space of scaled rows.
     scaling : Scaling
     own_provenance : mapping of str to str
-        The origin of a LIBSVM model, which its text cannot hold; other kinds have their own record.
+        The origin of a LIBSVM model, which its text format cannot store; other kinds store their own.
 
     Raises
     ------
     ModelContentError
-        The names of the classes are not as many as the model's, or `model` has a scaling already.
+        The number of class names is not that of the model's classes, or `model` already has a scaling.
     UnsupportedError
         The kernel is precomputed.
     """
@@ -55,7 +55,9 @@ class ScaledModel:
         if isinstance(self.model, ScaledModel):
             raise ModelContentError("model", "a model with a scaling of its own", "one without")
         if isinstance(self.model, KernelExpansion) and self.model.kernel.kind == "precomputed":
-            raise UnsupportedError("a precomputed kernel has no rows to scale", "scale before the kernel")
+            raise UnsupportedError(
+                "a precomputed kernel has no rows to scale", "scale the rows before computing the kernel"
+            )
         names, labels = self.scaling.class_names, self.head.labels
         if names is not None and (labels is None or len(names) != len(labels)):
             expected = "no names" if labels is None else f"{len(labels)}, one for each label"
@@ -71,60 +73,62 @@ class ScaledModel:
 
     @property
     def n_features(self) -> int:
-        """Width of the rows before they are scaled."""
+        """Number of columns of the rows before they are scaled."""
         return len(self.scaling) if self.scaling.ranges else max(len(self.scaling), self.model.n_features)
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """The model's origin as recorded in its file."""
+        """The model's origin, as recorded in its file."""
         own: Mapping[str, str] = getattr(self.model, "provenance", None) or self.own_provenance or {}
         return own
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
-        """Return the model's decision values of the scaled rows."""
+        """Return the model's decision values for the scaled rows, ``(n, p)``."""
         return self.model.decision_values(self.scaling.apply(rows), threads=threads)
 
     @property
     def has_error_bound(self) -> bool:
-        """Whether the model knows, or assumes, how far its values can lie from the exact model's."""
+        """Whether the model has bounds, proven or assumed, on the error of its decision values."""
         return bounds_its_error(self.model)
 
     @property
     def is_rigorous(self) -> bool:
-        """Whether that is proven."""
+        """Whether these bounds are proven."""
         return certifies(self.model)
 
     @property
     def embedded_exact(self) -> KernelExpansion | None:
-        """The exact model in the same file; it takes scaled rows."""
+        """The exact model embedded in the same file; it takes scaled rows."""
         return self.model.embedded_exact if bounds_its_error(self.model) else None
 
     def certified_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values and bounds, ``(n, p)``, of the scaled rows."""
+        """Return decision values and bounds for the scaled rows, both ``(n, p)``."""
         if not bounds_its_error(self.model):
             raise UnsupportedError("the model has no certificate", "convert again, with a `certificate`")
         return self.model.certified_values(self.scaling.apply(rows), threads=threads)
 
     @property
     def has_validity_bound(self) -> bool:
-        """Whether the model has a validity bound that is known."""
+        """Whether the model's validity bound is known."""
         return bounded(self.model)
 
     def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
         """Return for each row whether it lies inside the model's validity bound; ``(n,)`` bool."""
         if not bounded(self.model):
-            raise UnsupportedError("the model has no validity bound", "ask for one that approximate made")
+            raise UnsupportedError(
+                "the model has no validity bound", "only models made by approximate have one"
+            )
         return self.model.inside_bound(self.scaling.apply(rows))
 
     def multiply_adds(self, rows: Rows) -> float:
-        """Return the mean count of multiply-adds a row costs, that of its columns' scaling included."""
+        """Return the mean number of multiply-adds for a row, including one for the scaling of each column."""
         inner: Any = self.model
         return float(inner.multiply_adds(self.scaling.apply(rows))) + len(self.scaling)
 
     @property
     def working_bytes(self) -> int:
-        """Upper limit on the bytes that a prediction needs besides the model's arrays and the rows."""
-        # Both ends of each column, its scaled zero as computed and as read back.
+        """Upper bound on the bytes that a prediction needs in addition to the model's arrays and the rows."""
+        # For each column, the two ends of its range, and its scaled zero as computed and as read back.
         return self.model.working_bytes + 40 * len(self.scaling)
 
     def to_record(self) -> Record:
@@ -133,7 +137,7 @@ class ScaledModel:
         return Record(self.kind, dict(self.own_provenance or {}), scalars, arrays, {"model": self.model})
 
     def uncertified(self) -> ScaledModel:
-        """Return the model without what was proved or measured of it."""
+        """Return the model of an edited file, without its certificate or measured error."""
         if isinstance(self.model, KernelExpansion):
             return self
         inner: Any = self.model
@@ -141,7 +145,7 @@ class ScaledModel:
 
     @classmethod
     def from_record(cls, record: Record) -> ScaledModel:
-        """Make the model; raise ModelContentError where the content contradicts itself."""
+        """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         if "model" not in record.embedded:
             raise ModelContentError("model", "no model inside", "one in the space of scaled rows")
         scaling = Scaling.from_stored(record.scalars, record.arrays)
@@ -152,23 +156,23 @@ class ScaledModel:
 
 
 def scaling_of(model: Model) -> Scaling | None:
-    """Return the scaling that a model carries."""
+    """Return the scaling that a model carries, if any."""
     return model.scaling if isinstance(model, ScaledModel) else None
 
 
 def names_of_labels(model: Model) -> dict[float, str] | None:
-    """Return the name of each label of a model whose classes have names."""
+    """Return the name of each label, or None if the model's classes have no names."""
     scaling = scaling_of(model)
     return None if scaling is None else scaling.names_of_labels
 
 
 def unscaled(model: Model) -> Model:
-    """Return the model that takes scaled rows: the one inside, or `model` itself."""
+    """Return the model that takes scaled rows: the one inside a ScaledModel, or `model` itself."""
     return model.model if isinstance(model, ScaledModel) else model
 
 
 def with_scaling(model: Model, scaling: Scaling | None) -> Model:
-    """Return `model` with a scaling in front; `model` itself if there is none."""
+    """Return `model` with `scaling` in front of it, or `model` itself if `scaling` is None."""
     if scaling is None:
         return model
     labels = model.head.labels

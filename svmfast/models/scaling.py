@@ -1,6 +1,6 @@
-"""The map in front of a model: what svm-scale or scikit-learn's scalers did to the rows it was trained on.
+"""The scaling of a model's rows: what svm-scale or a scaler of scikit-learn did to the training rows.
 
-Slightly over 400 lines: one class, with the checks of its parts and its form in a file.
+Slightly over 400 lines, because it is one class, with the checks of its parts and its record.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelContentError, NotFiniteError
 from svmfast.models.base import Array, ArrayField, Scalar, ScalarField
-from svmfast.rows import MOST_COLUMNS, FloatArray, Rows
+from svmfast.rows import MAX_COLUMNS, FloatArray, Rows
 
-#: Significant digits with which svm-scale prints (``%g``).
+#: Number of significant digits that svm-scale prints (``%g``).
 SVM_SCALE_DIGITS = 6
-#: More digits than this are no rounding of a float64.
-MOST_DIGITS = 17
+#: This many significant digits distinguish all float64 numbers.
+MAX_DIGITS = 17
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ColumnRanges:
     Attributes
     ----------
     minimum, maximum : (d,) float64
-        Equal where a column is dropped, as svm-scale does with those that its range file does not name.
+        Equal for a column that is dropped; svm-scale drops the columns that its range file does not list.
     lower, upper : float
     """
 
@@ -83,12 +83,12 @@ class ColumnRanges:
         _expect("lower", limits, "not below upper", "finite limits, lower below upper")
 
     def as_affine(self) -> tuple[FloatArray, FloatArray]:
-        """Return offset and factor of the same map in real numbers; the factor 0 of a dropped column."""
+        """Return offset and factor of the same map, both ``(d,)``; the factor of a dropped column is 0."""
         with np.errstate(all="ignore"):
             span = self.maximum - self.minimum
             factor = np.where(span > 0, (self.upper - self.lower) / span, 0.0)
             offset = np.where(span > 0, self.minimum - self.lower * span / (self.upper - self.lower), 0.0)
-        # Ranges at the ends of floating point have no such form; they are computed as svm-scale does.
+        # Ranges near the limits of float64 have no such form; they are used in svm-scale's arithmetic only.
         return np.nan_to_num(offset), np.nan_to_num(factor)
 
 
@@ -99,29 +99,28 @@ class Scaling(Cacheless):
     Attributes
     ----------
     offset, factor : (d,) float64
-        Columns beyond the d are left as they are, but dropped where there are `ranges`. A factor of 0 drops
-        a column.
+        Further columns are not changed, or with `ranges`, are dropped. A factor of 0 drops a column.
     clip : (float, float) or None
-        The scaled values of the d columns are moved into this interval.
+        The interval to which the scaled values of the d columns are clipped.
     feature_names : tuple of str or None
         One for each of the d columns.
     class_names : tuple of str or None
         One for each label of the model, in its order.
     ranges : ColumnRanges or None
-        The same map as svm-scale has it: it is then computed in svm-scale's order of operations, so that
-        the digits are svm-scale's. Made by :meth:`from_ranges`.
+        The same map in svm-scale's form. If given, it is evaluated in svm-scale's order of operations, so
+        that the digits are svm-scale's. Set by :meth:`from_ranges`.
     target : TargetRange or None
-        How the labels of data are scaled.
+        The scaling of the labels of data.
     digits : int or None
-        Significant digits that the scaled values are rounded to (6: svm-scale's output); None: not rounded.
+        Significant digits to which the scaled values are rounded (6: svm-scale's output); None: not rounded.
     class_labels : tuple of float or None
-        The labels that `class_names` name, in the same order. The model that carries the scaling sets them;
-        no file has them twice.
+        The labels that `class_names` name, in the same order. They are set by the model that carries the
+        scaling, since its file already stores the labels.
 
     Raises
     ------
     ModelContentError
-        The parts do not fit together.
+        The parts are inconsistent.
     """
 
     offset: FloatArray
@@ -139,7 +138,7 @@ class Scaling(Cacheless):
             object.__setattr__(self, name, _vector(name, getattr(self, name)))
         d = len(self.offset)
         _expect("factor", len(self.factor) == d, f"{len(self.factor)} values", f"{d}, as in offset")
-        _expect("offset", d < MOST_COLUMNS, f"{d} columns", f"fewer than {MOST_COLUMNS}")
+        _expect("offset", d < MAX_COLUMNS, f"{d} columns", f"fewer than {MAX_COLUMNS}")
         if self.ranges is not None:
             n = len(self.ranges.minimum)
             _expect("minimum", n == d, f"{n} values", f"{d}, one for each column")
@@ -149,8 +148,8 @@ class Scaling(Cacheless):
             _expect("clip_lower", holds, "not the ends of an interval", "finite numbers, the lower one first")
             object.__setattr__(self, "clip", (low, high))
         if self.digits is not None:
-            holds = 1 <= self.digits <= MOST_DIGITS
-            _expect("digits", holds, f"{self.digits}", f"a number from 1 to {MOST_DIGITS}")
+            holds = 1 <= self.digits <= MAX_DIGITS
+            _expect("digits", holds, f"{self.digits}", f"a number from 1 to {MAX_DIGITS}")
         for name, count in (("feature_names", d), ("class_names", None)):
             self._check_names(name, count)
 
@@ -180,7 +179,7 @@ class Scaling(Cacheless):
         Parameters
         ----------
         minimum, maximum : (d,) array_like
-            Equal where a column is dropped.
+            Equal for a column that is dropped.
         lower, upper : float
         target : TargetRange, optional
         digits : int or None
@@ -195,7 +194,7 @@ class Scaling(Cacheless):
 
     @cached
     def is_identity(self) -> bool:
-        """Whether rows stay as they are: it only has names."""
+        """Whether rows are not changed: the scaling has only names."""
         kept = bool((self.offset == 0).all() and (self.factor == 1).all())
         return kept and self.ranges is None and self.clip is None and self.digits is None
 
@@ -207,13 +206,13 @@ class Scaling(Cacheless):
         return dict(zip(self.class_labels, self.class_names, strict=True))
 
     def only_names(self) -> Scaling:
-        """Return a scaling with the same names that leaves every row and label as it is."""
-        unmoved = np.zeros(len(self)), np.ones(len(self))
+        """Return a scaling with the same names that does not change rows or labels."""
+        identity = np.zeros(len(self)), np.ones(len(self))
         names = self.feature_names, self.class_names
-        return Scaling(*unmoved, None, *names, class_labels=self.class_labels)
+        return Scaling(*identity, None, *names, class_labels=self.class_labels)
 
     def for_labels(self, labels: Iterable[float] | None) -> Scaling:
-        """Return the same map for a model with these labels: of another one's names, those of its labels."""
+        """Return the same map for a model with these labels, with the class names of these labels only."""
         names = self.names_of_labels
         if names is None:
             return self
@@ -224,12 +223,12 @@ class Scaling(Cacheless):
 
     @property
     def moved_zeros(self) -> int:
-        """Number of columns whose zeros become another value, so that every row has them."""
+        """Number of columns in which 0 is scaled to another value, so that every row stores an entry."""
         return int(self.native.moving)
 
     @cached
     def native(self) -> _core.ScalingMap:
-        """The map, as the loops take it."""
+        """The map in the native form that the loops take."""
         low, high = self.clip or (-math.inf, math.inf)
         ranges, digits = self.ranges, self.digits or 0
         if ranges is None:
@@ -259,7 +258,13 @@ class Scaling(Cacheless):
         return Rows.trusted(indptr, indices, values, width)
 
     def text(self, rows: Rows, labels: FloatArray) -> tuple[bytes, int]:
-        """Return svm-scale's lines of rows behind labels that are scaled, and how many values they hold.
+        """Return the text that svm-scale writes for rows and labels, and its number of values.
+
+        Parameters
+        ----------
+        rows : Rows of n rows
+        labels : (n,) float64
+            Already scaled.
 
         Raises
         ------
@@ -270,15 +275,15 @@ class Scaling(Cacheless):
             return self.native.text(np.ascontiguousarray(labels), rows.indptr, rows.indices, rows.values)
 
     def with_target(self, target: TargetRange | None) -> Scaling:
-        """Return the same map of columns with another one of labels."""
+        """Return the same map of columns with another scaling of labels."""
         return replace(self, target=target)
 
     def apply_labels(self, labels: FloatArray) -> FloatArray:
-        """Return the labels of data on the scale of the model; the same unless there is a `target`."""
+        """Return the scaled labels of data, ``(n,)``; `labels` themselves if there is no `target`."""
         return labels if self.target is None else self.target.apply(labels)
 
     def same_map(self, other: Scaling | None) -> bool:
-        """Return whether `other` scales every row and label to the same numbers, names apart."""
+        """Return whether `other` scales every row and label to the same numbers; names may differ."""
         if other is None:
             return False
         mine, theirs = self.stored(), other.stored()
@@ -291,8 +296,8 @@ class Scaling(Cacheless):
         )
 
     def digest(self) -> str:
-        """Return a hash of what it does and of its names."""
-        import hashlib  # not worth its import where nobody asks
+        """Return a hash of the map and its names."""
+        import hashlib  # imported on use, to save start-up time
 
         scalars, arrays = self.stored()
         parts = [repr(sorted(scalars.items())).encode()]
@@ -300,7 +305,7 @@ class Scaling(Cacheless):
         return hashlib.sha256(b"\n".join(parts)).hexdigest()
 
     def stored(self) -> tuple[dict[str, Scalar], dict[str, Array]]:
-        """Return the scalars and arrays of which a file keeps it."""
+        """Return the scalars and arrays that a file stores."""
         scalars: dict[str, Scalar] = {}
         if self.ranges is not None:
             arrays = {"minimum": self.ranges.minimum, "maximum": self.ranges.maximum}
@@ -317,14 +322,14 @@ class Scaling(Cacheless):
             }
         for name in ("feature_names", "class_names"):
             if getattr(self, name) is not None:
-                import json  # predict does without where nothing has a name
+                import json  # imported on use, to save start-up time
 
                 scalars[name] = json.dumps(list(getattr(self, name)))
         return scalars, arrays
 
     @classmethod
     def from_stored(cls, scalars: Mapping[str, Scalar], arrays: Mapping[str, Array]) -> Scaling:
-        """Make it of what :meth:`stored` returned; raise ModelContentError where that contradicts itself."""
+        """Return the inverse of :meth:`stored`; raise ModelContentError if the parts are inconsistent."""
         ranged, affine = (
             _all_or_none(arrays, names) for names in (("minimum", "maximum"), ("offset", "factor"))
         )
@@ -362,7 +367,7 @@ class Scaling(Cacheless):
 
 @contextmanager
 def _named_overflow(first: int = 1) -> Iterator[None]:
-    """Turn the loops' error into one that names row and feature."""
+    """Turn the error of the native loops into one that names row and feature."""
     try:
         yield
     except OverflowError as error:
@@ -375,7 +380,7 @@ def _named_overflow(first: int = 1) -> Iterator[None]:
 
 _NOTHING = np.zeros(0)
 
-#: What a file stores of a scaling; both forms of the map are optional, and one of them is there.
+#: The fields of a scaling in a file. The two forms of the map are optional, but one of them must be there.
 SCALING_SCALARS = (
     *(ScalarField(name, "float", optional=True, since=5) for name in ("lower", "upper")),
     *(ScalarField(name, "float", optional=True, since=5) for name in ("clip_lower", "clip_upper")),
@@ -404,7 +409,7 @@ def _vector(name: str, given: NDArray[Any]) -> FloatArray:
 
 
 def _all_or_none(given: Mapping[str, Any], names: Sequence[str]) -> bool:
-    """Return whether all of `names` are given; some of them are an error."""
+    """Return whether all of `names` are given; raise ModelContentError if only some of them are."""
     there = [name in given for name in names]
     if any(there) and not all(there):
         missing, given_one = (names[there.index(one)] for one in (False, True))

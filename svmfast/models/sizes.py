@@ -1,6 +1,6 @@
-"""Sizes and starts as files state them: the one place that checks them, before anything is made of that size.
+"""Checks of the sizes and starts that files declare, made before any array of that size is allocated.
 
-Sums of 64-bit integers wrap around without a sign of it, so no sum is taken before every term has its limits.
+Sums of 64-bit integers wrap around silently, so every term is checked against its limits before it is added.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError
-from svmfast.rows import MOST_COLUMNS
+from svmfast.rows import MAX_COLUMNS
 
 IntArray = NDArray[np.int64]
 
 
 def total_of(counts: NDArray[Any]) -> int:
-    """Return the sum of integers, of any size."""
+    """Return the sum of integers as a Python int, without overflow."""
     if not counts.size:
         return 0
     largest = max(abs(int(counts.max())), abs(int(counts.min())))
@@ -27,24 +27,24 @@ def total_of(counts: NDArray[Any]) -> int:
 
 
 def check_sizes(name: str, sizes: IntArray, count: int, total: int, of: str) -> None:
-    """Check sizes of parts that follow each other.
+    """Check the sizes of consecutive parts.
 
     Parameters
     ----------
     name : str
-        What the file calls them.
+        The name of the sizes in the file.
     sizes : int64 array
     count : int
-        How many there must be.
+        The number of parts that there must be.
     total : int
-        What they must sum to.
+        The required sum.
     of : str
         What the parts are, for the message.
 
     Raises
     ------
     ModelContentError
-        They are not `count` numbers from 0 to `total` that sum to it.
+        `sizes` are not `count` numbers from 0 to `total` whose sum is `total`.
     """
     what, expected = f"not the sizes of the {of}", f"{count} numbers from 0 that sum to {total}"
     if sizes.shape != (count,):
@@ -57,7 +57,7 @@ def check_sizes(name: str, sizes: IntArray, count: int, total: int, of: str) -> 
 
 
 def check_starts(name: str, starts: IntArray, total: int, of: str) -> None:
-    """Check the starts of parts that follow each other, and the end of the last.
+    """Check the starts of consecutive parts, and the end of the last one.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def check_starts(name: str, starts: IntArray, total: int, of: str) -> None:
         As for :func:`check_sizes`.
     starts : (parts + 1,) int64
     total : int
-        What the last one must be.
+        The required last element.
 
     Raises
     ------
     ModelContentError
-        They do not ascend from 0 to `total`.
+        `starts` do not ascend from 0 to `total`.
     """
     what, expected = f"not the starts of the {of}", f"ascending numbers from 0 to {total}"
     outside = starts[(starts < 0) | (starts > total)]
@@ -81,12 +81,12 @@ def check_starts(name: str, starts: IntArray, total: int, of: str) -> None:
 
 
 def check_tree(name: str, children: IntArray) -> None:
-    """Check the counts of children of a tree's nodes, breadth first, node 0 the root.
+    """Check the number of children of each node of a tree, in breadth-first order with node 0 as the root.
 
     Raises
     ------
     ModelContentError
-        They are not, or a node stands before its parent.
+        The counts do not describe a tree, or a node comes before its parent.
     """
     n = len(children)
     what, expected = "not the counts of a tree", "counts of children, breadth first"
@@ -95,13 +95,13 @@ def check_tree(name: str, children: IntArray) -> None:
         raise ModelContentError(name, what, expected, str(outside[0]))
     if n == 0 or total_of(children) != n - 1:
         raise ModelContentError(name, what, expected)
-    # Before a node is reached, it must have been announced as somebody's child. The sum is known to be small.
-    announced = 1 + np.concatenate([[0], np.cumsum(children)])
-    if (announced[:-1] <= np.arange(n)).any():
+    # A node must already have been counted as a child when it is reached. The sum is known to be small.
+    known = 1 + np.concatenate([[0], np.cumsum(children)])
+    if (known[:-1] <= np.arange(n)).any():
         raise ModelContentError(name, what, expected)
 
 
 def check_width(name: str, width: int) -> None:
     """Raise ModelContentError unless `width` can be a number of columns."""
-    if not 0 <= width <= MOST_COLUMNS:
-        raise ModelContentError(name, "out of range", f"0 to {MOST_COLUMNS}", str(width))
+    if not 0 <= width <= MAX_COLUMNS:
+        raise ModelContentError(name, "out of range", f"0 to {MAX_COLUMNS}", str(width))

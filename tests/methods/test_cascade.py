@@ -37,7 +37,7 @@ from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
 from svmfast.methods.given import Race
 from svmfast.models.answer import answer
 from svmfast.models.cascade import CascadeModel
-from svmfast.models.certified import certainty, certified_rows
+from svmfast.models.certified import certified_rows, label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
@@ -73,12 +73,12 @@ def compressed(vectors: int) -> KernelExpansion:
 
 
 @pytest.mark.parametrize(("k", "one_vs_rest"), [(2, False), (3, False), (5, False), (3, True), (6, True)])
-def test_margins_are_where_certified_rows_changes(k: int, one_vs_rest: bool) -> None:
+def test_label_margin_is_the_error_at_which_a_row_loses_its_certificate(k: int, one_vs_rest: bool) -> None:
     rng = np.random.default_rng(k)
     head = Head("c_svc", np.arange(k), one_vs_rest=one_vs_rest)
     # Small whole numbers: ties, zeros, and sums without rounding.
     decisions = rng.integers(-6, 7, size=(400, head.n_functions)).astype(float)
-    sure = certainty(head, decisions)
+    sure = label_margins(head, decisions)
     for error in np.arange(0, 8, 0.5):
         certified = certified_rows(head, decisions, np.full(decisions.shape, error))
         np.testing.assert_array_equal(sure > error, certified)
@@ -107,7 +107,7 @@ def test_rounding_accepts_no_uncertain_row(one_vs_rest: bool, allowed: int) -> N
     head = Head("c_svc", np.arange(4), one_vs_rest=one_vs_rest)
     decisions = np.repeat(rng.normal(0, 1, (60, head.n_functions)), 5, axis=0)
     decisions += 1e-16 * rng.normal(0, 1, decisions.shape)
-    sure, all_rows = certainty(head, decisions), np.ones(len(decisions), dtype=bool)
+    sure, all_rows = label_margins(head, decisions), np.ones(len(decisions), dtype=bool)
     found = evaluated(head, sure, all_rows, values=decisions if one_vs_rest else None)
     error = _beyond_rounding(found, smallest_error(sure, allowed), [(all_rows, allowed)])
     left = certified_rows(head, decisions, np.full(decisions.shape, error)).sum()
@@ -115,9 +115,9 @@ def test_rounding_accepts_no_uncertain_row(one_vs_rest: bool, allowed: int) -> N
     assert error == pytest.approx(np.sort(sure)[::-1][allowed], abs=1e-13)
 
 
-def test_margins_of_models_without_alternatives() -> None:
-    assert certainty(Head("c_svc", np.array([4])), np.zeros((3, 0))).tolist() == [np.inf] * 3
-    assert certainty(Head("one_class"), np.array([[-2.0], [0.5]])).tolist() == [2.0, 0.5]
+def test_label_margins_of_a_single_class_and_of_one_value() -> None:
+    assert label_margins(Head("c_svc", np.array([4])), np.zeros((3, 0))).tolist() == [np.inf] * 3
+    assert label_margins(Head("one_class"), np.array([[-2.0], [0.5]])).tolist() == [2.0, 0.5]
 
 
 @pytest.mark.parametrize("n", [1, 20, 598, 5000])
@@ -150,7 +150,7 @@ def test_the_error_is_the_smallest_that_suffices(name: str) -> None:
     differing = fast.head.predict(decisions) != theirs
     assert report.labels_differing_without_fallback == differing.sum() > 0
     group, _ = groups_of(row_keys(rows))
-    found = evaluated(fast.head, certainty(fast.head, decisions), differing, group=group)
+    found = evaluated(fast.head, label_margins(fast.head, decisions), differing, group=group)
     how = {"cost_fast": report.operations_fast, "cost_exact": report.operations_exact}
     chosen = choose(found, 0.15, 0.9, seed=0, **how)
     choosing = np.flatnonzero(~chosen.deciding)
@@ -200,7 +200,7 @@ def test_the_guarantee_holds_as_often_as_stated() -> None:
     decisions = fast.decision_values(rows)
     labels = exact.head.predict(exact.decision_values(rows))
     differing = fast.head.predict(decisions) != labels
-    sure = certainty(fast.head, decisions)
+    sure = label_margins(fast.head, decisions)
     limit, wrong, kept, trials = 0.03, 0, 0.0, 300
     assert differing.mean() > limit
     rng = np.random.default_rng(2)
@@ -330,7 +330,7 @@ def test_models_that_cannot_be_joined() -> None:
         cascade(exact, exact, rows)
     with pytest.raises(UnsupportedError, match="`fast` is a LIBSVM model: swap `fast` and `exact`"):
         cascade(exact, CascadeModel(compressed(8), exact, 0.1), rows)
-    with pytest.raises(UnsupportedError, match="does not answer the same question"):
+    with pytest.raises(UnsupportedError, match="has another type or other labels"):
         join(exact_model("iris_c_rbf_prob"), exact, rows)
     regression = exact_model("diabetes_eps_rbf")
     with pytest.raises(UnsupportedError, match="tells no regression values apart"):
@@ -447,7 +447,7 @@ def test_files_that_contradict_themselves(tmp_path: Path) -> None:
         load_model(file(b"0.25", text))
     with pytest.raises(ModelContradictionError, match=r":3: not an error \('-1'\); expected a number"):
         load_model(file(b"-1", fast, text))
-    with pytest.raises(ModelContradictionError, match=r":4: .*does not answer the same question"):
+    with pytest.raises(ModelContradictionError, match=r":4: .*has another type or other labels"):
         load_model(file(b"0.25", (b"fast", other), text))
     with pytest.raises(UnknownModelKindError, match=r":6: a model of two inside another \('cascade'\)"):
         load_model(file(b"0.25", (b"fast", whole), text))
@@ -502,7 +502,7 @@ def test_probabilities_of_two_orders_are_not_mixed() -> None:
     assert fast.head.labels is not None
     other = replace(fast, head=replace(fast.head, labels=fast.head.labels[order]))
     rows = read_svmlight(data("iris.test")).rows
-    with pytest.raises(UnsupportedError, match="probabilities of the two cannot be mixed"):
+    with pytest.raises(UnsupportedError, match="their probabilities cannot be mixed"):
         answer(CascadeModel(other, exact, 0.1), rows, exact=exact, probability=True)
 
 

@@ -29,7 +29,7 @@ from svmfast.methods.given import Race
 from svmfast.models.answer import answer
 from svmfast.models.base import CountedModel, Model
 from svmfast.models.cascade import CascadeModel
-from svmfast.models.certified import certainty
+from svmfast.models.certified import label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.progress import Progress, silent
@@ -272,7 +272,7 @@ def _evaluate(
         else:
             of_exact[part] = labels[part]
         of_fast[part] = fast.head.predict(decisions)
-        margin[part] = np.nan_to_num(certainty(fast.head, decisions), posinf=np.inf)  # nan has no margin
+        margin[part] = np.nan_to_num(label_margins(fast.head, decisions), posinf=np.inf)  # nan has no margin
         if fast.head.one_vs_rest:
             values.append(decisions[of_fast[part] != of_exact[part]])
         progress(part.stop, n, "rows")

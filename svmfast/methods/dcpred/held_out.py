@@ -10,7 +10,7 @@ from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.common.hold_out import HELD_OUT, random_rows
 from svmfast.methods.common.refit_probabilities import probability_error
 from svmfast.models.base import Model
-from svmfast.models.certified import certainty
+from svmfast.models.certified import label_margins
 from svmfast.rows import Rows
 from svmfast.solvers.binomial import clopper_pearson
 
@@ -63,7 +63,7 @@ def held_out(
         found |= {"label_agreement": float(np.mean(same)), "agreement_low": low, "agreement_high": high}
         found["fallback_error"] = found.get("quantile_999", 0.0)
         if not values_fitted:
-            needed = np.where(same, 0.0, certainty(model.head, ours))
+            needed = np.where(same, 0.0, label_margins(model.head, ours))
             found["fallback_error"] = float(np.quantile(needed, 0.999, method="higher"))
     return found
 
