@@ -1,4 +1,4 @@
-"""The checksum of a container file: of its content, not of its spelling. See docs/model-format.md."""
+"""The checksum of a container file, computed from its content, not from its text: docs/model-format.md."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 
 from svmfast.models.base import PROVENANCE, Record, model_class
 
-#: The minor format version that brought it.
+#: The minor format version that introduced it.
 CHECKSUM_SINCE = 4
 
 
 def content_checksum(record: Record, embedded: Mapping[str, bytes]) -> str:
-    """Return ``sha256:`` and the hash of a record.
+    """Return the hash of a record, as ``sha256:...``.
 
-    Numbers enter as the bytes that hold them, so that neither their spelling nor line ends count; each part
-    with its name and size, so that none can be taken for another.
+    Numbers are hashed in binary, so that neither their decimal form nor the line ends matter. Each part is
+    hashed with its name and size, so that no part can be mistaken for another.
 
     Parameters
     ----------

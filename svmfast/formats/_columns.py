@@ -1,4 +1,4 @@
-"""The columns of a table: which are features, label and kept; pieces of them as rows."""
+"""The columns of a table: which ones are features, labels or kept; batches of a table as rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABEL = "label"
 
 
 def pyarrow() -> Any:
-    """Return the package; MissingPackageError where it is not installed."""
+    """Return the package pyarrow; raise MissingPackageError if it is not installed."""
     try:
         import pyarrow as package
     except ImportError:
@@ -37,7 +37,7 @@ def pyarrow() -> Any:
 
 
 class Columns:
-    """Which columns of a table are the label, features, and kept; and rows from pieces of it.
+    """The roles of a table's columns (label, feature, kept), and the conversion of batches to rows.
 
     Parameters
     ----------
@@ -46,15 +46,16 @@ class Columns:
         Name of the table in messages.
     reading : Reading
     names : sequence of str, optional
-        A model's features.
+        The names of a model's features.
     keep : sequence of str
+        Columns to copy to the output.
     first_line : int or None
-        The line of the first row, for text.
+        The line number of the first row, for text.
     left_out : sequence of str
-        Columns that are no features, such as pandas' index.
+        Columns that are not features, such as the index of pandas.
     labels : bool
-        Whether labels are wanted. Otherwise their column is not read, and not needed where the features have
-        names.
+        Whether labels are needed. If not, their column is not read, and it may be missing if the features
+        are named.
 
     Raises
     ------
@@ -82,7 +83,7 @@ class Columns:
             left_out = (*left_out, self.label)
             self.label, absent = None, False
         if absent:
-            instead = "; name that of the labels by `label`, or read rows without labels by `unlabelled`"
+            instead = "; name the column of labels (`label`), or read rows without labels (`unlabelled`)"
             self._missing(f"there is no column '{self.label}'", instead)
         if chosen is None:
             chosen = [name for name in schema.names if name not in (self.label, *self.keep, *left_out)]
@@ -119,7 +120,7 @@ class Columns:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """All columns that are needed, each once."""
+        """All columns that are needed, without repetitions."""
         return tuple(dict.fromkeys((*self.numbers, *self.keep)))
 
     def dataset(self, batch: Any, first_row: int) -> Dataset:
@@ -128,7 +129,7 @@ class Columns:
         Raises
         ------
         NullCellError, NonFiniteError
-            With the column, and the row counted from 1.
+            The message names the column and the row, counted from 1.
         """
         n = batch.num_rows
         arrays = [self._numbers(batch, name, first_row) for name in self.features]
@@ -161,10 +162,12 @@ class Columns:
         if bad is None:
             return labels
         expected = f"expected one of the model's classes, {listed(self._classes.names)}"
-        raise self._fault(BadValueError, name, first_row + bad, "no class", array[bad].as_py(), expected)
+        raise self._fault(
+            BadValueError, name, first_row + bad, "not a class of the model", array[bad].as_py(), expected
+        )
 
     def _filled(self, array: Any, name: str, first_row: int) -> Any:
-        """Return a column without its dictionary; refuse it if a value is missing."""
+        """Return a column, decoded if it has a dictionary; refuse it if a value is missing."""
         if pyarrow().types.is_dictionary(array.type):
             array = array.dictionary_decode()
         if array.null_count:
@@ -183,14 +186,14 @@ class Columns:
             return halves
         elif pa.types.is_decimal(kind):
             array = array.cast(pa.float64())
-        # Not by to_numpy, which imports pandas where it is installed.
+        # Not with to_numpy, which imports pandas if it is installed.
         size = np.dtype(array.type.to_pandas_dtype())
         return np.frombuffer(array.buffers()[1], size, len(array), array.offset * size.itemsize)
 
     def _kept(self, batch: Any) -> Any:
         pa = pyarrow()
         arrays = [batch.column(self._index(batch, name)) for name in self.keep]
-        # An Arrow file has one dictionary a column, and batches may bring their own.
+        # An Arrow file has one dictionary per column, but each batch may have its own.
         plain = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in arrays]
         return pa.RecordBatch.from_arrays(plain, names=list(self.keep))
 
@@ -213,30 +216,34 @@ class Columns:
 
 
 def pandas_index(schema: Any) -> list[str]:
-    """Return the columns that are the index of a pandas DataFrame, which is no feature."""
+    """Return the columns that hold the index of a pandas DataFrame; they are not features."""
     metadata = getattr(schema, "pandas_metadata", None) or {}
     return [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
 
 
 class ClassLabels:
-    """The labels of a model whose classes have names, for columns that have the names.
+    """Converts class names to labels, for a model whose classes have names.
 
     Parameters
     ----------
     names : mapping of float to str
+        The name of each label.
     """
 
     def __init__(self, names: Mapping[float, str]) -> None:
         self.names = list(names.values())
         self._labels = {name: label for label, name in names.items()}
-        # Classes that were numbers have names such as '1.5'.
+        # Classes that were numbers in the training data have names such as '1.5'.
         numbers = [_number(name) for name in self.names]
         self._numbers: dict[float | None, float] | None = None
         if None not in numbers:
             self._numbers = dict(zip(numbers, names, strict=True))
 
     def of_numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the labels of numbers: by the names if these are numbers, else the numbers themselves."""
+        """Return the labels of a numeric column, ``(n,)``.
+
+        If the class names are numbers, these are looked up; otherwise the numbers are the labels.
+        """
         if self._numbers is None:
             return values
         distinct, places = np.unique(values, return_inverse=True)
@@ -249,9 +256,9 @@ class ClassLabels:
         return self._labels.get(word, known)
 
     def of_words(self, array: Any) -> tuple[NDArray[np.float64], int | None]:
-        """Return the labels of a column of strings, and the first row with a string that is no class.
+        """Return the labels of a column of strings, and the first row whose string is not a class, or None.
 
-        A string that is no name, but a number, is a label.
+        A number that is not a class name is taken as a label.
         """
         coded = array.cast(pyarrow().string()).dictionary_encode()
         words = coded.dictionary.to_pylist()
@@ -282,5 +289,5 @@ def _check_type(path: str, line: int | None, name: str, kind: Any, *, more: bool
     if any(test(value) for test in numeric):
         return
     what = f"column '{name}' holds {'strings' if _holds_strings(kind) else f'values of type {value}'}"
-    instead = "; name the columns that are features by `features`" if more else ""
+    instead = "; name the columns of features (`features`)" if more else ""
     raise ColumnTypeError(path, line, what, None, f"expected numbers{instead}")

@@ -1,6 +1,6 @@
-"""Reading svmfast's model text, with every size, key and number checked: docs/model-format.md.
+"""Reads svmfast's model text and checks every size, key and number: docs/model-format.md.
 
-Slightly over 400 lines: one pass over one text, whose steps share the position and the line.
+Slightly over 400 lines, because all steps of this single pass share the position and the line number.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ MAGIC = "svmfast-model"
 MAJOR, MINOR = 1, 5
 
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
-_MOST_WORDS = 8
+_MAX_WORDS = 8
 _SIZE = re.compile(r"\d{1,18}", re.ASCII)
 
 
 @dataclass
 class Container:
-    """A container file: the record, the line of each part, and warnings as whole messages.
+    """A container file: its record, the line of each part, and warnings as complete messages.
 
-    `edited` tells that its content, or that of a model inside, is not what its checksum says.
+    `edited` is set if the content of the file, or of an embedded model, does not match its checksum.
     """
 
     record: Record
@@ -60,14 +60,14 @@ def parse_container(data: bytes, path: str, allowance: Allowance | None = None) 
     data : bytes
         The whole file, decompressed.
     path : str
-        Its name in messages.
+        The file's name in messages.
     allowance : Allowance, optional
-        Memory for the arrays; that of `data` is counted already.
+        Memory for the arrays; `data` is already counted in it.
 
     Raises
     ------
     ModelFormatError
-        One subclass for each way to fail, with line and token.
+        A subclass for each kind of fault, with line and token.
     MemoryLimitError
     """
     reader = _ContainerReader(data, path, allowance)
@@ -79,10 +79,10 @@ def parse_container(data: bytes, path: str, allowance: Allowance | None = None) 
 def parse_model(
     data: bytes, path: str, allowance: Allowance | None = None, *, allow_edited: bool = False
 ) -> tuple[Model, Container]:
-    """Read a container file and build its model; parameters and errors as :func:`parse_container`.
+    """Read a container file and build its model; parameters and errors as for :func:`parse_container`.
 
-    With `allow_edited` a checksum that does not fit the content is no error; the model then has no
-    certificate.
+    With `allow_edited`, a checksum that does not match the content is not an error, but the model then has
+    no certificate.
     """
     return _model_of(_ContainerReader(data, path, allowance, allow_edited=allow_edited), path)
 
@@ -97,7 +97,7 @@ def _model_of(reader: _ContainerReader, path: str) -> tuple[Model, Container]:
         raise errors.ModelContradictionError(
             path, at, error.what, error.token, f"expected {error.expected}"
         ) from error
-    # Last, so that contradictions are reported with their own line.
+    # The checksum comes last, so that inconsistent content is reported with its own line.
     reader.check_content()
     return model.uncertified() if reader.edited else model, container
 
@@ -171,7 +171,7 @@ class _ContainerReader:
                 self.values[name] = self._read_embedded(words, line, schema)
                 self.embedded_texts[name] = self.data[begin : self.pos]
                 if name == schema.source:
-                    import hashlib  # not worth its import where nothing is embedded
+                    import hashlib  # imported only if a model is embedded, to save start-up time
 
                     self.source_hash = hashlib.sha256(self.embedded_texts[name]).hexdigest()
             elif name in scalars:
@@ -205,7 +205,7 @@ class _ContainerReader:
         if self.source_hash is None or source is None or source == f"sha256:{self.source_hash}":
             return
         line = self.lines["exact"]
-        what = "the model inside is not the one that 'source' names: its hash is another"
+        what = "the embedded model is not the one that 'source' names: their hashes differ"
         raise self._fault(errors.ModelContradictionError, line, what, "the model that was converted")
 
     def _part(self, names: Any) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class _ContainerReader:
         return way(self.path, line, what, token, f"expected {expected}")
 
     def _next_line(self) -> tuple[list[str], int]:
-        """Return the words of the next line (its text kept whole behind the first one) and its number."""
+        """Return the words of the next line and the line's number."""
         line = line_of(self.data, self.pos)
         stop = self.data.find(b"\n", self.pos)
         if stop < 0:
@@ -230,12 +230,12 @@ class _ContainerReader:
         text = self.data[self.pos : stop].removesuffix(b"\r")
         if self.pos >= len(self.data):
             raise self._fault(
-                errors.TruncatedModelError, line, "the file ends early", "more, and 'end' at last"
+                errors.TruncatedModelError, line, "the file ends early", "more lines, the last one 'end'"
             )
         self.pos = min(stop + 1, len(self.data))
         try:
-            # What is more words than any line has stays one: no list as long as the file.
-            words = text.decode("utf-8").split(None, _MOST_WORDS)
+            # No valid line has more words; a limit prevents a list as long as the file.
+            words = text.decode("utf-8").split(None, _MAX_WORDS)
         except UnicodeDecodeError:
             shown = text.decode("utf-8", "backslashreplace")
             raise self._fault(errors.ModelValueError, line, "not UTF-8 text", "text", shown) from None
@@ -286,7 +286,7 @@ class _ContainerReader:
     def _read_text(self, words: list[str], line: int) -> str:
         if len(words) < 2:
             raise self._fault(errors.ModelCountError, line, f"'{words[0]}' has no value", "one")
-        # Everything after the key and one blank, unchanged.
+        # The value is everything after the key and one blank, unchanged.
         start = self.data.rfind(b"\n", 0, self.pos - 1) + 1
         text = self.data[start : self.pos].decode("utf-8").rstrip("\r\n")
         value = text[len(words[0]) + 1 :]
@@ -330,7 +330,7 @@ class _ContainerReader:
         count = math.prod(shape)
         left = len(self.data) - self.pos
         if count > (left + 1) // 2 or max(shape) >= 2**31:
-            what = f"the shape of array '{name}' cannot be true: {left} bytes follow"
+            what = f"the shape of array '{name}' is impossible: only {left} bytes follow"
             raise self._fault(
                 errors.ModelSizeError,
                 line,

@@ -1,4 +1,4 @@
-"""The header of LIBSVM model text: keys and values up to the SV line, and whether they form a model."""
+"""Reads the header of LIBSVM model text, the keys and values up to the SV line, and checks them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _INTEGERS = ("degree", "nr_class", "total_sv")
 _FLOATS = ("gamma", "coef0")
 _INTEGER_LISTS = ("label", "nr_sv")
 _LISTS = (*_INTEGER_LISTS, "rho", "probA", "probB", "prob_density_marks")
-# svm-train writes 'rho -nan' where its own sums overflow, and svm-predict takes it.
+# svm-train writes 'rho -nan' if its own sums overflow, and svm-predict accepts it.
 _FINITE_RHO = (
-    "a finite number: svm-predict takes this one, but a decision value made with it is the same for every "
-    "row; train the model again"
+    "a finite number: svm-predict accepts this one, but gives the same decision value for every row; "
+    "train the model again"
 )
 _KEYS = (*_NAMES, *_INTEGERS, *_FLOATS, *_LISTS, "SV")
 _CUT, _MORE = "the file ends inside the header", "more keys, 'SV' and support vectors"
-_LEAST = {"nr_class": 1, "total_sv": 0, "degree": 0, "gamma": 0}
+_MIN = {"nr_class": 1, "total_sv": 0, "degree": 0, "gamma": 0}
 
 
 def is_model_key(word: str) -> bool:
@@ -40,7 +40,7 @@ def is_model_key(word: str) -> bool:
 
 
 class LibsvmHeader:
-    """Reads and checks a header; `end` is then the position after the word ``SV``.
+    """Reads and checks a header; afterwards, `end` is the position after the word ``SV``.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class LibsvmHeader:
             what, expected = "a comment", "none: LIBSVM models have no comments"
         elif key == "coef":
             what = "a line that ThunderSVM adds to linear models and LIBSVM cannot read"
-            expected = "it to be deleted: the support vectors say the same"
+            expected = "the file without it: the support vectors hold the same information"
         return self.fault(errors.UnknownModelKeyError, line, what, expected, key)
 
     def _value(self, key: str) -> str | int | float:
@@ -126,13 +126,13 @@ class LibsvmHeader:
         if n == 0:
             raise number_fault(self.path, line, token, key, dtype)
         value: int | float = numbers[0].item()
-        if value < _LEAST.get(key, value):
+        if value < _MIN.get(key, value):
             raise self.fault(
-                errors.ModelRangeError, line, f"{key} out of range", f"at least {_LEAST[key]}", token
+                errors.ModelRangeError, line, f"{key} out of range", f"at least {_MIN[key]}", token
             )
-        # rho alone takes k(k-1)/2 numbers of two bytes.
+        # rho alone has k(k-1)/2 numbers of at least two bytes each.
         if key == "nr_class" and value * (value - 1) > len(self.data):
-            what = f"nr_class cannot be true in a file of {len(self.data)} bytes"
+            what = f"nr_class is impossible in a file of {len(self.data)} bytes"
             raise self.fault(errors.ModelSizeError, line, what, "a smaller number", token)
         return value
 
@@ -167,7 +167,7 @@ class LibsvmHeader:
         return numbers
 
     def _check_rest_of_line(self, key: str) -> None:
-        """Refuse text that is no key; another key on the same line is no fault to LIBSVM."""
+        """Refuse text that is not a key; LIBSVM allows another key on the same line."""
         if self.data[self.end : self.end + 1] == b"\r" and self.data[self.end + 1 : self.end + 2] not in (
             b"\n",
             b"",

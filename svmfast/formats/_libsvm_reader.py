@@ -1,8 +1,10 @@
-"""Reading LIBSVM model text, with every count checked.
+"""Reads LIBSVM model text and checks every count.
 
-Accepts all variants that ``svm_load_model`` of LIBSVM 3.37 reads correctly: keys in any order as long as
-nr_class comes before the lists and SV last, several keys on a line, CRLF, no last line end. Text on which it
-would crash, or which it would silently misread, is refused with line and token."""
+All variants that ``svm_load_model`` of LIBSVM 3.37 reads correctly are accepted: keys in any order as long as
+nr_class comes before the lists and SV comes last, several keys on a line, CRLF, no line end after the last
+line. Text that would crash ``svm_load_model``, or that it would silently misread, is refused with line and
+token.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +31,20 @@ def parse_libsvm_model(
     data : bytes
         The whole file, decompressed.
     path : str
-        Its name in messages.
+        The file's name in messages.
     allowance : Allowance, optional
-        Memory for the arrays; that of `data` is counted already.
+        Memory for the arrays; `data` is already counted in it.
 
     Returns
     -------
     model : KernelExpansion
     warnings : list of str
-        Whole messages, for example that the last line has no end.
+        Complete messages, for example that the last line has no line end.
 
     Raises
     ------
     ModelFormatError
-        One subclass for each way to fail, with line and token.
+        A subclass for each kind of fault, with line and token.
     MemoryLimitError
     """
     header = LibsvmHeader(data, path)
@@ -53,11 +55,12 @@ def parse_libsvm_model(
     if n_sv > 0 and not token_at(data, begin)[0]:
         raise _sv_fault(header, "too_few_lines", len(data), begin, n_coef)
     if n_sv > (len(data) - begin + 1) // (2 * n_coef):
-        what = f"total_sv cannot be true: {len(data) - begin} bytes follow the SV line"
+        what = f"total_sv is impossible: only {len(data) - begin} bytes follow the SV line"
         expected = "a smaller number, or the file was cut short"
         raise header.fault(errors.ModelSizeError, header.lines["total_sv"], what, expected, str(n_sv))
     allowance = allowance or Allowance(MEMORY, path)
-    # Entries have at least four bytes. They are only counted if as many as the text could hold would not fit.
+    # An entry takes at least four bytes of text. Entries are counted only if the largest number that the text
+    # could hold would exceed the memory limit.
     if not allowance.has_room(8 * n_sv * (n_coef + 1) + 3 * (len(data) - begin)):
         allowance.check(8 * n_sv * (n_coef + 1) + 12 * data.count(b":", begin))
     fault, pos, coef, indptr, indices, sv_values, n_columns = read_sv_section(
@@ -67,7 +70,7 @@ def parse_libsvm_model(
     if fault:
         raise _sv_fault(header, SV_FAULTS[fault], pos, begin, n_coef)
     warnings = _check_last_line(header, begin)
-    # LIBSVM itself writes gamma 0 where the data have no features at all, and there only.
+    # LIBSVM writes gamma 0 only if the data have no features at all.
     if "gamma" in KERNEL_PARAMETERS[kernel_type] and values["gamma"] == 0 and len(sv_values):
         line = header.lines["gamma"]
         raise header.fault(errors.ModelRangeError, line, "gamma out of range", "a positive number", "0")
@@ -79,7 +82,7 @@ def parse_libsvm_model(
 
 
 def _check_last_line(header: LibsvmHeader, begin: int) -> list[str]:
-    """Detect a last line that is cut short, which no count can show."""
+    """Detect a last line that is cut short, which no count reveals; return warnings."""
     data = header.data
     if len(data) == begin or data.endswith(b"\n"):
         return []

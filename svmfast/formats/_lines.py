@@ -1,31 +1,34 @@
-"""Whole lines of an input, block by block, for tokenizers that need no line in two pieces."""
+"""Reads an input in blocks of whole lines, so that tokenizers never see part of a line."""
 
 from __future__ import annotations
 
 from svmfast._core import TEXT_PADDING
 from svmfast.formats.source import Source
 
-#: A longer line is refused: it is not data, or needs a larger machine.
+#: Longer lines are refused: they are hardly data, or need a larger machine.
 MAX_LINE_BYTES = 1 << 30
-#: Lines from here on are looked at for signs of a binary file before more memory is spent on them.
+#: Lines from this length on are checked for signs of a binary file before more memory is allocated for them.
 _SUSPICIOUS_LINE = 1 << 20
-_BEHIND = TEXT_PADDING + 1  # behind the text: a line end that the last line may lack, and what is read ahead
+_BEHIND = TEXT_PADDING + 1  # room for a missing last line end, and for what the tokenizer reads ahead
 
 
 class Lines:
-    """Whole lines of a source, block by block, in one buffer that is used again."""
+    """Whole lines of a source, block by block, in one buffer that is reused."""
 
     def __init__(self, source: Source, chunk_bytes: int) -> None:
         self.source = source
         self.chunk_bytes = max(1, chunk_bytes)
         self.buffer = bytearray(self.chunk_bytes + _BEHIND)
         self.begin = self.end = 0  # the block: whole lines
-        self.filled = 0  # text behind the block is the start of the next
+        self.filled = 0  # the end of the text; what follows the block belongs to the next one
         self.ended = False
-        self.line_too_long = self.binary = False  # why the input is given up
+        self.line_too_long = self.binary = False  # why reading stopped early
 
     def next(self) -> bool:
-        """Move to the next block: all lines that are there now, at most about `chunk_bytes`, at least one."""
+        """Move to the next block of lines; return False at the end.
+
+        A block is all lines that are available without waiting, up to about `chunk_bytes`, but at least one.
+        """
         if self.ended:
             return False
         rest = self.filled - self.end
@@ -59,7 +62,7 @@ class Lines:
         return self.end > 0
 
     def _is_hopeless(self) -> bool:
-        """Whether a line that fills the buffer cannot be right; then its start is parsed for the reason."""
+        """Return whether a line that fills the buffer cannot be valid; parsing its start gives the reason."""
         if self.filled < _SUSPICIOUS_LINE:
             return False
         self.line_too_long = self.filled >= MAX_LINE_BYTES

@@ -1,4 +1,4 @@
-"""Numbers in model files: one token judged, one list read, for both formats."""
+"""Numbers in model files of both formats: reads lists of numbers and explains invalid tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def line_of(data: bytes, pos: int) -> int:
 
 
 def token_at(data: bytes, pos: int) -> tuple[str, int, int]:
-    """Return the next token at or after `pos` and its span; an empty one at the end of the text."""
+    """Return the next token at or after `pos`, its start and its stop; at the end, an empty token."""
     match = _TOKEN.search(data, pos)
     if match is None:
         return "", len(data), len(data)
@@ -41,9 +41,9 @@ def token_at(data: bytes, pos: int) -> tuple[str, int, int]:
 def number_fault(
     path: str, line: int, token: str, of: str, dtype: str = "float64", *, finite: str = "a finite number"
 ) -> ModelFormatError:
-    """Return the error that says why `token` is no number of its type.
+    """Return the error that explains why `token` is not a number of type `dtype`.
 
-    `of` names whose value it is, `finite` what is expected where it is nan or infinite.
+    `of` names the value; `finite` is what the message expects in place of nan or infinity.
     """
     if not token:
         return ModelValueError(path, line, f"{of} is missing", None, "expected a number")
@@ -71,8 +71,8 @@ def read_numbers(data: bytes, pos: int, count: int, dtype: str) -> tuple[NDArray
     -------
     numbers : (n,) array
     n : int
-        How many there are; fewer than `count` when the token at `stop` is no such number.
+        How many were read; fewer than `count` if the token at `stop` is not such a number.
     stop : int
-        Where reading ended.
+        The position where reading ended.
     """
     return _PARSERS[dtype](data, pos, count)

@@ -14,7 +14,7 @@ from svmfast.errors import DataFormatError
 Fault = tuple[str, str, int, bytes, bytes | None, int, int]
 
 _MAX_INDEX = (1 << 31) - 1
-_LONGEST = 60  # characters of what a token should have been
+_LONGEST = 60  # maximum length of a corrected token in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ _RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
     "carriage_return": (
         e.CarriageReturnError,
         "carriage return inside a line",
-        r"expected \n or \r\n at line ends; mend with tr '\r' '\n'",
+        r"expected \n or \r\n at line ends; fix with tr '\r' '\n'",
     ),
     "nul": (e.NulByteError, "NUL byte", "expected text, not a binary file"),
     "no_index": (e.MissingIndexError, "no index before ':'", "expected index:value without blanks"),
@@ -63,7 +63,7 @@ _RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
     "large_index": (e.IndexTooLargeError, "index too large", f"expected at most {_MAX_INDEX}"),
     "duplicate": (e.DuplicateIndexError, "index twice in the row", "expected every index once"),
     "qid": (e.QidError, "the qid is not an integer", "expected qid:number"),
-    "qid_place": (e.QidError, "qid: after an entry", "expected it right after the label"),
+    "qid_place": (e.QidError, "qid: after an entry", "expected it directly after the label"),
     "no_serial": (
         e.PrecomputedRowError,
         "no 0:serial at the start of the row",
@@ -86,7 +86,7 @@ _RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
 
 
 def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
-    """Return the error for the tokenizer's finding."""
+    """Return the error for a fault that the tokenizer found."""
     rule, why, line, text, raw_token, found, wanted = fault
     raw = raw_token or b""
     token = None if raw_token is None else raw_token.decode("utf-8", "surrogateescape")
@@ -120,7 +120,7 @@ def explain(path: str, fault: Fault, dialect: Dialect) -> DataFormatError:
     if rule == "unsorted":
         return error(
             e.UnsortedIndexError,
-            f"index {found} behind {wanted}",
+            f"index {found} after {wanted}",
             "expected ascending indices; `lenient` sorts",
         )
     if rule == "gap":
@@ -152,7 +152,7 @@ def _label_rule(
         return (
             e.MissingLabelError,
             "no label before the first entry",
-            "expected label index:value ...; rows without labels need `unlabelled`, where the command has it",
+            "expected label index:value ...; rows without labels need `unlabelled`, if the command has it",
         )
     if why == "comma" and re.search(rb"[ \t][^ \t#]+:", text):
         return e.DecimalCommaError, "comma in the label", "expected one number, decimals with a point"
@@ -167,7 +167,7 @@ def _label_rule(
         return (
             e.BadLabelError,
             "unknown label",
-            "expected a number; any will do in a row that is only predicted",
+            "expected a number; any number will do for rows that are only predicted",
         )
     names = dialect.class_names
     instead = "; map text labels to numbers first" if names is None else f": {named_labels(names)}"
@@ -175,7 +175,7 @@ def _label_rule(
 
 
 def _colon_rule(token: bytes, text: bytes, dialect: Dialect) -> tuple[type[DataFormatError], str, str]:
-    # Only what the tokenizer takes for a blank: bytes.split() would split at \v and \f too.
+    # Split only at the tokenizer's blanks: bytes.split() would also split at \v and \f.
     tokens = re.findall(rb"[^ \t\r\n]+", text.split(b"#")[0])[1 if dialect.labelled else 0 :]
     entries = [b":" in word for word in tokens]
     if not dialect.labelled and token == tokens[0] and all(entries[1:]):

@@ -1,4 +1,4 @@
-"""Whole models in memory: read up to a limit, since every size in them is checked against the text."""
+"""Reads whole models into memory, up to a limit; every size in a model is checked against its text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from svmfast.models.memory import Allowance
 #: Number of bytes that identify the kind of a file.
 KILOBYTE = 1024
 _FIRST_BUFFER = 1 << 16
-#: Limits on a compressed model: decompressed bytes, and their ratio to its size, which text never exceeds.
+#: Limits on a compressed model: decompressed bytes, and their ratio to the compressed size, which no model
+#: text exceeds.
 _UNPACKED_BYTES, _UNPACKED_RATIO = 64 << 20, 100
 
 
 def first_words(opened: Source) -> bytes:
-    """Return the start of an input without taking it: up to the end of its first word, a kilobyte at most."""
+    """Return, without consuming it, the start of an input up to the end of its first word.
+
+    At most a kilobyte is returned.
+    """
     seen = opened.peek(1)
     while len(seen) < KILOBYTE and len((seen + b"x").split(None, 1)) < 2:
         more = opened.peek(len(seen) + 1)
@@ -25,14 +29,14 @@ def first_words(opened: Source) -> bytes:
 
 
 def read_whole(opened: Source, allowance: Allowance) -> bytes:
-    """Return the rest of an input, decompressed; its length is counted as held.
+    """Return the rest of an input, decompressed; its length is added to the memory that `allowance` holds.
 
     Raises
     ------
     MemoryLimitError
-        It does not fit, twice while it is being read.
+        The text does not fit; it is in memory twice while it is being read.
     CompressedDataError
-        It unpacks to more than a model could.
+        The data unpacks to more than a model could be.
     """
     known = None if opened.packing else opened.size
     if known is not None:
@@ -41,7 +45,7 @@ def read_whole(opened: Source, allowance: Allowance) -> bytes:
     used = 0
     while True:
         if used == len(buffer):
-            # The text is there twice when it becomes bytes, and while the buffer grows.
+            # Two copies exist while the buffer grows, and when it is converted to bytes.
             most = (allowance.limit - allowance.held) // 2
             allowance.check(2 * (used + 1))
             buffer.extend(bytes(max(1, min(len(buffer), most - used))))

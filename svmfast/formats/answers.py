@@ -29,7 +29,7 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def table_form(path: str | os.PathLike[str]) -> TableForm | None:
-    """Return which table an output is, by its name; None for svm-predict's text."""
+    """Return the table format that the name of an output selects; None for svm-predict's text."""
     name = os.fspath(path).lower()
     end = next((end for end in _PACKED if name.endswith(end)), "")
     form = _FORMS.get(os.path.splitext(name.removesuffix(end))[1])
@@ -37,7 +37,7 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
 
 
 def check_kept(head: Head, keep: Sequence[str], names: Mapping[float, str] | None = None) -> None:
-    """Raise OptionError where a column to be kept has the name of one that predictions can have."""
+    """Raise OptionError if a column to be kept has a name that a column of predictions can have."""
     for name in keep:
         if name in (
             "label",
@@ -47,7 +47,7 @@ def check_kept(head: Head, keep: Sequence[str], names: Mapping[float, str] | Non
             *predictions.pair_names(head, names),
             *_outcomes(head, names),
         ):
-            raise OptionError(f"`keep` names '{name}', a column that the predictions have themselves")
+            raise OptionError(f"`keep` names '{name}', which is the name of a column of predictions")
 
 
 def check_columns(
@@ -60,9 +60,9 @@ def check_columns(
     bound: bool,
     certify: bool,
 ) -> None:
-    """Raise OptionError if two class names would look the same in the output.
+    """Raise OptionError if the class names would make the output ambiguous.
 
-    A table's columns are called by them; in text spaces separate the columns.
+    They are part of a table's column names, which must differ; in text, spaces separate the columns.
     """
     if names is None:
         return
@@ -71,7 +71,7 @@ def check_columns(
             for name in names.values():
                 if not name or any(map(str.isspace, name)):
                     raise OptionError(
-                        f"`names`: the class '{shown(name)}' is no single word, and spaces separate the "
+                        f"`names`: the class '{shown(name)}' is not a single word, and spaces separate the "
                         "columns; write a table (.csv, .parquet), or labels"
                     )
         return
@@ -94,25 +94,25 @@ class AnswerWriter(Protocol):
     """The interface of writers of answers."""
 
     def write(self, found: Answer, kept: Any = None) -> None:
-        """Append the answers for some rows, and columns kept of them (a pyarrow.RecordBatch)."""
+        """Append the answers for some rows, and the columns to keep (a pyarrow.RecordBatch)."""
 
     def finish(self) -> None:
-        """Write what is left."""
+        """Write what has not been written yet."""
 
 
 class TextAnswers:
-    """svm-predict's text, handed to the system block by block.
+    """svm-predict's text, written block by block.
 
     Parameters
     ----------
     out : Writer
     head : Head
     probability, decision_values, bound, certify : bool
-        The columns that were asked for.
+        The requested columns.
     names : mapping of float to str, optional
-        The name of each label, written in its place.
+        The name of each label, written instead of the label.
     first : bool
-        Whether the rows are the first ones, which follow the line of names.
+        Whether to write the header line, before the first rows.
     """
 
     def __init__(
@@ -128,9 +128,9 @@ class TextAnswers:
         first: bool = True,
     ) -> None:
         self._out, self._decision_values, self._certify = out, decision_values, certify
-        # One line each, whatever a name holds.
+        # Escaped, so that no name contains a line end.
         self._names = None if names is None else {label: shown(name) for label, name in names.items()}
-        # The few values a label can have; regression has no such list.
+        # The values that a label can have; regression has no such list.
         self._labels: Sequence[float] | None = None
         if not head.is_regression:
             self._labels = (1.0, -1.0) if head.labels is None else head.labels.tolist()
@@ -163,11 +163,11 @@ class TextAnswers:
         self._out.flush()
 
     def finish(self) -> None:
-        """Do nothing: every line is written."""
+        """Do nothing: all lines have been written."""
 
 
 class TableAnswers:
-    """A table: ``label``, the other columns requested, and the columns that are kept.
+    """A table with the column ``label``, the other requested columns, and the columns to keep.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class TableAnswers:
     form : {"parquet", "arrow", "csv", "tsv"}
     probability, decision_values, bound, certify : bool
     names : mapping of float to str, optional
-        The name of each label, written in its place.
+        The name of each label, written instead of the label.
     """
 
     def __init__(
@@ -226,5 +226,5 @@ class TableAnswers:
 
 
 def _unicode(name: str) -> str:
-    """Return text that UTF-8 can hold: a model may name a class by what is no character."""
+    """Return text that UTF-8 can encode: the name of a class may contain unpaired surrogates."""
     return name.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Checkpoints of a training run: numbers and arrays in an npz file, written elsewhere and renamed."""
+"""Checkpoints of a training run: numbers and arrays in an npz file that is replaced atomically."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svmfast.errors import CheckpointError, FileAccessError, OptionError
 from svmfast.formats.target import write_atomic
 
 _META = "svmfast_checkpoint"
-#: Exceptions of zipfile, NumPy and json for a damaged file.
+#: Exceptions that zipfile, NumPy and json raise for a damaged file.
 _DAMAGE = (
     *(ValueError, TypeError, KeyError, IndexError, EOFError, OSError, zipfile.BadZipFile, zlib.error),
     *(RuntimeError, RecursionError, MemoryError, OverflowError),
@@ -29,7 +29,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class CheckpointFile:
-    """The file in which a run keeps its state, replaced as a whole again and again.
+    """The file in which a training run saves its state; every save replaces the whole file.
 
     Parameters
     ----------
@@ -43,26 +43,26 @@ class CheckpointFile:
 
     def __init__(self, path: str) -> None:
         if path == "-":
-            raise OptionError("`checkpoint` needs a file: it is replaced as a whole again and again")
+            raise OptionError("`checkpoint` needs a file: every checkpoint replaces the whole file")
         self.path = path
 
     def read(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-        """Return the state; None if there is no file yet."""
+        """Return the saved state, or None if there is no file yet."""
         return read_checkpoint(self.path) if os.path.exists(self.path) else None
 
     def write(self, meta: Meta, arrays: Arrays) -> None:
-        """Write the state."""
+        """Save the state."""
         write_checkpoint(self.path, meta, arrays)
 
 
 def write_checkpoint(path: str | os.PathLike[str], meta: Meta, arrays: Arrays) -> None:
-    """Write a checkpoint; a run that dies while writing leaves the previous one in place.
+    """Write a checkpoint; if the run dies while writing, the previous checkpoint remains.
 
     Parameters
     ----------
     path : str or os.PathLike
     meta : mapping
-        A value that JSON can hold. Floats keep every bit.
+        Values that JSON can represent. Floats keep every bit.
     arrays : mapping of str to array
     """
     packed = io.BytesIO()
@@ -73,7 +73,7 @@ def write_checkpoint(path: str | os.PathLike[str], meta: Meta, arrays: Arrays) -
 
 
 def _array(content: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
-    """Return an array of the file; nothing is unpacked, and no size believed that the bytes do not bear."""
+    """Return an array of the file; refuse compressed entries, and sizes that do not match the bytes."""
     if entry.compress_type != zipfile.ZIP_STORED:
         raise ValueError("packed")
     raw = content.read(entry)
@@ -95,7 +95,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
     FileAccessError
         The file cannot be read.
     CheckpointError
-        It is no checkpoint, or a damaged one.
+        The file is damaged or not a checkpoint.
     """
     shown = os.fspath(path)
     try:
@@ -106,7 +106,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
         raise FileAccessError(shown, None, f"cannot be read: {reason}") from error
     try:
         with zipfile.ZipFile(packed) as content:
-            # Entries may point to the same bytes: all together they are no larger than the file.
+            # Entries of a crafted file may share their bytes, so the sum of the sizes is limited too.
             if sum(entry.file_size for entry in content.infolist()) > len(packed.getbuffer()):
                 raise ValueError("entries larger than the file")
             arrays = {
@@ -117,6 +117,6 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
             raise ValueError("no object")
     except _DAMAGE as error:
         raise CheckpointError(
-            shown, None, "this is not a whole checkpoint", None, "a file that `checkpoint` wrote"
+            shown, None, "not a complete checkpoint", None, "expected a file that `checkpoint` wrote"
         ) from error
     return meta, arrays

@@ -1,6 +1,6 @@
-"""svmfast's own model text, for every kind that LIBSVM's format cannot hold: docs/model-format.md.
+"""svmfast's own model text, for the kinds of models that LIBSVM's format cannot hold: docs/model-format.md.
 
-A file says what it holds and then holds exactly that; equal content gives equal bytes.
+A file declares its content and contains nothing else; equal content gives equal bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VECTOR_LINE = 8
 
 
 def container_bytes(record: Record) -> bytes:
-    """Return the file that holds `record`.
+    """Return the text of the file that holds `record`.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def container_bytes(record: Record) -> bytes:
         The record does not fit the schema of its kind, or holds nan or inf.
     """
     schema = model_class(record.kind).schema
-    # The oldest version that knows all parts: older readers take what they can without a warning.
+    # The oldest version that has all parts, so that older programs read the file without a warning.
     given = {*record.scalars, *record.arrays}
     fields: tuple[ScalarField | ArrayField, ...] = (*schema.scalars, *schema.arrays)
     minor = max((CHECKSUM_SINCE, *(f.since for f in fields if f.name in given)))

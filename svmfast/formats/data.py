@@ -1,7 +1,8 @@
 """Rows in any known format: LIBSVM data text, or a table (:mod:`svmfast.formats.tables`).
 
-What a file is follows from its content, but for CSV, which is known by its ending or by a line of column
-names. Of LIBSVM's text no more is looked at than its first byte, and nothing of the tables is imported.
+The format follows from the content, except for CSV, which is recognized by the ending of its name or by a
+line of column names. For LIBSVM's text only the first byte is inspected, and no module for tables is
+imported.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
 )
 #: First characters of a line of column names, in a file whose name does not end in .csv.
 _LETTERS = frozenset(b'"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz')
-#: Bytes in which the line of column names has to end.
-_MOST_HEADER = 1 << 20
+#: Maximum length of the line of column names.
+_MAX_HEADER = 1 << 20
 
 
 def stream_data(
@@ -43,7 +44,7 @@ def stream_data(
     chunk_bytes: int = CHUNK_BYTES,
     labels: bool = True,
 ) -> DataStream | TableStream:
-    """Read rows piece by piece, in bounded memory.
+    """Read rows block by block, in bounded memory.
 
     Parameters
     ----------
@@ -53,9 +54,9 @@ def stream_data(
     keep : sequence of str
         Columns of a table to keep with the rows (``Dataset.kept``).
     chunk_bytes : int
-        Text per dataset, about.
+        Approximate number of bytes of text per dataset.
     labels : bool
-        False: the labels of a table are not read, whatever they are. LIBSVM's text has them in any case.
+        Whether to read the labels of a table. The labels of LIBSVM's text are always read.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def stream_data(
     Raises
     ------
     OptionError
-        LIBSVM data have no columns with names.
+        Columns are named, but the data are LIBSVM's text, which has no column names.
     """
     opened, kind = recognized(source, reading)
     if kind is not None:
@@ -74,7 +75,7 @@ def stream_data(
         return TableStream(opened, kind, reading, threads=threads, keep=keep, labels=labels)
     named = next((name for name in ("label", "features") if getattr(reading, name) is not None), None)
     if named is not None or keep:
-        raise OptionError(f"`{named or 'keep'}` names columns of a table, and the data are LIBSVM's text")
+        raise OptionError(f"`{named or 'keep'}` names columns of a table, but the data are LIBSVM's text")
     stream = stream_svmlight(opened, chunk_bytes=chunk_bytes, threads=threads, **reading.reader_kwargs())
     stream.owns = stream.owns or opened is not source
     return stream
@@ -87,7 +88,7 @@ def read_data(
     threads: int = 1,
     precomputed: bool = False,
 ) -> Dataset:
-    """Read rows as a whole; see :func:`stream_data`. `precomputed`: LIBSVM's text of a precomputed kernel."""
+    """Read all rows; see :func:`stream_data`. `precomputed`: the data are LIBSVM's text of kernel values."""
     if precomputed:
         from svmfast.formats.svmlight import read_svmlight
 
@@ -97,9 +98,10 @@ def read_data(
 
 
 def recognized(source: SourceLike, reading: Reading) -> tuple[Any, TableKind | None]:
-    """Return the source, opened where it had to be looked at, and which kind of table it is; None for text.
+    """Return the source, and the kind of table that it is or None for LIBSVM's text.
 
-    ``dense`` selects LIBSVM's reader, whatever the file's name.
+    The source is opened if its content has to be inspected. ``dense`` selects LIBSVM's reader, whatever the
+    name of the file.
     """
     if reading.dense:
         return source, None
@@ -128,7 +130,7 @@ def _kind_of_stream(opened: Source) -> TableKind | None:
     if not start or start[0] not in _LETTERS:
         return None
     line = start
-    while b"\n" not in line and len(line) < _MOST_HEADER:
+    while b"\n" not in line and len(line) < _MAX_HEADER:
         longer = opened.peek(len(line) + 1)
         if len(longer) == len(line):
             break

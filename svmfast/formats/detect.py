@@ -1,4 +1,4 @@
-"""The kind of a file, by its content; models of any kind from and to files."""
+"""Recognizes the kind of a file by its content; reads and writes models of any kind."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class LoadedModel(Cacheless):
     provenance : dict of str to str
         Empty for LIBSVM models.
     warnings : tuple of str
-        Whole messages.
+        Complete messages.
     edited : bool
-        The file was changed after svmfast wrote it: `model` has no certificate.
+        Whether the file was changed after svmfast wrote it; `model` then has no certificate.
     """
 
     model: Model
@@ -54,25 +54,25 @@ class LoadedModel(Cacheless):
     @cached
     def sha256(self) -> str:
         """Hex digest of the text."""
-        import hashlib  # not worth its import where nobody asks
+        import hashlib  # imported on use, to save start-up time
 
         return hashlib.sha256(self.text).hexdigest()
 
     @cached
     def identity(self) -> str:
-        """The source that a conversion of this model records, see :func:`identity_of`."""
+        """The identifier that a conversion of this model records as its source; see :func:`identity_of`."""
         return identity_of(self.model)
 
     def is_source(self, source: str | None) -> bool:
-        """Return whether `source` names this model: its content, or (older files) the text of its file."""
+        """Return whether `source` is this model's identity or, as in older files, the hash of its text."""
         return source in (f"sha256:{self.sha256}", self.identity)
 
 
 def identity_of(model: Model) -> str:
-    """Return ``sha256:`` and the hash of the text that a model is written as.
+    """Return the hash of the text of a model, as ``sha256:...``.
 
-    The same for a path, a packed file, a loaded model and one embedded in another: however the numbers of a
-    LIBSVM model were spelled or its keys ordered, its text is written in one way.
+    The text is that of a newly written file, so the hash depends neither on the file that the model came from
+    (compressed, embedded in another model, ...), nor on how its numbers were printed or its keys ordered.
     """
     import hashlib
 
@@ -80,7 +80,7 @@ def identity_of(model: Model) -> str:
 
 
 def file_kind(start: bytes) -> FileKind:
-    """Return the kind of a file from its first bytes (decompressed): a kilobyte, or the first word."""
+    """Return the kind of a file, given its start (decompressed): a kilobyte, or at least the first word."""
     words = start.removeprefix(b"\xef\xbb\xbf").split(None, 1)
     if not words:
         return "empty" if len(start) < KILOBYTE else "data"
@@ -116,18 +116,18 @@ def open_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool =
     source : path, ``-``, bytes, binary file object or opened Source
         Plain or compressed text. If the first word is not that of a model, nothing more is read.
     memory : int
-        Most bytes that the model may take: its text while it is read, its arrays, and what predicting with
-        it takes beside them.
+        Maximum number of bytes that the model may take: its text while it is read, its arrays, and the
+        working memory of a prediction.
     allow_edited : bool
-        Read an svmfast model that was changed after it was written, without its certificate; otherwise that
-        is a ModelChecksumError.
+        Accept an svmfast model that was changed after it was written; its certificate is dropped. Otherwise
+        such a model raises ModelChecksumError.
 
     Raises
     ------
     ModelFormatError, FileAccessError, CompressedDataError
-        One subclass for each way to fail, with line and token.
+        A subclass for each kind of fault, with line and token.
     MemoryLimitError
-        Before the memory is taken.
+        The model needs more than `memory`; raised before it is allocated.
     """
     with open_source(source) as opened:
         name, kind = opened.name, _kind_of_model(opened)
@@ -148,7 +148,7 @@ def open_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool =
 
 
 def _kind_of_model(opened: Source) -> FileKind:
-    """Return the kind of a file that may be a model; an error for any other."""
+    """Return which kind of model a file holds; raise an error if it holds none."""
     start = first_words(opened)
     kind = file_kind(start)
     if kind == "empty":
@@ -167,13 +167,13 @@ def load_model(source: SourceLike, *, memory: int = MEMORY, allow_edited: bool =
 
 
 def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes:
-    """Return a model's file: LIBSVM's text for a :class:`KernelExpansion`, else ours.
+    """Return the text of a model's file: LIBSVM's format for a :class:`KernelExpansion`, else svmfast's.
 
     Parameters
     ----------
     model : Model
     provenance : dict, optional
-        Provenance for svmfast's format, in addition to the model's own; LIBSVM's text cannot hold it.
+        Provenance in addition to the model's own. LIBSVM's format cannot store it.
     """
     if isinstance(model, KernelExpansion):
         return libsvm_model_bytes(model)
@@ -188,14 +188,14 @@ def model_bytes(model: Model, provenance: dict[str, str] | None = None) -> bytes
 def save_model(
     model: Model, path: str | os.PathLike[str], *, provenance: dict[str, str] | None = None
 ) -> int:
-    """Write a model's file, whole or not at all; return its size in bytes.
+    """Write a model's file atomically; return its size in bytes.
 
     Parameters
     ----------
     model : Model
     path : str or path
-        ``-`` is standard output. A name that ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` gets a packed
-        file.
+        ``-`` is standard output. A file whose name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` is
+        compressed.
     provenance : dict, optional
         As in :func:`model_bytes`.
 

@@ -1,7 +1,8 @@
-"""The outputs of a folder that are finished: a list that a run which was killed leaves usable.
+"""The list of finished outputs in a folder, which stays valid if a run is killed.
 
-A line is added when an output stands in its place, in one write. A run that ends between the two makes the
-output again; a line that was cut short counts as missing. So what the list names is whole, whatever happened.
+After an output has been renamed into place, its line is added to the list in one write. If the run ends
+between the two steps, the output is made again; an incomplete line is ignored. So every output in the list is
+complete.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from svmfast.errors import OptionError, WriteError
 
 #: The list's name in the folder.
 NAME = ".svmfast-done.jsonl"
-#: As svmfast.formats.target names what is not finished.
+#: The names that svmfast.formats.target gives to unfinished files.
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp", re.DOTALL)
 
 
 def stamp(path: str | os.PathLike[str]) -> list[int] | None:
-    """Return size and time of change of a regular file; None of anything else, which is never the same."""
+    """Return size and modification time of a regular file; None for anything else."""
     try:
         status = os.stat(path)
     except OSError:
@@ -38,9 +39,9 @@ class DoneList:
     Parameters
     ----------
     folder : str
-        Made if it is not there.
+        Created if it does not exist.
     anew : bool
-        Forget what was finished.
+        Clear the list.
 
     Raises
     ------
@@ -77,7 +78,7 @@ class DoneList:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OptionError(f"another run writes into '{self.folder}'; wait for its end") from None
+            raise OptionError(f"another run writes into '{self.folder}'; wait until it ends") from None
         except OSError:
             pass  # a file system without locks
 
@@ -103,9 +104,9 @@ class DoneList:
         Parameters
         ----------
         name : str
-            Of the output, below the folder.
+            The output's path, relative to the folder.
         made_from : mapping
-            Plain values, as given to :meth:`add`.
+            The inputs of the output, as given to :meth:`add`.
         """
         entry = self._known.get(name)
         if entry is None or entry.get("made_from") != made_from:
@@ -134,16 +135,16 @@ class DoneList:
             raise WriteError(self._place, error.strerror or str(error)) from error
 
     def columns(self, settings: str, besides: Iterable[str]) -> tuple[list[str], str] | None:
-        """Return the columns by whose order tables were read, and the table that had them first.
+        """Return the column order in which tables were read, and the first table, which set it.
 
-        None if no output stands that was made so: then nothing needs to agree with them.
+        None if no existing output was made with these settings: there is no order to agree with.
 
         Parameters
         ----------
         settings : str
-            A hash of what outputs are made with.
+            A hash of the settings of the outputs.
         besides : iterable of str
-            Names of outputs that are about to be made again.
+            Names of outputs to ignore, because they are about to be made again.
         """
         found = self._columns.get(settings)
         again = {*besides}
@@ -162,7 +163,7 @@ class DoneList:
         self._write({"settings": settings, "columns": [*names], "of": of})
 
     def remove_unfinished(self, names: Iterable[str]) -> None:
-        """Remove temporary files that killed runs left for these outputs; no other run writes them now."""
+        """Remove temporary files of these outputs that killed runs left; no other run can be writing them."""
         wanted: dict[str, set[str]] = {}
         for name in names:
             folder, last = os.path.split(name)
@@ -174,13 +175,13 @@ class DoneList:
                 continue
             for file in present:
                 found = _UNFINISHED.fullmatch(file)
-                # A long name is shown by its start.
+                # A temporary file has only the start of a long name.
                 if found and (found[1] in outputs or any(one.startswith(found[1]) for one in outputs)):
                     with contextlib.suppress(OSError):
                         os.unlink(os.path.join(folder, file))
 
     def close(self) -> None:
-        """Let other runs write into the folder."""
+        """Close the list and release the lock."""
         os.close(self._file)
 
     def __enter__(self) -> DoneList:

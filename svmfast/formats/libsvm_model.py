@@ -1,7 +1,7 @@
-"""LIBSVM model text: every svm_type and every kernel, read with every count checked and written to the byte.
+"""LIBSVM model text, for every svm_type and kernel: checked when read, written byte for byte as by LIBSVM.
 
-LIBSVM writes 17 digits for coefficients but 8 for the values of support vectors, and so do we: a model that
-was never in a file loses digits when it is saved.
+Like LIBSVM, we write 17 digits for coefficients but 8 for the values of support vectors, so a model that was
+not read from a file loses digits when it is saved.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def read_libsvm_model(source: SourceLike, *, memory: int = MEMORY) -> KernelExpa
     Parameters
     ----------
     source : path, ``-``, bytes or binary file object
-        Plain or packed (gzip, bzip2, xz) text, also ThunderSVM's variant of it.
+        Plain or compressed (gzip, bzip2, xz) text; ThunderSVM's variant is accepted too.
     memory : int
-        Most bytes that the model may take, its text while it is read included.
+        Maximum number of bytes that the model may take, including its text while it is read.
 
     Raises
     ------
     ModelFormatError, FileAccessError, CompressedDataError
-        One subclass for each way to fail, with line and token.
+        A subclass for each kind of fault, with line and token.
     MemoryLimitError
     """
     with open_source(source) as opened:
@@ -53,7 +53,7 @@ def read_libsvm_model(source: SourceLike, *, memory: int = MEMORY) -> KernelExpa
 
 
 def write_libsvm_model(path: str | os.PathLike[str], model: KernelExpansion) -> int:
-    """Write a LIBSVM model file, whole or not at all; return its size in bytes.
+    """Write a LIBSVM model file atomically; return its size in bytes.
 
     Raises
     ------
@@ -71,8 +71,8 @@ def libsvm_model_bytes(model: KernelExpansion) -> bytes:
     Raises
     ------
     UnsupportedError
-        For what LIBSVM could not read back: nan or inf anywhere, labels beyond a C int, another rule than
-        LIBSVM's votes.
+        LIBSVM could not read the model: it has nan or inf, labels beyond a C int, or a decision rule other
+        than LIBSVM's votes.
     """
     head, kernel, sv = model.head, model.kernel, model.sv
     parts = {
@@ -87,7 +87,9 @@ def libsvm_model_bytes(model: KernelExpansion) -> bytes:
         if numbers is not None and not np.isfinite(numbers).all():
             raise UnsupportedError(f"a model with nan or inf in {name} cannot be saved")
     if head.one_vs_rest:
-        raise UnsupportedError("LIBSVM's format cannot hold a one-vs-rest model", "svmfast's can")
+        raise UnsupportedError(
+            "LIBSVM's format cannot hold a one-vs-rest model", "save it in svmfast's format"
+        )
     if head.labels is not None and (np.abs(head.labels + 0.5) > 2**31).any():
         raise UnsupportedError("LIBSVM's labels are 32-bit integers", "choose smaller labels")
 

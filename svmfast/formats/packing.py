@@ -1,4 +1,4 @@
-"""Compressed files: recognized by their first bytes when read, selected by the name's ending when written.
+"""Compressed files: recognized by their first bytes on input, selected by the name's ending on output.
 
 gzip, bzip2 and xz come with Python; zstd needs Python 3.14, or one of the modules ``backports.zstd`` and
 ``zstandard``.
@@ -18,19 +18,19 @@ MAGIC = {
     "xz": b"\xfd7zXZ\x00",
     "zstd": b"\x28\xb5\x2f\xfd",
 }
-#: The ending of a name, and how a file of that name is packed.
+#: The compression format for each ending of a name.
 ENDINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
 #: Memory limit for an xz file: its header sets the size of the dictionary (xz -9: 64 MiB).
 XZ_MEMORY = 136 << 20
-#: Bytes that :class:`Packer` compresses at a time, so that the output does not depend on the pieces of text.
+#: Bytes that :class:`Packer` compresses at a time, so that the output does not depend on how it is fed.
 _PIECE = 1 << 20
-#: Packed bytes handed to the module zstandard at a time: they unpack to 32 MiB at most.
+#: Compressed bytes passed to the module zstandard at a time: they unpack to at most 32 MiB.
 _ZSTD_SLICE = 1 << 10
 
 
 class Decoder(Protocol):
-    """One member of a packed file."""
+    """A decompressor of one member of a compressed file."""
 
     @property
     def eof(self) -> bool: ...
@@ -45,7 +45,7 @@ class Decoder(Protocol):
 
 
 class _GzipDecoder:
-    """``zlib`` with the interface that ``bz2`` and ``lzma`` share: it keeps the input it did not get to."""
+    """``zlib`` with the interface of ``bz2`` and ``lzma``, which keep the input that they have not used."""
 
     def __init__(self) -> None:
         import zlib
@@ -69,11 +69,11 @@ class _GzipDecoder:
 
 
 class _ZstandardDecoder:
-    """The module ``zstandard`` with the same interface; its own knows no `max_length`."""
+    """The module ``zstandard`` with the same interface; its own has no `max_length`."""
 
     def __init__(self, module: Any) -> None:
         self._inflate = module.ZstdDecompressor().decompressobj()
-        self._packed = self._out = memoryview(b"")  # what is left to unpack, and to hand out
+        self._packed = self._out = memoryview(b"")  # input not yet unpacked, output not yet returned
 
     @property
     def eof(self) -> bool:
@@ -109,7 +109,7 @@ def zstd_module() -> Any:
 
 
 def new_decoder(packing: str) -> Decoder | None:
-    """Return what unpacks one member of a file; None for zstd where no module for it is at hand."""
+    """Return a decoder for one member of a file; None for zstd if no module for it is installed."""
     if packing == "gzip":
         return _GzipDecoder()
     if packing == "bzip2":
@@ -130,24 +130,24 @@ def new_decoder(packing: str) -> Decoder | None:
 
 
 def packing_of(name: str) -> str | None:
-    """Return how a file of that name is packed when it is written; None: not at all."""
+    """Return the format in which a file of this name is compressed on output; None if it is not."""
     return ENDINGS.get(os.path.splitext(name)[1])
 
 
 def without_ending(name: str) -> str:
-    """Return `name` without the ending of a packed file."""
+    """Return `name` without the ending of a compressed file."""
     return os.path.splitext(name)[0] if packing_of(name) else name
 
 
 class Packer:
     """Compresses text; the same text gives the same bytes, however it is divided into pieces.
 
-    They contain neither the time nor the file's name.
+    The output contains neither a time nor a file name.
 
     Raises
     ------
     OptionError
-        zstd, where no module for it is at hand.
+        The format is zstd and no module for it is installed.
     """
 
     def __init__(self, packing: str) -> None:
@@ -155,7 +155,7 @@ class Packer:
         self._held = bytearray()
 
     def pack(self, data: Any) -> bytes:
-        """Take text; return packed bytes, as far as there are any."""
+        """Add text; return the compressed bytes that are ready, possibly none."""
         self._held += data
         out = b""
         while len(self._held) >= _PIECE:
@@ -164,7 +164,7 @@ class Packer:
         return out
 
     def finish(self) -> bytes:
-        """Return the packed bytes that are left, at the end of the text."""
+        """Return the remaining compressed bytes, at the end of the text."""
         return bytes(self._encoder.compress(bytes(self._held)) + self._encoder.flush())
 
 
@@ -184,7 +184,7 @@ def _new_encoder(packing: str) -> Any:
     module = zstd_module()
     if module is None:
         raise OptionError(
-            "a name that ends in .zst asks for zstd, for which no module is installed; "
+            "a name that ends in .zst selects zstd, for which no module is installed; "
             "install zstandard, or write .gz, .xz or .bz2"
         )
     encoder = module.ZstdCompressor()

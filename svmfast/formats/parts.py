@@ -1,4 +1,4 @@
-"""Large files in parts that can be read apart: line ranges of LIBSVM's text, row groups of Parquet."""
+"""Divides large files into parts that are read independently: lines of LIBSVM's text, Parquet row groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svmfast.options import Reading
 if TYPE_CHECKING:
     from svmfast.formats.tables import TableStream
 
-#: Stored bytes of a part, about: seconds of work, and few enough parts in all.
+#: Approximate stored bytes of a part: seconds of work, but not too many parts.
 PART_BYTES = 32 << 20
 
 
@@ -31,13 +31,13 @@ class Part:
     ----------
     path : str
     number, of : int
-        Which part, from 0, of how many.
+        The number of the part, from 0, and the number of parts.
     begin, end : int
-        Bytes of text, from the start of a line to the end of one.
+        The part's range of bytes in a text file; it consists of whole lines.
     groups : tuple of int
-        Row groups of Parquet.
+        The part's row groups in a Parquet file.
     first_row : int
-        Rows before these.
+        Number of rows before the part (Parquet only).
     """
 
     path: str
@@ -54,7 +54,7 @@ class Part:
         return self.number == 0
 
     def located(self, error: InputError) -> InputError:
-        """Return an error of this part with the line of the whole file."""
+        """Return an error in this part with the line number in the whole file."""
         if self.first or self.groups or error.line is None:
             return error
         before, left = 0, self.begin
@@ -66,7 +66,7 @@ class Part:
 
 
 def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[Part]:
-    """Return the parts of a file: several only of large plain text, and of Parquet of several row groups."""
+    """Return the parts of a file: more than one only for large plain text or several Parquet row groups."""
     try:
         status = os.stat(path)
     except OSError:
@@ -78,7 +78,7 @@ def parts_of(path: str, reading: Reading, part_bytes: int = PART_BYTES) -> list[
         opened.close()
     if kind == "parquet":
         return _row_groups(path, part_bytes)
-    # Tables as text have to be of one width from the first to the last row.
+    # In CSV and dense text all rows must have the same width, which parts alone could not check.
     if kind is not None or reading.dense:
         return [Part(path)]
     with open_source(path) as source:
@@ -145,7 +145,7 @@ def stream_part(
 
 
 class _Range(io.RawIOBase):
-    """Some bytes of a file."""
+    """A range of bytes of a file."""
 
     def __init__(self, part: Part) -> None:
         self._file: Any = open(part.path, "rb", buffering=0)  # noqa: SIM115 (closed by close())

@@ -1,4 +1,4 @@
-"""The text svm-predict writes: labels, probabilities, decision values, one line a row."""
+"""The text that svm-predict writes: labels, probabilities and decision values, one line per row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svmfast.rows import FloatArray
 
 
 def class_words(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
-    """Return what the classes of a classifier are called, in the model's order: by `names`, or the labels."""
+    """Return the names of a classifier's classes, in the model's order; without `names`, the labels."""
     if head.labels is None:
         return []
     labels = head.labels.tolist()
@@ -23,8 +23,8 @@ def class_words(head: Head, names: Mapping[float, str] | None = None) -> list[st
 def pair_names(head: Head, names: Mapping[float, str] | None = None) -> list[str]:
     """Return a name for each decision function: ``1/-1`` (positive means 1), else ``decision``.
 
-    The order is LIBSVM's: (1,2), (1,3), ..., (2,3), ... over the model's labels. One-vs-rest models have a
-    function for each label instead: ``1/rest``. With `names` of labels: ``setosa/virginica``.
+    The pairs are in LIBSVM's order: (1,2), (1,3), ..., (2,3), ... over the model's labels. One-vs-rest models
+    have one function for each label instead: ``1/rest``. With `names`: ``setosa/virginica``.
     """
     if head.labels is None:
         return ["decision"]
@@ -45,9 +45,9 @@ def header(
 ) -> bytes:
     """Return the first line of the output, or nothing if svm-predict writes none.
 
-    Probabilities: ``labels 1 -1`` in the model's order, or ``label normal outlier``. Decision values add the
-    names of :func:`pair_names`, the bound adds ``bound``, the certificate ``certified error_bound``; without
-    probabilities the line starts with `label`.
+    With probabilities, the line starts with ``labels 1 -1`` in the model's order, or with
+    ``label normal outlier``; without them, with ``label``. Decision values add the names of
+    :func:`pair_names`, the bound adds ``bound``, and the certificate adds ``certified error_bound``.
     """
     names = ["label"]
     if probability and head.labels is not None:
@@ -76,16 +76,16 @@ def lines(
     error_bounds: FloatArray | None = None,
     class_names: Mapping[float, str] | None = None,
 ) -> bytes:
-    """Return the rows' lines.
+    """Return the lines of the rows.
 
-    Labels print as ``%.17g``; beside probabilities both print as ``%g``, six digits, as svm-predict does.
-    Decision values always have 17 digits.
+    Labels are printed as ``%.17g``; with probabilities, both are printed as ``%g``, six digits, as
+    svm-predict does. Decision values always have 17 digits.
 
     Parameters
     ----------
     predicted : (n,) float64
     labels : sequence of float, optional
-        The values `predicted` can take, if they are few: each is turned into text once.
+        The values that `predicted` can take, if they are few; each is formatted only once.
     probabilities : (n, k) float64, optional
     decisions : (n, p) float64, optional
     inside : (n,) bool, optional
@@ -95,7 +95,7 @@ def lines(
     error_bounds : (n,) float64, optional
         Printed as ``%.6g``.
     class_names : mapping of float to str, optional
-        The name of every label, printed in its place.
+        The name of each label, printed instead of the label.
     """
     n = len(predicted)
     if not n:
@@ -139,5 +139,5 @@ def _names(predicted: FloatArray, class_names: Mapping[float, str]) -> list[str]
 def _label_lines(predicted: FloatArray, labels: FloatArray) -> bytes:
     ordered = np.sort(labels)
     table = np.array([b"%.17g\n" % label for label in ordered.tolist()])
-    # Fixed-width cells padded with NUL, which no number contains: one gather, one pass to close the gaps.
+    # Fixed-width fields padded with NUL, which no number contains: one gather, one pass to remove the NULs.
     return table[np.searchsorted(ordered, predicted)].tobytes().translate(None, b"\0")

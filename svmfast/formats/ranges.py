@@ -15,7 +15,7 @@ from svmfast.models.scaled import scaling_of
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
 from svmfast.values import MOST, Real, Whole
 
-#: Bytes that a column takes: both ends, offset and factor, its zero scaled and as it is read back.
+#: Bytes per column: both ends of its range, offset and factor, its scaled zero as computed and as read back.
 _COLUMN_BYTES = 64
 _BLANKS = re.compile(r"[ \t]+")
 
@@ -26,7 +26,7 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     Parameters
     ----------
     source : path, ``-``, bytes or binary file object
-        Plain or packed.
+        Plain or compressed.
     memory : int
         Limit on the memory for the scaling, in bytes.
 
@@ -38,7 +38,7 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     Raises
     ------
     DataFormatError
-        With line and token.
+        The file is not a valid range file; the message has line and token.
     FileAccessError, CompressedDataError, MemoryLimitError
     """
     with open_source(source) as opened:
@@ -83,7 +83,7 @@ def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     Raises
     ------
     UnsupportedError
-        The model carries none.
+        The model has no scaling.
     DataFormatError, ModelFormatError, FileAccessError, CompressedDataError, MemoryLimitError
     """
     from svmfast.formats.detect import file_kind, open_model
@@ -110,7 +110,7 @@ def ranges_bytes(ranges: ColumnRanges, target: TargetRange | None = None) -> byt
 
 
 class _Lines:
-    """The lines of a range file, read one after the other."""
+    """Reads a range file line by line."""
 
     def __init__(self, text: bytes, name: str) -> None:
         self._lines = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace").splitlines()
@@ -119,25 +119,25 @@ class _Lines:
         self._at, self._name = 0, name
 
     def fault(self, what: str, token: str | None, expected: str) -> DataFormatError:
-        """Return the error for the line read last."""
+        """Return an error about the line that was read last."""
         return DataFormatError(self._name, self._at or None, what, token, f"expected {expected}")
 
     def word(self, expected: str) -> str:
-        """Take a line of one letter, x or y."""
+        """Read a line with one letter, x or y."""
         words = self._next(expected)
         if words not in (["x"], ["y"]):
             raise self.fault("not a range file of svm-scale", " ".join(words)[:60], expected)
         return words[0]
 
     def numbers(self) -> tuple[float, float]:
-        """Take a line of two numbers."""
+        """Read a line with two numbers."""
         words = self._next("two numbers")
         if len(words) != 2:
             raise self.fault(f"{len(words)} values", " ".join(words)[:60], "two numbers")
         return self._number(words[0]), self._number(words[1])
 
     def column(self) -> tuple[int, float, float] | None:
-        """Take a line of an index and two numbers; None at the end."""
+        """Read a line with an index and two numbers; return None at the end."""
         if self._at == len(self._lines):
             return None
         words = self._next("")

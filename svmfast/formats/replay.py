@@ -1,4 +1,4 @@
-"""Inputs that are read block by block, once or as often as wanted."""
+"""Inputs that are read block by block, once or several times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svmfast.formats.svmlight import Dataset
 from svmfast.options import Reading
 from svmfast.progress import Progress, silent
 
-#: Bytes of a pipe that are looked at before it is kept.
+#: Bytes of a pipe that are inspected before it is copied to a file.
 _START = 1024
 
 
@@ -30,7 +30,7 @@ def read_through(
 ) -> Iterator[Dataset]:
     """Yield the rows and labels of an input, block by block, and report the progress.
 
-    Without `labels` those of a table are not read.
+    If `labels` is false, the labels of a table are not read.
     """
     with stream_data(source, reading, threads=threads, labels=labels) as stream:
         for block in stream:
@@ -39,10 +39,10 @@ def read_through(
 
 
 class ReplayableInput:
-    """An input that can be read from its start as often as wanted.
+    """An input that can be read from its start several times.
 
-    A file is opened anew each time. A pipe cannot be, so its bytes are kept in a temporary file that nobody
-    else sees; memory stays bounded.
+    A file is opened again each time. A pipe is copied to an unnamed temporary file, so that memory stays
+    bounded.
     """
 
     def __init__(self, path: str) -> None:
@@ -72,11 +72,11 @@ class ReplayableInput:
         _refuse_binary(self.path, start)
         spool.write(start)
         shutil.copyfileobj(pipe, spool, 1 << 20)
-        # Messages about the content must name the input, not a file the user never heard of.
+        # Messages about the content name the input, not the temporary file.
         return _Named(spool, self.path)
 
     def datasets(self, reading: Reading, threads: int, progress: Progress = silent) -> Iterator[Dataset]:
-        """Yield the input's rows and labels, block by block, from the first on."""
+        """Yield the input's rows and labels, block by block, from the start."""
         yield from read_through(self.source(), reading, threads, progress)
 
     def __enter__(self) -> ReplayableInput:
@@ -89,7 +89,7 @@ class ReplayableInput:
 
 
 def _refuse_binary(path: str, start: bytes) -> None:
-    """Refuse input that cannot be text by its first bytes: an endless device would fill the disk."""
+    """Refuse input that begins with NUL bytes and so is not text: an endless device would fill the disk."""
     from svmfast.formats.source import is_packed
 
     if b"\0" in start and not is_packed(start):
@@ -109,4 +109,4 @@ def _is_regular(path: str) -> bool:
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
-        return True  # opening it will say what is wrong
+        return True  # opening it reports the error

@@ -1,7 +1,7 @@
-"""Where bytes come from: paths, ``-``, pipes, file objects, bytes, compressed files.
+"""Opens inputs: paths, ``-``, pipes, file objects, bytes, compressed files.
 
-Every decision about an input is made here, once. A compressed file is known by its content, never by its
-name, and is unpacked in bounded memory.
+All decisions about how to read an input are made here. A compressed file is recognized by its content, never
+by its name, and is decompressed in bounded memory.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ __all__ = ["Source", "SourceLike", "Writer", "open_source", "write_atomic"]
 #: Argument of :func:`open_source`: a path, ``-`` for standard input, the bytes themselves, a binary file.
 SourceLike = Any
 
-_PACKED_BYTES = 1 << 17  # compressed bytes handed to a decompressor at a time
-_PIPE_BYTES = 1 << 20  # a larger pipe buffer means fewer, larger reads
+_PACKED_BYTES = 1 << 17  # compressed bytes passed to a decompressor at a time
+_PIPE_BYTES = 1 << 20  # a larger pipe buffer allows fewer, larger reads
 
 _FOREIGN_MAGIC = {
     "zip": b"PK\x03\x04",
@@ -42,14 +42,14 @@ _FOREIGN_MAGIC = {
 
 
 class _Raw:
-    """The stored bytes: reads the bytes that are available, and can do so without waiting."""
+    """The stored bytes of an input; returns those that are available, on request without waiting."""
 
     def __init__(self, file: Any, name: str, owned: bool) -> None:
         self.file, self.name, self.owned = file, name, owned
         self.size: int | None = None
         self.consumed = 0
         self._read = _reader_of(file, name)
-        self._descriptor: int | None = None  # set where reading may wait and select() can tell
+        self._descriptor: int | None = None  # set if reading may block and select() can be used
         self._never_waits = isinstance(file, io.BytesIO)
         if isinstance(file, io.BytesIO):
             self.size = file.getbuffer().nbytes
@@ -65,7 +65,10 @@ class _Raw:
                     _widen_pipe(descriptor)
 
     def readinto(self, view: memoryview, wait: bool) -> int | None:
-        """Read at most ``len(view)`` bytes; 0 at the end, None if `wait` is false and nothing is there."""
+        """Read at most ``len(view)`` bytes and return their number, which is 0 at the end.
+
+        If `wait` is false and no byte is available, return None.
+        """
         while True:
             if not wait and not self._ready(0):
                 return None
@@ -78,7 +81,7 @@ class _Raw:
             if count is not None:
                 self.consumed += count
                 return count
-            self._ready(None)  # a non-blocking descriptor with nothing to say
+            self._ready(None)  # a non-blocking descriptor without data: wait until it has some
 
     def _ready(self, timeout: float | None) -> bool:
         if self._never_waits:
@@ -97,7 +100,7 @@ class _Raw:
 
 def _reader_of(file: Any, name: str) -> Callable[[memoryview], int | None]:
     if isinstance(file, io.BufferedReader):
-        # readinto1 into a large view waits for more even when its buffer holds something; peek does not.
+        # readinto1 into a large view waits for more data even if its buffer has some; peek does not.
         return lambda view: file.readinto1(view[: max(1, len(file.peek(1)))])
     for method in ("readinto1", "readinto"):  # readinto of a buffered pipe would wait until the view is full
         if hasattr(file, method):
@@ -126,19 +129,19 @@ def _widen_pipe(descriptor: int) -> None:
 
 
 def is_packed(start: bytes) -> bool:
-    """Return whether an input is compressed in a known format, by its first bytes."""
+    """Return whether an input that starts with these bytes is compressed in a known format."""
     return start.startswith((*MAGIC.values(), *_FOREIGN_MAGIC.values()))
 
 
 class Source:
-    """An opened input: unpacked bytes, in order, once. A context manager.
+    """An opened input, whose decompressed bytes are read once, in order. A context manager.
 
     Attributes
     ----------
     name : str
         Its name in messages: the path as given, ``-``, ``<bytes>`` or the file object's name.
     size : int or None
-        Stored (packed) bytes where they are known beforehand, for progress bars.
+        Number of stored (compressed) bytes if it is known in advance, for progress bars.
     """
 
     def __init__(self, file: Any, name: str, owned: bool) -> None:
@@ -152,12 +155,12 @@ class Source:
 
     @property
     def consumed(self) -> int:
-        """Stored (packed) bytes read so far."""
+        """Number of stored (compressed) bytes read so far."""
         return self._raw.consumed
 
     @property
     def packing(self) -> str | None:
-        """``gzip``, ``bzip2``, ``xz``, ``zstd`` or None, by content; waits for the first bytes."""
+        """``gzip``, ``bzip2``, ``xz``, ``zstd`` or None, as the content shows; waits for the first bytes."""
         self._start()
         return self._packing
 
@@ -196,12 +199,12 @@ class Source:
         return decoder
 
     def readinto(self, view: memoryview, wait: bool = True) -> int | None:
-        """Fill `view` with the bytes that are available, at least one.
+        """Copy the bytes that are available into `view`, at least one.
 
         Returns
         -------
         int or None
-            Bytes written; 0 at the end of the input; None if `wait` is false and one would have to wait.
+            Number of bytes copied; 0 at the end of the input; None if `wait` is false and none is available.
 
         Raises
         ------
@@ -225,9 +228,9 @@ class Source:
         return len(data)
 
     def peek(self, least: int) -> bytes:
-        """Return the next unpacked bytes without taking them: at least so many, fewer where the input ends.
+        """Return the next decompressed bytes without consuming them.
 
-        Raises as :meth:`readinto`.
+        At least `least` bytes are returned, or fewer if the input ends. Errors are those of :meth:`readinto`.
         """
         taken, self._ahead = bytearray(self._ahead), b""
         room = bytearray(least)
@@ -270,7 +273,7 @@ class Source:
             try:
                 out = self._decoder.decompress(data, room)
             except Exception as error:  # zlib.error, LZMAError, ZstdError, OSError of bz2: no common base
-                if self._packing == "xz" and "limit" in str(error):  # lzma has no other sign of it
+                if self._packing == "xz" and "limit" in str(error):  # lzma has no exception class for this
                     raise CompressedDataError(
                         self.name,
                         None,
@@ -285,7 +288,7 @@ class Source:
                 return out
 
     def _next_member(self, wait: bool) -> bytes | None:
-        """Return the start of the next member behind zero padding; b"" at the end, None: not there yet."""
+        """Return the start of the next member, after zero padding; b"" at the end, None if it must wait."""
         assert self._decoder is not None
         assert self._packing is not None
         magic = MAGIC[self._packing]
@@ -294,7 +297,7 @@ class Source:
             more = self._packed(wait)
             if more is None:
                 self._head = rest
-                if rest:  # keep what is there for the next call, which starts from _head
+                if rest:  # keep the incomplete start for the next call, which begins with _head
                     self._decoder = _Ended()
                 return None
             if not more:
@@ -307,7 +310,7 @@ class Source:
             raise CompressedDataError(
                 self.name,
                 None,
-                f"other bytes behind the {self._packing} data",
+                f"other bytes after the {self._packing} data",
                 None,
                 "expected nothing there",
             )
@@ -315,9 +318,9 @@ class Source:
         return rest
 
     def verify(self) -> None:
-        """Read a packed file to its end, where its check sum stands; raises CompressedDataError.
+        """Read a compressed file to its end and so check its checksum; raise CompressedDataError if damaged.
 
-        Does nothing for plain files, nor where the end may never come.
+        Does nothing for plain files, and for pipes, which may never end.
         """
         if self.packing and self.size is not None:
             scratch = memoryview(bytearray(_PACKED_BYTES))
@@ -338,7 +341,7 @@ class Source:
 
 
 class _Ended:
-    """Stands between two members whose boundary is reached and whose unused bytes are taken."""
+    """Placeholder for a decoder between two members, when the unused bytes have already been taken."""
 
     eof = True
     unused_data = b""
@@ -355,7 +358,7 @@ def open_source(source: SourceLike) -> Source:
     ----------
     source : str, os.PathLike, bytes-like or binary file object
         A path (``-`` is standard input; devices and named pipes are paths too), the content itself, or an
-        object with ``readinto`` or ``read``. A file object is read from where it stands and is not closed.
+        object with ``readinto`` or ``read``. A file object is read from its current position and not closed.
 
     Raises
     ------
@@ -373,8 +376,8 @@ def open_source(source: SourceLike) -> Source:
         if path == "-":
             if sys.stdin is None:
                 raise FileAccessError("-", None, "standard input is closed")
-            # Unbuffered: what has arrived is given at once, and a thread that waits for more holds no lock
-            # that Python needs to end.
+            # Unbuffered: data that has arrived is available at once, and a thread that waits for more does
+            # not hold a lock that Python needs at exit.
             buffer = getattr(sys.stdin, "buffer", sys.stdin)
             return Source(getattr(buffer, "raw", buffer), "-", owned=False)
         try:

@@ -1,8 +1,8 @@
 """Training data larger than memory: parsed once into a temporary file, read back in shuffled working sets.
 
-The input may be a pipe or compressed; text is parsed once, not once a pass. Every pass cuts the parts of the
-file anew into working sets by a seeded permutation, so that rows far apart in the file meet. A working set
-holds at most half of the memory allowed.
+The input may be a pipe or compressed. Text is parsed only once, not in every pass. Each pass assigns the
+parts of the file to working sets by a seeded permutation, so that rows far apart in the file are trained
+together. A working set takes at most half of the memory allowed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from svmfast.errors import OptionError, WriteError
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring, random_order
 
-#: Working sets of fewer parts would hardly mix the file.
+#: With fewer parts per working set, the rows would hardly be shuffled.
 PARTS_PER_SET = 16
 _ROW_BYTES = 24  # label, pointer, number
 _ENTRY_BYTES = 12
@@ -30,7 +30,7 @@ _SHUFFLE = 0x5E7
 
 @dataclass(frozen=True)
 class _Part:
-    """Some consecutive rows in the temporary file: labels, row pointers from 0, values, indices."""
+    """Consecutive rows in the temporary file: labels, row pointers from 0, values, indices."""
 
     offset: int
     rows: int
@@ -39,10 +39,10 @@ class _Part:
 
 
 class Spool:
-    """Training rows that go to a temporary file when they exceed half of `memory`. A context manager.
+    """Training rows that are moved to a temporary file if they exceed half of `memory`. A context manager.
 
-    Add the rows in order, then :meth:`finish`; after that it is a
-    :class:`svmfast.solvers.training_data.TrainingSource`. What fits is one working set.
+    Add the rows in order, then call :meth:`finish`; afterwards the spool is a
+    :class:`svmfast.solvers.training_data.TrainingSource`. Rows that fit in memory are one working set.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Spool:
         self.labels = LabelOrder()
         self._room = memory // 2
         self._hash = hashlib.blake2b(digest_size=16) if digest else None
-        # Parts are cut by their content alone: a pipe delivers the same rows in blocks of any size.
+        # Parts depend only on the rows, not on the blocks in which a pipe happens to deliver them.
         self._part_bytes = self._room // PARTS_PER_SET
         self._kept: list[tuple[Rows, FloatArray]] = []
         self._kept_bytes = self._bytes = 0
@@ -73,14 +73,14 @@ class Spool:
 
     @property
     def in_memory(self) -> bool:
-        """Whether everything fitted."""
+        """Whether all rows are in memory."""
         return self._file is None
 
     @property
     def digest(self) -> str:
         """Hash of the content (needs ``digest=True``)."""
         if self._hash is None:
-            raise OptionError("no digest was asked for")
+            raise OptionError("no digest was computed; create the spool with digest=True")
         return self._hash.hexdigest()
 
     def add(self, rows: Rows, labels: FloatArray) -> None:
@@ -89,7 +89,7 @@ class Spool:
             for array in (labels, np.diff(rows.indptr), rows.indices, rows.values):
                 self._hash.update(np.ascontiguousarray(array).data)
         self.labels.add(labels, self.n_rows)
-        # The union of sorted columns; most blocks add none.
+        # The union of sorted columns, computed only if a block has new ones.
         new = np.setdiff1d(occurring(rows), self.columns, assume_unique=True)
         if len(new):
             self.columns = np.union1d(self.columns, new).astype(np.int32)
@@ -105,7 +105,7 @@ class Spool:
             self._spill()
 
     def finish(self) -> Spool:
-        """End the input; afterwards working sets can be asked for."""
+        """End the input; afterwards working sets are available."""
         if self._file is None:
             rows = compact(Rows.concatenate([rows for rows, _ in self._kept]), self.columns)
             labels = np.concatenate([labels for _, labels in self._kept]) if self._kept else np.zeros(0)
@@ -125,9 +125,9 @@ class Spool:
         return self._read([self._parts[k] for k in order[begin:end]])
 
     def _spill(self, everything: bool = False) -> None:
-        """Write whole parts; rows that do not fill one are kept for the next."""
+        """Write complete parts; rows that do not fill a part are kept for the next one."""
         kept, self._kept, self._kept_bytes = deque(self._kept), [], 0
-        while kept:  # a part at a time: all that is kept joined would be there twice
+        while kept:  # one part at a time: joining all kept rows would double their memory
             rows, labels = kept.popleft()
             self._kept.append((rows, labels))
             self._kept_bytes += _ROW_BYTES * len(rows) + _ENTRY_BYTES * rows.nnz

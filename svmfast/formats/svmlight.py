@@ -1,7 +1,7 @@
 """LIBSVM data text: ``label index:value ...``, read whole or as a stream; ``svmlight_writer`` writes it.
 
-The grammar is native (``_core/svmlight.cpp``); this module feeds it blocks of whole lines in bounded memory.
-What it finds wrong becomes an error for people in ``_svmlight_errors``.
+The tokenizer is native (``_core/svmlight.cpp``). This module passes it blocks of whole lines.
+``_svmlight_errors`` turns the faults that it finds into readable errors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from svmfast.threads import thread_count
 if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
 
-#: Bytes of text given to the tokenizer at a time; its output has about the same size.
+#: Bytes of text passed to the tokenizer at a time; its output has about the same size.
 CHUNK_BYTES = 2 << 20
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -48,13 +48,13 @@ class Notes:
     Attributes
     ----------
     comment_lines, line_comments : int
-        Lines that are nothing but a comment; rows with a comment at their end.
+        Lines that are only a comment; rows that end with a comment.
     qid_tokens : int
-        ``qid:`` tokens, which LIBSVM has no use for.
+        ``qid:`` tokens, which LIBSVM does not use.
     blank_lines, sorted_rows : int
-        Blank lines skipped and rows whose entries had to be sorted (``lenient`` only).
+        Blank lines that were skipped, and rows whose entries had to be sorted (``lenient`` only).
     unknown_serials : int
-        Rows of a precomputed kernel that start with ``0:?``; their serial number reads 0.
+        Rows of a precomputed kernel that start with ``0:?``; their serial number is read as 0.
     byte_order_mark : int
         1 if a UTF-8 byte order mark was dropped.
     blank_rows : int
@@ -98,18 +98,18 @@ class Dataset:
     Attributes
     ----------
     rows : Rows
-        Zero-based columns; for a precomputed kernel column `i` is index `i`, the serial number column 0.
-        `n_columns` is the widest row met so far in the input.
+        Zero-based columns; for a precomputed kernel, column `i` is index `i`, with the serial number in
+        column 0. `n_columns` is the width of the widest row read so far from the input.
     labels : (n,) float64
         Finite, or nan for data without labels.
     path : str
         Name of the input in messages.
     first_line : int
-        Line of the first row, from 1 (0 without rows).
+        Line number of the first row, from 1; 0 if there are no rows.
     notes : Notes
         Irregularities that were tolerated in these lines.
     kept : pyarrow.RecordBatch or None
-        Other columns of the same rows of a table.
+        The columns of a table to keep, for the same rows.
     columns : tuple of str or None
         The names of a table's features.
     """
@@ -127,7 +127,7 @@ class Dataset:
 
 
 class DataStream(Iterator[Dataset]):
-    """The datasets of one input, in order; made by :func:`stream_svmlight`. A context manager.
+    """The datasets of one input, in order; created by :func:`stream_svmlight`. A context manager.
 
     Attributes
     ----------
@@ -136,9 +136,9 @@ class DataStream(Iterator[Dataset]):
     notes : Notes
         Irregularities tolerated so far, including comments after the last row.
     rows_read : int
-        Rows given so far.
+        Number of rows returned so far.
     owns : bool
-        Whether it closes its source.
+        Whether the stream closes its source.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class DataStream(Iterator[Dataset]):
 
     @property
     def bytes_total(self) -> int | None:
-        """Size of the stored input in bytes, if known beforehand."""
+        """Size of the stored input in bytes, if known in advance."""
         return self._source.size
 
     @property
@@ -175,7 +175,7 @@ class DataStream(Iterator[Dataset]):
         return self._source.consumed
 
     def __next__(self) -> Dataset:
-        """Return the rows that are there; those before a faulty line come before the error does."""
+        """Return the rows that are available; the error of a faulty line follows the rows before it."""
         while self._error is None and self._feed():
             if self._tokenizer.rows:
                 return self._take()
@@ -209,7 +209,7 @@ class DataStream(Iterator[Dataset]):
         fault = self._tokenizer.feed(lines.buffer, begin, lines.end, self._threads, max(0, to_come))
         if fault is not None:
             self._error = explain(self.path, fault, self._dialect)
-            self._source.verify()  # a damaged file is the better reason for a faulty line
+            self._source.verify()  # if the file is damaged, report that instead of the faulty line
         elif lines.binary:
             self._error = NulByteError(self.path, None, "NUL bytes in a line", None, "expected text")
         if lines.line_too_long:
@@ -268,7 +268,9 @@ class DataStream(Iterator[Dataset]):
             raise self._error
         if self.rows_read == 0:
             form = "label index:value ..." if self._dialect.labelled else "index:value ..."
-            raise EmptyDataError(self.path, None, "there are no rows", None, f"expected '{form}' a line")
+            raise EmptyDataError(
+                self.path, None, "there are no rows", None, f"expected '{form}' on each line"
+            )
         raise StopIteration
 
     def close(self) -> None:
@@ -297,48 +299,49 @@ def stream_svmlight(
     scaling: Any = None,
     threads: int | None = None,
 ) -> DataStream:
-    """Read LIBSVM data text piece by piece, in memory bounded by `chunk_bytes` and the longest line.
+    """Read LIBSVM data text block by block, in memory bounded by `chunk_bytes` and the longest line.
 
-    What has arrived on a pipe is given at once: a line typed there is answered before the next one comes.
+    Rows from a pipe are returned as soon as they arrive: each typed line is answered before the next one.
 
     Parameters
     ----------
     source : str, os.PathLike, bytes-like or binary file object
         See :func:`svmfast.formats.source.open_source`.
     chunk_bytes : int
-        Text per dataset, about.
+        Approximate number of bytes of text per dataset.
     zero_based : bool
-        Indices count from 0.
+        Whether indices count from 0.
     precomputed : bool
-        Rows of a precomputed kernel, ``label 0:serial 1:value 2:value ...``; all must be equally long.
+        Whether rows are those of a precomputed kernel, ``label 0:serial 1:value 2:value ...``, all of the
+        same length.
     dense : bool
-        Rows are ``label value value ...``, separated by blanks or by commas; all must be equally long.
+        Whether rows are ``label value value ...``, separated by blanks or by commas, all of the same length.
         Zeros are not stored.
     lenient : bool
-        Skip blank lines and sort the entries of a row.
+        Whether to skip blank lines and to sort the entries of a row.
     labelled : bool
-        Every row starts with a label; otherwise none does, the labels are nan, and a blank line is a row of
-        zeros (unless `lenient`, dense or precomputed).
+        Whether every row starts with a label. If not, no row does, the labels are nan, and a blank line is a
+        row of zeros (unless `lenient`, `dense` or `precomputed`).
     scaling : Scaling or path, optional
-        Rows and labels come scaled; a path is that of svm-scale's range file, or of a model with a scaling.
+        The scaling of rows and labels; a path names a range file of svm-scale, or a model with a scaling.
     threads : int, optional
-        Threads to parse with (default: the cores this process may use, at most ``OMP_NUM_THREADS``); the
-        results, errors included, are the same for any number.
+        Number of threads that parse (default: the cores this process may use, at most ``OMP_NUM_THREADS``).
+        The results, including errors, do not depend on it.
 
     Yields
     ------
     Dataset
-        Never empty. Rows before a faulty line are given before its error is raised.
+        Never empty. Rows before a faulty line are yielded before its error is raised.
 
     Raises
     ------
     DataFormatError
-        One subclass for every rule (:mod:`svmfast.errors`), naming line, token and what was expected.
+        A subclass for each rule (:mod:`svmfast.errors`), with the line, the token and what was expected.
     FileAccessError, CompressedDataError, UnsupportedCompressionError
-        The input itself fails.
+        The input cannot be read.
     """
     if dense and (zero_based or precomputed):
-        raise OptionError("dense rows have no indices: zero_based and precomputed do not go with dense")
+        raise OptionError("dense rows have no indices: they cannot be zero_based or precomputed")
     if scaling is not None and precomputed:
         raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale before the kernel")
     if isinstance(scaling, str | os.PathLike):
@@ -361,7 +364,7 @@ def read_svmlight(
     scaling: Any = None,
     threads: int | None = None,
 ) -> Dataset:
-    """Read LIBSVM data text as a whole.
+    """Read all rows of LIBSVM data text.
 
     Parameters and errors are those of :func:`stream_svmlight`.
 

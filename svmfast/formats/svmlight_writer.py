@@ -14,7 +14,7 @@ from svmfast.errors import (
 from svmfast.formats.target import Writer, write_atomic
 from svmfast.rows import Rows
 
-#: Stored values that are formatted at a time.
+#: Number of stored values that are formatted at a time.
 _WRITE_ENTRIES = 1 << 18
 
 
@@ -26,19 +26,19 @@ def write_svmlight(
     Parameters
     ----------
     file : str, os.PathLike or binary file object
-        A path is written atomically, packed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``
+        A path is written atomically, compressed if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``
         (:func:`svmfast.formats.target.write_atomic`).
     rows : Rows
         Stored zeros are written.
     labels : (n,) array_like
-        Finite.
+        Finite numbers.
     zero_based : bool
-        Write the columns as they are instead of counting from 1.
+        Number the columns from 0 instead of from 1.
 
     Raises
     ------
     OptionError
-        Labels and rows do not fit together, or something is nan or infinite.
+        The number of labels is not that of the rows, or a label or value is nan or infinite.
     WriteError
         The path cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Predictions as a table: Parquet, an Arrow file, CSV or TSV, by the ending of the output's name."""
+"""Writes predictions as a table: Parquet, an Arrow file, CSV or TSV, by the ending of the output's name."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from svmfast.formats._columns import pyarrow
 from svmfast.formats.target import Writer
 
-#: Rows of a row group or record batch, whatever the input's blocks: equal rows give equal bytes.
+#: Rows per row group or record batch. It does not depend on the input's blocks: equal rows give equal bytes.
 GROUP_ROWS = 1 << 17
 
 
 def join_tables(places: Sequence[str], file: Writer, form: str) -> None:
-    """Write the rows of Arrow files as the table that they would be if written at once."""
+    """Write the rows of several Arrow files as one table, with the bytes of a table written in one run."""
     from pyarrow import ipc
 
     table = TableOutput(file, form)
@@ -50,11 +50,11 @@ class TableOutput:
 
         Parameters
         ----------
-        columns : mapping of name to (n,) array, or pyarrow.Array
-            None for a column without values.
+        columns : mapping of str to (n,) array, pyarrow.Array or None
+            The columns by name; None is a column of missing values.
         n : int
         kept : pyarrow.RecordBatch of n rows, optional
-            More columns.
+            Additional columns.
         """
         pa = self._pa
         arrays = {
@@ -66,7 +66,7 @@ class TableOutput:
         self.append(pa.table(arrays))
 
     def words(self, known: Sequence[str], places: NDArray[np.int64]) -> Any:
-        """Return a column of words: `known`, at these places."""
+        """Return the column of strings ``known[places]``."""
         return self._pa.array(known, self._pa.string()).take(self._pa.array(places))
 
     def _array(self, values: Any) -> Any:
@@ -115,7 +115,7 @@ class TableOutput:
 
 
 class _Sink(io.RawIOBase):
-    """A Python file object in front of a writer of bytes."""
+    """Adapts a Writer to the interface of a Python file object."""
 
     def __init__(self, file: Writer) -> None:
         self._file, self._at = file, 0

@@ -1,6 +1,6 @@
-"""Tables: Parquet, Arrow's files and streams, CSV; read through pyarrow in bounded memory, columns by name.
+"""Reads tables (Parquet, Arrow files and streams, CSV) with pyarrow, in bounded memory, columns by name.
 
-pyarrow is imported here and nowhere below, and only when a table is read.
+pyarrow is imported only when a table is read.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from svmfast.formats.svmlight import Dataset, Notes
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
-#: Numbers that are decoded at a time, and rows that become a block: few enough to stay in the cache.
+#: Limits on the numbers and rows that are decoded at a time, and rows of a block: they fit in the cache.
 _CELLS = 1 << 20
-_MOST_ROWS, _BLOCK_ROWS = 1 << 16, 1 << 14
+_MAX_ROWS, _BLOCK_ROWS = 1 << 16, 1 << 14
 _CSV_BLOCK = 1 << 20
-#: Characters of pyarrow's own message.
-_MOST_TEXT = 200
+#: Maximum number of characters that are shown of a message of pyarrow.
+_MAX_TEXT = 200
 _CSV_CELL = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to double: invalid value '(.*)'"
 )
@@ -54,10 +54,13 @@ class TableStream(Iterator[Dataset]):
     kind : {"parquet", "arrow", "arrow stream", "csv"}
     reading : Reading
     threads : int
-        Threads to decode with; the results are the same for any number.
+        Number of threads that decode; the results do not depend on it.
     keep : sequence of str
+        Columns to keep with the rows.
+    row_groups : sequence of int, optional
+        The row groups of a Parquet file to read; by default all.
     labels : bool
-        Whether labels are wanted.
+        Whether labels are needed.
 
     Attributes
     ----------
@@ -66,7 +69,8 @@ class TableStream(Iterator[Dataset]):
     rows_read : int
     columns : Columns
     bytes_total, bytes_read : int or None
-        Of the table as it is stored; of Parquet and Arrow files, about.
+        Size of the stored table, and how much of it has been read, which for Parquet and Arrow files is an
+        estimate.
 
     Raises
     ------
@@ -106,7 +110,7 @@ class TableStream(Iterator[Dataset]):
 
     @property
     def bytes_total(self) -> int | None:
-        """Size of the stored table in bytes, if known beforehand."""
+        """Size of the stored table in bytes, if known in advance."""
         return self._source.size
 
     @property
@@ -119,7 +123,7 @@ class TableStream(Iterator[Dataset]):
     def _parquet(self) -> Iterator[Any]:
         from pyarrow import parquet
 
-        # A buffer, so that no whole column of a row group is held.
+        # With a buffer, no whole column of a row group is held in memory.
         file = parquet.ParquetFile(self._seekable(), pre_buffer=False, buffer_size=1 << 18)
         self._find_columns(file.schema_arrow)
         self._total = file.metadata.num_rows
@@ -160,7 +164,7 @@ class TableStream(Iterator[Dataset]):
         return iter(
             text.open_csv(
                 self._sequential(),
-                # One thread: only then does an error have its line.
+                # With more than one thread, errors would not have line numbers.
                 text.ReadOptions(
                     use_threads=False, block_size=_CSV_BLOCK, column_names=names, skip_rows=int(header)
                 ),
@@ -176,7 +180,7 @@ class TableStream(Iterator[Dataset]):
         )
 
     def _csv_columns(self) -> tuple[list[str], str, bool]:
-        """Return the columns' names, what separates them, and whether the first line has the names."""
+        """Return the column names, the separator, and whether the first line has the names."""
         line = b""
         while b"\n" not in line and len(longer := self._source.peek(len(line) + 1)) > len(line):
             line = longer
@@ -193,7 +197,7 @@ class TableStream(Iterator[Dataset]):
     def _find_columns(self, schema: Any, first_line: int | None = None) -> None:
         self._all = schema.names
         if self._names is not None and first_line == 1:
-            self._names = None  # a table without names has its features in order
+            self._names = None  # the features of a table without names are in the model's order
         self.columns = Columns(
             schema,
             self.path,
@@ -210,10 +214,10 @@ class TableStream(Iterator[Dataset]):
             raise MissingColumnError(self.path, None, what, None, f"expected {wanted}, as the scaling has")
 
     def _block_rows(self) -> int:
-        return max(1, min(_MOST_ROWS, _CELLS // (1 + len(self.columns.read))))
+        return max(1, min(_MAX_ROWS, _CELLS // (1 + len(self.columns.read))))
 
     def _seekable(self) -> Any:
-        """Return the stored bytes as a file that can be read from anywhere."""
+        """Return the stored bytes as a seekable file."""
         given, stored = self._given, self._source
         if isinstance(given, str | os.PathLike) and stored.size is not None and not stored.packing:
             return self._pa.OSFile(os.fspath(given))
@@ -276,9 +280,13 @@ class TableStream(Iterator[Dataset]):
                 ) from error
             if width := _CSV_WIDTH.search(text):
                 raise RowWidthError(
-                    self.path, int(width[1]), f"{width[3]} fields", None, f"expected {width[2]}, one a column"
+                    self.path,
+                    int(width[1]),
+                    f"{width[3]} fields",
+                    None,
+                    f"expected {width[2]}, one per column",
                 ) from error
-            what = f"damaged, or of an unknown form: {text.split('. ')[0][:_MOST_TEXT].rstrip('.')}"
+            what = f"damaged, or of an unknown format: {text.split('. ')[0][:_MAX_TEXT].rstrip('.')}"
             expected = "expected a whole Parquet, Arrow or CSV file"
             raise DamagedTableError(self.path, None, what, None, expected) from error
 
@@ -298,7 +306,7 @@ class TableStream(Iterator[Dataset]):
 
 
 class _Unpacked(io.RawIOBase):
-    """A source as Python's kind of file."""
+    """Adapts a Source to the interface of a Python file object."""
 
     def __init__(self, source: Source) -> None:
         self._from = source
@@ -311,12 +319,12 @@ class _Unpacked(io.RawIOBase):
 
 
 def has_stream(data: Any) -> bool:
-    """Return whether an object gives its columns by Arrow's C interface: pandas, polars, pyarrow, DuckDB."""
+    """Return whether an object exports its columns through Arrow's C interface, as pandas and polars do."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 
 def from_object(data: Any, reading: Reading, names: Sequence[str] | None = None) -> Dataset:
-    """Return the rows of an object with Arrow's C interface; columns of numbers are not copied on the way.
+    """Return the rows of an object with Arrow's C interface; numeric columns are not copied in between.
 
     Raises
     ------

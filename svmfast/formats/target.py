@@ -1,4 +1,4 @@
-"""Outputs: written under a temporary name and renamed when complete; compressed by the name's ending."""
+"""Outputs: written under a temporary name, renamed when complete, compressed by the name's ending."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any, Protocol
 from svmfast.errors import WriteError
 from svmfast.formats.packing import Packer, packing_of
 
-#: Bytes of a name that its temporary file shows: with what is put around them a name as long as may be.
+#: Bytes of an output's name that its temporary name contains, so that the latter is not too long.
 _SHOWN_NAME = 100
-#: Symbolic links followed before a circle is assumed, as Linux does.
-_MOST_LINKS = 40
+#: Number of symbolic links that are followed before a cycle is assumed, as in Linux.
+_MAX_LINKS = 40
 
 _OWN_DESCRIPTOR = re.compile(r"/dev/fd/(\d+)|/proc/self/fd/(\d+)")
 _NAMED_DESCRIPTOR = {"/dev/stdout": 1, "/dev/stderr": 2}
@@ -31,16 +31,16 @@ class Writer(Protocol):
         """Write all of `data`."""
 
     def flush(self) -> None:
-        """Hand everything to the system."""
+        """Pass everything to the operating system."""
 
 
 class Output:
-    """What :func:`write_atomic` gives: accepts bytes, and reports every failure as WriteError.
+    """The file that :func:`write_atomic` yields: accepts bytes, and reports every failure as WriteError.
 
     Attributes
     ----------
     stored : int
-        Bytes that went into the file; of a packed one all only behind the end of the block.
+        Bytes written to the file. For compressed output it is complete only after the ``with`` block.
     """
 
     def __init__(self, file: Writer, packer: Packer | None) -> None:
@@ -54,7 +54,7 @@ class Output:
         return size
 
     def flush(self) -> None:
-        """Flush everything to the system; compressed output is written at its end."""
+        """Pass everything to the operating system; compressed output is only complete at its end."""
         self._file.flush()
 
     def finish(self) -> None:
@@ -73,7 +73,7 @@ def is_stdout(path: str) -> bool:
 
 
 class _Reporting(io.FileIO):
-    """A file whose write errors say which output failed."""
+    """A file whose write errors name the output."""
 
     def __init__(self, file: int | str, shown: str) -> None:
         super().__init__(file, "wb")
@@ -116,18 +116,19 @@ def _reported(shown: str) -> Iterator[None]:
 def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator[Output]:
     """Open an output that appears complete or not at all.
 
-    A regular file is written beside its place under a hidden name and renamed when the block ends well; when
-    it does not, nothing is left and what stood there before stays. ``-`` is standard output. Devices, named
-    pipes and the process's own descriptors (``/dev/stdout``, ``/dev/fd/3``) are written directly.
+    A regular file is written in the same folder under a hidden name, and renamed if the block ends without
+    an exception; otherwise it is removed, and an existing file is not changed. ``-`` is standard output.
+    Devices, named pipes and the process's own descriptors (``/dev/stdout``, ``/dev/fd/3``) are written
+    directly.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The output. A symbolic link is followed: the file it points to is replaced, the link stays. The
-        permissions of a file that exists are kept.
+        The output. A symbolic link is followed: the file it points to is replaced, and the link remains. The
+        permissions of an existing file are kept.
     pack : bool
-        A name that ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` gets a file that is packed so: the same
-        bytes for the same content.
+        Whether to compress the file if its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``. The same
+        content gives the same bytes.
 
     Yields
     ------
@@ -137,11 +138,11 @@ def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator
     Raises
     ------
     WriteError
-        Opening, writing, closing or renaming failed, a full disk included.
+        Opening, writing, closing or renaming failed, for example because the disk is full.
     OptionError
-        There is no module to pack the file with (zstd).
+        No module is installed that compresses the file (zstd).
     BrokenPipeError
-        The reader of standard output has gone; it has all it wanted. Of another pipe that is a WriteError.
+        The reader of standard output has closed it; for other pipes this is a WriteError.
     """
     shown = os.fspath(path)
     packing = packing_of(shown) if pack else None
@@ -153,7 +154,7 @@ def write_atomic(path: str | os.PathLike[str], *, pack: bool = True) -> Iterator
 
 
 def check_writable(path: str | os.PathLike[str], *, pack: bool = True) -> None:
-    """Fail now, as :func:`write_atomic` would after an hour's work; nothing is changed."""
+    """Raise the errors that :func:`write_atomic` would raise after hours of work; change nothing."""
     shown = os.fspath(path)
     packing = packing_of(shown) if pack else None
     if packing is not None:
@@ -161,14 +162,14 @@ def check_writable(path: str | os.PathLike[str], *, pack: bool = True) -> None:
     if shown == "-" or _descriptor(shown) is not None:
         return
     place, mode = _checked_place(shown)
-    # Who waits at the other end of a pipe must not see it opened and closed.
+    # The reader of a pipe must not see it opened and closed.
     if mode is None or stat.S_ISREG(mode):
         with contextlib.suppress(_Unused), _replacing(place, shown, mode):
             raise _Unused
 
 
 def stored_size(path: str | os.PathLike[str], content: bytes) -> int:
-    """Return how large the file of that name will be."""
+    """Return the size in bytes that a file of this name and content has, compressed if the name says so."""
     packing = packing_of(os.fspath(path))
     if packing is None:
         return len(content)
@@ -177,7 +178,7 @@ def stored_size(path: str | os.PathLike[str], content: bytes) -> int:
 
 
 class _Unused(Exception):
-    """Ends the writing of a file that is not wanted yet."""
+    """Leaves a trial block, so that the file it opened is removed again."""
 
 
 @contextlib.contextmanager
@@ -189,7 +190,7 @@ def _opened(shown: str) -> Iterator[Writer]:
         return
     descriptor = _descriptor(shown)
     if descriptor is not None:
-        # Opening /dev/stdout anew would start at offset 0 of a redirected file; its descriptor does not.
+        # Opening /dev/stdout again would start at offset 0 of a redirected file; its descriptor does not.
         if sys.stdout is not None:
             sys.stdout.flush()
         with _reported(shown):
@@ -209,7 +210,7 @@ def _descriptor(shown: str) -> int | None:
 
 
 def _checked_place(shown: str) -> tuple[str, int | None]:
-    """Return the path of the file behind any links, and its mode; None if there is no file yet."""
+    """Return the path of the file to which any links lead, and its mode, or None if there is no file yet."""
     with _reported(shown):
         place = _place_of(shown)
         mode = _mode_of(place)
@@ -223,12 +224,12 @@ def _checked_place(shown: str) -> tuple[str, int | None]:
 def _place_of(path: str) -> str:
     """Follow symbolic links to the file itself.
 
-    ``os.path.realpath`` would too, but it names a file for ``none/`` and ``none/../file`` as well.
+    ``os.path.realpath`` is not used, because it also returns a file name for ``none/`` and ``none/../file``.
     """
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         folder, name = os.path.split(path)
         if name in ("", os.curdir, os.pardir):
-            # A folder's name, whether it is there or not.
+            # This is the name of a folder, whether or not it exists.
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR if path else errno.ENOENT))
         folder = os.path.realpath(folder or os.curdir, strict=True)
         place = os.path.join(folder, name)
@@ -255,7 +256,7 @@ def _buffered(file: int | str, shown: str) -> Iterator[Writer]:
         with _reported(shown):
             writer.close()
     except BaseException:
-        # The failure that is on its way matters more than one of closing.
+        # The exception that is being raised matters more than an error while closing.
         with contextlib.suppress(OSError, WriteError, ValueError):
             writer.close()
         raise
@@ -269,9 +270,9 @@ def _replacing(place: str, shown: str, mode: int | None) -> Iterator[Writer]:
         begin = begin[:-1]
     temporary = os.path.join(folder, f".{begin}.{os.urandom(6).hex()}.tmp")
     try:
-        # Inside the block: a signal may come between the opening and the next line, and nothing must stay.
+        # Inside the try block, so that the file is removed even if a signal arrives right after opening it.
         with _reported(shown):
-            # O_EXCL: never another's file; 0o666 leaves the permissions to the umask, as for any new file.
+            # O_EXCL: never an existing file. 0o666: the umask sets the permissions, as for any new file.
             descriptor = os.open(
                 temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666
             )
