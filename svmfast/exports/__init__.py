@@ -1,1 +1,1 @@
-"""Models in other languages: every kind is described once (computation), every language prints that."""
+"""Exports models to other languages: each kind is described once (computation), each language prints it."""

@@ -15,14 +15,15 @@ from svmfast.models.base import Model
 from svmfast.models.scaled import unscaled
 from svmfast.rows import FloatArray, Rows, as_rows
 
-#: Number of the model's own vectors to measure on if no rows are given; fewer for expensive models.
-OWN_ROWS, _LEAST_ROWS, _OWN_WORK = 1000, 50, 2e8
-#: Rows that are worked on at a time.
+#: Number of the model's own vectors to measure on if no rows are given; fewer for slow models.
+OWN_ROWS, _MIN_ROWS, _OWN_WORK = 1000, 50, 2e8
+#: Number of rows per block.
 _BLOCK = 4096
-#: A test of values allows this multiple of the largest measured difference, since compilers may contract.
+#: A test of values allows this multiple of the largest measured difference, since compilers may contract
+#: multiplications and additions.
 _LENIENCE = 4.0
 
-#: From a computation, rows and a dtype to values ``(n, p)`` and how many of the labels are certain.
+#: Maps a computation, rows and a dtype to values ``(n, p)`` and the number of certain labels.
 Exported = Callable[[Computation, Rows, Any], tuple[Reals, int | None]]
 
 
@@ -45,7 +46,22 @@ def measured(
     of: str,
     threads: int,
 ) -> Accuracy:
-    """Compare exported values and labels with the model's own, on `rows` or on rows of the model."""
+    """Compare exported values and labels with the model's own.
+
+    Parameters
+    ----------
+    model : Model
+    computation : Computation
+        The computation of `model`.
+    exported : callable
+        The exported arithmetic.
+    dtype : float32 or float64
+    rows : Rows or None
+        If None, rows are taken from the model itself (:func:`own_rows`).
+    of : str
+        What `rows` are, for sentences.
+    threads : int
+    """
     if rows is None:
         rows, of = own_rows(model, computation)
     largest = size = 0.0
@@ -77,12 +93,12 @@ def checked_rows(
     accuracy: Accuracy,
     threads: int,
 ) -> CheckedRows:
-    """Return the first rows that a file can carry to test itself."""
+    """Return up to `limit` of the first rows, with the model's answers, for an exported file's self-test."""
     first = rows[: min(limit, len(rows))]
     wanted = model.decision_values(first, threads=threads)
     table = dense(first, computation.n_features)
     expected = computation.head.predict(wanted)
-    # Rows as the file has them: without features that the model does not know.
+    # The file has the rows without features that the model does not have.
     got, _ = exported(computation, as_rows(table), dtype)
     predicted = computation.head.predict(got.astype(np.float64))
     if computation.head.is_regression:
@@ -97,7 +113,7 @@ def checked_rows(
 
 
 def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
-    """Return rows that the model itself has: its vectors, or random ones about as far from its centers."""
+    """Return rows of the model itself: its vectors, or random rows at similar distances from its centers."""
     inside = unscaled(model)
     vectors = getattr(inside, "sv", None)
     if vectors is None:
@@ -106,7 +122,7 @@ def own_rows(model: Model, computation: Computation) -> tuple[Rows, str]:
     if vectors is None and exact is not None:
         vectors = exact.sv
     if vectors is not None and len(vectors):
-        most = int(max(_LEAST_ROWS, min(OWN_ROWS, _OWN_WORK / max(1.0, computation.multiply_adds()))))
+        most = int(max(_MIN_ROWS, min(OWN_ROWS, _OWN_WORK / max(1.0, computation.multiply_adds()))))
         return unmapped(computation, sample_of(vectors, most)), OWN_VECTORS
     rng = np.random.default_rng(0)
     d = len(computation.variables)

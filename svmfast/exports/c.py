@@ -1,4 +1,4 @@
-"""C99: one self-contained header of tables and loops, which is C++ too."""
+"""The C export: one self-contained C99 header of tables and loops, which also compiles as C++."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRECISIONS = (np.float32, np.float64)
 
 
 def print_c(computation: Computation, settings: Settings) -> Printed:
-    """Return the header."""
+    """Return the header file."""
     tables = Tables(settings.prefix, settings.dtype)
     bound = bound_of(computation, settings.dtype)
     body = _Body(tables, computation, bound)
@@ -70,7 +70,7 @@ class _Body:
         self.type = "int"
 
     def text(self) -> str:
-        """Return all functions, first those that others call."""
+        """Return all functions, each after those that it calls."""
         computation, tables, values = self.computation, self.tables, self.computation.values
         if not computation.head.n_functions:
             return self._constant()
@@ -107,7 +107,7 @@ class _Body:
         return "\n".join(part for part in parts if part)
 
     def _constant(self) -> str:
-        """The file of a model of one class."""
+        """Return the functions of a model with a single class."""
         answer, self.type = c_arithmetic.answer(self.tables, self.computation.head)
         answer += _class_names(self.tables, self.computation, self.type)
         return answer + (
@@ -120,7 +120,7 @@ class _Body:
         )
 
     def _variables(self) -> str:
-        """Functions from rows to variables and to what the other columns add to a distance."""
+        """Return the functions that compute a row's variables and its other columns' share of a distance."""
         computation, zero = self.computation, self.tables.real(0)
         d, width, scaling = len(computation.variables), computation.n_features, computation.scaling
         laplacian = getattr(computation.values, "kernel", "rbf") == "laplacian"
@@ -130,9 +130,9 @@ class _Body:
             if len(computation.variables) == width:
                 is_next, count = "", ""
             else:
-                table = self.tables.whole("variables", computation.variables)
+                table = self.tables.integers("variables", computation.variables)
                 out = self.tables.texts.pop() + "\n" + out
-                is_next, count = f"if (next < {d} && {table.at('next')} == j) ", ", next = 0"
+                is_next, count = f"if (next < {d} && {table.as_int('next')} == j) ", ", next = 0"
             value = "x[j]" if scaling is None else "$n_scaled_(x[j], j)"
             keep = f"{is_next}v[next++] = z;\n        else {add.format('z')}\n" if is_next else "v[j] = z;\n"
             out += (
@@ -155,9 +155,9 @@ class _Body:
         )
 
     def _scaling(self, scaling: Affine) -> str:
-        """The function that scales a column."""
+        """Return the function that scales a column."""
         real = self.tables.real
-        offset = self.tables.minus("offsets", scaling.offset)
+        offset = self.tables.negated("offsets", scaling.offset)
         listed = self.tables.texts.pop()
         factor = self.tables.reals("factors", scaling.factor)
         listed += self.tables.texts.pop()
@@ -173,7 +173,7 @@ class _Body:
         )
 
     def _entries(self) -> list[str]:
-        """The functions that programs call, for dense rows and for pairs."""
+        """Return the functions that programs call, for dense rows and for pairs."""
         computation = self.computation
         d, p, width = len(computation.variables), computation.head.n_functions, computation.n_features
         zero, real = self.tables.real(0), self.tables.real
@@ -231,7 +231,7 @@ class _Body:
         return out
 
     def stack_bytes(self) -> int:
-        """Return the bytes of the arrays that live while a label is computed."""
+        """Return the bytes of all arrays on the stack while a label is computed."""
         computation, values = self.computation, self.computation.values
         real, d, p = self.tables.dtype.itemsize, len(computation.variables), computation.head.n_functions
         total = real * p + (0 if computation.all_variables else real * d)
@@ -262,7 +262,7 @@ _CERTAIN = (
 
 
 def _class_names(tables: Tables, computation: Computation, type_: str) -> str:
-    """Return the function from labels to the names of classes, where the model has names."""
+    """Return the function that maps labels to class names, or nothing if the model has no names."""
     names, labels = computation.class_names, computation.head.labels
     if names is None or labels is None:
         return ""
@@ -278,7 +278,7 @@ def _class_names(tables: Tables, computation: Computation, type_: str) -> str:
 
 
 def _names(settings: Settings) -> str:
-    """Return the features' names as constants of their places."""
+    """Return constants named after the features, whose values are the features' positions."""
     if not settings.feature_names:
         return ""
     import re
@@ -302,7 +302,7 @@ def _comment(
     bound: Bound | None,
 ) -> str:
     prefix = settings.prefix
-    comment = [f"{prefix}{ENDING}: {what_it_is(computation)}.", ""]
+    comment = [f"{prefix}{ENDING}: {description(computation)}.", ""]
     comment += [f"{name}: {value}" for name, value in settings.origin.items()]
     comment += ["", sentence(settings.accuracy, settings.dtype) + "."]
     comment.append(
@@ -331,7 +331,7 @@ def _comment(
     return "/* " + "\n".join(f" * {line}".rstrip() for line in lines)[3:] + "\n */\n"
 
 
-def what_it_is(computation: Computation) -> str:
+def description(computation: Computation) -> str:
     """Describe a computation in a few words."""
     values, head = computation.values, computation.head
     if isinstance(values, Polynomials):

@@ -1,4 +1,4 @@
-"""The arithmetic of a C file: how tables are read, exp, tanh and square roots of its own, the answer."""
+"""The arithmetic of a C file: access to tables, its own exp, tanh and square root, and the answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from svmfast.exports.c_text import Tables
 from svmfast.exports.twin import EXP
 from svmfast.models.head import Head
 
-#: How functions are declared, tables placed and read; a program may define them before it includes the file.
+#: Macros that declare functions, and place and read tables; a program may define them before including the
+#: file.
 HOOKS = """\
 /* The specifiers of every function. */
 #ifndef $N_INLINE
@@ -64,7 +65,7 @@ $N_INLINE $n_real $n_exp_($n_real t) {
 }
 """
 
-#: How many vectors are worked on side by side.
+#: The number of vectors that are processed together.
 TOGETHER = """\
 /* Vectors are worked on four at a time, which is faster on large processors, or one by one, which is smaller.
    The bits are the same. */
@@ -139,7 +140,7 @@ $N_INLINE $n_real $n_tanh_($n_real x) {
 
 
 def _four_exponentials(tables: Tables, words: dict[str, str]) -> str:
-    """Return the exponentials of four numbers at a time, in the operations of one."""
+    """Return the function for four exponentials at a time, with the same operations as for one."""
     degree = EXP[tables.dtype][4]
     terms = [tables.real(1 / math.factorial(m)) for m in range(degree - 1, -1, -1)]
 
@@ -165,9 +166,9 @@ def _four_exponentials(tables: Tables, words: dict[str, str]) -> str:
 
 
 def arithmetic(tables: Tables, *, exp: bool, exps: bool, root: bool, tanh: bool) -> str:
-    """Return the file's own mathematical functions, or those of the C library if $N_LIBM is defined.
+    """Return the file's own mathematical functions, which call the C library if $N_LIBM is defined.
 
-    `exps`: also that of several numbers at once.
+    With `exps`, the exponential of several numbers at once is included.
     """
     single = tables.dtype == np.float32
     real = tables.real
@@ -222,7 +223,7 @@ def _labels(head: Head) -> NDArray[Any]:
 
 
 def answer(tables: Tables, head: Head) -> tuple[str, str]:
-    """Return the function from values to the answer, and the type of the answer."""
+    """Return the function that maps decision values to the answer, and the type of the answer."""
     zero = tables.real(0)
     if head.is_regression:
         return "", "$n_real"
@@ -241,14 +242,14 @@ def answer(tables: Tables, head: Head) -> tuple[str, str]:
         listed = f"    static const {type_} labels[{k}] = {{{', '.join(words)}}};\n"
         label = "labels[best]"
     else:
-        listed, label = "", f"({type_}){tables.whole('labels', labels).read('best')}"
+        listed, label = "", f"({type_}){tables.integers('labels', labels).read('best')}"
     if head.one_vs_rest:
         body = (
             "    int i, best = 0;\n"
             f"    for (i = 1; i < {k}; ++i)\n        if (values[i] > values[best]) best = i;\n"
         )
     else:
-        # Bytes are cleared in line where larger numbers take a call of memset.
+        # Compilers clear bytes inline, but call memset for larger types.
         body = (
             f"    {'uint8_t' if k <= 256 else 'int'} votes[{k}] = {{0}};\n    int i, j, best = 0;\n"
             f"    for (i = 0; i < {k}; ++i)\n        for (j = i + 1; j < {k}; ++j, ++values)\n"

@@ -1,4 +1,4 @@
-"""The C text of NAME_certain: the bound of svmfast.exports.certain, and what it proves about the label."""
+"""The C text of NAME_certain: evaluates the bound of svmfast.exports.certain and tests the label with it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def certain(tables: Tables, computation: Computation, bound: Bound, type_: str) 
         "        beyond += (rough + near_) * ($N_READ(more + 3) + $N_READ(more + 4) * square);",
         f"        beyond += factor * ({real(1)} + phi) * $n_horner_({name['degrees']} + {row} * {top + 1},"
         f" {top}, r);",
-        # An infinite value times 0 is not 0.
+        # The second test rejects infinite values, for which size * 0 is nan.
         f"        sure = size > (near_ + beyond) * {real(precision.slack)} && size * {real(0)} == {real(0)};",
         *_count(computation, real(0)),
         "    }",

@@ -1,4 +1,4 @@
-"""The C text of routes to cells, and of polynomials."""
+"""The C text that finds a row's cell and evaluates its polynomials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def route(tables: Tables, computation: Computation) -> str:
     if found is None:
         return ""
     d = len(computation.variables)
-    centers = tables.minus("centers", found.centers)
+    centers = tables.negated("centers", found.centers)
     step = (
         f"        s = {tables.real(0)};\n"
         f"        for (j = 0; j < {d}; ++j) {{\n"
@@ -39,21 +39,21 @@ def route(tables: Tables, computation: Computation) -> str:
         )
     children = found.children
     first = 1 + np.concatenate([[0], np.cumsum(children)[:-1]])
-    count = tables.whole("children", children)
-    start = tables.whole("first_child", np.where(children > 0, first, np.cumsum(children == 0) - 1))
+    count = tables.integers("children", children)
+    start = tables.integers("first_child", np.where(children > 0, first, np.cumsum(children == 0) - 1))
     return (
         "/* From the root to the nearest child, the first of equals, until a leaf is reached: its cell. */\n"
         "$N_INLINE int $n_cell_(const $n_real *v) {\n"
         f"    $n_real s, least = {tables.real(0)};\n"
         "    int j, node = 0, child, nearest, children;\n"
-        f"    while ((children = {count.at('node')}) > 0) {{\n"
-        f"        const $n_real *center = {centers} + ({start.wide('node')} - 1) * {d};\n"
+        f"    while ((children = {count.as_int('node')}) > 0) {{\n"
+        f"        const $n_real *center = {centers} + ({start.as_offset('node')} - 1) * {d};\n"
         "        nearest = 0;\n"
         f"        for (child = 0; child < children; ++child) {{\n{_deeper(step)}"
         "            if (child == 0 || s < least) {\n"
         "                least = s;\n                nearest = child;\n            }\n        }\n"
-        f"        node = {start.at('node')} + nearest;\n    }}\n"
-        f"    return {start.at('node')};\n}}\n"
+        f"        node = {start.as_int('node')} + nearest;\n    }}\n"
+        f"    return {start.as_int('node')};\n}}\n"
     )
 
 
@@ -67,7 +67,7 @@ def polynomials(tables: Tables, computation: Computation) -> str:
     assert isinstance(values, Polynomials)
     real, d, p = tables.real, len(computation.variables), computation.head.n_functions
     order = int(values.orders.max(initial=0))
-    coefficients, rho = tables.reals("coefficients", values.coefficients), tables.minus("rho", values.rho)
+    coefficients, rho = tables.reals("coefficients", values.coefficients), tables.negated("rho", values.rho)
     polynomial = _polynomial(tables, values, coefficients)
     measured = bool(values.gamma) or values.centered or values.certificate is not None
     center = _center_table(tables, computation) if measured else ""
@@ -99,20 +99,20 @@ def _polynomial(tables: Tables, values: Polynomials, coefficients: str) -> str:
         own = str(order)
     else:
         starts = np.concatenate([[0], np.cumsum(counts.ravel())])[:-1]
-        first = f" + {tables.whole('starts', starts).wide(f'(cell * {p} + f)')}"
-        own = tables.whole("orders", values.orders).at(f"(cell * {p} + f)")
+        first = f" + {tables.integers('starts', starts).as_offset(f'(cell * {p} + f)')}"
+        own = tables.integers("orders", values.orders).as_int(f"(cell * {p} + f)")
     return f"$n_polynomial_(w, {own}, {coefficients}{first})" if order else f"$N_READ({coefficients}{first})"
 
 
 def _nested(tables: Tables, d: int, order: int) -> str:
     """Return the function that evaluates a polynomial of up to `order`, at least 1, in `d` variables."""
     places = [math.comb(d + m - 1, m) for m in range(order)]
-    begin = tables.whole("degree_starts", np.concatenate([[0], np.cumsum(places)])).at("m")
+    begin = tables.integers("degree_starts", np.concatenate([[0], np.cumsum(places)])).as_int("m")
     return _NESTED % {"d": d, "order": order, "levels": order + 1, "begin": begin}
 
 
 def _declarations(tables: Tables, values: Polynomials, d: int, center: str) -> list[str]:
-    """Return the variables; `center` is the table of centers, empty where no distance is needed."""
+    """Return the declarations; `center` is the table of centers, empty if no distance is needed."""
     zero = tables.real(0)
     if center:
         at = f" + cell * {d}" if len(values.centers) > 1 else ""
@@ -137,7 +137,7 @@ def _unused(values: Polynomials, center: str, order: int) -> list[str]:
 
 
 def _distance(values: Polynomials, d: int) -> list[str]:
-    """Return the statements that add up the squared distance from the center, and keep the differences."""
+    """Return the statements that compute the squared distance from the center and store the differences."""
     return [
         f"    for (j = 0; j < {d}; ++j) {{",
         "        difference = v[j] + $N_READ(center + j);",
@@ -149,11 +149,11 @@ def _distance(values: Polynomials, d: int) -> list[str]:
 
 
 def _center_table(tables: Tables, computation: Computation) -> str:
-    """Return the table of the centers, which the route may already have made."""
+    """Return the name of the table of centers, which is added unless the route has already added it."""
     name = f"{tables.prefix}_minus_centers"
     values = computation.values
     assert isinstance(values, Polynomials)
-    return name if computation.route is not None else tables.minus("centers", values.centers)
+    return name if computation.route is not None else tables.negated("centers", values.centers)
 
 
 _NESTED = """\

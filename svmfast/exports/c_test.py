@@ -1,4 +1,4 @@
-"""The test that an exported C file carries: rows, expected answers, and a main that compares them."""
+"""The self-test of an exported C file: rows, expected answers, and a main function that compares them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ int main(void) {
 
 
 def self_test(settings: Settings, computation: Computation, type_: str) -> str:
-    """Return the test, compiled if $N_TEST is defined, and its main, if $N_TEST_MAIN is defined too."""
+    """Return the test, compiled if $N_TEST is defined, and its main function (with $N_TEST_MAIN)."""
     test = settings.test
     assert test is not None
     tables = Tables(settings.prefix, settings.dtype)
@@ -61,15 +61,15 @@ def self_test(settings: Settings, computation: Computation, type_: str) -> str:
         tables.reals("test_values", test.expected)
         head += f"#define $N_TEST_TOLERANCE {tables.real(test.tolerance)}\n"
         return f"#ifdef $N_TEST\n{head}\n{''.join(tables.texts)}\n{_VALUES}{_MAIN}#endif\n"
-    # Places of labels are small; the labels themselves may not be.
+    # The table has the positions of the labels, which are small numbers even if the labels are not.
     labels = sorted(set(test.expected.tolist()))
     where = np.array([labels.index(one) for one in test.expected.tolist()], dtype=np.int64)
-    place = tables.whole("test_labels", where)
+    place = tables.integers("test_labels", where)
     listed = ", ".join(_label(int(one), type_) for one in labels)
     get = (
         f"$N_INLINE {type_} $n_test_label_(int row) {{\n"
         f"    static const {type_} labels[{len(labels)}] = {{{listed}}};\n"
-        f"    return labels[{place.at('row')}];\n}}\n\n"
+        f"    return labels[{place.as_int('row')}];\n}}\n\n"
     )
     return f"#ifdef $N_TEST\n{head}\n{''.join(tables.texts)}\n{get}{_CLASSES}{_MAIN}#endif\n"
 

@@ -1,4 +1,4 @@
-"""Pieces of C text: numbers, tables and how they are read."""
+"""Pieces of C text: numbers, tables, and the expressions that read tables."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _WIDTH = 110
 
 
 def filled(template: str, prefix: str) -> str:
-    """Return C text with the prefix in its place: ``$n`` as it is, ``$N`` in capitals."""
+    """Return C text with ``$n`` replaced by the prefix and ``$N`` by the prefix in capitals."""
     return template.replace("$n", prefix).replace("$N", prefix.upper())
 
 
 def quoted(text: str) -> str:
-    """Return a text as a C string, in UTF-8, with all but plain characters as octal escapes."""
+    """Return text as a C string literal in UTF-8, with octal escapes for all but plain characters."""
     plain = {byte for byte in range(32, 127) if byte not in b'"\\?$'}
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
 def declared_first(lines: list[str]) -> list[str]:
-    """Move a function's declarations before its statements, behind its first two lines."""
+    """Move a function's declarations before its statements; its first two lines stay first."""
     declared, others = list[str](), list[str]()
     for line in lines[2:]:
         begins = line.startswith(("    const ", "    $n_real ", "    int "))
@@ -33,13 +33,14 @@ def declared_first(lines: list[str]) -> list[str]:
 
 @dataclass
 class Tables:
-    """The constant tables of a C file, and their bytes.
+    """The constant tables of a C file, and their sizes in bytes.
 
     Parameters
     ----------
     prefix : str
+        The start of every name.
     dtype : float32 or float64
-        Of the file's arithmetic.
+        The precision of the file's arithmetic.
     """
 
     prefix: str
@@ -49,10 +50,10 @@ class Tables:
     sizes: dict[str, int] = field(default_factory=dict)
 
     def real(self, value: float) -> str:
-        """Return a constant: the shortest decimal that is this number in the file's precision."""
+        """Return a constant: the shortest decimal that reads back as this number in the file's precision."""
         number = self.dtype.type(value)
         if not np.isfinite(number):
-            raise OverflowError(f"{value} has no place in {self.dtype}")
+            raise OverflowError(f"{value} is out of the range of {self.dtype}")
         if number != 0 and abs(number) < np.finfo(self.dtype).tiny:
             number = self.dtype.type(0)  # some machines flush denormals to 0
         text = str(number)
@@ -61,27 +62,27 @@ class Tables:
         return text + ("f" if self.dtype == np.float32 else "")
 
     def reals(self, name: str, values: NDArray[Any]) -> str:
-        """Add a table of numbers; return what a pointer to its first one is called."""
+        """Add a table of numbers; return its name."""
         words = [self.real(value) for value in values.ravel().tolist()]
         return self._add(name, f"{self.prefix}_real", words, self.dtype.itemsize)
 
-    def minus(self, name: str, values: NDArray[Any]) -> str:
-        """Add a table of numbers with their signs reversed, for code that subtracts them.
+    def negated(self, name: str, values: NDArray[Any]) -> str:
+        """Add a table of numbers with reversed signs; return its name.
 
-        Adding gives the same bits, and a processor without floating point then needs no routine that
-        subtracts: 800 bytes on Cortex-M0.
+        Adding -x gives the same bits as subtracting x, and a processor without a floating-point unit then
+        needs no subtraction routine, which takes 800 bytes on a Cortex-M0.
         """
         return self.reals(f"minus_{name}", 0.0 - values)
 
-    def whole(self, name: str, values: NDArray[Any]) -> Whole:
-        """Add a table of whole numbers of at least 0, of the smallest type that holds them."""
+    def integers(self, name: str, values: NDArray[Any]) -> IntegerTable:
+        """Add a table of nonnegative integers, in the smallest type that holds them."""
         most = int(values.max(initial=0))
         bits = 8 if most < 256 else 16 if most < 65536 else 32
         words = [str(int(value)) for value in values.ravel()]
-        return Whole(self._add(name, f"uint{bits}_t", words, bits // 8), bits, self.prefix.upper())
+        return IntegerTable(self._add(name, f"uint{bits}_t", words, bits // 8), bits, self.prefix.upper())
 
     def signed(self, name: str, values: NDArray[Any], bits: int) -> None:
-        """Add a table of ``int16_t`` or ``int32_t``, that is read as it is."""
+        """Add a table of ``int16_t`` or ``int32_t``, which is read without a macro."""
         self._add(name, f"int{bits}_t", [str(int(value)) for value in values.ravel()], bits // 8)
 
     def _add(self, name: str, type_: str, words: list[str], size: int) -> str:
@@ -101,7 +102,7 @@ class Tables:
         return full
 
     def string(self, name: str, text: str) -> str:
-        """Return a text as a C string, whose bytes count as part of a table of this name."""
+        """Return text as a C string literal; its bytes are counted under the table name `name`."""
         self._count(name, len(text.encode()) + 1)
         return quoted(text)
 
@@ -111,21 +112,21 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A table of whole numbers."""
+class IntegerTable:
+    """A table of nonnegative integers."""
 
     name: str
     bits: int
     macros: str
 
     def read(self, index: str) -> str:
-        """Return the expression for one of its numbers, of the table's own type."""
+        """Return the expression for an element, in the table's own type."""
         return f"{self.macros}_READ_{self.bits}({self.name} + {index})"
 
-    def at(self, index: str) -> str:
-        """Return the expression for one of its numbers, an int."""
+    def as_int(self, index: str) -> str:
+        """Return the expression for an element, as an int."""
         return f"(int){self.read(index)}"
 
-    def wide(self, index: str) -> str:
-        """Return the expression for one of its numbers, an offset into a large table."""
+    def as_offset(self, index: str) -> str:
+        """Return the expression for an element, as an offset into a large table (``size_t``)."""
         return f"(size_t){self.read(index)}"

@@ -1,4 +1,4 @@
-"""The C text of sums over vectors, pseudo landmarks included."""
+"""The C text of sums over vectors, including pseudo landmarks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.exports.c_text import Tables, Whole, declared_first
+from svmfast.exports.c_text import IntegerTable, Tables, declared_first
 from svmfast.exports.computation import Computation, KernelSums
 from svmfast.exports.twin import FOLD, folds
 from svmfast.models.pseudo import PseudoLandmarks
 
-#: From a number to its text.
+#: Maps a number to its C text.
 Real = Callable[[float], str]
 
 
@@ -25,7 +25,7 @@ def kernel_sums(tables: Tables, computation: Computation) -> str:
     p, width = computation.head.n_functions, len(values.coef)
     vectors = _Vectors(tables, values, cells)
     coef = tables.reals("coefficients", values.coef.T if m else np.zeros(1))
-    rho = tables.minus("rho", values.rho)
+    rho = tables.negated("rho", values.rho)
     gamma = real(values.gamma[0])
     lines = [
         "/* The values of one cell, from its vectors. */",
@@ -38,7 +38,7 @@ def kernel_sums(tables: Tables, computation: Computation) -> str:
         if (values.gamma != values.gamma[0]).any():
             gamma = f"$N_READ({tables.reals('gamma', values.gamma)} + cell)"
         lines.append(f"    const $n_real *rho = {rho} + cell * {p};")
-        lines.append(f"    int i, {j}n, f, many, size = {vectors.size.at('cell')};")
+        lines.append(f"    int i, {j}n, f, many, size = {vectors.size.as_int('cell')};")
     else:
         lines.append(f"    const $n_real *rho = {rho};")
         lines.append(f"    int i, {j}n, f, many, size = {m};")
@@ -93,19 +93,19 @@ def kernel_sums(tables: Tables, computation: Computation) -> str:
 
 def _next_class(tables: Tables, classes: NDArray[np.int64]) -> list[str]:
     """Return the statements that find the class of the next vector."""
-    counts = tables.whole("class_sizes", classes)
+    counts = tables.integers("class_sizes", classes)
     place = f"cell * {classes.shape[1]} + class_" if len(classes) > 1 else "class_"
     return [
         "            while (left == 0) {",
         "                ++class_;",
-        f"                left = {counts.at(f'({place})')};",
+        f"                left = {counts.as_int(f'({place})')};",
         "            }",
         "            --left;",
     ]
 
 
 def _add(values: KernelSums, target: str, width: int) -> list[str]:
-    """Return the statements that add a vector's kernel value, times its coefficients."""
+    """Return the statements that add a vector's kernel value times its coefficients."""
     if values.classes is None:
         return [
             f"            for (f = 0; f < {width}; ++f) {target}[f] += $N_READ(coefficient + f) * s[n];",
@@ -124,7 +124,7 @@ def _add(values: KernelSums, target: str, width: int) -> list[str]:
 
 
 def _kernel(values: KernelSums, real: Real, pseudo: PseudoLandmarks | None) -> list[str]:
-    """Return the statements from what :class:`_Vectors` makes to kernel values."""
+    """Return the statements that turn the results of :class:`_Vectors` into kernel values."""
     each = "        for (n = 0; n < many; ++n) "
     if values.kernel == "linear":
         return []
@@ -147,10 +147,11 @@ def _kernel(values: KernelSums, real: Real, pseudo: PseudoLandmarks | None) -> l
 
 
 class _Vectors:
-    """The vectors' tables: dense, or sparse where that is smaller; both give the same sums.
+    """The tables of vectors: dense, or sparse if that is smaller; both give the same sums.
 
-    In double precision, which is for larger machines, sparse only where it is less than half as large: it
-    takes longer. Of kernels that take differences, the tables have the vectors with their signs reversed.
+    In double precision, which is for larger machines, the tables are sparse only if this halves their size,
+    because sparse loops are slower. For kernels of differences, the tables have the vectors with reversed
+    signs.
     """
 
     def __init__(self, tables: Tables, values: KernelSums, cells: int) -> None:
@@ -166,14 +167,14 @@ class _Vectors:
         self.kernel = values.kernel
         pseudo = values.pseudo
         self.keeps_roots = pseudo is not None and pseudo.kind == "triangle" and len(pseudo.coef.T) > 0
-        self.size: Whole
+        self.size: IntegerTable
         self.d = d
         self.cells = cells
-        add = tables.minus if self.apart else tables.reals
+        add = tables.negated if self.apart else tables.reals
         starts = np.concatenate([[0], np.cumsum(values.sizes)])[:-1]
         if cells > 1:
-            self.size = tables.whole("sizes", values.sizes)
-            self.first = tables.whole("starts", starts)
+            self.size = tables.integers("sizes", values.sizes)
+            self.first = tables.integers("starts", starts)
         if not self.sparse:
             name = add("vectors", values.vectors if m else np.zeros(1))
             self.begin = [f"    const $n_real *value = {name}{self.offset(d)};"]
@@ -182,13 +183,13 @@ class _Vectors:
             return
         row, column = np.nonzero(stored)
         name = add("vector_values", values.vectors[row, column])
-        index = tables.whole("vector_columns", column)
-        count = tables.whole("vector_counts", per)
+        index = tables.integers("vector_columns", column)
+        count = tables.integers("vector_counts", per)
         self.index, self.count = index, count
         ends = np.concatenate([[0], np.cumsum(per)])
         if cells > 1:
-            first = tables.whole("entry_starts", ends[starts])
-            at, of = f" + {first.wide('cell')}", f" + {self.first.wide('cell')}"
+            first = tables.integers("entry_starts", ends[starts])
+            at, of = f" + {first.as_offset('cell')}", f" + {self.first.as_offset('cell')}"
         else:
             at = of = ""
         self.begin = [
@@ -202,10 +203,10 @@ class _Vectors:
 
     def offset(self, width: int) -> str:
         """Return the expression that advances a pointer to a cell's first row in a table of this width."""
-        return f" + {self.first.wide('cell')} * {width}" if self.cells > 1 else ""
+        return f" + {self.first.as_offset('cell')} * {width}" if self.cells > 1 else ""
 
     def _finished(self, n: str, s: str) -> list[str]:
-        """Return the statements that make s[n] of a distance or a product s: the exponential's argument."""
+        """Return the statements that store a product, or a distance times -gamma, in s[n]."""
         if not self.apart:
             return [] if s == f"s[{n}]" else [f"            s[{n}] = {s};"]
         place = "i + n" if n == "n" else f"i + {n}"
@@ -213,7 +214,7 @@ class _Vectors:
         return [*out, f"            s[{n}] = -gamma * ({s} + rest);"]
 
     def one(self, real: Real) -> list[str]:
-        """Return the statements that make s[n] of v and the next vector."""
+        """Return the statements that compute s[n] from v and the next vector."""
         return [*self._one(real), *self._finished("n", "s[n]")]
 
     def _one(self, real: Real) -> list[str]:
@@ -257,7 +258,7 @@ class _Vectors:
         ]
 
     def four(self, real: Real) -> list[str]:
-        """Return the statements that make s[0] to s[3] of v and the next four dense vectors, side by side."""
+        """Return the statements that compute s[0] to s[3] together from v and the next four dense vectors."""
         if self.sparse:
             return []
         d = self.d
@@ -284,7 +285,7 @@ class _Vectors:
         ]
 
     def _size(self, zero: str) -> str:
-        """Return what a difference adds to a distance."""
+        """Return the expression for what a difference adds to a distance."""
         if self.kernel == "rbf":
             return "difference * difference"
         return f"difference < {zero} ? -difference : difference"
@@ -296,18 +297,18 @@ def _pseudo(tables: Tables, values: KernelSums, cells: int, p: int) -> list[str]
     coef = tables.reals("pseudo_coefficients", pseudo.coef.T)
     start, at = f"int q, pseudo_size = {len(pseudo.coef.T)};", ""
     if cells > 1:
-        size = tables.whole("pseudo_sizes", pseudo.sizes)
+        size = tables.integers("pseudo_sizes", pseudo.sizes)
         ends = np.concatenate([[0], np.cumsum(pseudo.sizes)])
-        first = tables.whole("pseudo_starts", ends[:-1])
-        start, at = f"int q, pseudo_size = {size.at('cell')};", f" + {first.wide('cell')}"
+        first = tables.integers("pseudo_starts", ends[:-1])
+        start, at = f"int q, pseudo_size = {size.as_int('cell')};", f" + {first.as_offset('cell')}"
     lines = [f"    const $n_real *more = {coef}{at and f'{at} * {p}'};", f"    {start}"]
     add = [
         f"        for (f = 0; f < {p}; ++f) out[f] += $N_READ(more + f) * s[0];",
         f"        more += {p};",
     ]
     if pseudo.kind == "poly":
-        one = tables.whole("pseudo_first", pseudo.pairs[:, 0])
-        other = tables.whole("pseudo_second", pseudo.pairs[:, 1])
+        one = tables.integers("pseudo_first", pseudo.pairs[:, 0])
+        other = tables.integers("pseudo_second", pseudo.pairs[:, 1])
         read = [f"(int)$N_READ_{table.bits}({table.name}{at} + q)" for table in (one, other)]
         return [
             *lines,
@@ -320,7 +321,7 @@ def _pseudo(tables: Tables, values: KernelSums, cells: int, p: int) -> list[str]
     at = ""
     if cells > 1:
         ends = np.concatenate([[0], np.cumsum(pseudo.sizes * values.sizes)])
-        at = f" + {tables.whole('pseudo_distance_starts', ends[:-1]).wide('cell')}"
+        at = f" + {tables.integers('pseudo_distance_starts', ends[:-1]).as_offset('cell')}"
     zero = tables.real(0)
     return [
         *lines,

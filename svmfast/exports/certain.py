@@ -1,7 +1,8 @@
-"""When the label that an exported file computes is provably the exact model's: its own rounding, bounded.
+"""Decides when the label that an exported file computes is provably the exact model's.
 
-docs/export.md, "The proof", derives every constant here. All numbers of the bound are rounded up when they
-are written, none is below a floor that underflow cannot reach.
+The bound includes the rounding of the file's own arithmetic. docs/export.md, "The proof", derives every
+constant here. All numbers of the bound are rounded up when they are written, and none is so small that
+products with it could underflow.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from svmfast.exports.twin import Reals, exp, root
 
 FloatArray = NDArray[np.float64]
 
-#: Rounding units that the file's exponential, or the C library's, may be off.
+#: Bound on the error of the file's exponential, or of the C library's, in rounding units.
 EXP_UNITS = 8
-#: Entries a row of pairs may have beyond the variables, as in svmfast.certificate.
+#: Entries that a row of pairs may have beyond the variables, as in svmfast.certificate.
 SPARE = 4096
 
 
@@ -34,15 +35,15 @@ class Precision:
     Attributes
     ----------
     unit : float
-        Half the distance of 1 from the next number.
+        Half the distance between 1 and the next larger number.
     floor : float
-        Least number of a bound.
+        The smallest number that a bound contains.
     tiny : float
-        Least distance.
+        Added to every distance, to cover underflow.
     largest_exponent : float
-        No row with a larger gamma |z - mu|^2 is certified.
+        Rows with a larger gamma |z - mu|^2 are not certified.
     slack : float
-        Covers the roundings of the bound itself.
+        Factor that covers the rounding errors of the bound itself.
     """
 
     unit: float
@@ -66,19 +67,20 @@ class Bound:
     ----------
     degrees : (cells, p, top + 1)
     rest : (cells, p, 5)
-        Of the truncation, as :func:`svmfast.certificate.error_bounds` takes them.
+        Bounds on the truncation error, as :func:`svmfast.certificate.error_bounds` takes them.
     rounding : (cells, p, order + 1)
-        Factors of rho^m: rounding of the sums and of the coefficients of degree m.
+        Factors of the m-th powers of the radius: the rounding errors of sums and coefficients of degree m.
     slope : (cells, p, max(order, 1))
-        Factors of rho^(m - 1): how fast degree m grows.
+        Factors of the (m - 1)-th powers of the radius: how fast the terms of degree m can change.
     reach : (cells,)
-        What the polynomials' variables are longer than the distance from the center.
+        Bound on how much longer the vector of the polynomials' variables is than the distance from the
+        center.
     step : ()
-        How far rounding moves a row, of its distance from the center.
+        Bound on how far rounding moves a row, relative to its distance from the center.
     shift : (cells,)
-        How far rounding moves the center, and rows whatever their distance.
+        Bound on how far rounding moves the center, and rows independently of their distance.
     constant : (p,)
-        Rounding of rho.
+        Rounding error of rho.
     """
 
     precision: Precision
@@ -105,9 +107,9 @@ def has_certificate(computation: Computation) -> bool:
 
 
 def bound_of(computation: Computation, dtype: Any) -> Bound | None:
-    """Return the numbers of the certificate of a file in `dtype`; None if there is none.
+    """Return the numbers of the certificate of a file in `dtype`.
 
-    Also where a number leaves the range of `dtype`.
+    None if the computation has no certificate, or if a number is out of the range of `dtype`.
     """
     if not has_certificate(computation):
         return None
@@ -123,7 +125,7 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
         return None
     order = int(values.orders.max(initial=0))
     sizes, moved = _norms(values, kind, order, d)
-    # Products and additions on the way of a term, and the coefficient's own.
+    # The roundings of the products and additions that a term goes through, and of its coefficient.
     roundings = 1.01 * (order * (d + 2) + 6) * precision.unit
     rounding = sizes * roundings + moved + precision.floor
     slope = (sizes * np.arange(order + 1))[..., 1:] if order else np.zeros((cells, p, 1))
@@ -156,13 +158,13 @@ def bound_of(computation: Computation, dtype: Any) -> Bound | None:
 
 
 def _up(values: FloatArray, kind: np.dtype[Any], floor: float) -> Reals:
-    """Return numbers of `kind` rounded up, with a margin for the error of double precision here."""
+    """Return `values` rounded up to `kind`, with a margin for rounding errors of these computations."""
     larger = np.maximum(values * (1 + 1e-9), floor)
     return np.asarray(np.nextafter(larger.astype(kind), kind.type(np.inf)))
 
 
 def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> tuple[FloatArray, FloatArray]:
-    """Return for every degree the norm of its coefficients, and the norm of their rounding errors."""
+    """Return the norms of the coefficients of every degree, and of their rounding errors."""
     cells, p = values.orders.shape
     sizes, moved = np.zeros((cells, p, order + 1)), np.zeros((cells, p, order + 1))
     multiplicities = [one.multiplicity for one in degrees(d, order)]
@@ -180,7 +182,7 @@ def _norms(values: Polynomials, kind: np.dtype[Any], order: int, d: int) -> tupl
 
 
 def _norm(c: FloatArray, share: FloatArray) -> float:
-    """Return sqrt(sum c^2 / multiplicity): the norm of the degree as a symmetric form."""
+    """Return sqrt(sum c^2 / multiplicity), the norm of the terms of one degree as a symmetric form."""
     largest = float(np.abs(c).max(initial=0.0))
     if largest == 0 or not math.isfinite(largest):
         return largest
@@ -203,7 +205,7 @@ def certain(
     decisions, cells, squared
         As :func:`svmfast.exports.twin.values` gives them.
     terms : int, optional
-        Entries that count in a squared distance; by default those of a dense row.
+        Number of entries that a squared distance sums; by default those of a dense row.
     """
     bounds = error_bounds(computation, bound, decisions, cells, squared, terms)
     sure = np.isfinite(decisions) & (np.abs(decisions) > bounds)
@@ -221,7 +223,7 @@ def error_bounds(
     squared: Reals,
     terms: int | None = None,
 ) -> Reals:
-    """Return how far the exact model's values can be from those of the file, ``(n, p)``."""
+    """Return bounds on the distances of the exact model's values from the file's, ``(n, p)``."""
     values = computation.values
     assert isinstance(values, Polynomials)
     kind = squared.dtype

@@ -1,4 +1,4 @@
-"""How far the scaled row of an exported file is from the model's: docs/export.md, "The proof", item 8."""
+"""Bounds the distance of a file's scaled row from the model's: docs/export.md, "The proof", item 8."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from svmfast.exports.computation import Affine
 
 FloatArray = NDArray[np.float64]
 
-#: Roundings of the model's own scaling in double precision, in its units.
+#: Bound on the relative rounding error of the model's own scaling in double precision.
 _MODEL_UNITS = 6.1 * 2.0**-53
-#: More than what underflows in an entry, in either precision, given the limits below.
+#: Upper bound on what an entry loses to underflow, in either precision, given the limits below.
 _UNDERFLOW = 1e-120
-#: Ranges and factors beyond these could underflow to more.
-_LEAST_SPAN, _MOST_FACTOR = 1e-200, 1e100
+#: With smaller ranges or larger factors, an entry could lose more to underflow.
+_MIN_SPAN, _MAX_FACTOR = 1e-200, 1e100
 
 
 def entry_errors(scaling: Affine | None, kind: np.dtype[Any], unit: float) -> tuple[float, float]:
-    """Return a and the norm of b: every entry of the two rows is within ``a |z| + b_j``, z the file's.
+    """Return a and the norm of b such that entries of the scaled rows differ by at most ``a |z_j| + b_j``.
 
-    The file gets x, the model any row that rounds to x. Both are infinite if there is no bound.
+    z is the file's scaled row. The file gets a row x, and the model any row that rounds to x. Both results
+    are infinite if there is no bound.
 
     Parameters
     ----------
     scaling : Affine or None
     kind : float32 or float64
     unit : float
-        Half the distance of 1 from the next number.
+        Half the distance between 1 and the next larger number.
     """
     if scaling is None:
         return unit, 0.0
@@ -66,17 +67,17 @@ def entry_errors(scaling: Affine | None, kind: np.dtype[Any], unit: float) -> tu
 
 
 def _exact(scaling: Affine) -> list[tuple[Fraction, Fraction]] | None:
-    """Return offset and factor of each column without rounding; None where they are beyond the limits."""
+    """Return offset and factor of each column without rounding; None if any is beyond the limits."""
     ranges = scaling.ranges
     if ranges is None:
-        if (np.abs(scaling.factor) > _MOST_FACTOR).any():
+        if (np.abs(scaling.factor) > _MAX_FACTOR).any():
             return None
         return [
             (Fraction(o), Fraction(f))
             for o, f in zip(scaling.offset.tolist(), scaling.factor.tolist(), strict=True)
         ]
     if scaling.clip is not None:
-        return None  # a dropped column is 0, whatever the interval
+        return None  # a dropped column is 0 even if the interval does not contain 0
     lower, width = Fraction(ranges.lower), Fraction(ranges.upper) - Fraction(ranges.lower)
     out = [(Fraction(0), Fraction(0))] * len(scaling.offset)
     for j, (least, most) in enumerate(zip(ranges.minimum.tolist(), ranges.maximum.tolist(), strict=True)):
@@ -84,14 +85,14 @@ def _exact(scaling: Affine) -> list[tuple[Fraction, Fraction]] | None:
         if not span:
             continue
         factor = width / span
-        if span < _LEAST_SPAN or width < _LEAST_SPAN or factor > _MOST_FACTOR:
+        if span < _MIN_SPAN or width < _MIN_SPAN or factor > _MAX_FACTOR:
             return None
         out[j] = Fraction(least) - lower / factor, factor
     return out
 
 
 def stored_numbers(values: FloatArray, kind: np.dtype[Any]) -> FloatArray:
-    """Return numbers as the file has them: rounded, denormals as 0."""
+    """Return the numbers that the file has: rounded to `kind`, and 0 for denormals."""
     with np.errstate(over="ignore"):
         rounded = values.astype(kind)
     rounded[np.abs(rounded) < np.finfo(kind).tiny] = 0

@@ -1,8 +1,8 @@
-"""The description of a model's computation: every kind is converted to it, every language prints it.
+"""The description of a model's computation: every kind is converted to it, and every language prints it.
 
-A row's *variables* are the features that the model has numbers for; all other features only count in a
-distance. A scaling may stand in front of the features. A route leads from the variables to a cell, the cell's
-values are sums over vectors or polynomials, and the head turns values into the answer.
+A row's *variables* are the features for which the model has numbers; all other features only count in a
+distance. The features may be scaled first. A route finds the cell of the variables, the cell's values are
+sums over vectors or polynomials, and the head turns the values into the answer.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Affine:
         A factor of 0 drops a column.
     clip : (float, float) or None
     drops_others : bool
-        Whether columns beyond these are dropped; otherwise they stay as they are.
+        Whether further columns are dropped; otherwise they are not changed.
     ranges : ColumnRanges or None
-        The map that `offset` and `factor` were rounded from.
+        The exact form of the map, of which `offset` and `factor` are rounded.
     digits : int or None
-        Significant digits that the model rounds scaled values to; exported files do not.
+        Significant digits to which the model rounds scaled values; exported files do not round.
     """
 
     offset: FloatArray
@@ -58,14 +58,14 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """A tree of centers, as :class:`svmfast.routing.Router` takes it: a row goes to the nearest child.
+    """A tree of centers, in the form that :class:`svmfast.routing.Router` takes.
 
     Attributes
     ----------
     children : (nodes,) int64
-        Counts, breadth first; leaves are the cells in that order.
+        Number of children of each node, breadth first; the cells are the leaves in this order.
     centers : (nodes - 1, d) float64
-        Of all nodes but the root, in the variables.
+        Centers of all nodes but the root, in the variables.
     """
 
     children: IntArray
@@ -89,12 +89,13 @@ class KernelSums:
     coef0 : float
     degree : int
     vectors : (m, d) float64
-        Cell by cell.
+        The vectors of all cells, cell by cell.
     sizes : (cells,) int64
-        Vectors of each cell.
+        Number of vectors of each cell.
     coef : (p, m) or, with `classes`, (k - 1, m) float64
     classes : (cells, k) int64 or None
-        Vectors of each class, of three or more, in LIBSVM's arrangement of the coefficients.
+        Number of vectors of each class, if there are three classes or more and the coefficients have LIBSVM's
+        layout.
     rho : (cells, p) float64
     pseudo : PseudoLandmarks or None
     """
@@ -113,7 +114,7 @@ class KernelSums:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Of every cell and function the numbers of :func:`svmfast.certificate.error_bounds`."""
+    """The numbers that :func:`svmfast.certificate.error_bounds` takes, for every cell and function."""
 
     degrees: FloatArray
     rest: FloatArray
@@ -121,7 +122,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Polynomials:
-    """value_p = exp(-gamma |z - mu|^2) P_cp(w) - rho_p, mu the cell's center, w = z - mu or z.
+    """value_p = exp(-gamma |z - mu|^2) P_cp(w) - rho_p, where mu is the center of cell c, w = z - mu or z.
 
     Attributes
     ----------
@@ -131,7 +132,7 @@ class Polynomials:
     centers : (cells, d) float64
     orders : (cells, p) int32
     coefficients : (total,) float64
-        As in :class:`svmfast.models.polynomial.PolynomialModel`.
+        In the order of :class:`svmfast.models.polynomial.PolynomialModel`.
     rho : (p,) float64
     certificate : Certificate or None
     """
@@ -153,20 +154,21 @@ class Polynomials:
 
 @dataclass(frozen=True, eq=False)
 class Computation:
-    """A model's computation, free of its kind.
+    """A model's computation, described in the same way for all kinds of models.
 
     Attributes
     ----------
     kind : str
-        The model's.
+        The model's kind.
     head : Head
-        From values to the answer.
+        Turns decision values into the answer.
     n_features : int
-        Width of a dense row.
+        Number of columns of a dense row.
     variables : (d,) int64
-        Columns that are variables, ascending; the others count in squared (laplacian: absolute) distances.
+        Columns that are variables, ascending. The other columns only count in squared distances (in absolute
+        ones for the laplacian kernel).
     route : Route or None
-        None: there is one cell.
+        None if there is a single cell.
     values : KernelSums or Polynomials
     provenance : mapping of str to str
     scaling : Affine or None
@@ -186,11 +188,11 @@ class Computation:
 
     @property
     def all_variables(self) -> bool:
-        """Whether a dense row is its own list of variables: every feature is one, and none is scaled."""
+        """Whether the variables of a dense row are the row itself: all its features, not scaled."""
         return len(self.variables) == self.n_features and self.scaling is None
 
     def multiply_adds(self, cells: NDArray[np.int32] | None = None) -> float:
-        """Return the mean multiply-adds of a dense row, over rows of these cells or over all cells."""
+        """Return the mean number of multiply-adds for a dense row, over rows in `cells` or over all cells."""
         values, d = self.values, len(self.variables)
         if isinstance(values, Polynomials):
             cost = values.counts().sum(axis=1).astype(np.float64) + d
@@ -210,7 +212,7 @@ def _of_expansion(model: Model) -> Computation:
     head, kernel, d = model.head, model.kernel, max(1, model.n_features)
     if kernel.kind == "precomputed":
         raise UnsupportedError(
-            "a model with a precomputed kernel has no function of features", "train with another kernel"
+            "a precomputed kernel is not a function of features", "train with another kernel"
         )
     values = KernelSums(
         kernel.kind,
@@ -233,7 +235,7 @@ def _of_polynomial(model: Model) -> Computation:
         certificate = Certificate(model.bound_degrees, model.bound_rest)
     cells = model.n_cells
     variables, centers, orders = model.features, model.centers, model.orders
-    if not len(variables):  # constants; languages have no empty tables, so there is one dummy variable
+    if not len(variables):  # constant polynomials get a dummy variable, because tables must not be empty
         variables, centers, orders = np.zeros(1, np.int64), np.zeros((cells, 1)), np.zeros_like(orders)
     values = Polynomials(
         model.gamma,
@@ -277,8 +279,8 @@ def _of_scaled(model: Model) -> Computation:
     drops = scaling.ranges is not None
     if scaling.clip is not None and width > len(scaling):
         raise UnsupportedError(
-            f"the scaling clips {len(scaling)} columns and leaves others of the model as they are",
-            "give every feature of the model a scaling",
+            f"the scaling clips {len(scaling)} columns and does not change the model's other columns",
+            "scale every feature of the model",
         )
     offset, factor = np.zeros(width), np.full(width, 0.0 if drops else 1.0)
     offset[: len(scaling)], factor[: len(scaling)] = scaling.offset, scaling.factor
@@ -296,12 +298,12 @@ def _of_scaled(model: Model) -> Computation:
 
 def _of_cascade(_model: Model) -> Computation:
     raise UnsupportedError(
-        "a cascade is two models and a rule",
-        "export its fast and its exact model, and the rule of docs/export.md",
+        "a cascade consists of two models and a rule",
+        "export its fast and its exact model, and program the rule of docs/export.md",
     )
 
 
-#: Kind of model -> its description, or the error that explains why it has none.
+#: For each kind of model, the function that returns its description or raises an error that explains why not.
 DESCRIBED: dict[str, Callable[[Model], Computation]] = {
     "libsvm": _of_expansion,
     "polynomial": _of_polynomial,
@@ -317,7 +319,7 @@ def computation_of(model: Model) -> Computation:
     Raises
     ------
     UnsupportedError
-        A kind, or a kernel, that has no such description.
+        The kind of model or its kernel has no such description.
     """
     kind = getattr(model, "kind", None)
     if kind is None:

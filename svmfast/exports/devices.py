@@ -1,4 +1,4 @@
-"""Microcontrollers: how much code an exported C file takes there, besides its tables."""
+"""Microcontrollers, and the size of the code of an exported C file on each of them, without its tables."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Device:
-    """Bytes of code that gcc -Os makes at most, with its own routines for the arithmetic.
+    """Upper bounds on the bytes of code that gcc -Os generates, including its routines for floating point.
 
     Attributes
     ----------
     summary : str
     predict : int
-        Of NAME_predict.
+        The code of NAME_predict.
     roots : int
-        In addition where that takes square roots or tangents.
+        Additional code if NAME_predict uses square roots or hyperbolic tangents.
     certain : int
-        In addition for NAME_certain.
+        Additional code for NAME_certain.
     class_name : int
-        In addition for each class that NAME_class_name names; three times as much for labels beyond 16 bits.
+        Additional code for each class that NAME_class_name names; three times as much for labels beyond 16
+        bits.
     """
 
     summary: str
@@ -33,7 +34,7 @@ class Device:
     class_name: int = 18
 
 
-#: tests/scripts/test_embedded.py compiles files of every form to check these.
+#: tests/scripts/test_embedded.py checks these by compiling files of every form.
 DEVICES = {
     "cortex-m4": Device("Cortex-M4 with a single-precision unit", 800, 0, 700),
     "cortex-m0": Device("Cortex-M0, without a floating-point unit", 3700, 1000, 1500),
@@ -42,7 +43,7 @@ DEVICES = {
 
 
 def code_bytes(computation: Computation, device: str) -> int:
-    """Return the most bytes that the code of a computation takes on a device, in single precision."""
+    """Return an upper bound on the bytes of a computation's code on a device, in single precision."""
     from svmfast.exports import c_arithmetic
     from svmfast.exports.certain import has_certificate
     from svmfast.exports.computation import KernelSums

@@ -1,4 +1,4 @@
-"""JSON: the description of a model's computation, for programs in any language."""
+"""The JSON export: the description of a model's computation, for programs in any language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmfast.exports.settings import Printed, Settings
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 
-#: Version of the schema: it grows when a key changes its name or meaning, not when one is added.
+#: Version of the schema: it increases if a key changes its name or meaning, not if one is added.
 VERSION = 1
 
 

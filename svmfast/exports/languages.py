@@ -1,4 +1,4 @@
-"""The list of export languages: a new one is a module and an entry here."""
+"""The registry of export languages: a new language is a module and an entry here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Language:
     summary : str
         One line.
     ending : str
-        Of a file's name.
+        The ending of a file's name.
     precision : str
         The default precision, ``float`` or ``double``.
     printer : str
@@ -31,6 +31,7 @@ class Language:
         ``module:function`` that maps a computation, rows and a dtype to the decision values and labels of the
         exported arithmetic; empty if the model's own arithmetic is used.
     abilities : tuple of str
+        The options that the language supports.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Language:
     abilities: tuple[Ability, ...]
 
     def load(self, place: str) -> Callable[..., Any]:
-        """Return the function behind ``module:function``."""
+        """Import and return the function that ``module:function`` names."""
         module, _, name = place.partition(":")
         found: Callable[..., Any] = getattr(import_module(module), name)
         return found

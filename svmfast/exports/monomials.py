@@ -20,7 +20,7 @@ class Degree:
     last : (count,) int64
         The last index.
     multiplicity : (count,) float64
-        Orderings of the tuple, m! / prod (times each index occurs)!.
+        Number of orderings of the tuple: m! over the product of the factorials of the indices' counts.
     """
 
     parent: NDArray[np.int64]
@@ -29,7 +29,7 @@ class Degree:
 
 
 def degrees(d: int, order: int) -> Iterator[Degree]:
-    """Yield degrees 0 to `order` in `d` variables; degree 0 is one monomial without an index."""
+    """Yield degrees 0 to `order` in `d` variables; degree 0 has one monomial, which has no index."""
     zero = np.zeros(1, dtype=np.int64)
     yield Degree(zero, zero, np.ones(1))
     last, run, multiplicity = zero, zero, np.ones(1)

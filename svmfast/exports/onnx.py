@@ -1,4 +1,4 @@
-"""ONNX: plain operators, as classifiers of ONNX cast double to float and break ties in other ways."""
+"""The ONNX export, in plain operators: ONNX's classifiers compute in float and break ties differently."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from svmfast.exports.onnx_graph import IR_VERSION, OPSET, Graph
 from svmfast.exports.settings import Printed, Settings, sentence
 from svmfast.rows import Rows
 
-#: Rows of a batch: memory grows with rows times vectors.
+#: Number of rows per batch, because memory grows with rows times vectors.
 _BATCH = 1024
 
 
 def print_onnx(computation: Computation, settings: Settings) -> Printed:
-    """Return the model's file."""
+    """Return the ONNX file."""
     model = model_of(computation, settings.dtype)
     about: dict[str, str] = {**settings.origin, "measured": sentence(settings.accuracy, settings.dtype)}
     if settings.feature_names:
@@ -31,7 +31,7 @@ def print_onnx(computation: Computation, settings: Settings) -> Printed:
 
 
 def onnx_values(computation: Computation, rows: Rows, dtype: Any) -> tuple[NDArray[Any], int | None]:
-    """Return the decision values that the graph computes: by onnxruntime, or else by ONNX's own evaluator."""
+    """Return the decision values of the graph, from onnxruntime if installed, else from ONNX's evaluator."""
     from svmfast.exports.computation import dense
 
     kind = np.dtype(dtype)
@@ -59,7 +59,7 @@ def model_of(computation: Computation, dtype: np.dtype[Any]) -> Any:
         from onnx import TensorProto, helper
     except ImportError as error:
         raise UnsupportedError(
-            "writing ONNX takes onnx, which is not installed", "pip install 'svmfast[onnx]'"
+            "writing ONNX needs onnx, which is not installed", "pip install 'svmfast[onnx]'"
         ) from error
     graph = Graph(dtype)
     real = TensorProto.FLOAT if dtype == np.float32 else TensorProto.DOUBLE
@@ -86,13 +86,13 @@ def model_of(computation: Computation, dtype: np.dtype[Any]) -> Any:
 
 
 def add_computation(graph: Graph, computation: Computation, x: str) -> dict[str, str]:
-    """Add a whole computation of rows `x`; return what each output is called in the graph."""
+    """Add the computation for rows `x` to the graph; return the graph's name of each output."""
     z, rest = _variables(graph, computation, x)
     cells = _cells(graph, computation, z)
     values = computation.values
     if not computation.head.n_functions:
-        count = graph.add("Slice", graph.add("Shape", x), graph.whole(0), graph.whole(1))
-        shape = graph.add("Concat", count, graph.whole(0), axis=0)
+        count = graph.add("Slice", graph.add("Shape", x), graph.integers(0), graph.integers(1))
+        shape = graph.add("Concat", count, graph.integers(0), axis=0)
         decisions = graph.add("ConstantOfShape", shape, value=_scalar(graph))
     elif cells is None:
         cell = CellTables(graph, values)
@@ -109,7 +109,7 @@ def _scalar(graph: Graph) -> Any:
 
 
 def _variables(graph: Graph, computation: Computation, x: str) -> tuple[str, str]:
-    """Scale, pick the variables, and add up what the other columns have of a distance, ``(n, 1)``."""
+    """Return the scaled variables, and the other columns' share of a distance, ``(n, 1)``."""
     scaling = computation.scaling
     if scaling is not None:
         x = graph.add("Mul", graph.add("Sub", x, graph.reals(scaling.offset)), graph.reals(scaling.factor))
@@ -127,13 +127,13 @@ def _variables(graph: Graph, computation: Computation, x: str) -> tuple[str, str
 
 
 def _distances(graph: Graph, z: str, centers: NDArray[np.float64]) -> str:
-    """Squared distances from constant points, without the row's own square: the nearest is the same."""
+    """Return squared distances from constant points minus the row's own square: the nearest is the same."""
     squares = graph.reals((centers * centers).sum(axis=1)[None])
     return str(graph.add("Add", graph.add("MatMul", z, graph.reals(-2 * centers.T)), squares))
 
 
 def _cells(graph: Graph, computation: Computation, z: str) -> str | None:
-    """Find every row's cell, ``(n,)`` int64; None where there is one."""
+    """Return the cell of every row, ``(n,)`` int64; None if there is a single cell."""
     route = computation.route
     if route is None:
         return None
@@ -153,39 +153,39 @@ def _cells(graph: Graph, computation: Computation, z: str) -> str | None:
         depth[own] = depth[node] + 1
     leaf = graph.constant(np.where(children == 0, np.arange(nodes), -1))
     table, infinite = graph.constant(mine), graph.reals(np.inf)
-    root = graph.add("Mul", graph.add("ArgMin", apart, axis=1, keepdims=0), graph.whole(0))
+    root = graph.add("Mul", graph.add("ArgMin", apart, axis=1, keepdims=0), graph.integers(0))
     node_of = root
     for _ in range(int(depth.max())):
         allowed = graph.add("Gather", table, node_of, axis=0)
         near = graph.add("ArgMin", graph.add("Where", allowed, apart, infinite), axis=1, keepdims=0)
-        following = graph.add("Add", near, graph.whole(1))
+        following = graph.add("Add", near, graph.integers(1))
         stays = graph.add("Gather", leaf, node_of, axis=0)
-        at_leaf = graph.add("GreaterOrEqual", stays, graph.whole(0))
+        at_leaf = graph.add("GreaterOrEqual", stays, graph.integers(0))
         node_of = graph.add("Where", at_leaf, stays, following)
     cell = graph.constant(np.where(children == 0, np.cumsum(children == 0) - 1, 0))
     return str(graph.add("Gather", cell, node_of, axis=0))
 
 
 def _every_cell(graph: Graph, computation: Computation, z: str, rest: str, cells: str) -> str:
-    """Loop over the cells that rows fall into; each gives its rows their values."""
+    """Loop over the cells that occur among the rows, and compute the values of each cell's rows."""
     from onnx import TensorProto, helper
 
     p = computation.head.n_functions
     real = TensorProto.FLOAT if graph.dtype == np.float32 else TensorProto.DOUBLE
     present = graph.add("Unique", cells, sorted=1)
-    count = graph.add("Squeeze", graph.add("Shape", present), graph.whole(0))
+    count = graph.add("Squeeze", graph.add("Shape", present), graph.integers(0))
     rows = graph.add("Shape", cells)
     start = graph.add(
-        "ConstantOfShape", graph.add("Concat", rows, graph.whole(p), axis=0), value=_scalar(graph)
+        "ConstantOfShape", graph.add("Concat", rows, graph.integers(p), axis=0), value=_scalar(graph)
     )
     body = graph.inner()
     number, going, so_far = (body.name() for _ in range(3))
     cell = body.add("Gather", present, number, axis=0)
-    mine = body.add("Squeeze", body.add("NonZero", body.add("Equal", cells, cell)), body.whole(0))
+    mine = body.add("Squeeze", body.add("NonZero", body.add("Equal", cells, cell)), body.integers(0))
     own_z = body.add("Gather", z, mine, axis=0)
     own_rest = body.add("Gather", rest, mine, axis=0) if rest else ""
     found = cell_values(body, computation, CellTables(body, computation.values, cell), own_z, own_rest)
-    place = body.add("Unsqueeze", mine, body.whole(1))
+    place = body.add("Unsqueeze", mine, body.integers(1))
     filled = body.add("ScatterND", so_far, place, found)
     still = body.add("Identity", going)
     inner = helper.make_graph(
@@ -201,7 +201,7 @@ def _every_cell(graph: Graph, computation: Computation, z: str, rest: str, cells
             helper.make_tensor_value_info(filled, real, [None, p]),
         ],
     )
-    # sklearn-onnx sorts nodes by their inputs and does not know ONNX's empty ones.
+    # No optional input is left empty, because sklearn-onnx sorts nodes by their inputs and expects names.
     return str(graph.add("Loop", count, graph.constant(np.array(True)), start, body=inner))
 
 
@@ -217,28 +217,28 @@ def _answers(graph: Graph, computation: Computation, decisions: str) -> dict[str
     if k == 1:
         zeros = graph.add(
             "ConstantOfShape",
-            graph.add("Slice", graph.add("Shape", decisions), graph.whole(0), graph.whole(1)),
-            value=_whole_zero(),
+            graph.add("Slice", graph.add("Shape", decisions), graph.integers(0), graph.integers(1)),
+            value=_integer_zero(),
         )
         return {"label": graph.add("Gather", table, zeros), "scores": decisions}
     if head.one_vs_rest:
         winner = graph.add("ArgMax", decisions, axis=1, keepdims=0)
     elif k == 2:
         first = graph.add("Cast", graph.add("Greater", decisions, graph.reals(0)), to=7)
-        winner = graph.add("Squeeze", graph.add("Sub", graph.whole(1), first), graph.whole(1))
+        winner = graph.add("Squeeze", graph.add("Sub", graph.integers(1), first), graph.integers(1))
     else:
         one, other = np.triu_indices(k, 1)
         share = np.zeros((len(one), k), dtype=np.float32)
         share[np.arange(len(one)), one], share[np.arange(len(one)), other] = 1, -1
         won = graph.add("Cast", graph.add("Greater", decisions, graph.reals(0)), to=1)
         votes = graph.add("MatMul", won, graph.constant(share))
-        # Class i is the second of i pairs, each of which it has won unless the first has.
+        # Class i is the second class of i pairs, and wins each of them unless the first class does.
         votes = graph.add("Add", votes, graph.constant(np.arange(k, dtype=np.float32)[None]))
         winner = graph.add("ArgMax", votes, axis=1, keepdims=0)
     return {"label": graph.add("Gather", table, winner), "scores": decisions}
 
 
-def _whole_zero() -> Any:
+def _integer_zero() -> Any:
     from onnx import numpy_helper
 
     return numpy_helper.from_array(np.zeros(1, dtype=np.int64))

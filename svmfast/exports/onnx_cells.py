@@ -15,29 +15,29 @@ from svmfast.models.head import Head
 
 
 class CellTables:
-    """The tables of the only cell, or, with a name for the cell's number, of that cell."""
+    """The tables of a cell: of the only one, or of the one whose number has the name `cell` in the graph."""
 
     def __init__(self, graph: Graph, values: KernelSums | Polynomials, cell: str = "") -> None:
         self.graph, self.values, self.cell = graph, values, cell
 
     def one(self, table: NDArray[Any]) -> str:
-        """Return a cell's part of a table with an entry for each cell."""
+        """Return the cell's entry of a table that has one entry for each cell."""
         if not self.cell:
             return self.graph.reals(table[0])
         return str(self.graph.add("Gather", self.graph.reals(table), self.cell, axis=0))
 
-    def part(self, table: NDArray[Any], sizes: NDArray[np.int64], *, whole: bool = False) -> str:
-        """Return a cell's rows of a table that has them cell by cell."""
-        add = self.graph.constant if whole else self.graph.reals
+    def part(self, table: NDArray[Any], sizes: NDArray[np.int64], *, integers: bool = False) -> str:
+        """Return the cell's rows of a table that lists `sizes` rows for each cell, cell by cell."""
+        add = self.graph.constant if integers else self.graph.reals
         if not self.cell:
             return add(table)
         ends = np.concatenate([[0], np.cumsum(sizes)])
         graph = self.graph
-        one = graph.add("Unsqueeze", self.cell, graph.whole(0))
+        one = graph.add("Unsqueeze", self.cell, graph.integers(0))
         start, stop = (
             graph.add("Gather", graph.constant(part), one, axis=0) for part in (ends[:-1], ends[1:])
         )
-        return str(graph.add("Slice", add(table), start, stop, graph.whole(0)))
+        return str(graph.add("Slice", add(table), start, stop, graph.integers(0)))
 
 
 def cell_values(graph: Graph, computation: Computation, cell: CellTables, z: str, rest: str) -> str:
@@ -49,7 +49,7 @@ def cell_values(graph: Graph, computation: Computation, cell: CellTables, z: str
 def _sums(graph: Graph, computation: Computation, cell: CellTables, z: str, rest: str) -> str:
     values = _mixed(_without_empty_cells(cell.values))
     apart = values.kernel in ("rbf", "laplacian")
-    # About the mean of all vectors, so that less cancels in squared distances.
+    # Measured from the mean of all vectors, so that squared distances lose less to cancellation.
     middle = values.vectors.mean(axis=0) if values.kernel == "rbf" else np.zeros(values.vectors.shape[1])
     vectors = cell.part(values.vectors - middle, values.sizes)
     gamma = cell.one(values.gamma)
@@ -61,7 +61,7 @@ def _sums(graph: Graph, computation: Computation, cell: CellTables, z: str, rest
         s = graph.add("Sub", s, graph.add("Mul", across, graph.reals(2)))
         s = graph.add("Max", s, graph.reals(0))
     elif values.kernel == "laplacian":
-        differences = graph.add("Sub", graph.add("Unsqueeze", z, graph.whole(1)), vectors)
+        differences = graph.add("Sub", graph.add("Unsqueeze", z, graph.integers(1)), vectors)
         s = graph.total(graph.add("Abs", differences), 2, keep=False)
     else:
         s = graph.add("Gemm", z, vectors, transB=1)
@@ -80,7 +80,7 @@ def _sums(graph: Graph, computation: Computation, cell: CellTables, z: str, rest
 
 
 def _without_empty_cells(values: KernelSums | Polynomials) -> KernelSums:
-    """Give cells without vectors one with coefficients of 0: products of empty tables are best avoided."""
+    """Add a vector with zero coefficients to each empty cell, because runtimes may fail on empty products."""
     assert isinstance(values, KernelSums)
     empty = np.flatnonzero(values.sizes == 0)
     if not len(empty):
@@ -102,11 +102,12 @@ def _without_empty_cells(values: KernelSums | Polynomials) -> KernelSums:
 
 
 def _mixed(values: KernelSums) -> KernelSums:
-    """Mix vectors with coefficients of both signs, where the order of the vectors is free.
+    """Interleave vectors with positive and negative coefficients, if the order of the vectors is free.
 
-    LIBSVM's models have all positive coefficients of two classes first. A sum in that order climbs to
-    thousands before it comes back to about 1, and rounds accordingly. Runtimes sum in parts, of every second,
-    fourth or eighth term, so that signs should change within those too: they follow the Thue-Morse sequence.
+    LIBSVM's models of two classes have all positive coefficients first. Summed in that order, partial sums
+    grow to thousands before they return to about 1, which makes rounding errors large. Runtimes sum every
+    second, fourth or eighth term separately, so the signs must alternate within these too. Therefore they
+    follow the Thue-Morse sequence.
     """
     if values.pseudo is not None or values.classes is not None or values.coef.shape != (1, values.sizes[0]):
         return values
@@ -136,7 +137,7 @@ def _power(graph: Graph, base: str, degree: int) -> str:
 
 
 def _weighted(graph: Graph, head: Head, values: KernelSums, cell: CellTables, k: str) -> str:
-    """Sum kernel values times coefficients: of functions, or of LIBSVM's pairs."""
+    """Return the sums of kernel values times coefficients, for LIBSVM's layout too."""
     if values.classes is None:
         return str(graph.add("MatMul", k, cell.part(values.coef.T, values.sizes)))
     n_classes = head.n_classes
@@ -149,14 +150,14 @@ def _weighted(graph: Graph, head: Head, values: KernelSums, cell: CellTables, k:
         for c in range(n_classes):
             full[np.ix_(owner == c, np.delete(pair[c], c))] = values.coef[:, owner == c].T
         return str(graph.add("MatMul", k, cell.part(full, values.sizes)))
-    # Class by class: k - 1 numbers a vector, not one for each of the k (k - 1) / 2 pairs.
+    # Class by class, a vector has k - 1 coefficients instead of one for each of the k (k - 1) / 2 pairs.
     sizes = values.classes[0]
     present = np.flatnonzero(sizes)
     ends = np.concatenate([[0], np.cumsum(sizes)])
     parts = (
         [k]
         if len(present) == 1
-        else graph.add("Split", k, graph.whole(*sizes[present].tolist()), axis=1, outputs=len(present))
+        else graph.add("Split", k, graph.integers(*sizes[present].tolist()), axis=1, outputs=len(present))
     )
     found = []
     for part, c in zip(parts, present.tolist(), strict=True):
@@ -164,7 +165,7 @@ def _weighted(graph: Graph, head: Head, values: KernelSums, cell: CellTables, k:
     nothing = graph.add("Mul", found[0], graph.reals(0))
     by_class = dict(zip(present.tolist(), found, strict=True))
     every = graph.add("Concat", *(by_class.get(c, nothing) for c in range(n_classes)), axis=1)
-    # Of the pair (i, j), i < j: column j - 1 of class i, column i of class j.
+    # The pair (i, j), i < j, is the sum of column j - 1 of class i and column i of class j.
     width = n_classes - 1
     firsts = graph.constant((one * width + other - 1).astype(np.int64))
     seconds = graph.constant((other * width + one).astype(np.int64))
@@ -181,7 +182,7 @@ def _pseudo(graph: Graph, values: KernelSums, cell: CellTables, k: str, s: str, 
             graph.add(
                 "Gather",
                 k,
-                cell.part(pseudo.pairs[:, side].astype(np.int64), pseudo.sizes, whole=True),
+                cell.part(pseudo.pairs[:, side].astype(np.int64), pseudo.sizes, integers=True),
                 axis=1,
             )
             for side in (0, 1)
@@ -190,14 +191,14 @@ def _pseudo(graph: Graph, values: KernelSums, cell: CellTables, k: str, s: str, 
     each = pseudo.sizes * values.sizes
     flat = cell.part(pseudo.distances, each)
     if cell.cell:
-        one = graph.add("Unsqueeze", cell.cell, graph.whole(0))
+        one = graph.add("Unsqueeze", cell.cell, graph.integers(0))
         count = graph.add("Gather", graph.constant(pseudo.sizes.astype(np.int64)), one, axis=0)
         width = graph.add("Gather", graph.constant(values.sizes.astype(np.int64)), one, axis=0)
         shape = graph.add("Concat", count, width, axis=0)
     else:
-        shape = graph.whole(len(pseudo.coef.T), len(values.vectors))
+        shape = graph.integers(len(pseudo.coef.T), len(values.vectors))
     theirs = graph.add("Reshape", flat, shape, allowzero=1)
-    roots = graph.add("Unsqueeze", graph.add("Sqrt", s), graph.whole(1))
+    roots = graph.add("Unsqueeze", graph.add("Sqrt", s), graph.integers(1))
     apart = graph.add("ReduceMax", graph.add("Abs", graph.add("Sub", roots, theirs)), axes=[2], keepdims=0)
     near = graph.add("Exp", graph.add("Neg", graph.add("Mul", graph.square(apart), gamma)))
     return str(graph.add("MatMul", near, coef))
@@ -215,7 +216,9 @@ def _polynomials(graph: Graph, computation: Computation, cell: CellTables, z: st
     powers = graph.add(
         "Add",
         graph.add(
-            "Mul", graph.add("Slice", w, graph.whole(0), graph.whole(1), graph.whole(1)), graph.reals(0)
+            "Mul",
+            graph.add("Slice", w, graph.integers(0), graph.integers(1), graph.integers(1)),
+            graph.reals(0),
         ),
         graph.reals(1),
     )
@@ -226,13 +229,13 @@ def _polynomials(graph: Graph, computation: Computation, cell: CellTables, z: st
             powers = graph.add("Mul", before, own)
             out = graph.add("Add", out, graph.add("MatMul", powers, cell.one(inner[m])))
     if order:
-        # The highest degree by its last index: no table of all its monomials for every row.
+        # The highest degree is summed by its last index, which avoids a table of all its monomials per row.
         runs = graph.add("MatMul", powers, cell.one(top.reshape(cells, -1, p * d)))
-        runs = graph.add("Reshape", runs, graph.whole(-1, p, d))
+        runs = graph.add("Reshape", runs, graph.integers(-1, p, d))
         out = graph.add(
             "Add",
             out,
-            graph.total(graph.add("Mul", runs, graph.add("Unsqueeze", w, graph.whole(1))), 2, keep=False),
+            graph.total(graph.add("Mul", runs, graph.add("Unsqueeze", w, graph.integers(1))), 2, keep=False),
         )
     else:
         out = graph.add("Mul", powers, out)
@@ -246,7 +249,10 @@ def _polynomials(graph: Graph, computation: Computation, cell: CellTables, z: st
 def _coefficients(
     values: Polynomials, d: int, order: int
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-    """Return tables of degrees ``(cells, count, p)``, of the highest ``(cells, count, p, d)``: its runs."""
+    """Return the coefficients of each lower degree, ``(cells, count, p)``, and of the highest degree.
+
+    Those of the highest degree are ``(cells, count, p, d)``: the last axis is the last index of the tuple.
+    """
     (cells, p) = values.orders.shape
     every = list(degrees(d, order))
     inner = [np.zeros((cells, len(one.last), p)) for one in every[: max(order, 1)]]

@@ -1,4 +1,4 @@
-"""ONNX graphs, built node by node; names are generated."""
+"""Builds ONNX graphs node by node, with generated names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Known to every onnxruntime since 1.12.
+#: Supported by every onnxruntime since 1.12.
 OPSET = 17
 IR_VERSION = 8
 
@@ -20,14 +20,14 @@ class Graph:
     Attributes
     ----------
     dtype : float32 or float64
-    nodes, constants
-        In the order of their making.
+    nodes, constants : list
+        In the order in which they were added.
     names : list of int
-        How many names were given.
+        The number of names generated so far; a list, so that graphs of loops share it.
     bodies : list of lists of nodes
-        Of this graph and of all loops in it.
+        The nodes of this graph, and of all loops in it.
     prefix : str
-        Of all names.
+        The start of all names.
     """
 
     dtype: np.dtype[Any]
@@ -45,12 +45,12 @@ class Graph:
         return Graph(self.dtype, [], self.constants, self.names, self.bodies, self.prefix)
 
     def used_constants(self) -> list[Any]:
-        """Return the constants that some node takes."""
+        """Return the constants that at least one node uses."""
         used = {name for nodes in self.bodies for node in nodes for name in node.input}
         return [one for one in self.constants if one.name in used]
 
     def name(self) -> str:
-        """Return a name that nothing has yet."""
+        """Return a new, unused name."""
         self.names[0] += 1
         return f"{self.prefix}{self.names[0]}"
 
@@ -63,7 +63,7 @@ class Graph:
         return made[0] if outputs == 1 else made
 
     def constant(self, values: NDArray[Any]) -> str:
-        """Add a constant as it is."""
+        """Add a constant in its own type; return its name."""
         from onnx import numpy_helper
 
         name = self.name()
@@ -71,17 +71,17 @@ class Graph:
         return name
 
     def reals(self, values: Any) -> str:
-        """Add a constant in the graph's precision."""
+        """Add a constant in the graph's precision; return its name."""
         return self.constant(np.asarray(values, dtype=self.dtype))
 
-    def whole(self, *values: int) -> str:
-        """Add a list of whole numbers."""
+    def integers(self, *values: int) -> str:
+        """Add a constant list of integers; return its name."""
         return self.constant(np.array(values, dtype=np.int64))
 
     def total(self, name: str, axis: int, *, keep: bool = True) -> str:
-        """Sum along an axis."""
-        return str(self.add("ReduceSum", name, self.whole(axis), keepdims=int(keep)))
+        """Add a sum along an axis; return its name."""
+        return str(self.add("ReduceSum", name, self.integers(axis), keepdims=int(keep)))
 
     def square(self, name: str) -> str:
-        """Square each entry."""
+        """Add the elementwise square; return its name."""
         return str(self.add("Mul", name, name))

@@ -1,4 +1,4 @@
-"""The settings of an export, its measurements, and the description in the file."""
+"""The settings of an export, the measured accuracy, and sentences that describe it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from svmfast.display import count
 from svmfast.rows import FloatArray, Rows
 
-#: What :attr:`Accuracy.of` says where no rows were given, and the model has vectors.
+#: The value of :attr:`Accuracy.of` if no rows were given and the model has vectors.
 OWN_VECTORS = "of the model's own vectors"
 
 
@@ -22,16 +22,17 @@ class Accuracy:
     Attributes
     ----------
     rows : int
+        Number of rows.
     of : str
-        Which rows: for sentences, "rows of PATH".
+        What the rows are, for sentences: "rows of PATH".
     labels_differing : int or None
-        None for regression.
+        Number of rows whose labels differ; None for regression.
     largest_difference : float
-        Of the decision values.
+        Largest absolute difference of the decision values.
     largest_value : float
-        Largest absolute decision value, for scale.
+        Largest absolute decision value, for comparison.
     certain : int or None
-        Rows whose label the file proves; None without a certificate.
+        Number of rows whose label the file proves; None without a certificate.
     """
 
     rows: int
@@ -44,17 +45,17 @@ class Accuracy:
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """The rows in an exported file for its own test, with the model's answers.
+    """The rows in an exported file for its self-test, with the model's answers.
 
     Attributes
     ----------
     values : (n, n_features) float64
     expected : (n,) float64
-        Labels, or values of regression.
+        Labels; for regression, values.
     tolerance : float
-        How far a value of regression may be off.
+        Allowed difference of a regression value.
     left_out : int
-        Rows of which the file's precision gives another label than the model.
+        Number of rows that are left out because the file's label is not the model's.
     """
 
     values: FloatArray
@@ -70,14 +71,14 @@ class Settings:
     Attributes
     ----------
     prefix : str
-        Of every name; a valid identifier.
+        The start of every name; a valid identifier.
     dtype : float32 or float64
     origin : mapping of str to str
-        The origin that the file states.
+        The origin of the model, as the file states it.
     accuracy : Accuracy
     test : CheckedRows or None
     feature_names : tuple of str
-        Of all features, or empty.
+        The names of all features, or empty.
     """
 
     prefix: str
@@ -96,9 +97,9 @@ class Printed:
     ----------
     data : bytes
     table_bytes : int or None
-        Bytes of constant tables, in addition to the code. C only.
+        Bytes of constant tables, in addition to the code; only for C.
     stack_bytes : int or None
-        Arrays on the stack while a label is computed. Only of C.
+        Bytes of arrays on the stack while a label is computed; only for C.
     """
 
     data: bytes = field(repr=False)

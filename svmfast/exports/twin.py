@@ -1,7 +1,7 @@
 """The exported arithmetic in NumPy, operation by operation, in single or double precision.
 
-What the C file computes where the compiler contracts nothing: this is how an export knows its own accuracy
-before anything is compiled.
+The results are those of the C file if the compiler does not contract multiplications and additions. So the
+accuracy of an export is known before it is compiled.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from svmfast.rows import Rows
 
 Reals = NDArray[Any]
 
-#: Numbers of a block of rows and vectors.
+#: Maximum number of kernel values per block.
 _BLOCK = 1 << 21
 #: Number of vectors that single precision sums before it adds the partial sum to the total.
 FOLD = 32
-#: Least number of vectors in a cell.
+#: Sums are taken in parts if a cell has at least this many vectors.
 FOLD_FROM = 64
 
-#: Of each precision: the least argument of the exponential, log2(e), ln 2 in two parts, degree, bias.
+#: For each precision: the smallest argument of the exponential, log2(e), ln 2 in two parts, degree, bias.
 EXP = {
     np.dtype(np.float32): (-87.0, 1.44269504, 0.693145751953125, 1.42860682030941723212e-6, 7, 127),
     np.dtype(np.float64): (
@@ -39,12 +39,12 @@ EXP = {
 
 
 def folds(values: KernelSums, dtype: np.dtype[Any]) -> bool:
-    """Return whether sums are taken in parts."""
+    """Return whether sums are taken in parts of :data:`FOLD` vectors."""
     return dtype == np.float32 and int(values.sizes.max(initial=0)) >= FOLD_FROM
 
 
 def exp(t: Reals) -> Reals:
-    """Return the exponential of arguments of at most 0; 0 below the least one."""
+    """Return the exponential of arguments of at most 0; 0 for arguments below the smallest one."""
     least, log2e, high, low, degree, bias = EXP[t.dtype]
     real = t.dtype.type
     inside = np.where(t >= real(least), t, real(0))
@@ -59,7 +59,7 @@ def exp(t: Reals) -> Reals:
 
 
 def tanh(x: Reals) -> Reals:
-    """Return the hyperbolic tangent: a continued fraction near 0, elsewhere by the exponential."""
+    """Return the hyperbolic tangent: a continued fraction near 0, elsewhere from exponentials."""
     real = x.dtype.type
     square = x * x
     fraction = np.full_like(x, real(19))
@@ -73,7 +73,7 @@ def tanh(x: Reals) -> Reals:
 
 
 def power(base: Reals, degree: int) -> Reals:
-    """Return LIBSVM's powi: products of squares from the lowest bit on."""
+    """Return integer powers as LIBSVM's ``powi``: repeated squaring, from the lowest bit on."""
     out = np.ones_like(base)
     while degree > 0:
         if degree % 2:
@@ -88,7 +88,7 @@ def values(
 ) -> tuple[Reals, NDArray[np.int32], Reals]:
     """Return decision values ``(n, p)``, cells ``(n,)`` and squared distances from the cells' centers.
 
-    The distances are 0 where the values are no polynomials.
+    The distances are 0 if the values are not polynomials.
     """
     kind = np.dtype(dtype)
     with np.errstate(all="ignore"):
@@ -112,7 +112,7 @@ def values(
 
 
 def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
-    """Return the cell of rows of variables."""
+    """Return the cell of each row, ``(n,)`` int32, given its variables, ``(n, d)``."""
     cells = np.zeros(len(z), dtype=np.int32)
     route = computation.route
     if route is None:
@@ -122,7 +122,7 @@ def nearest(computation: Computation, z: Reals) -> NDArray[np.int32]:
     leaf = np.cumsum(children == 0) - 1
     centers = route.centers.astype(z.dtype)
     node = np.zeros(len(z), dtype=np.int64)
-    for here in range(len(children)):  # breadth first: a row's nodes ascend
+    for here in range(len(children)):  # breadth first: the numbers of a row's nodes ascend
         mine = np.flatnonzero(node == here)
         if not len(mine):
             continue
@@ -184,7 +184,7 @@ def _measures(kernel: str, vectors: Reals, z: Reals, rest: Reals) -> Reals:
 
 
 def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
-    """Return kernel values from what :func:`_measures` gives."""
+    """Return the kernel values that follow from the results of :func:`_measures`."""
     real = measured.dtype.type
     if values.kernel in ("rbf", "laplacian"):
         return exp(-gamma * measured)
@@ -195,7 +195,7 @@ def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
 
 
 def _functions(values: KernelSums, cell: int, p: int) -> list[NDArray[np.intp]]:
-    """Return for every vector of a cell the functions that its coefficients belong to."""
+    """Return, for each vector of a cell, the decision functions to which its coefficients belong."""
     if values.classes is None:
         return [np.arange(p)] * int(values.sizes[cell])
     k = values.classes.shape[1]
@@ -228,7 +228,7 @@ def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any
 
 
 def root(s: Reals) -> Reals:
-    """Return the square root by Heron's rule, from a start that halves the exponent."""
+    """Return the square root by Heron's method, with half the exponent as the initial estimate."""
     real = s.dtype.type
     single = s.dtype == np.float32
     bits: Any = np.ascontiguousarray(s).view(np.uint32 if single else np.uint64)
@@ -265,7 +265,7 @@ def _polynomials(values: Polynomials, cell: int, z: Reals, rest: Reals) -> tuple
 
 
 def nested(w: Reals, order: int, c: Reals) -> Reals:
-    """Return the polynomial with packed coefficients `c` at n points ``w (d, n)``, by nested sums."""
+    """Return the polynomial with packed coefficients `c` at n points `w`, ``(d, n)``, by nested sums."""
     d = len(w)
     cursor = np.concatenate(
         [[0], np.cumsum([math.comb(d + m - 1, m) if d or not m else 0 for m in range(order)])]

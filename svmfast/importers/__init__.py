@@ -1,1 +1,1 @@
-"""Other libraries' fitted estimators as models, and models as estimators."""
+"""Conversion of other libraries' fitted estimators to models, and of models to estimators."""

@@ -1,4 +1,4 @@
-"""A fitted estimator or pipeline as a model."""
+"""Converts a fitted estimator or pipeline to a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MACHINES = ", ".join(list(SVM_TYPES)[:-1]) + f" or {list(SVM_TYPES)[-1]}"
 
 
 def model_of(estimator: Any) -> Model:
-    """Return the model of a fitted estimator; see :func:`svmfast.from_sklearn`."""
+    """Return the model that is equivalent to a fitted estimator; see :func:`svmfast.from_sklearn`."""
     if not hasattr(estimator, "get_params") and machine_type(estimator) is None:
         raise WrongTypeError(
             "the estimator", estimator, f"a fitted {_MACHINES}, or a pipeline that ends in one"
@@ -29,7 +29,7 @@ def model_of(estimator: Any) -> Model:
         affine = _next(affine, step, called)
     if not steps:
         raise UnsupportedError(
-            "the pipeline has no step that does anything", f"expected {_MACHINES} at its end"
+            "every step of the pipeline is passthrough", f"expected {_MACHINES} as the last step"
         )
     called, last = steps[-1]
     if machine_type(last) is None:
@@ -54,17 +54,17 @@ def model_of(estimator: Any) -> Model:
 
 
 def _next(before: Affine | None, step: Any, called: str) -> Affine:
-    """Return the map of the steps before and of `step`."""
+    """Return the composition of the map of the steps before, if any, and of `step`."""
     if not is_scaler(step):
         raise UnsupportedError(
-            f"{called} is a {type(step).__name__}", f"before the machine only {', '.join(SCALERS)} can stand"
+            f"{called} is a {type(step).__name__}", f"only {', '.join(SCALERS)} can precede the machine"
         )
     affine = affine_of(step, called)
     return affine if before is None else before.then(affine, called)
 
 
 def _steps(estimator: Any, called: str) -> Iterator[tuple[str, Any]]:
-    """Yield the steps of an estimator and what messages call them; those that do nothing are left out."""
+    """Yield each step of an estimator, preceded by its name for messages; skip steps that do nothing."""
     if hasattr(estimator, "as_sklearn"):  # cuML's own conversion
         estimator = estimator.as_sklearn()
     kind = type(estimator).__name__

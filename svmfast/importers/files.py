@@ -1,4 +1,4 @@
-"""Estimators from files: skops, which holds no code, and pickles where the caller trusts them."""
+"""Reads estimators from files: skops, which contains no code, and pickles if the caller trusts them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from svmfast.importers.estimators import model_of
 from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, Allowance
 
-#: How files begin.
+#: The first bytes of a skops file, which is a zip archive.
 _ZIP = b"PK\x03\x04"
-#: A pickle of protocol 2 or later; zlib, gzip, bzip2, xz, lzma and lz4, in which joblib packs pickles.
+#: The first bytes of a pickle of protocol 2 or later, and of the formats in which joblib compresses pickles:
+#: zlib, gzip, bzip2, xz, lzma and lz4.
 _PICKLES = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00", b"\x04\x22\x4d\x18")
-#: What scikit-learn keeps in its machines and skops does not trust by itself: plain containers of numbers.
+#: Types in scikit-learn's machines that skops does not trust by default, but that only hold numbers.
 _HARMLESS = {
     f"scipy.sparse._{form}.{form}_{kind}" for form in ("csr", "csc", "coo") for kind in ("matrix", "array")
 }
@@ -25,14 +26,14 @@ _EXPECTED = "expected an estimator that skops.io.dump wrote"
 def model_of_file(
     path: str | os.PathLike[str], *, trust_pickle: bool = False, memory: int = MEMORY
 ) -> tuple[Model, tuple[str, ...]]:
-    """Return the model of an estimator in a file, and what its reader remarked.
+    """Return the model of an estimator in a file, and the warnings of the library that read it.
 
     Parameters
     ----------
     path : str or path
         A file of ``skops.io.dump``, or of ``pickle`` or ``joblib`` if `trust_pickle`.
     trust_pickle : bool
-        Load a pickle, which runs whatever code is in it.
+        Whether to load pickles; loading a pickle can run any code.
     memory : int
         Limit on the memory for the content of a skops file, in bytes.
 
@@ -40,15 +41,15 @@ def model_of_file(
     -------
     model : Model
     remarks : tuple of str
-        For example that another version of scikit-learn wrote it.
+        For example that another version of scikit-learn wrote the file.
 
     Raises
     ------
     UnsupportedError
-        It is a pickle that is not trusted, a library that reads it is missing, or such an estimator has no
-        model (:func:`svmfast.from_sklearn`).
+        The file is a pickle that is not trusted, the library that reads it is not installed, or the estimator
+        cannot be converted (:func:`svmfast.from_sklearn`).
     ModelFormatError
-        It is something else, is damaged, or holds types that skops does not trust.
+        The file is not an estimator, is damaged, or contains types that skops does not trust.
     FileAccessError, MemoryLimitError
     """
     name = os.fspath(path)
@@ -64,15 +65,15 @@ def model_of_file(
         elif start.startswith(_PICKLES):
             found = _from_pickle(name, trust_pickle)
         elif start.startswith(b"svm_type") or start.startswith(b"svmfast"):
-            raise ModelFormatError(name, None, "a model, and no estimator", None, "use it as it is")
+            raise ModelFormatError(name, None, "a model, not an estimator", None, "use it as it is")
         else:
             raise ModelFormatError(name, None, "not an estimator", None, _EXPECTED)
     remarks = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
     try:
         return model_of(found), tuple(remarks)
     except (ModelContentError, OptionError, ValueError, TypeError, AttributeError, LookupError) as error:
-        # Attributes that no fit made.
-        what = f"attributes that do not fit together ({error})"
+        # The attributes cannot be those of a fit.
+        what = f"inconsistent attributes ({error})"
         raise ModelFormatError(name, None, what, None, "expected those of a fitted estimator") from error
 
 
@@ -84,21 +85,21 @@ def _from_skops(name: str, memory: int) -> Any:
         from skops.io.exceptions import UntrustedTypesFoundException
     except ImportError as error:
         raise UnsupportedError(
-            f"{name}: reading it takes skops, which is not installed", "pip install 'svmfast[sklearn]'"
+            f"{name}: reading it needs skops, which is not installed", "pip install 'svmfast[sklearn]'"
         ) from error
     try:
         with ZipFile(name) as archive:
-            # A few bytes may unpack to many.
+            # A small archive may unpack to a large one.
             Allowance(memory, name).check(2 * sum(one.file_size for one in archive.infolist()))
         trusted = _HARMLESS.intersection(skops.io.get_untrusted_types(file=name))
         return skops.io.load(name, trusted=sorted(trusted))
     except UntrustedTypesFoundException as error:
         names = ", ".join(sorted(set(skops.io.get_untrusted_types(file=name)) - _HARMLESS))
         raise ModelFormatError(
-            name, None, "types that skops does not trust", names, "expected scikit-learn's own alone"
+            name, None, "types that skops does not trust", names, "expected only types of scikit-learn"
         ) from error
     except (BadZipFile, OSError, ValueError, LookupError, TypeError, AttributeError, ImportError) as error:
-        # Whatever its reader stumbles over in a damaged file.
+        # The errors that skops raises for damaged files.
         what = f"skops cannot read it ({type(error).__name__}: {error})"
         raise ModelFormatError(name, None, what, None, _EXPECTED) from error
 
@@ -113,8 +114,8 @@ def _from_pickle(name: str, trusted: bool) -> Any:
         import joblib  # reads what pickle wrote, too
 
         return joblib.load(name)
-    except Exception as error:  # any, since a pickle runs what it likes
+    except Exception as error:  # a pickle can run any code, and so raise any exception
         what = f"the pickle cannot be loaded ({type(error).__name__}: {error})"
         raise ModelFormatError(
-            name, None, what, None, "expected what joblib or pickle dumped here"
+            name, None, what, None, "expected a file that joblib or pickle dumped in this environment"
         ) from error

@@ -1,4 +1,4 @@
-"""Fitted support vector machines of scikit-learn, and of libraries that name their attributes alike."""
+"""Converts fitted support vector machines of scikit-learn, and of libraries with the same attributes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SVM_TYPES = {
     "NuSVR": "nu_svr",
     "OneClassSVM": "one_class",
 }
-#: Packages whose estimators these may be. LIBLINEAR's and others that are called alike are not.
+#: Packages of these estimators; classes of the same name in other packages are not support vector machines.
 _PACKAGES = ("sklearn", "sklearnex", "daal4py", "thundersvm", "cuml")
 _KERNELS = {"linear": "linear", "poly": "polynomial", "polynomial": "polynomial", "rbf": "rbf"}
 _KERNELS["sigmoid"] = "sigmoid"
 #: LIBSVM's labels are C ints.
-_LEAST_LABEL, _LARGEST_LABEL = -(2**31), 2**31 - 1
+_SMALLEST_LABEL, _LARGEST_LABEL = -(2**31), 2**31 - 1
 
 
 def machine_type(estimator: Any) -> str | None:
@@ -40,8 +40,8 @@ def machine_type(estimator: Any) -> str | None:
 def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
     """Return integer labels for classes, in their order, and their names.
 
-    Integers that are LIBSVM labels, as floats too, stay what they are, without names. Others (strings, truth
-    values, fractions) are numbered from 0.
+    Integers that LIBSVM can have as labels, floats included, are kept and get no names. Other classes
+    (strings, booleans, fractions) are numbered from 0.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
     names : tuple of str or None
     """
     values = np.asarray(classes)
-    if values.dtype.kind in "iuf" and bool(((values >= _LEAST_LABEL) & (values <= _LARGEST_LABEL)).all()):
+    if values.dtype.kind in "iuf" and bool(((values >= _SMALLEST_LABEL) & (values <= _LARGEST_LABEL)).all()):
         labels = values.astype(np.int64)
         if bool((labels == values).all()):
             return labels, None
@@ -61,18 +61,18 @@ def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
 
 
 def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[str, ...] | None]:
-    """Return a support vector machine's model, and the names of its classes where labels stand for them.
+    """Return the model of a support vector machine, and the names of its classes if labels replace them.
 
     Parameters
     ----------
     estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
     called : str
-        Its name in messages.
+        The estimator's name in messages.
 
     Raises
     ------
     UnsupportedError
-        It is not fitted, or LIBSVM has no such model.
+        The estimator is not fitted, or LIBSVM has no such model.
     """
     svm_type = machine_type(estimator)
     assert svm_type is not None
@@ -81,7 +81,7 @@ def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[st
     kernel = _kernel(estimator, called)
     if getattr(estimator, "_multiclass", None) is not None:
         raise UnsupportedError(
-            f"{called} of more than two classes is a set of machines in cuML",
+            f"{called} has more than two classes, for which cuML uses a set of machines",
             "fit it with scikit-learn",
         )
     vectors = _vectors(_host(estimator.support_vectors_))
@@ -97,7 +97,7 @@ def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[st
         )
     own = "_n_support" if hasattr(estimator, "_n_support") else "n_support_"
     counts = np.atleast_1d(_host(getattr(estimator, own)))
-    if len(counts) != len(labels):  # cuML has their sum, and vectors in any order
+    if len(counts) != len(labels):  # cuML has only their sum, and does not order the vectors
         order = np.argsort(coef[0] <= 0, kind="stable")
         vectors, coef = vectors.take(order), np.ascontiguousarray(coef[:, order])
         positive = int(np.count_nonzero(coef[0] > 0))
@@ -112,7 +112,7 @@ def _kernel(estimator: Any, called: str) -> Kernel:
     if callable(name) or name not in _KERNELS:
         shown = getattr(name, "__name__", "a function") if callable(name) else f"'{name}'"
         raise UnsupportedError(
-            f"{called} has the kernel {shown}, whose values a model cannot compute from rows",
+            f"{called} has the kernel {shown}, which a model cannot compute",
             f"fit it with kernel={', '.join(map(repr, ('rbf', 'poly', 'linear')))} or 'sigmoid'",
         )
     kind = _KERNELS[name]
@@ -125,23 +125,23 @@ def _kernel(estimator: Any, called: str) -> Kernel:
 
 def _vectors(stored: Any) -> Rows:
     if hasattr(stored, "tocsr"):
-        # Fitted sparse: zeros may be stored, and mean nothing. SciPy's loops trust the indices, and these may
-        # come from a file.
+        # Fitted on sparse rows. Stored zeros have no meaning. SciPy's loops rely on valid indices, but these
+        # may come from a file.
         stored = stored.tocsr(copy=True)
         stored.check_format(full_check=True)
         stored.eliminate_zeros()
         return Rows.from_scipy(stored)
     dense = np.asarray(stored, dtype=np.float64)
-    # No support vectors at all come as an array of another shape.
+    # If there are no support vectors, the array has another shape.
     return Rows.from_dense(dense) if dense.size else Rows.empty(dense.shape[-1])
 
 
 def _functions(estimator: Any, svm_type: str) -> tuple[FloatArray, FloatArray]:
     """Return LIBSVM's ``sv_coef`` and ``rho``.
 
-    scikit-learn keeps LIBSVM's numbers as `_dual_coef_` and `_intercept_` (which is -rho). The public ones
-    have the other sign for two classes, and cuML has only those. thundersvm's are LIBSVM's, with `intercept_`
-    for rho itself.
+    scikit-learn keeps LIBSVM's numbers as `_dual_coef_` and `_intercept_` (which is -rho). The public
+    attributes have the opposite sign for two classes, and cuML has only those. The numbers of thundersvm are
+    LIBSVM's; its `intercept_` is rho itself.
     """
     coef, intercept = getattr(estimator, "_dual_coef_", None), getattr(estimator, "_intercept_", None)
     raw = coef is not None and intercept is not None
@@ -153,7 +153,7 @@ def _functions(estimator: Any, svm_type: str) -> tuple[FloatArray, FloatArray]:
     binary = svm_type in ("c_svc", "nu_svc") and len(intercept) == 1
     if binary and not raw:
         coef, intercept = -coef, -intercept
-    # No minus zero, which would be another text.
+    # 0.0 - x avoids a minus zero, which would be printed differently.
     return np.ascontiguousarray(coef), 0.0 - intercept
 
 
@@ -169,14 +169,14 @@ def _classes(estimator: Any, called: str) -> tuple[NDArray[np.int64], tuple[str,
 
 def _sigmoids(estimator: Any, name: str, count: int) -> FloatArray | None:
     values = getattr(estimator, name, None)
-    # Empty where there are no probabilities. cuML fits others, by another library.
+    # The array is empty if there are no probabilities. cuML's are fitted in another way.
     if values is None or np.size(values) != count or not hasattr(estimator, "_dual_coef_"):
         return None
     return np.array(values, dtype=np.float64)
 
 
 def _host(values: Any) -> Any:
-    """Return an array in the memory of this machine: cupy's ``get`` brings it from a GPU."""
+    """Return an array in main memory; cupy's ``get`` copies it from a GPU."""
     return values.get() if hasattr(values, "get") and not isinstance(values, dict) else values
 
 
@@ -189,7 +189,7 @@ def _dense(values: Any) -> FloatArray:
 
 
 def _checked(model: KernelExpansion, called: str) -> KernelExpansion:
-    """Refuse numbers that no model can have: attributes may have been changed, or come from a file."""
+    """Refuse invalid numbers, since attributes may have been changed or come from a file."""
     numbers = (model.sv_coef, model.rho, model.head.prob_a, model.head.prob_b)
     finite = all(one is None or bool(np.isfinite(one).all()) for one in numbers)
     if not finite or not np.isfinite((model.kernel.gamma, model.kernel.coef0)).all():

@@ -1,4 +1,4 @@
-"""scikit-learn's fitted scalers as the scaling in front of a model."""
+"""Converts scikit-learn's fitted scalers to the scaling of a model."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 from svmfast.errors import UnsupportedError
 from svmfast.rows import FloatArray
 
-#: Scalers by the names of their classes.
+#: The class names of the supported scalers.
 SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """``(x - offset) * factor``, then moved into the interval `clip` if there is one."""
+    """``(x - offset) * factor``, then clipped to the interval `clip` if there is one."""
 
     offset: FloatArray
     factor: FloatArray
     clip: tuple[float, float] | None = None
 
     def then(self, later: Affine, called: str) -> Affine:
-        """Return the map that does this one and then `later`.
+        """Return the composition of this map and then `later`.
 
         Raises
         ------
         UnsupportedError
-            This one clips, so that both together are no such map.
+            This map clips, so that the composition does not have this form.
         """
         if self.clip is not None:
             raise UnsupportedError(
-                f"{called} comes behind a scaler that clips", "clip in the last scaler only, or scale once"
+                f"{called} follows a scaler that clips", "clip in the last scaler only, or scale once"
             )
         if len(later.offset) != len(self.offset):
             raise UnsupportedError(
@@ -57,7 +57,7 @@ def affine_of(scaler: Any, called: str) -> Affine:
     Raises
     ------
     UnsupportedError
-        It is not fitted, or its numbers are not finite.
+        The scaler is not fitted, or its numbers are not finite.
     """
     kind = next(one.__name__ for one in type(scaler).__mro__ if one.__name__ in SCALERS)
     if not hasattr(scaler, "n_features_in_"):

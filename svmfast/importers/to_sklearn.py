@@ -1,4 +1,4 @@
-"""Models as fitted scikit-learn estimators."""
+"""Converts models to fitted scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.models.scaling import Scaling
 
-#: A model with at most this share of values that are not zero becomes a machine of sparse rows.
+#: A model whose share of nonzero values is below this becomes a machine with sparse support vectors.
 _SPARSE = 0.25
 
 
 def to_sklearn(model: Model) -> Any:
-    """Return a fitted scikit-learn estimator that predicts what a model does.
+    """Return a fitted scikit-learn estimator that makes the same predictions as a model.
 
     Parameters
     ----------
     model : Model
-        A LIBSVM model (also of compress and budget-train), with a scaling in front or not.
+        A LIBSVM model (also from compress or budget-train), with or without a scaling.
 
     Returns
     -------
     SVC, NuSVC, SVR, NuSVR, OneClassSVM or Pipeline
-        A Pipeline of a scaler and the machine where the model has a scaling. ``classes_`` are in the model's
-        order of labels, which decides ties; they are the names of the classes where it has them.
+        If the model has a scaling, a Pipeline of a scaler and the machine. ``classes_`` has the model's
+        order of labels, which decides ties; if the classes have names, it contains the names.
 
     Raises
     ------
@@ -39,14 +39,14 @@ def to_sklearn(model: Model) -> Any:
 
     Notes
     -----
-    What the machine knows of its training (``support_``, ``class_weight_``, ``n_iter_``) is not in a model.
-    Probabilities of one-class models and the error bars of regression have no place in scikit-learn.
+    Attributes that describe the training (``support_``, ``class_weight_``, ``n_iter_``) are not stored in a
+    model. Probabilities of one-class models and the error bars of regression do not exist in scikit-learn.
     """
     expansion, scaling = unscaled(model), scaling_of(model)
     if not isinstance(expansion, KernelExpansion):
         raise UnsupportedError(
             f"scikit-learn has no machine like a {expansion.kind} model",
-            "wrap the training of it: the estimators of svmfast.sklearn have such models",
+            "use the estimators of svmfast.sklearn, which train such models",
         )
     if expansion.kernel.kind == "precomputed":
         raise UnsupportedError("a precomputed kernel has no support vectors", "fit it in scikit-learn")
@@ -63,7 +63,7 @@ def to_sklearn(model: Model) -> Any:
     if len(scaling) != d:
         raise UnsupportedError(
             f"the scaling has {len(scaling)} features, the support vectors have {d}",
-            "scikit-learn's rows have as many in every step",
+            "in scikit-learn every step has the same number of features",
         )
     return make_pipeline(_scaler(scaling), machine)
 
@@ -97,7 +97,7 @@ def _machine(model: KernelExpansion, names: tuple[str, ...] | None) -> Any:
     made.support_vectors_ = model.sv.to_scipy() if is_sparse else model.sv.to_dense(width)
     made._probA, made._probB = none, none
     made._num_iter = np.zeros(1, dtype=np.int32)
-    with contextlib.suppress(AttributeError):  # before scikit-learn 1.4 a property where there are no classes
+    with contextlib.suppress(AttributeError):  # a property before scikit-learn 1.4 if there are no classes
         made.class_weight_ = none
     if head.labels is not None:
         made.classes_ = head.labels.copy() if names is None else np.array(names)
@@ -118,7 +118,7 @@ def _machine(model: KernelExpansion, names: tuple[str, ...] | None) -> Any:
 
 
 def _all_stored(coef: Any) -> Any:
-    """Return a sparse matrix in which zeros are stored too: scikit-learn hands its values to LIBSVM."""
+    """Return a sparse matrix that also stores zeros, because scikit-learn passes its values to LIBSVM."""
     from scipy.sparse import csr_matrix
 
     rows, n = coef.shape
@@ -134,7 +134,7 @@ def _scaler(scaling: Scaling) -> Any:
             "scikit-learn's scalers do not round",
         )
     if scaling.target is not None:
-        raise UnsupportedError("the scaling maps labels too", "use a TransformedTargetRegressor")
+        raise UnsupportedError("the scaling also scales labels", "use a TransformedTargetRegressor")
     d = len(scaling)
     if scaling.clip is None:
         made = StandardScaler()
