@@ -1,4 +1,4 @@
-"""Immutable objects that compute attributes once, and do not pickle them."""
+"""Attributes of immutable objects that are computed once and not pickled."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ R = TypeVar("R")
 
 
 class cached(Generic[T, R]):
-    """A property that is computed when it is first asked for.
+    """A property that is computed on first use.
 
-    Unlike :func:`functools.cached_property` of Python 3.10 and 3.11 it takes no lock, which a fork in the
-    middle of the computation would leave locked in the child. Of threads that ask at the same time each
-    computes it; all get the same object.
+    Unlike :func:`functools.cached_property` of Python 3.10 and 3.11, it takes no lock, which a fork during
+    the computation would leave locked in the child. If several threads use it first at the same time, each
+    of them computes the value, but all get the same object.
     """
 
     def __init__(self, function: Callable[[T], R]) -> None:
@@ -31,7 +31,7 @@ class cached(Generic[T, R]):
     def __get__(self, instance: T | None, owner: type) -> cached[T, R] | R:
         if instance is None:
             return self
-        # Not a data descriptor: from now on Python finds the attribute without coming here.
+        # This is not a data descriptor, so from now on Python finds the attribute without calling it.
         value: R = instance.__dict__.setdefault(self.name, self.function(instance))
         return value
 

@@ -1,7 +1,7 @@
-"""The bounds: how far a truncated expansion can be trusted. One home for each of them.
+"""The bounds on the error of a truncated expansion, and the conditions under which they prove a label.
 
-Notation of docs/certificate.md: gamma is the kernel's width parameter, x a support vector, z a row, both
-possibly measured from a center mu.
+Notation of docs/certificate.md: gamma is the kernel's width parameter, x a support vector, z a row; both may
+be measured from a center mu.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ MAX_ORDER = 16
 
 @lru_cache(maxsize=64)
 def largest_exponent(order: int) -> float:
-    """Return T: while ``|2 gamma x.z| <= T`` an expansion of this order keeps every term within 3.05 %.
+    """Return the T such that ``|2 gamma x.z| <= T`` keeps the relative error of every term within 3.05 %.
 
-    The paper's rule of the second order, T = 1/2, allows ``exp(t)`` a relative error of 3.05 %, met at t = -T
-    (Claesen et al., Fast prediction with SVM models containing RBF kernels, section 3). Order k has there
-    ``int_0^T u^k e^u / k! du``; its T is where that is the same (docs/certificate.md).
+    The paper's rule for order 2, T = 1/2, allows ``exp(t)`` a relative error of 3.05 %, attained at t = -T
+    (Claesen et al., Fast prediction with SVM models containing RBF kernels, section 3). The relative error of
+    order k at t = -T is ``int_0^T u^k e^u / k! du``; T is chosen such that it is the same for every order
+    (docs/certificate.md).
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def largest_exponent(order: int) -> float:
     Returns
     -------
     float
-        0.030 for order 0, 0.229 for order 1, 1/2 for order 2, and growing with the order.
+        0.030 for order 0, 0.229 for order 1, 1/2 for order 2; it grows with the order.
     """
     if order < 0:
         raise OptionError(f"order {order} is negative")
@@ -62,7 +63,7 @@ def _error_at(order: int, t: float) -> float:
 def gamma_max(
     max_squared_norm: float, other_max_squared_norm: float | None = None, *, order: int = 2
 ) -> float:
-    """Return the largest gamma for which every term of the expansion is within 3.05 %.
+    """Return the largest gamma for which the relative error of every term is within 3.05 %.
 
     ``|2 gamma x.z| < T`` (:func:`largest_exponent`) holds for all pairs by Cauchy-Schwarz when
     ``gamma < T / (2 max||x|| max||z||)``.
@@ -72,19 +73,19 @@ def gamma_max(
     max_squared_norm : float
         Largest ``||x||^2`` of the support vectors, or of the data set before training.
     other_max_squared_norm : float, optional
-        Largest ``||z||^2`` of the rows to predict; the same as `max_squared_norm` when left out.
+        Largest ``||z||^2`` of the rows to predict; by default `max_squared_norm`.
     order : int
-        Of the expansion; 2 is the paper's.
+        Order of the expansion; 2 is the paper's.
 
     Returns
     -------
     float
-        The bound; infinite when all vectors are zero.
+        The bound; infinite if all vectors are zero.
     """
     other = max_squared_norm if other_max_squared_norm is None else other_max_squared_norm
     if not (max_squared_norm >= 0 and other >= 0):
         raise OptionError("a squared norm is never negative")
-    # The roots are taken apart: the product of two tiny squares could underflow.
+    # The root of each factor is taken separately: the product of two tiny squares could underflow.
     product = math.sqrt(max_squared_norm) * math.sqrt(other)
     return math.inf if product == 0 else 1 / (2 / largest_exponent(order) * product)
 
@@ -94,7 +95,7 @@ def inside_bound(
 ) -> np.ndarray:
     """Return for each row whether the validity bound holds: ``max||x|| ||z|| < T / (2 gamma)``.
 
-    For the second order that is the paper's ``max||x||^2 ||z||^2 < 1 / (16 gamma^2)``.
+    For order 2 this is the paper's ``max||x||^2 ||z||^2 < 1 / (16 gamma^2)``.
 
     Parameters
     ----------
@@ -104,21 +105,21 @@ def inside_bound(
     row_squared_norms : (n,) float64
         ``||z||^2`` of the rows (about the same center).
     order : int
-        Of the expansion.
+        Order of the expansion.
 
     Returns
     -------
     (n,) bool
     """
-    # Roots, as in gamma_max, and gamma once: an extreme gamma's square would overflow or vanish.
+    # With roots, as in gamma_max, and gamma to the first power: its square could overflow or underflow.
     with np.errstate(over="ignore", invalid="ignore"):
         product = math.sqrt(sv_max_squared_norm) * np.sqrt(np.asarray(row_squared_norms, dtype=np.float64))
-        # nan is zero times infinity: beside a zero vector every row is inside.
+        # nan is zero times infinity: if all support vectors are zero, every row is inside.
         return np.asarray(~(product * gamma * (2 / largest_exponent(order)) >= 1))
 
 
 def centered_squared_norms(rows: Rows, center: FloatArray) -> FloatArray:
-    """Return ``||z - center||^2`` of every row; columns beyond the center's length count as they are.
+    """Return ``||z - center||^2`` of every row; the center is 0 in columns beyond its length.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def centered_squared_norms(rows: Rows, center: FloatArray) -> FloatArray:
     -------
     (n,) float64, never negative
     """
-    # z.z - 2 mu.z + mu.mu would cancel; instead the entries of z replace the center's own squares.
+    # z.z - 2 mu.z + mu.mu would cancel. Instead, each entry of z replaces the square of the center there.
     known = rows.indices < len(center)
     at = np.zeros(rows.nnz)
     at[known] = center[rows.indices[known]]
@@ -142,13 +143,13 @@ def centered_squared_norms(rows: Rows, center: FloatArray) -> FloatArray:
     return clipped
 
 
-# Beyond this exponent nothing is claimed: the Gaussian factor nears the end of the range of doubles.
+# Beyond this exponent nothing is claimed, because the Gaussian factor comes near the underflow limit.
 LARGEST_EXPONENT = 600.0
-# Columns of `rest`: beyond the last degree, constant, per squared distance, and relative to |fhat + rho|.
+# Number of columns of `rest`, which are explained in `error_bounds`.
 REST = 5
-# Added to a squared distance: no less than what underflow can have taken from a sum of squares.
+# Added to squared distances: an upper bound on what a sum of squares can lose to underflow.
 LEAST_SQUARE = 1e-300
-# Entries a row may have beyond the features of the model; the rounding of longer rows is not allowed for.
+# Entries that a row may have beyond the model's features; the rounding bound does not cover longer rows.
 SPARE_ENTRIES = 4096
 
 
@@ -159,19 +160,22 @@ def error_bounds(
     squared_distances: FloatArray,
     sums: FloatArray,
 ) -> FloatArray:
-    """Return ``|exact - approximate|`` at most, for rows of one cell or of a cell each.
+    """Return upper bounds on ``|exact - approximate|``, for rows of a single cell or of several cells.
 
-    ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4 s)``
-    with s the squared distance from the center and r its root (docs/certificate.md, theorem).
+    The bound is
+    ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4
+    s)``, where s is the squared distance from the center and r its root (docs/certificate.md, theorem).
 
     Parameters
     ----------
     gamma : float
     degrees : (n or 1, p, top + 1) float64
+        The numbers of each row's cell, or of the only cell.
     rest : (n or 1, p, 5) float64
+        As `degrees`: beyond the last degree, constant, per squared distance, and two relative to |sum|.
     squared_distances : (n,) float64
     sums : (n, p) float64
-        Approximate decision values before rho is taken away.
+        Approximate decision values before rho is subtracted.
 
     Returns
     -------
@@ -185,28 +189,28 @@ def error_bounds(
         total = degrees[..., top] + np.zeros_like(sums)
         for j in range(top - 1, -1, -1):
             total = total * r + degrees[..., j]
-        # From the factor on, not as a power of r alone, which could vanish before a large factor meets it.
+        # The product starts with the factor, because a power of r alone could underflow.
         beyond = rest[..., 0] * r
         for _ in range(top):
             beyond = beyond * r
         bound = np.exp(-gamma * s) * total + beyond
         bound += rest[..., 1] + rest[..., 2] * s + np.abs(sums) * (rest[..., 3] + rest[..., 4] * s)
-        # The bound's own arithmetic.
+        # Covers the rounding errors of these operations.
         bound *= 1 + 1e-9
         claimed = (gamma * s < LARGEST_EXPONENT) & np.isfinite(bound)
     return np.where(claimed, bound, np.inf)
 
 
 def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
-    """Return for each row whether no uncertain pair can change the winner of the vote.
+    """Return for each row whether the uncertain pairs cannot change the winner of the vote.
 
-    The winner keeps only its certain votes, any other class may win all its uncertain pairs; equal counts go
-    to the class that comes first, as in LIBSVM.
+    In the worst case, the winner keeps only its certain votes and another class wins all its uncertain pairs.
+    Ties go to the class that comes first, as in LIBSVM.
 
     Parameters
     ----------
     certain : (n, p) bool
-        Whether the sign of a decision value is beyond doubt.
+        Whether the sign of a decision value is certain.
     decisions : (n, p) float64
     n_classes : int
 
@@ -221,7 +225,7 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
     row = np.arange(n)
     winner = votes.argmax(axis=1)
     kept = least[row, winner]
-    # Classes before the winner must stay strictly below it, classes behind it may draw level.
+    # Classes before the winner must have fewer votes than it keeps; classes after it may have as many.
     allowed = kept[:, None] - (np.arange(k)[None, :] < winner[:, None])
     beaten = most <= allowed
     beaten[row, winner] = True
@@ -229,10 +233,10 @@ def vote_is_certain(certain: np.ndarray, decisions: FloatArray, n_classes: int) 
 
 
 def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -> np.ndarray:
-    """Return which pairs' true signs the winner of the vote depends on; the others may keep any sign.
+    """Return the pairs whose true signs can affect the winner of the vote; all other signs may be wrong.
 
-    These are the uncertain pairs of all classes that can still win. A class that cannot reach the certain
-    votes of another one never wins, whatever its pairs with other such classes say.
+    These are the uncertain pairs of the classes that can still win. A class that cannot reach the number of
+    certain votes of another class never wins, whatever the signs of its pairs.
 
     Parameters
     ----------
@@ -251,15 +255,15 @@ def pairs_in_doubt(certain: np.ndarray, decisions: FloatArray, n_classes: int) -
 
 
 def coupled_winner_is_certain(lowest: FloatArray) -> np.ndarray:
-    """Return for each row whether LIBSVM's coupling surely finds a class the most probable.
+    """Return for each row whether a given class is certain to be the most probable after LIBSVM's coupling.
 
-    A sufficient condition (docs/certificate.md, coupled probabilities): it looks at the pairs of that class
-    alone, and covers every way in which LIBSVM's iteration can end.
+    This is a sufficient condition (docs/certificate.md, coupled probabilities). It uses only the pairs of
+    that class, and holds wherever LIBSVM's iteration stops.
 
     Parameters
     ----------
     lowest : (n, k - 1) float64
-        The lowest each pairwise probability of the class against another one can be; k > 2.
+        Lower bounds on the pairwise probabilities of the class against the others; k > 2.
 
     Returns
     -------
@@ -267,14 +271,14 @@ def coupled_winner_is_certain(lowest: FloatArray) -> np.ndarray:
     """
     r = np.asarray(lowest, dtype=np.float64) - 1e-12  # the sigmoid's own rounding
     k = r.shape[1] + 1
-    ahead = r.min(axis=1) > 0.5
-    r = np.where(ahead[:, None], r, 0.75)
+    wins_all = r.min(axis=1) > 0.5
+    r = np.where(wins_all[:, None], r, 0.75)
     q = ((1 - r) ** 2).sum(axis=1)
-    # What the objective is at most when the iteration ends: by its stopping rule, or behind its first sweep.
+    # Upper bound on the objective when the iteration ends: by its stopping rule, or after its first sweep.
     most = np.maximum(1.25 * q, q + 2 * 0.005 / k)
-    # What it is at least where another class t is as probable.
+    # Lower bound on the objective where another class is as probable.
     inverse, squares, lead = 1 / r - 1, 1 / (r * r), 2 * r - 1
     b = 2 + inverse.sum(axis=1, keepdims=True) - inverse
     least = 1 / ((b / lead) ** 2 + squares.sum(axis=1, keepdims=True) - squares).max(axis=1)
-    # A margin for the rounding of the iteration.
-    return np.asarray(ahead & (most * (1 + 1e-6) + 1e-6 < least))
+    # With a margin for the rounding of the iteration.
+    return np.asarray(wins_all & (most * (1 + 1e-6) + 1e-6 < least))

@@ -1,8 +1,7 @@
-"""How well each class is recognised: precision, recall and F1 of every class, and the balanced accuracy.
+"""How well each class is recognized: precision, recall and F1 of every class, and the balanced accuracy.
 
-The accuracy of all rows together hides a rare class. Everything here follows from three counts of a class, so
-methods and evaluation share it, whatever made the predictions. All figures are percentages, as svm-predict's
-accuracy is.
+The accuracy over all rows hides errors in a rare class. Everything here follows from three counts per class
+and is used by methods and by evaluation. All figures are percentages, like svm-predict's accuracy.
 """
 
 from __future__ import annotations
@@ -19,27 +18,28 @@ from svmfast.display import shown
 
 FloatArray = NDArray[np.float64]
 
-#: More different labels are not counted: memory stays bounded whatever the labels of a file are.
-MOST_CLASSES = 1000
-#: Classes up to which there is a confusion table.
-MOST_CONFUSED = 10
-#: Rows from which on a class's recall is compared with the accuracy, and most lines about such classes.
-LEAST_ROWS, MOST_LINES = 5, 5
+#: With more distinct labels, classes are not counted, so that memory stays bounded for any file.
+MAX_CLASSES = 1000
+#: Maximum number of classes of a confusion table.
+MAX_CONFUSED = 10
+#: Minimum rows of a class whose recall is compared with the accuracy; maximum number of lines about such
+#: classes.
+MIN_ROWS, MAX_LINES = 5, 5
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """One class's counts and scores; a ratio without a denominator is None.
+    """The counts and scores of one class; a ratio whose denominator is 0 is None.
 
     Attributes
     ----------
     label : float
     rows : int
-        Rows of the class: the target is `label`.
+        Number of rows whose target is `label`.
     predicted : int
-        Rows that are given the label.
+        Number of rows whose prediction is `label`.
     correct : int
-        Rows for which both hold.
+        Number of rows for which both hold.
     """
 
     label: float
@@ -49,22 +49,22 @@ class ClassScore:
 
     @property
     def recall(self) -> float | None:
-        """Percent of the class's rows that are given its label; None without such rows."""
+        """Percentage of the class's rows that are predicted as this class; None if it has no rows."""
         return 100 * self.correct / self.rows if self.rows else None
 
     @property
     def precision(self) -> float | None:
-        """Percentage of right labels among the rows that are given the label; None if there are none."""
+        """Percentage of correct rows among those predicted as this class; None if there are none."""
         return 100 * self.correct / self.predicted if self.predicted else None
 
     @property
     def f1(self) -> float | None:
-        """Harmonic mean of precision and recall, 2 correct / (rows + predicted); None without either."""
+        """Harmonic mean of precision and recall, 2 correct / (rows + predicted), in percent, or None."""
         total = self.rows + self.predicted
         return 200 * self.correct / total if total else None
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Return the label, the count of rows and the three figures, as reports have them."""
+        """Return the label, the number of rows and the three figures under their names in reports."""
         return {
             "label": shown_label(self.label),
             "rows": self.rows,
@@ -75,35 +75,35 @@ class ClassScore:
 
 
 def shown_label(label: float) -> float | int:
-    """Return a label as an integer where it is one."""
+    """Return a label, as an int if its value is an integer."""
     return int(label) if float(label).is_integer() else label
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Which labels the rows of each class are given.
+    """The confusion table: how often the rows of each class are predicted as each class.
 
     Attributes
     ----------
     labels : tuple of float
         Ascending.
     counts : tuple of tuple of int
-        ``counts[i][j]``: rows with the target ``labels[i]`` that are given ``labels[j]``.
+        ``counts[i][j]`` is the number of rows with target ``labels[i]`` and prediction ``labels[j]``.
     """
 
     labels: tuple[float, ...]
     counts: tuple[tuple[int, ...], ...]
 
     def as_dict(self) -> dict[str, list[Any]]:
-        """Return labels and counts, as reports have them."""
+        """Return labels and counts under their names in reports."""
         return {"labels": [shown_label(v) for v in self.labels], "counts": [list(row) for row in self.counts]}
 
 
 class ClassCounts:
     """The counts of every class, over any number of blocks of rows, in bounded memory.
 
-    With more than :data:`MOST_CLASSES` different labels nothing is counted any more. A target that is nan is
-    of no class.
+    After more than :data:`MAX_CLASSES` distinct labels, nothing is counted any more. A nan target belongs to
+    no class.
 
     Parameters
     ----------
@@ -116,14 +116,14 @@ class ClassCounts:
         # rows, predicted, correct
         self._counts = np.zeros((3, len(self._labels)), dtype=np.int64)
         self._pairs: NDArray[np.int64] | None = np.zeros((len(self._labels),) * 2, dtype=np.int64)
-        self._know(np.empty(0))
+        self._add_labels(np.empty(0))
 
     def add(self, predicted: FloatArray, target: FloatArray) -> None:
         """Count n predictions and targets, both ``(n,)`` float64."""
         places = [self._places(values) for values in (target, predicted)]
-        if any(found is None for found in places):  # a label that is new
+        if any(found is None for found in places):  # there is a new label
             for values in (target, predicted):
-                self._know(values)
+                self._add_labels(values)
             places = [self._places(values) for values in (target, predicted)]
         true, given = places
         if self._labels is None or true is None or given is None:
@@ -138,7 +138,10 @@ class ClassCounts:
         self._counts += np.array([both.sum(axis=1), both.sum(axis=0), both.diagonal()])[:, :k]
 
     def _places(self, values: FloatArray) -> NDArray[np.int64] | None:
-        """Return the number of each label, of nan one more than there are; None where one is unknown."""
+        """Return the index of each label among the known ones, and their number for nan.
+
+        None if there is an unknown label.
+        """
         known = self._labels
         if known is None or not len(known):
             return None
@@ -146,8 +149,8 @@ class ClassCounts:
         found = known[np.minimum(places, len(known) - 1)]
         return places if ((found == values) | np.isnan(values)).all() else None
 
-    def _know(self, values: FloatArray) -> None:
-        """Make room for the labels among `values`, or give up counting."""
+    def _add_labels(self, values: FloatArray) -> None:
+        """Add the labels among `values` to the known ones; stop counting if there are too many."""
         if self._labels is None:
             return
         known = self._labels
@@ -155,13 +158,13 @@ class ClassCounts:
             at = np.minimum(np.searchsorted(known, values), len(known) - 1)
             values = values[known[at] != values]
         labels = _distinct(np.concatenate([known, values[~np.isnan(values)]]))
-        if len(labels) > MOST_CLASSES:
+        if len(labels) > MAX_CLASSES:
             self._labels = self._pairs = None
             return
         place = np.searchsorted(labels, known)
         counts = np.zeros((3, len(labels)), dtype=np.int64)
         counts[:, place] = self._counts
-        if len(labels) > MOST_CONFUSED:
+        if len(labels) > MAX_CONFUSED:
             self._pairs = None
         elif self._pairs is not None:
             pairs = np.zeros((len(labels),) * 2, dtype=np.int64)
@@ -170,7 +173,7 @@ class ClassCounts:
         self._labels, self._counts = labels, counts
 
     def state(self) -> dict[str, Any]:
-        """Return the counts as plain values for :meth:`merge`."""
+        """Return the counts as plain values, for :meth:`merge`."""
         return {
             "labels": None if self._labels is None else self._labels.tolist(),
             "counts": self._counts.tolist(),
@@ -178,11 +181,11 @@ class ClassCounts:
         }
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """Add the counts of others."""
+        """Add the counts of another instance, as its :meth:`state` returned them."""
         if state["labels"] is None:
             self._labels = self._pairs = None
         labels = np.array(state["labels"] or (), dtype=np.float64)
-        self._know(labels)
+        self._add_labels(labels)
         if self._labels is None:
             return
         place = np.searchsorted(self._labels, labels)
@@ -194,7 +197,7 @@ class ClassCounts:
             self._pairs[np.ix_(place, place)] += np.array(state["pairs"], dtype=np.int64).reshape(k, k)
 
     def scores(self) -> tuple[ClassScore, ...]:
-        """Return all classes that occur as a target or a prediction, by ascending label; none of too many."""
+        """Return all classes that occur as target or prediction, by ascending label; none if too many."""
         if self._labels is None:
             return ()
         columns = zip(self._labels.tolist(), *self._counts.tolist(), strict=True)
@@ -202,14 +205,14 @@ class ClassCounts:
 
     @property
     def confusion(self) -> Confusion | None:
-        """The table of the same classes; None of more than :data:`MOST_CONFUSED`."""
+        """The confusion table of the same classes; None for more than :data:`MAX_CONFUSED`."""
         if self._labels is None or self._pairs is None or not len(self._labels):
             return None
         return Confusion(tuple(self._labels.tolist()), tuple(map(tuple, self._pairs.tolist())))
 
 
 def _distinct(values: FloatArray) -> FloatArray:
-    """Return the values in ascending order, each once; np.unique would load np.ma, which takes a while."""
+    """Return the distinct values in ascending order; np.unique would import np.ma, which is slow."""
     ordered = np.sort(values)
     differs = np.concatenate([ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]])
     distinct: FloatArray = ordered[differs]
@@ -217,29 +220,30 @@ def _distinct(values: FloatArray) -> FloatArray:
 
 
 def neglected(scores: Sequence[ClassScore], accuracy: float) -> tuple[ClassScore, ...]:
-    """Return the classes of :data:`LEAST_ROWS` rows or more whose recall is below half of the accuracy."""
+    """Return the classes with at least :data:`MIN_ROWS` rows whose recall is below half the accuracy."""
     return tuple(
         score
         for score in scores
-        if score.rows >= LEAST_ROWS and score.recall is not None and score.recall < accuracy / 2
+        if score.rows >= MIN_ROWS and score.recall is not None and score.recall < accuracy / 2
     )
 
 
 def class_word(label: float, names: Mapping[float, str] | None = None) -> str:
-    """Return what a message calls a class: by the name of its label, if there is one."""
+    """Return the word for a class in messages: the quoted name of its label if it has one, else the label."""
     name = None if names is None else names.get(label)
     return str(shown_label(label)) if name is None else f"'{shown(name)}'"
 
 
 def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
-    """Return the figures of a report with the name of each class beside its label.
+    """Return the figures of a report with the name of each class added to its label.
 
-    Each entry of ``classes`` gets a ``name``, a confusion table ``names``; null where a label has none.
+    Each entry of ``classes`` gets a ``name`` and a confusion table gets ``names``; a label without a name has
+    null.
 
     Parameters
     ----------
     figures : dict
-        Plain values, which may hold more such figures inside.
+        Plain values, which may contain nested figures.
     names : mapping of float to str, or None
     """
     if names is None:
@@ -259,17 +263,17 @@ def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
 def neglected_lines(
     scores: Sequence[ClassScore], accuracy: float, names: Mapping[float, str] | None = None
 ) -> list[str]:
-    """Return a line for each class that the accuracy hides, of the lowest recalls first."""
+    """Return a line for each class whose recall is far below the accuracy, the lowest recall first."""
     found = sorted(neglected(scores, accuracy), key=lambda score: (score.recall, score.label))
     lines = []
-    for score in found[:MOST_LINES]:
+    for score in found[:MAX_LINES]:
         tail = "" if score.predicted else "; it is never predicted"
         lines.append(
             f"class {class_word(score.label, names)} is recognized far below the accuracy of "
             f"{accuracy:.4g}%: recall {score.recall:.4g}% ({score.correct:,} of {score.rows:,}){tail}"
         )
-    if len(found) > MOST_LINES:
-        lines.append(f"so are {len(found) - MOST_LINES:,} more classes")
+    if len(found) > MAX_LINES:
+        lines.append(f"so are {len(found) - MAX_LINES:,} more classes")
     return lines
 
 
@@ -290,10 +294,10 @@ def class_scores(
 
 
 def balanced_accuracy(scores: Sequence[ClassScore]) -> float:
-    """Return the mean recall of the classes that have rows, in percent; nan without rows.
+    """Return the mean recall of the classes that have rows, in percent; nan if there are no rows.
 
-    As scikit-learn's ``balanced_accuracy_score``: a class that is a target but never predicted counts with
-    recall 0, one that is only predicted does not count.
+    As in scikit-learn's ``balanced_accuracy_score``, a class that is never predicted counts with recall 0,
+    and a class that is never a target does not count.
     """
     recalls = [score.recall for score in scores if score.recall is not None]
     return math.fsum(recalls) / len(recalls) if recalls else math.nan

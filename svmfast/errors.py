@@ -1,8 +1,8 @@
-"""Every way svmfast can refuse: one class per way to fail, each carrying its fields.
+"""The exceptions of svmfast: one class for each kind of error, with its details as attributes.
 
 Longer than 400 lines because it is a list: nearly every class is a name and one line of text.
 
-Nothing is printed here; the command line turns an error into one line on stderr and the exit status
+Nothing is printed here. The command line turns an error into one line on stderr and the exit status
 :attr:`SvmfastError.exit_code`.
 """
 
@@ -12,15 +12,15 @@ from typing import Any
 
 from svmfast.display import shown
 
-#: Most characters of a token in a message.
+#: Maximum number of characters of a token in a message.
 _TOKEN = 60
 
 
 class SvmfastError(Exception):
     """Base of all errors that a user can cause and fix. Exit status 2.
 
-    Its text is one line whatever names and tokens it holds (:func:`svmfast.display.shown`); the fields of
-    the subclasses keep them as they are.
+    The message is always a single line, because names and tokens are escaped in it
+    (:func:`svmfast.display.shown`). The attributes of subclasses hold them unescaped.
     """
 
     exit_code = 2
@@ -29,13 +29,13 @@ class SvmfastError(Exception):
         super().__init__(shown(message))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Not by its arguments, of which only the message is known: the subclasses take others. An error that
-        # cannot come back from a worker process would leave its pool waiting.
+        # By default, an exception is unpickled by calling its class with the message, but subclasses take
+        # other arguments. A worker process's error that cannot be unpickled would leave its pool waiting.
         return _restored, (type(self), self.args), self.__dict__
 
 
 def _restored(kind: type[SvmfastError], args: tuple[Any, ...]) -> SvmfastError:
-    """Return an unpickled error; its fields follow."""
+    """Return an unpickled error; its attributes are set afterwards."""
     error = kind.__new__(kind, *args)
     error.args = args
     return error
@@ -49,7 +49,7 @@ class InputError(SvmfastError):
     path : str
         The file as the user named it (``-`` for standard input).
     line : int or None
-        Line number from 1, or None when the fault belongs to the whole file.
+        Line number from 1, or None if the error concerns the whole file.
     what : str
         What is wrong.
     token : str or None
@@ -76,7 +76,7 @@ class ModelFormatError(InputError):
 
 
 class NotAModelError(ModelFormatError):
-    """The file is something else than a model, by its first word."""
+    """The first word of the file is not that of a model."""
 
 
 class EmptyModelError(ModelFormatError):
@@ -92,7 +92,7 @@ class RepeatedModelKeyError(ModelFormatError):
 
 
 class MissingModelKeyError(ModelFormatError):
-    """A key without which the model cannot be used is not there."""
+    """A required key is missing."""
 
 
 class ModelKeyOrderError(ModelFormatError):
@@ -100,7 +100,7 @@ class ModelKeyOrderError(ModelFormatError):
 
 
 class ModelValueError(ModelFormatError):
-    """A value is not of its type: not a number, not an integer, not one of the known names."""
+    """A value has the wrong type: it is not a number, not an integer, or not one of the known names."""
 
 
 class ModelNotFiniteError(ModelFormatError):
@@ -108,15 +108,15 @@ class ModelNotFiniteError(ModelFormatError):
 
 
 class ModelRangeError(ModelFormatError):
-    """A value of the right type that no model can have."""
+    """A value has the right type but is out of range."""
 
 
 class ModelCountError(ModelFormatError):
-    """More or fewer values than the model's sizes call for."""
+    """There are more or fewer values than the model's sizes require."""
 
 
 class ModelContradictionError(ModelFormatError):
-    """Parts that are right by themselves contradict each other."""
+    """Parts that are valid by themselves contradict each other."""
 
 
 class ModelChecksumError(ModelFormatError):
@@ -125,7 +125,7 @@ class ModelChecksumError(ModelFormatError):
     Attributes
     ----------
     computed : str
-        The checksum of the content as it is.
+        The checksum of the present content.
     """
 
     computed = ""
@@ -140,7 +140,7 @@ class SurplusModelTextError(ModelFormatError):
 
 
 class ModelSizeError(ModelFormatError):
-    """A declared size that the file cannot hold; found before any memory is taken for it."""
+    """The file is too short for a declared size; raised before memory is allocated for it."""
 
 
 class EmptySupportVectorError(ModelFormatError):
@@ -152,36 +152,36 @@ class MissingCoefficientError(ModelFormatError):
 
 
 class MissingColonError(ModelFormatError):
-    """A feature of a support vector without ``index:value`` form."""
+    """A feature of a support vector does not have the form ``index:value``."""
 
 
 class SupportVectorIndexError(ModelFormatError):
-    """A feature index that is no integer from 1 to 2147483647."""
+    """A feature index is not an integer from 1 to 2147483647."""
 
 
 class SupportVectorOrderError(ModelFormatError):
-    """Feature indices that do not ascend."""
+    """The feature indices of a support vector do not ascend."""
 
 
 class SerialNumberError(ModelFormatError):
-    """A support vector of the precomputed kernel that is not ``0:serial-number``."""
+    """A support vector of the precomputed kernel is not ``0:serial-number``."""
 
 
 class ModelVersionError(ModelFormatError):
-    """A model file of a format version that this svmfast does not read."""
+    """The model file has a format version that this version of svmfast cannot read."""
 
 
 class UnknownModelKindError(ModelFormatError):
-    """A model file of a kind that this svmfast does not know."""
+    """The model file has a kind that this version of svmfast does not know."""
 
 
 class ModelContentError(SvmfastError):
-    """The parts of a model contradict each other; readers turn this into a line of the file.
+    """The parts of a model contradict each other; readers of files add the line.
 
     Parameters
     ----------
     field : str
-        LIBSVM's or the container's name of the offending part.
+        The name of the offending part in LIBSVM's file or the container.
     what, expected : str
     token : str or None
         The offending text.
@@ -237,15 +237,15 @@ class UnsupportedError(SvmfastError):
 
 
 class MissingPackageError(UnsupportedError):
-    """A package that is not installed with svmfast itself is missing; says how to install it.
+    """An optional package is not installed; the message says how to install it.
 
     Parameters
     ----------
     what : str
-        A clause that states what needs it.
+        A clause that states what needs the package.
     package : str
     extra : str, optional
-        The extra of svmfast that brings it.
+        The extra of svmfast that installs it.
     instead : str, optional
         What to do if it is not an extra.
     """
@@ -261,11 +261,11 @@ class ClusterError(SvmfastError):
 
 
 class OptionError(SvmfastError):
-    """Options that do not fit together, or a value out of range."""
+    """Options are incompatible with each other, or a value is out of range."""
 
 
 class NotFiniteError(SvmfastError):
-    """A computation left the range of floating point; the message names it and its numbers."""
+    """A result is not finite; the message names the computation and its numbers."""
 
 
 class WrongTypeError(OptionError, TypeError):
@@ -274,10 +274,11 @@ class WrongTypeError(OptionError, TypeError):
     Parameters
     ----------
     name : str
-        What the argument is.
+        The name of the argument.
     value : object
-        What was given.
+        The value that was given.
     accepted : str
+        The accepted types.
     """
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
@@ -286,7 +287,7 @@ class WrongTypeError(OptionError, TypeError):
 
 
 class NothingFitsError(UnsupportedError):
-    """A negative answer: no model of this kind is as small, or as cheap, as required."""
+    """A negative answer: no model of this kind is as small or as fast as required."""
 
     exit_code = 1
 
@@ -297,7 +298,7 @@ class NegativeAnswerError(SvmfastError):
     Attributes
     ----------
     result : Result or None
-        The report of the plans tried.
+        The report on the plans that were tried.
     """
 
     exit_code = 1
@@ -308,7 +309,7 @@ class NegativeAnswerError(SvmfastError):
 
 
 class TrainingRowError(SvmfastError):
-    """A row cannot be trained on; the command line turns its number into a line of the file.
+    """A row cannot be used for training; the command line converts its number into a line of the file.
 
     Parameters
     ----------
@@ -324,7 +325,7 @@ class TrainingRowError(SvmfastError):
 
 
 class SingleClassError(SvmfastError):
-    """All rows to train a classifier on have the same label.
+    """All training rows of a classifier have the same label.
 
     Parameters
     ----------
@@ -339,14 +340,14 @@ class SingleClassError(SvmfastError):
 
 
 class MemoryLimitError(SvmfastError):
-    """The work would need more memory than the limit; names both numbers.
+    """A computation would need more memory than the limit; the message has both numbers.
 
     Parameters
     ----------
+    what : str
+        What needs the memory.
     needed, limit : int
         Bytes.
-    what : str
-        The object that needs the memory.
     instead : str
         What to do.
     """
@@ -364,19 +365,19 @@ def _quoted(token: str | None) -> str:
 
 
 class EmptyDataError(DataFormatError):
-    """There is not a single row."""
+    """There are no rows."""
 
 
 class ModelAsDataError(DataFormatError):
-    """The file is a model, by its first word."""
+    """The first word of the file is that of a model."""
 
 
 class BlankLineError(DataFormatError):
-    """A line holds nothing, not even a label."""
+    """A line is blank: it does not even have a label."""
 
 
 class MissingLabelError(DataFormatError):
-    """A row starts with its first entry."""
+    """A row starts with an entry instead of a label."""
 
 
 class BadLabelError(DataFormatError):
@@ -408,7 +409,7 @@ class NegativeIndexError(DataFormatError):
 
 
 class ZeroIndexError(DataFormatError):
-    """The index is 0 where indices count from 1."""
+    """The index is 0, but indices count from 1."""
 
 
 class IndexTooLargeError(DataFormatError):
@@ -468,11 +469,11 @@ class LineTooLongError(DataFormatError):
 
 
 class PrecomputedRowError(DataFormatError):
-    """A row of a precomputed kernel does not run 0:serial, 1:value, 2:value, ... without gaps."""
+    """A row of a precomputed kernel is not 0:serial, 1:value, 2:value, ... without gaps."""
 
 
 class RowWidthError(DataFormatError):
-    """Rows that must have the same number of values do not."""
+    """The rows do not have the same number of values, although they must."""
 
 
 class TableError(InputError):
@@ -480,15 +481,15 @@ class TableError(InputError):
 
 
 class MissingColumnError(TableError):
-    """A table has no such column, or several of one name."""
+    """A required column of a table is missing, or several columns have the same name."""
 
 
 class ColumnOrderError(TableError):
-    """The columns of a table are not those of the first one, or in another order, and nothing names them."""
+    """The columns of a table, or their order, differ from the first table's, and no names decide."""
 
 
 class ColumnTypeError(TableError):
-    """A column of a table that must be numbers holds something else."""
+    """A column of a table that must be numeric is not."""
 
 
 class NullCellError(TableError):
@@ -508,4 +509,4 @@ class MixedSeparatorsError(DataFormatError):
 
 
 class SparseLookingError(DataFormatError):
-    """``index:value`` where dense rows were announced."""
+    """A row has the form ``index:value``, but dense rows are expected."""

@@ -1,4 +1,4 @@
-"""How much memory the engines of kernel sums take, before any is taken."""
+"""Estimates how much memory the engines of kernel sums take, before it is allocated."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from svmfast import _core
 from svmfast.kernels import LAPLACIAN
 from svmfast.rows import FloatArray, Rows
 
-#: Vectors stand in panels filled up with zeros, of at most so many (AVX-512; fewer elsewhere): in double
-#: precision, and in single precision.
+#: Vectors are stored in panels that are padded with zeros. These are the largest panels, those of AVX-512, in
+#: double and in single precision.
 _PANEL, _SINGLE_PANEL = 24, 48
-#: Shares of values that are not zero above which vectors may be held densely (decision.cpp; cells.cpp).
+#: Shares of nonzero values from which on vectors may be stored densely (decision.cpp; cells.cpp).
 _DENSE_DECISION, _DENSE_CELL = 0.04, 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class ExpansionSizes:
-    """How large expansions are: what the memory of their engines depends on.
+    """The sizes of n expansions, on which the memory of their engines depends.
 
     Attributes
     ----------
     sizes : (n, groups) float64
-        Vectors of each class of each expansion; one group without classes.
+        Number of vectors of each class; a single group if there are no classes.
     entries, columns : (n,) float64
-        Stored values, and columns in use.
+        Number of stored values, and of columns in use.
     """
 
     sizes: FloatArray
@@ -36,7 +36,15 @@ class ExpansionSizes:
 
     @classmethod
     def of(cls, vectors: Rows, sizes: ArrayLike) -> ExpansionSizes:
-        """Return the sizes of expansions whose vectors follow each other, (n, groups)."""
+        """Return the sizes of n expansions whose vectors are stored one after another.
+
+        Parameters
+        ----------
+        vectors : Rows
+            The vectors of all expansions.
+        sizes : (n, groups) array_like
+            Number of vectors of each expansion and class.
+        """
         groups = np.asarray(sizes, dtype=np.int64)
         starts = vectors.indptr[np.concatenate([[0], np.cumsum(groups.sum(axis=1))])]
         columns = _core.count_columns(
@@ -46,35 +54,43 @@ class ExpansionSizes:
 
     @property
     def vectors(self) -> FloatArray:
-        """Vectors of each expansion, (n,)."""
+        """Number of vectors of each expansion, ``(n,)``."""
         found: FloatArray = self.sizes.sum(axis=1)
         return found
 
     def densely(self, padded: FloatArray, share: float) -> FloatArray:
-        """Return the limit on each expansion's dense numbers: 0 if it is too sparse."""
+        """Return each expansion's number of densely stored values, ``(n,)``: 0 if it is too sparse.
+
+        Parameters
+        ----------
+        padded : (n,) float64
+            Number of vectors after padding.
+        share : float
+            Share of nonzero values from which on vectors are stored densely.
+        """
         dense = self.entries >= share * self.vectors * self.columns
         found: FloatArray = np.where(dense, padded * self.columns, 0.0)
         return found
 
 
 def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) -> float:
-    """Return the most bytes that engines (:class:`DecisionEngine`) of expansions take together.
+    """Return an upper bound on the bytes that the :class:`DecisionEngine` of all expansions take together.
 
     Parameters
     ----------
     kernel : str
     of : ExpansionSizes
     width, functions : int
-        Coefficients of a vector, and decision functions.
+        Number of coefficients per vector, and of decision functions.
     """
     padded, single = ((np.ceil(of.sizes / w) * w).sum(axis=1) for w in (_PANEL, _SINGLE_PANEL))
     sparse = 24 * of.entries + 40 * of.columns + 2000
     if kernel == LAPLACIAN:
-        # Coefficients are there twice, by pairs of classes.
+        # There are two copies of the coefficients, one row for each pair of classes.
         padded = np.ceil(of.vectors / _PANEL) * _PANEL
         return float(np.sum(8 * of.densely(padded, _DENSE_CELL) + sparse + 16 * padded * functions))
-    # Values and coefficients in double precision, beside them in single precision, and as integers: two bytes
-    # of an even number of columns, or one byte of a number that four divide.
+    # Values and coefficients are stored in double precision, in single precision, and as integers: two bytes
+    # each for an even number of columns, or one byte each for a number of columns divisible by four.
     weights = 8 * of.columns * functions if kernel == "linear" else 0.0
     dense = of.densely(8 * padded + 6 * single, _DENSE_DECISION)
     coefficients = 8 * padded * (1 + width) + 4 * single * (5 + width)
@@ -82,19 +98,19 @@ def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) 
 
 
 def cell_bytes(of: ExpansionSizes, pseudo: ArrayLike, functions: int) -> float:
-    """Return the most bytes that a :class:`CellEngine` takes.
+    """Return an upper bound on the bytes that a :class:`CellEngine` takes.
 
     Parameters
     ----------
     of : ExpansionSizes
-        Of the cells; with several groups coefficients are in LIBSVM's arrangement.
+        The sizes of the cells; with several groups, the coefficients have LIBSVM's layout.
     pseudo : (cells,) int
-        Pseudo landmarks of each cell.
+        Number of pseudo landmarks of each cell.
     functions : int
-        Decision functions.
+        Number of decision functions.
     """
     m, groups, q = of.vectors, of.sizes.shape[1], np.asarray(pseudo, dtype=np.float64)
-    # Held in two arrangements, and once more while they are packed.
+    # Stored in two layouts, and once more while they are packed.
     dense = 8 * of.densely(np.ceil(m / 8) * 8 + 2 * m, _DENSE_CELL)
     coefficients = 16 * (m + q) * (groups if groups > 1 else functions) + 16 * (functions + groups**2)
     return float(np.sum(dense + 24 * of.entries + 40 * of.columns + coefficients + 8 * q * (2 + m) + 2000))

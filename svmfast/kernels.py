@@ -15,7 +15,7 @@ from svmfast.rows import Rows
 
 FloatArray = NDArray[np.float64]
 
-#: The one kernel here that LIBSVM does not have; models with it are never LIBSVM models.
+#: A kernel that LIBSVM does not have; models with it are never LIBSVM models.
 LAPLACIAN = "laplacian"
 _NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 
@@ -25,9 +25,9 @@ class Kernel:
     """A kernel function, with LIBSVM's names and parameters.
 
     linear x.z; polynomial (gamma x.z + coef0)^degree; rbf exp(-gamma ||x - z||^2);
-    sigmoid tanh(gamma x.z + coef0); precomputed: the column of the row named by the support vector's serial
-    number; and one that LIBSVM does not know: laplacian exp(-gamma ||x - z||_1). Parameters that a kernel
-    does not have stay 0.
+    sigmoid tanh(gamma x.z + coef0); precomputed: the row's value in the column given by the support vector's
+    serial number; and, beyond LIBSVM, laplacian exp(-gamma ||x - z||_1). Parameters that a kernel does not
+    have are 0.
     """
 
     kind: str
@@ -43,7 +43,8 @@ class Kernel:
     def matrix(self, x: FloatArray, z: FloatArray) -> FloatArray:
         """Return the kernel values of dense rows, K[i, j] = K(x_i, z_j).
 
-        For solvers that need the values themselves; a decision value is cheaper by :class:`DecisionEngine`.
+        This is for solvers that need the kernel values; :class:`DecisionEngine` computes decision values
+        faster.
 
         Parameters
         ----------
@@ -56,7 +57,7 @@ class Kernel:
         """
         if self.kind == "precomputed":
             raise UnsupportedError(
-                "a precomputed kernel has no function of vectors", "use the kernel's own values"
+                "a precomputed kernel is not a function of vectors", "use the precomputed values"
             )
         if self.kind == LAPLACIAN:
             x, z = np.ascontiguousarray(x), np.ascontiguousarray(z)
@@ -83,7 +84,7 @@ class Kernel:
 
 
 class LabelCounts(NamedTuple):
-    """How many rows were answered in single precision, and how many in LIBSVM's order of summation."""
+    """Number of rows that were answered in single precision, and in LIBSVM's order of summation."""
 
     single: int
     libsvm_order: int
@@ -92,10 +93,10 @@ class LabelCounts(NamedTuple):
 class DecisionEngine:
     """Exact decision values of one kernel expansion, packed for this machine's vector units.
 
-    Distance, kernel function and weighted sum are fused over register tiles; every row is summed in an order
-    of its own, so its value does not depend on other rows or on threads. A row whose decision value lies
-    within the rounding error of zero, where a label could turn, is summed again operation by operation as
-    LIBSVM does.
+    Distance, kernel function and weighted sum are fused over register tiles. The order of summation does not
+    depend on the other rows or on the number of threads, and so neither does a row's value. If a decision
+    value is within the rounding error of zero, so that the label could change, the row is summed again with
+    LIBSVM's operations in LIBSVM's order.
 
     Parameters
     ----------
@@ -104,8 +105,8 @@ class DecisionEngine:
     sv_coef : (max(k - 1, 1), n) or (p, n) float64
     rho : (p,) float64
     nr_sv : (k,) int64 or None
-        Sizes of the classes, whose pairs are the decision functions. None: every row of `sv_coef` is a
-        function of its own (one-class, regression, and vector-valued expansions).
+        Sizes of the classes, whose pairs are the decision functions. None: each row of `sv_coef` is a
+        decision function (one-class, regression, and vector-valued expansions).
 
     Raises
     ------
@@ -161,9 +162,9 @@ class DecisionEngine:
         rows : Rows
         threads : int
         libsvm_order : bool
-            Sum every row as LIBSVM does, bit for bit (regression prints its values with 17 digits).
+            Sum every row in LIBSVM's order, with equal bits (regression prints its values with 17 digits).
         wanted : (len(rows), p) bool, optional
-            The values required: only the classes of a row's pairs are evaluated. The others are undefined.
+            The values to compute: only the classes of these pairs are evaluated. The others are undefined.
         """
         if self._laplacian is not None:
             values: FloatArray = self._laplacian.decide(rows.indptr, rows.indices, rows.values, threads)
@@ -176,15 +177,15 @@ class DecisionEngine:
         return decisions
 
     def bounded_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values, and how far from each the one of LIBSVM's own arithmetic can lie.
+        """Return decision values, and bounds on their distances from LIBSVM's own floating-point results.
 
         Returns
         -------
         values, bounds : (n, p) float64
-            The bounds of a row are 0 where it was summed as LIBSVM sums it.
+            The bounds of a row are 0 if it was summed in LIBSVM's order.
         """
         if self._laplacian is not None:
-            raise UnsupportedError("LIBSVM does not have this kernel", "ask for the decision values")
+            raise UnsupportedError("LIBSVM does not have this kernel", "use the decision values")
         if self._sums is None:
             return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
         return self._sums.double_values(rows.indptr, rows.indices, rows.values, threads)
@@ -192,23 +193,23 @@ class DecisionEngine:
     def labels(
         self, rows: Rows, *, threads: int = 1, single_precision: bool = True
     ) -> tuple[NDArray[np.int32], LabelCounts]:
-        """Return the class that wins each row: the vote of :meth:`decision_values`, without the values.
+        """Return the class of each row: the winner of the vote of :meth:`decision_values`, but faster.
 
-        Rows meet the support vectors in single precision first, with a bound of the rounding
-        (docs/single-precision.md); where the bound leaves the label open, in double precision; and where
-        that leaves it open, in LIBSVM's own order of summation. The label is the same in any case.
+        Rows are summed first in single precision, with a bound on the rounding error
+        (docs/single-precision.md); if the bound does not prove the label, in double precision; and if that
+        does not prove it either, in LIBSVM's own order of summation. The label is the same in any case.
 
         Parameters
         ----------
         rows : Rows of n rows
         threads : int
         single_precision : bool
-            False: start with double precision.
+            If False, start with double precision.
 
         Returns
         -------
         winner : (n,) int32
-            The number of the class. Of one decision function 0 where it is above 0, else 1.
+            The number of the class. With a single decision function, 0 if its value is above 0, else 1.
         counts : LabelCounts
 
         Raises
@@ -228,13 +229,13 @@ class DecisionEngine:
         return winner, LabelCounts(single, libsvm)
 
     def single_precision_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:
-        """Return decision values summed in single precision, and how far they can be off.
+        """Return decision values summed in single precision, and bounds on their errors.
 
         Returns
         -------
         values, bounds : (n, p) float64
-            |value - the value in LIBSVM's arithmetic| <= bound. Infinity where single precision proves
-            nothing: other kernels than the Gaussian, wide sparse models, numbers far out of range.
+            |value - the value in LIBSVM's arithmetic| <= bound. Infinite if single precision proves nothing:
+            for kernels other than the Gaussian, wide sparse models, and numbers that are out of range.
         """
         if self._sums is None:
             shape = len(rows), self.n_functions
@@ -243,7 +244,7 @@ class DecisionEngine:
 
     @property
     def scattered(self) -> bool:
-        """Whether the support vectors are so wide and sparse that they are kept by columns."""
+        """Whether the support vectors are so wide and sparse that they are stored by columns."""
         return self._sums is not None and self._sums.scattered
 
     @property
@@ -253,15 +254,16 @@ class DecisionEngine:
 
     @property
     def lattice(self) -> int:
-        """How many columns share 32 bits where single precision counts in integers; 0 where it does not."""
+        """Number of columns that share 32 bits if single precision uses integers; 0 if it does not."""
         return 0 if self._sums is None else self._sums.lattice
 
 
 class CellEngine:
     """Decision values of the cells of a routed model with the Gaussian kernel, all in one native call.
 
-    Rows are grouped by cell natively; a cell's rows lie in the lanes of vectors and meet its landmarks in one
-    dense product. Functions whose coefficients are all zero in a cell cost nothing there.
+    Native code groups the rows by cell. The rows of a cell are the lanes of vectors, and one dense product
+    computes their products with the cell's landmarks. Decision functions whose coefficients in a cell are all
+    zero take no operations there.
 
     Parameters
     ----------
@@ -273,13 +275,13 @@ class CellEngine:
     pseudo_kind : {"poly", "triangle"}
     pseudo_sizes : (cells,) int64
     pairs : (q, 2) int64
-        poly: landmarks of the own cell whose kernel values are multiplied.
+        For ``poly``, the two landmarks of the same cell whose kernel values are multiplied.
     distances : (sum over cells of pseudo landmarks times landmarks,) float64
-        triangle: of each pseudo landmark from its cell's landmarks.
+        For ``triangle``, the distances of each pseudo landmark from its cell's landmarks.
     pseudo_coef : (p, q) float64
     nr_sv : (cells, k) int64, optional
-        Landmarks of each class in each cell, and `coef` is (k - 1, m), in LIBSVM's arrangement; then without
-        pseudo landmarks. Of two classes at least.
+        Number of landmarks of each class in each cell, k >= 2. `coef` then has LIBSVM's layout, (k - 1, m),
+        and there are no pseudo landmarks.
     """
 
     def __init__(
@@ -315,16 +317,16 @@ class CellEngine:
     def decision_values(
         self, cell: NDArray[np.int32], rows: Rows, *, threads: int = 1
     ) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Return the ``(len(rows), p)`` decision values of rows whose cells are known, and the doubtful rows.
+        """Return the decision values of rows with known cells, ``(len(rows), p)``, and the doubtful rows.
 
-        With `nr_sv` rows are doubtful where a value lies within the rounding error of zero, so that a vote
-        hangs on the order of the sum; without, none is.
+        With `nr_sv`, a row is doubtful if one of its values is within the rounding error of zero, so that a
+        vote depends on the order of summation. Without `nr_sv`, no row is doubtful.
         """
         return self._native.decide(cell, rows.indptr, rows.indices, rows.values, threads)
 
 
 def _arrays(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32], FloatArray]:
-    """Return the three arrays of rows as the native core takes them."""
+    """Return the three arrays of rows in the types that the native core takes."""
     return (
         np.ascontiguousarray(rows.indptr, dtype=np.int64),
         np.ascontiguousarray(rows.indices, dtype=np.int32),

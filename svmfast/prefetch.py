@@ -1,4 +1,4 @@
-"""Fetch the next items while the present ones are worked on."""
+"""Fetches the next items while the current ones are processed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 def prefetch(items: Iterable[T], depth: int = 2) -> Iterator[T]:
-    """Yield what `items` yields, in order, fetching up to `depth` items beforehand in a thread.
+    """Yield the items of `items` in order, with up to `depth` items fetched in advance by a thread.
 
-    Worth it where fetching and working both leave the interpreter free (native code, reading a file). The
-    first two items come without a thread, so small inputs pay nothing for it. What `items` raises is raised
-    here, in its place.
+    This is faster if fetching and processing both release the interpreter lock (native code, reading a file).
+    The first two items are fetched without a thread, so that small inputs need not start one. An exception of
+    `items` is raised here, after the items before it.
     """
     iterator = iter(items)
     end = object()
@@ -41,7 +41,7 @@ def _threaded(items: Iterable[T], depth: int) -> Iterator[T]:
         except BaseException as error:
             fetched.put(("error", error))
 
-    # A daemon: when the work ends early (closed pipe, error), the thread may be waiting for input for ever.
+    # A daemon, because after an early end (closed pipe, error) the thread may wait for input forever.
     if start_thread(fetch, daemon=True, name="svmfast-read") is None:
         yield from items
         return

@@ -1,6 +1,7 @@
 """LIBSVM's probability estimates from decision values: sigmoids of pairs, and their coupling.
 
-Operation by operation as ``svm_predict_probability`` has them, so that equal decision values give equal bits.
+The operations are those of ``svm_predict_probability`` in the same order, so that equal decision values give
+equal bits.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from svmfast.rows import FloatArray
 def pairwise_probabilities(decisions: FloatArray, a: FloatArray, b: FloatArray, classes: int) -> FloatArray:
     """Return for each pair of classes the probability of its first one, ``(n, p)``.
 
-    ``1 / (1 + exp(a f + b))``, kept at least 1e-7 away from 0 and 1; a nan becomes the lower limit.
+    It is ``1 / (1 + exp(a f + b))``, clipped to [1e-7, 1 - 1e-7]; nan becomes the lower limit.
 
     Parameters
     ----------
     decisions : (n, p) float64
     a, b : (p,) float64
-        Of each pair's sigmoid (Platt).
+        Parameters of each pair's sigmoid (Platt).
     classes : int
         k, at least 2; ``p = k (k - 1) / 2`` in LIBSVM's order.
     """
@@ -33,15 +34,16 @@ def probabilities(
 ) -> FloatArray:
     """Return the probability of each class, ``(n, classes)``.
 
-    Of more than two classes those of the pairs, coupled as in Wu, Lin and Weng (Probability Estimates for
-    Multi-class Classification by Pairwise Coupling, JMLR 5, 2004), method 2, with LIBSVM's stopping rule.
+    For more than two classes, the probabilities of the pairs are coupled by method 2 of Wu, Lin and Weng
+    (Probability Estimates for Multi-class Classification by Pairwise Coupling, JMLR 5, 2004), with LIBSVM's
+    stopping rule.
 
     Parameters
     ----------
     decisions, a, b, classes
         As for :func:`pairwise_probabilities`.
     threads : int
-        The result does not depend on it.
+        Number of threads; the result does not depend on it.
     """
     return _core.probabilities(*_arrays(decisions, a, b), classes, None, threads)[0]
 
@@ -57,15 +59,15 @@ def in_doubt(
 ) -> NDArray[np.bool_]:
     """Return for which rows LIBSVM's estimates could print other digits, or have another maximum.
 
-    Where not, every estimate prints the same with six digits (``%g``) whatever the decision values are
-    within `errors`: proven in docs/certificate.md, by what each step of the coupling makes of a change.
+    For all other rows, every estimate prints the same six digits (``%g``) for any decision values within
+    `errors`. docs/certificate.md proves this from bounds on how each step of the coupling changes an error.
 
     Parameters
     ----------
     decisions, a, b, classes
         As for :func:`pairwise_probabilities`.
     errors : (n, p) float64
-        How far from `decisions` the values can lie of which LIBSVM takes its estimates.
+        Bounds on the distance of `decisions` from the values that LIBSVM uses.
     threads : int
 
     Returns

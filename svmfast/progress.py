@@ -1,4 +1,4 @@
-"""The progress callback of long work."""
+"""The callback with which long computations report their progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ R = TypeVar("R")
 
 
 class Progress(Protocol):
-    """Called from long loops; must be cheap and must not raise."""
+    """Called in long loops; must be cheap and must not raise."""
 
     def __call__(self, done: float, total: float | None, what: str) -> None:
         """Report that `done` of `total` (None: unknown) units of `what` are finished."""
@@ -21,7 +21,7 @@ def silent(done: float, total: float | None, what: str) -> None:
 
 
 def counting(work: Callable[[T], R], progress: Progress, total: int, what: str) -> Callable[[T], R]:
-    """Return `work`, each call of which is one of `total` units; for work shared out among threads."""
+    """Return `work` wrapped so that each call reports one more of `total` units done; for use in threads."""
     done = 0
     progress(0, total, what)
 

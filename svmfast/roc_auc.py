@@ -1,7 +1,7 @@
 """Area under the ROC curve of a decision value, over any number of blocks of rows, in bounded memory.
 
 The area is the probability that a row of the positive class has a larger value than one of the negative
-class, ties counted half (Mann and Whitney; scikit-learn's ``roc_auc_score``).
+class, where ties count half (Mann and Whitney; scikit-learn's ``roc_auc_score``).
 """
 
 from __future__ import annotations
@@ -13,30 +13,31 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-#: Up to so many rows the values themselves are kept (8 MB) and the area is exact.
-MOST_VALUES = 1 << 20
-#: Beyond, values are counted in bins: a sign, an exponent within these limits, so many bits of the mantissa.
-_LEAST, _MOST, _BITS = 2.0**-32, 2.0**32, 10
+#: Up to this number of rows, the values themselves are kept (8 MB) and the area is exact.
+MAX_VALUES = 1 << 20
+#: Beyond it, values are counted in bins: the sign, an exponent within these limits, and 10 bits of the
+#: mantissa.
+_SMALLEST, _LARGEST, _BITS = 2.0**-32, 2.0**32, 10
 _SHIFT = 52 - _BITS
-_ZERO = int(np.float64(_LEAST).view(np.int64)) >> _SHIFT
-_REACH = (int(np.float64(_MOST).view(np.int64)) >> _SHIFT) - _ZERO
+_ZERO = int(np.float64(_SMALLEST).view(np.int64)) >> _SHIFT
+_REACH = (int(np.float64(_LARGEST).view(np.int64)) >> _SHIFT) - _ZERO
 
 
 class RocAuc:
-    """The area under the ROC curve of rows seen so far; rows of other classes do not count.
+    """The area under the ROC curve of the rows added so far; rows of other classes do not count.
 
-    Beyond :data:`MOST_VALUES` rows the values are counted in 131,073 bins, whose ends differ by 0.1 %. A pair
-    of rows in one bin counts as a tie, and :attr:`error` bounds what that changes.
+    Beyond :data:`MAX_VALUES` rows, the values are counted in 131,073 bins, whose ends differ by 0.1 %. Two
+    rows in the same bin count as a tie, and :attr:`error` bounds the effect on the area.
 
     Parameters
     ----------
     positive, negative : float
         Labels: a positive decision value votes for the first one.
     most : int
-        Rows up to which the area is exact.
+        Number of rows up to which the area is exact.
     """
 
-    def __init__(self, positive: float, negative: float, *, most: int = MOST_VALUES) -> None:
+    def __init__(self, positive: float, negative: float, *, most: int = MAX_VALUES) -> None:
         self._labels, self._most = (negative, positive), most
         self._values: tuple[list[FloatArray], list[FloatArray]] = ([], [])
         self._kept = 0
@@ -59,12 +60,12 @@ class RocAuc:
 
     @property
     def value(self) -> float:
-        """The area, from 0 to 1; nan without rows of both classes, or where a value is nan."""
+        """The area, from 0 to 1; nan unless there are rows of both classes, or if a value is nan."""
         return self._area()[0]
 
     @property
     def error(self) -> float:
-        """How far the area may be from that of the values themselves: 0 while they are kept."""
+        """Bound on the error of the area due to the bins: 0 while the values themselves are kept."""
         return self._area()[1]
 
     def _area(self) -> tuple[float, float]:
@@ -86,7 +87,7 @@ class RocAuc:
 
 
 def _counted(values: FloatArray) -> NDArray[np.int64]:
-    """Return how many values each bin has, in ascending order of the values."""
+    """Return the number of values in each bin, in ascending order of the values."""
     values = np.nan_to_num(values)
-    keys = (np.clip(np.abs(values), _LEAST, _MOST).view(np.int64) >> _SHIFT) - _ZERO
+    keys = (np.clip(np.abs(values), _SMALLEST, _LARGEST).view(np.int64) >> _SHIFT) - _ZERO
     return np.bincount(_REACH + np.where(values < 0, -keys, keys), minlength=2 * _REACH + 1)

@@ -1,4 +1,4 @@
-"""Which cell a row belongs to: trees of centers, and rows ordered by cell."""
+"""Finds the cell of each row with a tree of centers, and orders rows by cell."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ ROUTER_WIDTH = 16
 
 
 class Router:
-    """A tree of centers: a row goes from the root to the nearest child until it reaches a leaf, its cell.
+    """A tree of centers. A row descends from the root to the nearest child until it reaches a leaf, its cell.
 
     Parameters
     ----------
     children : (nodes,) int64
-        How many children each node has, breadth first; a node without children is a leaf, and leaves are the
-        cells in that order. Node 0 is the root. Flat: ``[c, 0, 0, ...]``.
+        Number of children of each node, breadth first; node 0 is the root. Nodes without children are leaves,
+        and the cells are the leaves in this order. A flat tree of c cells is ``[c, 0, 0, ...]``.
     centers : (nodes - 1, d) float64
-        Centers of all nodes but the root. Columns beyond d do not matter: they add the same to all distances.
+        Centers of all nodes but the root. Columns of rows beyond d have no effect, because they add the same
+        to all distances.
     """
 
     def __init__(self, children: IntArray, centers: FloatArray) -> None:
@@ -35,16 +36,24 @@ class Router:
 
     @classmethod
     def flat(cls, centers: FloatArray) -> Router:
-        """Return the router to the nearest of `centers`."""
+        """Return the router that finds the nearest of `centers`."""
         return cls(flat_tree(len(centers)), centers)
 
     def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
-        """Return the cell of each row, that of the nearest center; the first of equals."""
+        """Return the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""
         return self._native.route(rows.indptr, rows.indices, rows.values, threads)
 
     def group(self, rows: Rows, *, threads: int = 1) -> tuple[IntArray, IntArray, Rows]:
-        """Return ``(order, start, sorted rows)``: cell c has the sorted rows ``start[c]:start[c + 1]``, which
-        are the rows ``order[start[c]:start[c + 1]]``."""
+        """Return rows sorted by cell.
+
+        Returns
+        -------
+        order : (n,) int64
+            Position of each sorted row in `rows`.
+        start : (cells + 1,) int64
+            Cell c has the sorted rows ``start[c]:start[c + 1]``.
+        sorted : Rows
+        """
         if self.n_cells == 1:
             n = len(rows)
             return np.arange(n), np.array([0, n]), rows
@@ -56,7 +65,7 @@ class Router:
 
 
 def flat_tree(cells: int) -> IntArray:
-    """Return the counts of children of a root with `cells` leaves."""
+    """Return the numbers of children, as :class:`Router` takes them, of a root with `cells` leaves."""
     children = np.zeros(cells + 1, dtype=np.int64)
     children[0] = cells
     return children

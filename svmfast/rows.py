@@ -1,7 +1,7 @@
-"""Sparse rows, the one form in which data meets kernels: CSR arrays, without SciPy.
+"""Sparse rows, the only form of input that kernels take: CSR arrays, without SciPy.
 
-The predict path must start in milliseconds, and importing ``scipy.sparse`` costs more than parsing a
-megabyte, so this small class stands in for ``csr_array`` and converts from and to it on request.
+A prediction must start in milliseconds, and importing ``scipy.sparse`` takes longer than parsing a megabyte.
+So this small class replaces ``csr_array``; it converts from and to SciPy on request.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from svmfast.errors import OptionError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-#: Rows squared at a time: squares of all entries would take as much memory as the entries.
+#: Rows whose entries are squared at a time: squares of all entries would take as much memory as the entries.
 NORM_ROWS = 1 << 14
-#: Entries checked at a time, for the same reason.
+#: Entries that are checked at a time, for the same reason.
 _CHECKED = 1 << 18
 #: LIBSVM's indices are C ints, so a column is at most 2^31 - 2.
-MOST_COLUMNS = 2**31 - 1
+MAX_COLUMNS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Rows:
         Zero-based columns (LIBSVM's index minus one), strictly ascending within a row.
     values : (nnz,) float64
     n_columns : int
-        Width; every column is below it, and it is at most 2^31 - 1. Rows of different width may meet: missing
-        columns are zeros.
+        Width; every column is below it, and it is at most 2^31 - 1. Rows of different widths may be combined:
+        missing columns are zeros.
 
     Raises
     ------
@@ -48,8 +48,8 @@ class Rows:
 
     Notes
     -----
-    The arrays are read-only, since native code reads them without looking again at what was checked once.
-    Arrays that the caller could still change are copied.
+    The arrays are checked once and read-only, since native code relies on them without checks. Arrays that
+    the caller could still change are copied.
     """
 
     indptr: NDArray[np.int64]
@@ -58,7 +58,7 @@ class Rows:
     n_columns: int
 
     def __post_init__(self) -> None:
-        # Owned before they are checked: nobody changes them in between.
+        # Copied before they are checked, so that they cannot change in between.
         indptr, indices = _owned(self.indptr, "iu", "indptr"), _owned(self.indices, "iu", "indices")
         values = _owned(self.values, "iufb", "values")
         n_columns = operator.index(self.n_columns)
@@ -90,7 +90,7 @@ class Rows:
         return rows
 
     def renumbered(self, indices: NDArray[np.int32], n_columns: int) -> Rows:
-        """Return the same values in other columns, which keep their order within a row."""
+        """Return the same values in other columns; the order of columns within a row must be the same."""
         return Rows.trusted(self.indptr, indices, self.values, n_columns)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,7 +106,7 @@ class Rows:
 
     @property
     def density(self) -> float:
-        """Stored values over ``n * n_columns`` (0 for an empty matrix)."""
+        """Number of stored values over ``n * n_columns`` (0 for an empty matrix)."""
         cells = len(self) * self.n_columns
         return self.nnz / cells if cells else 0.0
 
@@ -114,7 +114,7 @@ class Rows:
         """Return a contiguous slice of rows, sharing memory."""
         start, stop, step = key.indices(len(self))
         if step != 1:
-            raise OptionError("Rows: only contiguous slices; use take() for the rest")
+            raise OptionError("Rows: only contiguous slices are supported; use take() for others")
         stop = max(start, stop)
         first, last = self.indptr[start], self.indptr[stop]
         return Rows.trusted(
@@ -148,7 +148,7 @@ class Rows:
         return out
 
     def to_dense(self, n_columns: int | None = None) -> FloatArray:
-        """Return an ``(n, n_columns)`` array; columns beyond `n_columns` must not be set."""
+        """Return an ``(n, n_columns)`` array; no entry may lie beyond `n_columns`."""
         width = self.n_columns if n_columns is None else n_columns
         dense = np.zeros((len(self), width))
         dense[np.repeat(np.arange(len(self)), np.diff(self.indptr)), self.indices] = self.values
@@ -174,9 +174,9 @@ class Rows:
         if not np.isfinite(dense).all():
             raise OptionError("the array holds nan or inf; every value must be finite")
         n, width = dense.shape
-        if width > MOST_COLUMNS:
+        if width > MAX_COLUMNS:
             raise OptionError(_too_wide(width))
-        # Few calls: single rows come this way.
+        # As few NumPy calls as possible, because single rows are converted here too.
         flat = dense.ravel()
         (at,) = flat.nonzero()
         indptr = at.searchsorted(np.arange(n + 1) * width)
@@ -190,12 +190,12 @@ class Rows:
         values = csr.data.astype(np.float64, copy=False)
         if not np.isfinite(values).all():
             raise OptionError("the matrix holds nan or inf; every value must be finite")
-        # A copy of our own already: not copied again.
+        # This is our own copy already, and is not copied again.
         return cls(_frozen(csr.indptr), _frozen(csr.indices), _frozen(values), csr.shape[1])
 
     @classmethod
     def concatenate(cls, parts: Sequence[Rows]) -> Rows:
-        """Return the rows of all parts, one after another; the width is the widest."""
+        """Return the rows of all parts, one after another; the width is that of the widest part."""
         if not parts:
             return cls.empty()
         indptr = [parts[0].indptr[:1] * 0]
@@ -237,19 +237,19 @@ def _unchangeable(array: NDArray[Any]) -> bool:
         if owner.base is None:
             return bool(owner.flags.owndata)
         owner = owner.base
-    # Memory that the native core gave away.
+    # Memory of which the native core has given up ownership.
     return isinstance(owner, memoryview) and type(owner.obj).__name__ == "nb_ndarray"
 
 
 def _too_wide(n_columns: int) -> str:
-    return f"{n_columns:,} columns; at most {MOST_COLUMNS:,} are possible, as in LIBSVM"
+    return f"{n_columns:,} columns; at most {MAX_COLUMNS:,} are possible, as in LIBSVM"
 
 
 def _check(
     indptr: NDArray[np.integer[Any]], indices: NDArray[np.integer[Any]], values: NDArray[Any], n_columns: int
 ) -> None:
     """Raise OptionError unless the arrays describe rows."""
-    if not 0 <= n_columns <= MOST_COLUMNS:
+    if not 0 <= n_columns <= MAX_COLUMNS:
         raise OptionError(f"Rows: {_too_wide(n_columns)}")
     if len(indptr) == 0 or len(indices) != len(values):
         raise OptionError(
@@ -287,9 +287,9 @@ def as_rows(data: Any) -> Rows:
 
 
 def with_zeros(data: Any) -> Rows:
-    """Return `data` as :class:`Rows` that keep the zeros of a dense array.
+    """Return `data` as :class:`Rows` that store the zeros of a dense array.
 
-    LIBSVM finds the values of a precomputed kernel by their positions.
+    LIBSVM finds the values of a precomputed kernel by their positions in the row.
     """
     if isinstance(data, Rows) or hasattr(data, "tocsr"):
         return as_rows(data)

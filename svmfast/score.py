@@ -1,7 +1,7 @@
-"""Predictions against targets: svm-predict's figures to its digits, and those that accuracy hides.
+"""Scores of predictions: svm-predict's figures with its digits, and figures that the accuracy does not show.
 
-Every report takes its figures from here. A new one is one field of :class:`Quality`, filled in
-:attr:`Score.quality`.
+All reports take their figures from here. To add a figure, add a field to :class:`Quality` and compute it in
+:meth:`Score.quality`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from svmfast.rows import FloatArray
 
 
 def percent(count: int, total: int) -> float:
-    """Return ``100 count / total``, rounded once: 7 of 100 are 7 percent and no more than a limit of 7%."""
+    """Return ``100 count / total``, rounded only once, so that 7 of 100 do not exceed a limit of 7 %."""
     return 100 * count / total
 
 
@@ -30,18 +30,19 @@ class Quality:
     Attributes
     ----------
     accuracy : float or None
-        Percent of right labels; None for regression.
+        Percentage of correct labels; None for regression.
     balanced_accuracy : float or None
         Mean recall of the classes that have rows, in percent; None for regression.
     auc : float or None
-        Area under the ROC curve, from 0 to 1; None unless there is one decision value, and rows of both
-        classes.
+        Area under the ROC curve, from 0 to 1; None unless there is a single decision value and there are rows
+        of both classes.
     auc_error : float or None
-        How far `auc` may be from the exact area: 0 up to a million rows.
+        Bound on the distance of `auc` from the exact area: 0 up to a million rows.
     classes : tuple of ClassScore
         Precision, recall and F1 of every class, by ascending label; empty for regression.
     confusion : Confusion or None
-        Which labels the rows of each class are given; None for more than ten classes, and for regression.
+        How often the rows of each class are predicted as each class; None for more than ten classes, and for
+        regression.
     mse, scc : float or None
         Mean squared error and squared correlation; None unless regression.
     rmse, mae, r2 : float or None
@@ -61,7 +62,7 @@ class Quality:
     r2: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures of docs/json.md: those of classes, or those of regression."""
+        """Return the figures of classification or of regression, as docs/json.md describes them."""
         names = OF_CLASSES if self.mse is None else OF_VALUES
         found = {name: getattr(self, name) for name in names}
         if "classes" in found:
@@ -80,11 +81,11 @@ class Quality:
 
     @property
     def lowest_recall(self) -> float | None:
-        """The least recall of a class, in percent; None without classes that have rows."""
+        """The lowest recall of any class, in percent; None if no class has rows."""
         return min((one.recall for one in self.classes if one.recall is not None), default=None)
 
     def line(self) -> str:
-        """Return the figures of all rows together, short."""
+        """Return the figures over all rows in a short line."""
         if self.mse is not None:
             parts = [f"RMSE {self.rmse:.6g}", f"mean absolute error {self.mae:.6g}"]
             known = [("R^2 {:.6g}", self.r2)]
@@ -109,21 +110,21 @@ OF_VALUES = ("mse", "scc", "rmse", "mae", "r2")
 class Score:
     """Running comparison of predictions with targets.
 
-    Sums run row by row in the order of the rows, so the result depends neither on the blocks nor on the
-    number of threads, and its digits are those of svm-predict's own loop.
-
-    Attributes
-    ----------
-    total, correct : int
-        Rows seen, and rows whose prediction equals the target (compared as doubles).
+    Sums are taken row by row in the order of the rows. So the result depends neither on the blocks nor on the
+    number of threads, and has the digits of svm-predict's own loop.
 
     Parameters
     ----------
     by_class : bool
         Count every class too, for :attr:`classes`, :attr:`balanced_accuracy` and :attr:`confusion`.
     sides : (float, float), optional
-        The labels that a positive and a negative decision value vote for: :attr:`auc` is measured where
-        decision values are added too.
+        The labels that a positive and a negative decision value vote for. With them, :attr:`auc` is measured
+        if decision values are added too.
+
+    Attributes
+    ----------
+    total, correct : int
+        Number of rows, and of rows whose prediction equals the target (compared as doubles).
     """
 
     def __init__(self, *, by_class: bool = False, sides: tuple[float, float] | None = None) -> None:
@@ -132,7 +133,7 @@ class Score:
         self._classes = ClassCounts() if by_class else None
         # squared error, p, t, p^2, t^2, p t
         self._sums = np.zeros(6)
-        # |error|, t - shift, (t - shift)^2: the shift, the first target, keeps digits of targets far from 0.
+        # |error|, t - shift, (t - shift)^2: the shift, the first target, avoids cancellation far from 0.
         self._more = np.zeros(3)
         self._shift: float | None = None
         self._auc = None if sides is None else RocAuc(*sides)
@@ -156,7 +157,7 @@ class Score:
             return
         if self._shift is None:
             self._shift = float(target[0])
-        # Infinite and nan as in svm-predict's own sums.
+        # Sums become infinite or nan as svm-predict's do.
         with np.errstate(over="ignore", invalid="ignore"):
             moved = target - self._shift
             terms = (
@@ -182,7 +183,7 @@ class Score:
         }
 
     def merge(self, state: Mapping[str, Any]) -> None:
-        """Add the counts of another score; there is no common :attr:`auc`."""
+        """Add the counts of another score; afterwards there is no :attr:`auc`."""
         self.total += state["total"]
         self.correct += state["correct"]
         self._sums = self._sums + np.asarray(state["sums"], dtype=np.float64)
@@ -200,12 +201,12 @@ class Score:
 
     @property
     def accuracy(self) -> float:
-        """Share of correct rows in percent (nan without rows)."""
+        """Percentage of correct rows (nan without rows)."""
         return percent(self.correct, self.total) if self.total else math.nan
 
     @property
     def classes(self) -> tuple[ClassScore, ...]:
-        """Every class's scores, by ascending label; none unless classes are counted."""
+        """The scores of every class, by ascending label; empty unless classes are counted."""
         return () if self._classes is None else self._classes.scores()
 
     @property
@@ -215,7 +216,7 @@ class Score:
 
     @property
     def confusion(self) -> Confusion | None:
-        """The confusion table; None of many classes, or unless classes are counted."""
+        """The confusion table; None for many classes, or unless classes are counted."""
         return None if self._classes is None else self._classes.confusion
 
     @property
@@ -230,7 +231,7 @@ class Score:
 
     @property
     def r2(self) -> float:
-        """Coefficient of determination, 1 - squared error / spread (nan where the targets are constant)."""
+        """Coefficient of determination, 1 - squared error / spread (nan if the targets are constant)."""
         if not self.total:
             return math.nan
         _, moved, squares = self._more
@@ -245,7 +246,7 @@ class Score:
 
     @property
     def squared_correlation(self) -> float:
-        """Squared correlation coefficient of predictions and targets (nan where either is constant)."""
+        """Squared correlation coefficient of predictions and targets (nan if either is constant)."""
         n = self.total
         _, p, t, pp, tt, pt = self._sums
         with np.errstate(all="ignore"):
@@ -301,7 +302,7 @@ def quality(
     decisions : (n,) or (n, 1) float64, optional
         Decision values, for the ROC AUC.
     sides : (float, float), optional
-        The labels that a positive and a negative one vote for; None where there is not one value a row.
+        The labels that a positive and a negative value vote for; None unless rows have a single value.
     """
     if np.isnan(target).all():
         return Quality()

@@ -1,7 +1,7 @@
-"""Threads: how many there are, work shared out among them, and BLAS kept to one.
+"""Threads: how many to use, how to divide work among them, and how to keep BLAS to one.
 
-Whatever is computed here comes out the same for any number of threads, so fewer of them are never an error:
-where the system starts no more (``ulimit -u``, the limits of a container), those that run do the work.
+Results do not depend on the number of threads, so it is never an error to have fewer of them: if the system
+cannot start more (``ulimit -u``, the limits of a container), those that run do the work.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: More threads than this, or than so many a core, are not started: they would only cost memory.
+#: At most this many threads, or this many per core if that is more, are started; others would only use
+#: memory.
 FEW_THREADS, THREADS_A_CORE = 64, 4
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use: its affinity mask, not the machine's count."""
+    """Return the number of cores that this process may use, by its affinity mask."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -40,8 +41,8 @@ def thread_count(threads: int | None) -> int:
     Parameters
     ----------
     threads : int or None
-        None means the cores that this process may use, and at most ``OMP_NUM_THREADS``, by
-        which schedulers and worker pools keep their processes apart. Who asks for a number gets it.
+        None means the number of cores that this process may use, limited by ``OMP_NUM_THREADS``, with which
+        schedulers and worker pools divide the cores among processes. An explicit number is not limited by it.
 
     Returns
     -------
@@ -51,21 +52,21 @@ def thread_count(threads: int | None) -> int:
     Raises
     ------
     OptionError
-        Less than 1.
+        `threads` is less than 1.
     """
     if threads is None:
         return min(usable_cores(), _openmp_limit())
     wanted = operator.index(threads)
     if wanted < 1:
         raise OptionError(f"threads is {threads}; it must be at least 1")
-    # Counting the cores takes a tenth of the time of predicting one row.
+    # Counting the cores takes a tenth of the time for predicting one row.
     if wanted <= FEW_THREADS:
         return wanted
     return min(wanted, max(FEW_THREADS, THREADS_A_CORE * usable_cores()))
 
 
 def _openmp_limit() -> int:
-    """Return the number that ``OMP_NUM_THREADS`` allows: the first of a list; any where there is none."""
+    """Return the number that ``OMP_NUM_THREADS`` allows, the first of a list; if unset, ``sys.maxsize``."""
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(first) if first.isascii() and first.isdigit() and int(first) >= 1 else sys.maxsize
 
@@ -73,7 +74,7 @@ def _openmp_limit() -> int:
 def start_thread(
     run: Callable[[], object], *, name: str | None = None, daemon: bool = False
 ) -> Thread | None:
-    """Start a thread; return None where the system has none left."""
+    """Start a thread; return None if the system cannot start any more."""
     from threading import Thread
 
     thread = Thread(target=run, name=name, daemon=daemon)
@@ -85,9 +86,9 @@ def start_thread(
 
 
 def available_threads(wanted: int) -> int:
-    """Return how many of `wanted` threads can run now, the calling one among them: by starting them.
+    """Return how many of `wanted` threads, including the calling one, can run now; found by starting them.
 
-    For libraries that end or hang the process where a thread of theirs cannot start.
+    This is for libraries that abort or hang the process if they cannot start a thread.
     """
     from threading import Event
 
@@ -101,7 +102,7 @@ def available_threads(wanted: int) -> int:
         end.set()
     for thread in started:
         thread.join()
-    # Python's threads are joined a moment before the system has their memory and number back.
+    # A thread is joined a moment before the system has released it.
     for _ in range(100):
         if _running() <= before:
             break
@@ -118,10 +119,10 @@ def _running() -> int:
 
 
 def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
-    """Return ``[work(item) for item in items]``, worked on by `threads` threads; results keep their order.
+    """Return ``[work(item) for item in items]``, computed by `threads` threads.
 
-    Items are taken in order. The first one, in that order, that fails ends the work with its error. An
-    interrupt is answered at once: items that were begun go on by themselves, and nobody waits for them.
+    Items are started in order. If items fail, no others are started, and the error of the first one in that
+    order is raised. An interrupt takes effect at once, without waiting for the items that are running.
     """
     tasks = list(items)
     count = min(threads, len(tasks))
@@ -158,9 +159,9 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> 
 
 
 def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: int) -> list[R]:
-    """Return ``[work(item, n) for item in items]``, n being the threads that an item may use itself.
+    """Return ``[work(item, n) for item in items]``, where n is the number of threads that an item may use.
 
-    Several items are worked on at a time, with one thread each; a single one has all `threads`.
+    Several items are computed at the same time with one thread each; a single item gets all `threads`.
     """
     tasks = list(items)
     if len(tasks) > 1 and threads > 1:
@@ -169,10 +170,10 @@ def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: i
 
 
 def interruptible(call: Callable[[], R]) -> R:
-    """Return ``call()``, and answer an interrupt at once: the call then goes on by itself, and nobody waits.
+    """Return ``call()``, but let an interrupt take effect at once; the call then continues in the background.
 
-    For libraries whose work nothing can stop. Python runs a signal's handler on the main thread, between two
-    of its own instructions; so there the call is made in another thread.
+    This is for library calls that cannot be stopped. Python runs signal handlers in the main thread, between
+    two bytecode instructions; so a call from the main thread is run in another thread.
     """
     from threading import current_thread, main_thread
 
@@ -197,7 +198,7 @@ def interruptible(call: Callable[[], R]) -> R:
 
 
 class _OneBlasThread:
-    """The limit on BLAS is the whole process's: it holds while anybody is inside, and is lifted once."""
+    """Limits BLAS to one thread while at least one block of `one_blas_thread` is active in the process."""
 
     def __init__(self) -> None:
         self._lock, self._inside, self._loaded = allocate_lock(), 0, 0
@@ -214,7 +215,7 @@ class _OneBlasThread:
 
         with self._lock:
             self._inside += 1
-            # Looking for libraries takes a millisecond, so only where one may have been loaded since.
+            # Searching for libraries takes a millisecond, so it is only done if one may have been loaded.
             if not self._limits or self._loaded != len(sys.modules):
                 self._limits.append(threadpool_limits(1, user_api="blas"))
                 self._loaded = len(sys.modules)
@@ -231,15 +232,15 @@ _blas = _OneBlasThread()
 
 @contextmanager
 def one_blas_thread(*, numpy_only: bool = False) -> Iterator[None]:
-    """Keep BLAS to one thread: how several split a product would otherwise decide its last bits.
+    """Limit BLAS to one thread, because the last bits of a product depend on how threads divide it.
 
-    Work inside is spread over threads by whole items instead (:func:`map_in_threads`).
+    Inside the block, whole items are distributed among threads instead (:func:`map_in_threads`).
 
     Parameters
     ----------
     numpy_only : bool
-        The work needs NumPy's BLAS alone. Otherwise SciPy's is loaded first, since the limit binds the
-        libraries that are loaded when it is set.
+        Whether only NumPy's BLAS is used. If not, SciPy's BLAS is loaded first, since the limit applies only
+        to libraries that are already loaded.
     """
     if not numpy_only:
         import scipy.linalg  # noqa: F401
@@ -252,7 +253,7 @@ def one_blas_thread(*, numpy_only: bool = False) -> Iterator[None]:
 
 @contextmanager
 def blas_threads(threads: int) -> Iterator[None]:
-    """Let BLAS use `threads` threads, or as many as can be started: for measuring, not for results."""
+    """Let BLAS use `threads` threads, or as many as can be started; only for measurements of speed."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(available_threads(threads)):
@@ -260,10 +261,11 @@ def blas_threads(threads: int) -> Iterator[None]:
 
 
 def set_openmp_threads(library: Any, *, several: bool) -> None:
-    """Set how many OpenMP threads a library may use that was loaded through ctypes; nothing without OpenMP.
+    """Set the number of OpenMP threads of a library loaded by ctypes; do nothing if it has no OpenMP.
 
-    One, unless `several`: then as many as ``OMP_NUM_THREADS`` asks for, if it is set, and as can be started,
-    because OpenMP ends the process where a thread cannot. Call it in the thread that works.
+    The number is one. With `several` it is that of ``OMP_NUM_THREADS``, if set, but at most as many as can be
+    started, because OpenMP aborts the process if it cannot start a thread. Call this in the thread that
+    computes.
     """
     try:
         get_most, set_number = library.omp_get_max_threads, library.omp_set_num_threads
@@ -274,9 +276,9 @@ def set_openmp_threads(library: Any, *, several: bool) -> None:
 
 @contextmanager
 def one_openmp_thread() -> Iterator[None]:
-    """Keep OpenMP to one thread, for the calling thread alone: its sums would depend on their number.
+    """Limit OpenMP to one thread in the calling thread, because sums depend on the number of threads.
 
-    Call it after the import of the library that brings OpenMP, in the thread that works.
+    Enter it after importing the library that uses OpenMP, in the thread that computes.
     """
     from threadpoolctl import threadpool_limits
 

@@ -1,4 +1,4 @@
-"""What the last digits of sums depend on besides the input: the instruction sets of the core and of BLAS."""
+"""The instruction sets of the core and of BLAS, on which the last digits of sums depend."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from svmfast import _core
 
 
 def instruction_set() -> str:
-    """Return which of the core's variants this machine runs: ``baseline``, ``avx2`` or ``avx512``."""
+    """Return the variant of the core that runs on this machine: ``baseline``, ``avx2`` or ``avx512``."""
     return _core.isa()
 
 
 def arithmetic() -> str:
-    """Return what the bytes of a trained model depend on: the instruction sets of the core and of BLAS.
+    """Return the instruction sets of the core and of BLAS, for example ``avx512, BLAS SkylakeX``.
 
-    On other ones sums are taken in another order and libraries choose other code for exp and log, so the last
-    digits of a model that was searched for with them differ. For example ``avx512, BLAS SkylakeX``.
+    With other instruction sets, sums are taken in another order and libraries use other code for exp and log.
+    So the last digits of a trained model depend on them.
     """
     import scipy.linalg  # noqa: F401 (brings a BLAS of its own)
     from threadpoolctl import threadpool_info

@@ -1,6 +1,7 @@
-"""Exact confidence limits for a share, from k successes in n trials, and for a mean, from a count.
+"""Exact confidence limits for a binomial proportion and for a Poisson mean.
 
-Clopper and Pearson, Biometrika 26, 1934; Garwood, Biometrika 28, 1936. Sums of shares: :func:`sum_interval`.
+Clopper and Pearson, Biometrika 26, 1934; Garwood, Biometrika 28, 1936. For sums of proportions, see
+:func:`sum_interval`.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ CONFIDENCE = 0.95
 
 
 def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the two-sided confidence interval of the share."""
+    """Return the two-sided confidence interval of the proportion, from `successes` in `n` trials."""
     tail = (1 - confidence) / 2
     low = 1 - upper_limit(n - successes, n, 1 - tail)
     return low, upper_limit(successes, n, 1 - tail)
 
 
 def upper_limit(successes: int, n: int, confidence: float = CONFIDENCE) -> float:
-    """Return the one-sided limit: a larger share gives so small a count in 1 - `confidence` at most."""
+    """Return the one-sided upper confidence limit of the proportion, from `successes` in `n` trials."""
     from scipy.special import betaincinv
 
     return float(betaincinv(successes + 1, n - successes, confidence)) if successes < n else 1.0
@@ -38,12 +39,12 @@ def largest_count(n: int, share: float, confidence: float = CONFIDENCE) -> int:
 
 
 def trials_needed(share: float, confidence: float = CONFIDENCE) -> int:
-    """Return how many trials without success show that the share is at most `share`."""
+    """Return the number of trials without success that shows that the proportion is at most `share`."""
     return math.ceil(math.log1p(-confidence) / math.log1p(-share))
 
 
 def poisson_limits(count: int, tail: float) -> tuple[float, float]:
-    """Return limits of a Poisson mean: beyond either, a count so far off has probability `tail` at most."""
+    """Return lower and upper confidence limits of a Poisson mean; each errs with probability `tail`."""
     from scipy.special import gammaincinv
 
     low = float(gammaincinv(count, tail)) if count else 0.0
@@ -53,13 +54,13 @@ def poisson_limits(count: int, tail: float) -> tuple[float, float]:
 def sum_interval(
     terms: Iterable[tuple[float, int, int]], confidence: float = CONFIDENCE
 ) -> tuple[float, float, float]:
-    """Return an estimate of a sum of weighted shares, and the ends of its confidence interval.
+    """Return an estimate of a sum of weighted proportions, and the ends of its confidence interval.
 
-    The distances from each share to the ends of its own interval (:func:`clopper_pearson`) are added as
-    squares: Zou, Huang and Zhang, "A note on confidence interval estimation for a linear function of binomial
-    proportions", Computational Statistics and Data Analysis 53 (2009), whose intervals of single shares are
-    narrower. Shares of the same trials that exclude each other count as independent: for small ones that
-    changes next to nothing.
+    The squared distances from each proportion to the ends of its own interval (:func:`clopper_pearson`) are
+    added, as in Zou, Huang and Zhang, "A note on confidence interval estimation for a linear function of
+    binomial proportions", Computational Statistics and Data Analysis 53 (2009), who use narrower intervals
+    for the single proportions. Proportions of mutually exclusive outcomes of the same trials are treated as
+    independent; for small proportions the difference is negligible.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The least and the greatest value of each column of rows that stream by."""
+"""The smallest and the largest value of each column, over a stream of blocks of rows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from svmfast import _core
 from svmfast.errors import MemoryLimitError
 from svmfast.rows import FloatArray, Rows
 
-#: Bytes that a column takes: both values and how many are stored.
+#: Bytes per column: both values, and the number of stored entries.
 _COLUMN_BYTES = 24
 
 
 class ColumnExtremes:
-    """Gathers them block by block; zeros that are not stored count.
+    """The smallest and the largest value of each column; zeros that are not stored count too.
 
     Parameters
     ----------
@@ -21,9 +21,9 @@ class ColumnExtremes:
     Attributes
     ----------
     width : int
-        Of the widest rows so far.
+        Width of the widest block so far.
     rows, values : int
-        Rows and stored values so far.
+        Number of rows and of stored values so far.
     """
 
     def __init__(self, memory: int) -> None:
@@ -32,7 +32,7 @@ class ColumnExtremes:
         self.width = self.rows = self.values = 0
 
     def add(self, rows: Rows) -> None:
-        """Take in a block.
+        """Add a block of rows.
 
         Raises
         ------
@@ -49,5 +49,5 @@ class ColumnExtremes:
         self.values += rows.nnz
 
     def result(self) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest value of each column, ``(width,)`` each."""
+        """Return the smallest and the largest value of each column, both ``(width,)``."""
         return self._native.result()

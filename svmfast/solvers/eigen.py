@@ -1,4 +1,4 @@
-"""Eigenvalues of symmetric matrices, without making an interrupt wait for those of large ones."""
+"""Eigenvalues of symmetric matrices; for large matrices, the computation can be interrupted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from svmfast.rows import FloatArray
 from svmfast.threads import interruptible
 
-#: From this size on LAPACK takes noticeably long.
+#: From this size on, LAPACK takes a noticeable time.
 _LARGE = 500
 
 

@@ -1,4 +1,4 @@
-"""The digits that LIBSVM's files keep of a support vector's values."""
+"""Rounds values to the digits that LIBSVM's files have for support vectors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from svmfast.rows import FloatArray, Rows
 
 
 def eight_digits(values: FloatArray) -> FloatArray:
-    """Return values rounded as ``svm-train`` writes them (``%.8g``), of the same shape.
+    """Return values rounded as ``svm-train`` writes them (``%.8g``), in the same shape.
 
-    Training rounds with it, so that a model in memory is the one in its file.
+    Training uses it, so that a model in memory is the same as the one in its file.
     """
     rounded: FloatArray = _core.eight_digits(values.ravel()).reshape(values.shape)
     return rounded

@@ -1,5 +1,4 @@
-"""k-means centers, also of points without features, of fewer distinct points than centers, and of huge
-values."""
+"""k-means centers, with support for points without features, duplicate points and huge values."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _SAFE = 1e100
 def k_means(
     points: Any, count: int, *, seed: int, max_iterations: int, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Return the centers that scikit-learn's k-means ends with.
+    """Return the centers that scikit-learn's k-means finds.
 
     Parameters
     ----------
@@ -28,14 +27,14 @@ def k_means(
     count : int
     seed : int
     max_iterations : int
-        Of Lloyd's algorithm, from one start.
+        Maximum number of iterations of Lloyd's algorithm, which is run from a single start.
     weights : (n,) float64, optional
-        Of the points.
+        Weights of the points.
 
     Returns
     -------
     (count, d) float64
-        Some are equal if there are fewer distinct points.
+        Some centers are equal if there are fewer distinct points.
     """
     if not points.shape[1]:
         return np.zeros((count, 0))
@@ -48,13 +47,13 @@ def k_means(
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    # Fewer distinct points than centers are not an error. The filter stays: catch_warnings is not
-    # thread-safe.
+    # Fewer distinct points than centers are not an error. The filter is not removed, because catch_warnings
+    # is not thread-safe.
     warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
 
     def fit() -> FloatArray:
-        # Here, not by the caller: a limit binds only the libraries that are loaded when it is set, and this
-        # one brings an OpenMP of its own. Sums of several threads would depend on their number.
+        # The limits are set here and not by the caller, because they apply only to libraries that are already
+        # loaded, and scikit-learn has its own OpenMP. Sums would depend on the number of threads.
         with one_blas_thread(), one_openmp_thread():
             means = KMeans(count, n_init=1, max_iter=max_iterations, random_state=seed)
             found: FloatArray = means.fit(points, sample_weight=weights).cluster_centers_

@@ -1,4 +1,4 @@
-"""Clusters of the rows in input space, where the blocks of a shift-invariant kernel matrix lie."""
+"""Clusters of rows in input space, which give a shift-invariant kernel matrix its block structure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svmfast.solvers.k_means import k_means
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-#: Most rows that k-means uses (Si, Hsieh, Dhillon 2017, section 5.2).
+#: Maximum number of rows that k-means uses (Si, Hsieh, Dhillon 2017, section 5.2).
 KMEANS_ROWS = 20_000
 _DENSE_BYTES = 256 * 2**20
 
@@ -27,13 +27,13 @@ class Partition:
     Attributes
     ----------
     centers : (c, d) float64
-        No cluster is empty.
+        Centers of the clusters, none of which is empty.
     order : (n,) int64
-        Number of each ordered row among the given ones.
+        Position of each ordered row in the input.
     start : (c + 1,) int64
         Cluster s has the ordered rows ``start[s]:start[s + 1]``.
     rows : Rows
-        In that order.
+        The rows in this order.
     """
 
     centers: FloatArray
@@ -43,7 +43,7 @@ class Partition:
 
     @property
     def sizes(self) -> IntArray:
-        """Rows of each cluster."""
+        """Number of rows of each cluster, ``(c,)``."""
         return np.diff(self.start)
 
     def cluster(self, s: int) -> Rows:
@@ -52,7 +52,7 @@ class Partition:
 
 
 def load_kmeans() -> None:
-    """Import scikit-learn, so that who measures k-means does not measure the import."""
+    """Import scikit-learn, so that a measured time of k-means does not include the import."""
     import sklearn.cluster  # noqa: F401
 
 
@@ -66,7 +66,7 @@ def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = 
         Fewer centers are returned if there are fewer distinct rows.
     seed : int
     max_rows : int
-        Sampled uniformly where there are more.
+        If there are more rows, this many are sampled uniformly.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = 
 
 
 def partition(rows: Rows, centers: FloatArray, *, threads: int = 1) -> Partition:
-    """Order the rows by nearest center; centers that no row is nearest to are dropped."""
+    """Order the rows by their nearest center; centers without rows are dropped."""
     while True:
         order, start, grouped = Router.flat(centers).group(rows, threads=threads)
         filled = np.diff(start) > 0
@@ -98,7 +98,7 @@ def partition(rows: Rows, centers: FloatArray, *, threads: int = 1) -> Partition
 
 
 def _distinct_rows(rows: Rows, enough: int) -> int:
-    """Count distinct rows, up to `enough`: k-means with more clusters than points has no answer."""
+    """Count distinct rows, up to `enough`; k-means cannot find more clusters than there are points."""
     seen: set[bytes] = set()
     for i in range(len(rows)):
         a, b = rows.indptr[i], rows.indptr[i + 1]

@@ -1,4 +1,4 @@
-"""The Nystrom method: a kernel matrix from some of its columns."""
+"""The Nystrom method: approximates a kernel matrix by some of its columns."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from svmfast.solvers.eigen import symmetric_eigen
 
 FloatArray = NDArray[np.float64]
 
-#: Eigenvalues below this share of the largest count as zero: their inverse roots would blow up rounding.
+#: Eigenvalues below this share of the largest count as zero: their inverse roots would amplify rounding
+#: errors.
 EIGENVALUE_CUTOFF = 1e-10
-#: Number of rows made dense at a time.
+#: Number of rows that are converted to dense at a time.
 CHUNK_ROWS = 2048
 
 
 def eigen_descending(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the eigenvalues from large to small, and the eigenvectors as columns."""
+    """Return the eigenvalues in descending order, and the eigenvectors as columns."""
     values, vectors = symmetric_eigen(symmetric)
     return values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1])
 
 
 def inverse_root(values: FloatArray, vectors: FloatArray, rank: int) -> FloatArray:
-    """Return P = U_k S_k^(-1/2), (m, r): P P^T is the rank-k pseudo-inverse. r <= k leaves out zeros."""
+    """Return P = U_k S_k^(-1/2), ``(m, r)``, for which P P^T is the rank-k pseudo-inverse.
+
+    r <= k is the number of eigenvalues that do not count as zero.
+    """
     kept = min(rank, int(np.count_nonzero(values > EIGENVALUE_CUTOFF * max(float(values[0]), 0.0))))
     root: FloatArray = vectors[:, :kept] / np.sqrt(values[:kept])
     return root

@@ -1,6 +1,6 @@
 """Platt's sigmoid by Newton's method: Lin, Lin and Weng, "A Note on Platt's Probabilistic Outputs" (2007).
 
-The same parameters, stopping rule and limits as LIBSVM's ``sigmoid_train``.
+Parameters, stopping rule and limits are those of LIBSVM's ``sigmoid_train``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def fit_sigmoid(decisions: FloatArray, positive: FloatArray) -> tuple[float, flo
     decisions : (n,) float64
         Decision values of rows that were not trained on.
     positive : (n,) bool
-        Which rows are of the first class.
+        Whether a row belongs to the first class.
     """
-    wanted = np.asarray(positive, dtype=bool)
-    if wanted.shape != decisions.shape:
-        raise OptionError(f"{len(decisions)} decision values need as many classes, got {wanted.shape}")
-    n_positive = int(np.count_nonzero(wanted))
-    n_negative = len(wanted) - n_positive
-    target = np.where(wanted, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
+    first = np.asarray(positive, dtype=bool)
+    if first.shape != decisions.shape:
+        raise OptionError(f"{len(decisions)} decision values need as many classes, got {first.shape}")
+    n_positive = int(np.count_nonzero(first))
+    n_negative = len(first) - n_positive
+    target = np.where(first, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
     a, b = 0.0, float(np.log((n_negative + 1.0) / (n_positive + 1.0)))
     value = _cost(a * decisions + b, target)
     for _ in range(_MAX_ITERATIONS):
@@ -63,14 +63,14 @@ def fit_sigmoid(decisions: FloatArray, positive: FloatArray) -> tuple[float, flo
 
 
 def _cost(z: FloatArray, target: FloatArray) -> float:
-    """Cross entropy, without overflow."""
+    """Return the cross entropy, computed without overflow."""
     return float(np.sum(np.where(z >= 0, target * z, (target - 1.0) * z) + np.log1p(np.exp(-np.abs(z)))))
 
 
 def laplace_scale(residuals: FloatArray) -> float:
-    """Return sigma of a Laplace density of regression residuals, as LIBSVM's ``svm_svr_probability`` does.
+    """Return sigma of the Laplace density of regression residuals, as in LIBSVM's ``svm_svr_probability``.
 
-    Residuals beyond five standard deviations of a first estimate are left out of the second.
+    A second estimate leaves out the residuals beyond five standard deviations of a first one.
 
     Parameters
     ----------

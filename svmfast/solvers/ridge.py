@@ -1,4 +1,4 @@
-"""Symmetric positive semidefinite systems that rounding, or equal vectors, may have made singular."""
+"""Solves symmetric positive semidefinite systems that rounding or equal vectors may have made singular."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from svmfast.errors import NotFiniteError
 from svmfast.rows import FloatArray
 
-#: The ridge grows by this factor, so many times: a finite positive semidefinite matrix never needs that much.
-_FACTOR, _MOST = 100, 10
+#: The factor by which the ridge grows, and the number of ridges that are tried. The largest of them makes
+#: every finite positive semidefinite matrix positive definite.
+_FACTOR, _TRIALS = 100, 10
 
 
 def solve_with_ridge(
@@ -21,22 +22,23 @@ def solve_with_ridge(
     *,
     ridge: float = 1e-12,
 ) -> FloatArray:
-    """Solve ``(matrix + ridge I) x = right`` with as little ridge as makes the matrix positive definite.
+    """Solve ``(matrix + ridge I) x = right`` with a small ridge that makes the matrix positive definite.
 
     Parameters
     ----------
     matrix : (n, n) float64
-        Symmetric and positive semidefinite but for rounding.
+        Symmetric and, except for rounding, positive semidefinite.
     right : (n,) float64
     solve : callable
-        Solves a system by Cholesky; None where the matrix is not positive definite. It may overwrite both.
+        Solves a system by a Cholesky factorization; returns None if the matrix is not positive definite. It
+        may overwrite its arguments.
     ridge : float
-        The first one tried, in units of the mean of the diagonal.
+        The first ridge tried, in units of the mean of the diagonal.
 
     Returns
     -------
     (n,) float64
-        Zeros for a matrix of zeros: of all vectors the shortest.
+        For a matrix of zeros the zero vector, which is the solution of smallest norm.
 
     Raises
     ------
@@ -53,7 +55,7 @@ def solve_with_ridge(
     exponent = math.frexp(largest)[1] // 2 * 2
     matrix, right = np.ldexp(matrix, -exponent), np.ldexp(right, -exponent)
     mean = float(np.trace(matrix)) / n
-    for _ in range(_MOST):
+    for _ in range(_TRIALS):
         system = matrix.copy()
         system[np.diag_indices(n)] += ridge * mean
         found = solve(system, right.copy())

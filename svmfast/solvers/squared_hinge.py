@@ -1,9 +1,10 @@
-"""The linear SVM with squared hinge in the primal, for many problems on the same features at once.
+"""The linear SVM with squared hinge loss in the primal, for several problems on the same features at once.
 
     min_w  1/2 ||w||^2 + C sum_i weight_i max(0, 1 - y_i f_i)^2,   f_i = phi_i . w
 
-by Newton's method with conjugate gradients for the step and backtracking (Keerthi and DeCoste 2005; Lin, Weng
-and Keerthi 2008). Features are known by their products only, so they may have any structure.
+It is solved by Newton's method, with conjugate gradients for the step and a backtracking line search (Keerthi
+and DeCoste 2005; Lin, Weng and Keerthi 2008). Only products with the feature matrix are needed, so it may
+have any structure.
 """
 
 from __future__ import annotations
@@ -23,7 +24,18 @@ MAX_HALVINGS = 30
 
 @dataclass(frozen=True, eq=False)
 class SquaredHinge:
-    """Weights (r, K), their decision values (n, K), Newton steps taken, largest relative gradient."""
+    """The solution of K problems; see :func:`solve_squared_hinge`.
+
+    Attributes
+    ----------
+    weights : (r, K) float64
+    decisions : (n, K) float64
+        The decision values of the rows.
+    steps : int
+        Number of Newton steps.
+    gradient : float
+        Largest relative gradient of a problem.
+    """
 
     weights: FloatArray
     decisions: FloatArray
@@ -55,11 +67,11 @@ def solve_squared_hinge(
     cost : float
         C.
     squared_features : (r,) float64
-        Column sums of Phi^2: the Hessian's diagonal if all rows were active, for the preconditioner.
+        Column sums of Phi^2, the diagonal of the Hessian if all rows were active, for the preconditioner.
     tolerance : float
-        Stop when a problem's gradient is below this times its gradient at w = 0.
+        Stop when the norm of each problem's gradient is at most this times its norm at w = 0.
     start : (r, K) float64, optional
-        Where to start; zero else.
+        Initial weights; by default zero.
     weights : (n,) float64, optional
         Weight of each row; 1 by default. `squared_features` should include the weights.
 
@@ -101,7 +113,7 @@ def _newton_step(
     costs: FloatArray,
     squared_features: FloatArray,
 ) -> FloatArray:
-    """Solve (I + 2C Phi_a^T Phi_a) step = -gradient by preconditioned CG, all columns side by side."""
+    """Solve (I + 2C Phi_a^T Phi_a) step = -gradient by preconditioned CG, for all columns at once."""
     share = active.mean(axis=0)
     inverse = 1 / (1 + 2 * cost * np.outer(squared_features, share))
     step = np.zeros_like(gradient)
@@ -137,7 +149,7 @@ def _line_search(
     costs: FloatArray,
     slope: FloatArray,
 ) -> FloatArray:
-    """Halve each column's step until its objective falls enough (Armijo)."""
+    """Halve each column's step until its objective decreases sufficiently (Armijo)."""
 
     def objective(scale: FloatArray) -> FloatArray:
         slack = np.maximum(0.0, 1 - targets * (f + scale * moved))

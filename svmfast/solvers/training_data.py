@@ -1,7 +1,8 @@
-"""Training rows for solvers that process them in pieces: working sets, each of which fits in memory.
+"""Training rows for solvers that process them in working sets, each of which fits in memory.
 
-Rows live in *compact* columns: only columns that occur are kept, numbered from 0, so a solver may hold dense
-vectors of that width whatever indices the file uses. ``source.columns`` leads back.
+Rows have *compact* columns: only the columns that occur are kept and numbered from 0. So a solver can use
+dense vectors of that width, whatever indices the file has. ``source.columns`` maps them to the original
+columns.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from svmfast import _core
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.rows import FloatArray, Rows
 
-#: Entries renumbered at a time.
+#: Number of entries that are renumbered at a time.
 COMPACT_ENTRIES = 1 << 20
-#: Up to this width a mark for each column is cheaper than sorting.
+#: Up to this width, a mark for each column is faster than sorting.
 MARKED_COLUMNS = 1 << 20
-#: Above this many distinct labels data are not classes.
-MOST_CLASSES = 10_000
+#: Labels with more distinct values than this are not taken as classes.
+MAX_CLASSES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class WorkingSet:
     Attributes
     ----------
     rows : Rows
-        In compact columns.
+        The rows, in compact columns.
     labels : (n,) float64
     numbers : (n,) int64
         Position of each row in the whole input, from 0.
@@ -55,7 +56,7 @@ class TrainingSource(Protocol):
 
     @property
     def columns(self) -> NDArray[np.int32]:
-        """Columns of the input that occur, ascending; compact column k is ``columns[k]``."""
+        """The columns that occur in the input, ascending; compact column k is ``columns[k]``."""
 
     @property
     def labels(self) -> LabelOrder:
@@ -63,7 +64,7 @@ class TrainingSource(Protocol):
 
     @property
     def n_sets(self) -> int:
-        """Working sets a pass."""
+        """Number of working sets per pass."""
 
     def working_set(self, seed: int, epoch: int, number: int) -> WorkingSet:
         """Return working set `number` of pass `epoch`; the same for the same arguments."""
@@ -80,7 +81,7 @@ class LabelOrder:
     first : list of int
         Number of the first row of each label.
     overflow : bool
-        There are more than :data:`MOST_CLASSES`; the lists are cut there.
+        Whether there are more than :data:`MAX_CLASSES` labels; the lists then have only the first ones.
     """
 
     values: list[float] = field(default_factory=list)
@@ -89,14 +90,14 @@ class LabelOrder:
     overflow: bool = False
 
     def add(self, labels: FloatArray, start: int) -> None:
-        """Take in the labels of the rows from number `start` on."""
+        """Add the labels of the rows that start at number `start`."""
         found, first, counts = np.unique(labels, return_index=True, return_counts=True)
         known = {value: k for k, value in enumerate(self.values)}
         for k in np.argsort(first):
             value = float(found[k])
             if value in known:
                 self.counts[known[value]] += int(counts[k])
-            elif len(self.values) == MOST_CLASSES:
+            elif len(self.values) == MAX_CLASSES:
                 self.overflow = True
                 return
             else:
@@ -106,14 +107,14 @@ class LabelOrder:
 
 
 def class_labels(found: LabelOrder) -> FloatArray:
-    """Return the classes in LIBSVM's order: of first occurrence, but +1 before -1 where these two are all.
+    """Return the classes in LIBSVM's order: that of first occurrence, but +1 before -1 if these are all.
 
     Raises
     ------
     TrainingRowError
-        A label is no integer of LIBSVM's.
+        A label is not a 32-bit integer, as LIBSVM's labels are.
     OptionError
-        There are too many.
+        There are too many distinct labels.
     """
     if found.overflow:
         raise OptionError(f"more than {len(found.values):,} distinct labels; are they values for regression?")
@@ -138,7 +139,7 @@ def class_labels(found: LabelOrder) -> FloatArray:
 
 
 class MemorySource:
-    """Training rows that are in memory anyway: one working set.
+    """Training rows that are already in memory: a single working set.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ class MemorySource:
         values = np.ascontiguousarray(labels, dtype=np.float64)
         if values.shape != (len(rows),):
             raise OptionError(
-                f"{len(rows)} rows and labels of shape {values.shape}; expected one label a row"
+                f"{len(rows)} rows and labels of shape {values.shape}; expected one label per row"
             )
         self.n_rows = len(rows)
         self.n_features = rows.n_columns
@@ -177,32 +178,32 @@ def occurring(rows: Rows) -> NDArray[np.int32]:
 
 
 def compact(rows: Rows, columns: NDArray[np.int32]) -> Rows:
-    """Number the columns of `rows` by their place in `columns`, which must hold all of them."""
+    """Return `rows` with each column replaced by its position in `columns`, which must contain it."""
     first = int(rows.indptr[0])
     indptr = rows.indptr - first
     used = slice(first, int(rows.indptr[-1]))
     indices = rows.indices[used]
     if len(columns) and columns[-1] != len(columns) - 1:
         given, indices = indices, np.empty(len(indices), dtype=np.int32)
-        for k in range(0, len(given), COMPACT_ENTRIES):  # searchsorted answers in twice the bytes
+        for k in range(0, len(given), COMPACT_ENTRIES):  # the result of searchsorted takes twice the bytes
             indices[k : k + COMPACT_ENTRIES] = np.searchsorted(columns, given[k : k + COMPACT_ENTRIES])
     return Rows.trusted(indptr, indices, rows.values[used], len(columns))
 
 
 def expand(rows: Rows, columns: NDArray[np.int32], n_features: int) -> Rows:
-    """Give rows in compact columns their own columns back."""
+    """Return rows in compact columns with their original columns."""
     return rows.renumbered(columns[rows.indices], n_features)
 
 
 def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bool_]:
-    """Choose about `share` of the rows by their numbers alone (SplitMix64), the same ones in every pass.
+    """Choose about `share` of the rows by a hash of their numbers (SplitMix64), the same ones in every pass.
 
     Parameters
     ----------
     numbers : (n,) int64
     seed : int
     share : float
-        0 chooses none, 1 all.
+        Share of the rows to choose, from 0 (none) to 1 (all).
 
     Returns
     -------
@@ -221,12 +222,12 @@ def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bo
 
 
 def random_order(count: int, *key: int) -> NDArray[np.int64]:
-    """Return a permutation of ``range(count)`` that depends on the key alone, on every machine.
+    """Return a permutation of ``range(count)`` that depends only on the key, on every machine.
 
     Parameters
     ----------
     count : int
     *key : int
-        Not negative; for example seed, pass and block.
+        Nonnegative integers, for example seed, pass and block.
     """
     return _core.random_order(count, np.array(key, dtype=np.uint64))

@@ -114,8 +114,8 @@ def test_ambiguous_column_names_are_refused(tmp_path: Path) -> None:
     done = svmfast("predict", "-q", "--names", "--decision-values", data("iris.test"), path, out)
     assert done.returncode == 2
     assert done.stderr.decode() == (
-        "svmfast: --names: the class 'New York' is no single word, and spaces separate the columns; write a "
-        "table (.csv, .parquet), or labels\n"
+        "svmfast: --names: the class 'New York' is not a single word, and spaces separate the columns; write "
+        "a table (.csv, .parquet), or labels\n"
     )
     assert not out.exists()
     path = named(tmp_path, "a/b", "a", "b/a")  # 'a/b' against 'a', and 'a' against 'b/a'
@@ -192,8 +192,8 @@ def test_labels_of_data_are_names(kind: str, flowers: tuple[Path, Path], tmp_pat
     done = svmfast("predict", "--names", rows, flowers[1], tmp_path / "out")
     place = f"{rows}:3: column" if kind == "csv" else f"{rows}: row 2, column"
     assert done.stderr.decode() == (
-        f"svmfast: {place} 'label': no class ('rose'); expected one of the model's classes, 'setosa', "
-        "'versicolor', 'virginica'\n"
+        f"svmfast: {place} 'label': not a class of the model ('rose'); expected one of the model's classes, "
+        "'setosa', 'versicolor', 'virginica'\n"
     ).removeprefix("svmfast: ")
     wrong[1] = None
     write(pa.table({**table, "label": wrong}), rows)

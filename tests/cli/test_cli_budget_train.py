@@ -256,7 +256,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:-100])
     damaged = svmfast(*run, BREAST, "m", cwd=tmp_path)
     assert (damaged.returncode, stderr_of(damaged)) == (
-        2, "s: this is not a whole checkpoint; a file that --checkpoint wrote\n",
+        2, "s: not a complete checkpoint; expected a file that --checkpoint wrote\n",
     )  # fmt: skip
     assert (tmp_path / "m").read_bytes() == kept
 
@@ -344,11 +344,11 @@ def test_checkpoint_files_keep_every_bit_and_detect_damage(tmp_path):
     whole = path.read_bytes()
     for broken in (b"", b"not a zip", whole[: len(whole) // 2], whole[:-30]):
         path.write_bytes(broken)
-        with pytest.raises(CheckpointError, match="this is not a whole checkpoint"):
+        with pytest.raises(CheckpointError, match="not a complete checkpoint"):
             read_checkpoint(path)
     with path.open("wb") as file:
         np.savez(file, x=np.zeros(3))
-    with pytest.raises(CheckpointError, match="this is not a whole checkpoint"):
+    with pytest.raises(CheckpointError, match="not a complete checkpoint"):
         read_checkpoint(path)
     with pytest.raises(FileAccessError, match="No such file"):
         read_checkpoint(tmp_path / "absent")

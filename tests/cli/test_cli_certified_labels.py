@@ -93,7 +93,7 @@ def test_many_files_and_one_have_the_same_bounds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "option", "message"),
     [
-        ("iris_c_rbf_prob", ("-b", "1"), "they have no certificate; ask for one of the two"),
+        ("iris_c_rbf_prob", ("-b", "1"), "they have no certificate; request either"),
         (
             "diabetes_eps_rbf",
             (),

@@ -76,12 +76,12 @@ CASCADE = FIXTURES / "frozen" / "1.2" / "cascade_of_expansions.model"
     [
         (
             (CASCADE,),
-            "a cascade is two models and a rule; export its fast and its exact model, and the rule of "
-            "docs/export.md",
+            "a cascade consists of two models and a rule; export its fast and its exact model, and program "
+            "the rule of docs/export.md",
         ),
         (
             (model("iris_precomputed"),),
-            "a model with a precomputed kernel has no function of features; train with another kernel",
+            "a precomputed kernel is not a function of features; train with another kernel",
         ),
         ((EXACT, "--float", "--double"), "--float and --double exclude each other"),
         (

@@ -132,7 +132,7 @@ def test_other_files_are_refused_in_one_line(tmp_path: Path) -> None:
     for text in (b"", b"1 1:2\n", b"\0" * 100):
         path.write_bytes(text)
         assert refusal(path) == f"not an estimator; {expected}"
-    assert refusal(model("iris_c_linear")) == "a model, and no estimator; use it as it is"
+    assert refusal(model("iris_c_linear")) == "a model, not an estimator; use it as it is"
     whole = SVM.read_bytes()
     for text in (whole[: len(whole) // 2], whole[:5000] + b"x" * 500 + whole[5500:], whole[:4]):
         path.write_bytes(text)
@@ -154,7 +154,7 @@ def test_inconsistent_attributes_are_refused(tmp_path: Path) -> None:
         ("_intercept_", np.zeros(7)),
         ("classes_", np.array([1, 1, 2])),
     ):
-        assert spoiled(name, value).startswith("attributes that do not fit together ("), name
+        assert spoiled(name, value).startswith("inconsistent attributes ("), name
 
 
 def test_a_small_file_cannot_fill_the_memory(tmp_path: Path) -> None:
@@ -181,5 +181,5 @@ def test_without_skops_one_line_says_how_to_get_it(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr == (
-        f"svmfast: {SVM}: reading it takes skops, which is not installed; pip install 'svmfast[sklearn]'\n"
+        f"svmfast: {SVM}: reading it needs skops, which is not installed; pip install 'svmfast[sklearn]'\n"
     )

@@ -191,7 +191,7 @@ def test_columns_kept_of_many_files_need_tables(rows: Path, tmp_path: Path) -> N
     out = tmp_path / "out"
     for suffix, line in (
         ((), "--keep needs an output that is a table: .parquet, .arrow, .csv or .tsv; add --suffix .parquet"),
-        (("--suffix", ".csv"), "--keep names 'label', a column that the predictions have themselves"),
+        (("--suffix", ".csv"), "--keep names 'label', which is the name of a column of predictions"),
     ):
         done = svmfast(
             "predict", "--keep", "id,label", *suffix, "--out-dir", out, EXACT, rows, tmp_path / "none"

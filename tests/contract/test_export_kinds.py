@@ -14,8 +14,8 @@ from svmfast.models.scaled import unscaled
 
 #: Kinds and examples that have no such form, and the message.
 REASONS = {
-    "cascade": "^a cascade is two models and a rule; export its fast and its exact model",
-    "scaled polynomial": "^the scaling clips 3 columns and leaves others of the model as they are",
+    "cascade": "^a cascade consists of two models and a rule; export its fast and its exact model",
+    "scaled polynomial": "^the scaling clips 3 columns and does not change the model's other columns",
 }
 
 

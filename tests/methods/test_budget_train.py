@@ -230,7 +230,7 @@ def test_cross_validation_is_stratified_and_predicts_every_row():
         ({"svm_type": "epsilon_svr", "weights": {1: 2.0}}, "`weights` have no effect on regression"),
         ({"C": 1, "lambda_": 1}, "`C` and `lambda_` both set the regularization; give one of them"),
         ({"resume": True}, "`resume` needs `checkpoint`: the file to go on from"),
-        ({"checkpoint": "-"}, "`checkpoint` needs a file: it is replaced as a whole again and again"),
+        ({"checkpoint": "-"}, "`checkpoint` needs a file: every checkpoint replaces the whole file"),
         ({"folds": 3, "checkpoint": "c"}, "cross validation (`folds`) prints its score; `validate` and"),
         ({"memory": 1000}, "1,000 bytes of memory for training rows; at least 1,048,576 are needed"),
     ],

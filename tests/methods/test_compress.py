@@ -252,7 +252,7 @@ def test_shares_of_classes(count: int) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(UnsupportedError, match="a precomputed kernel has no function of vectors"):
+    with pytest.raises(UnsupportedError, match="a precomputed kernel is not a function of vectors"):
         prepare(exact("iris_precomputed"))
     with pytest.raises(UnsupportedError, match="no support vectors"):
         prepare(exact("single_class"))

@@ -303,7 +303,7 @@ def test_precomputed_rows_need_every_value() -> None:
 
 
 def test_shapes_that_do_not_fit() -> None:
-    with pytest.raises(OptionError, match=r"^2 rows and labels of shape \(3,\); expected one label a row$"):
+    with pytest.raises(OptionError, match=r"^2 rows and labels of shape \(3,\); expected one label per row$"):
         train([[1.0], [2.0]], [1, 2, 3])
     with pytest.raises(OptionError, match=r"^no rows to train on$"):
         train(Rows.empty(), [])

@@ -52,7 +52,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "cr_only",
         {},
         e.CarriageReturnError,
-        ":1: carriage return inside a line; expected \\n or \\r\\n at line ends; mend with tr '\\r' '\\n'",
+        ":1: carriage return inside a line; expected \\n or \\r\\n at line ends; fix with tr '\\r' '\\n'",
     ),
     (
         "csv",
@@ -135,14 +135,14 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         e.DuplicateIndexError,
         ":2: index twice in the row ('2:0.5'); expected every index once",
     ),
-    ("empty", {}, e.EmptyDataError, ": there are no rows; expected 'label index:value ...' a line"),
+    ("empty", {}, e.EmptyDataError, ": there are no rows; expected 'label index:value ...' on each line"),
     ("gzip_damaged", {}, e.CompressedDataError, ": the gzip data is damaged; expected a whole file"),
     ("gzip_short", {}, e.CompressedDataError, ": the gzip data ends early; expected a whole file"),
     (
         "gzip_trailing",
         {},
         e.CompressedDataError,
-        ": other bytes behind the gzip data; expected nothing there",
+        ": other bytes after the gzip data; expected nothing there",
     ),
     ("hex", {}, e.HexadecimalError, ":2: the value is hexadecimal ('2:0x10'); expected a decimal number"),
     ("hex_label", {}, e.HexadecimalError, ":2: the label is hexadecimal ('0x1'); expected a decimal number"),
@@ -241,10 +241,15 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         {},
         e.MissingLabelError,
         ":1: no label before the first entry ('1:0.5'); expected label index:value ...; rows without labels "
-        "need `unlabelled`, where the command has it",
+        "need `unlabelled`, if the command has it",
     ),
     ("nul", {}, e.NulByteError, ":2: NUL byte ('2:\\x001'); expected text, not a binary file"),
-    ("only_comments", {}, e.EmptyDataError, ": there are no rows; expected 'label index:value ...' a line"),
+    (
+        "only_comments",
+        {},
+        e.EmptyDataError,
+        ": there are no rows; expected 'label index:value ...' on each line",
+    ),
     (
         "overflow",
         {},
@@ -276,7 +281,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         ":2: 1 value in the row; expected 2 as in the first row",
     ),
     ("qid_bad", {}, e.QidError, ":1: the qid is not an integer ('qid:seven'); expected qid:number"),
-    ("qid_late", {}, e.QidError, ":1: qid: after an entry ('qid:7'); expected it right after the label"),
+    ("qid_late", {}, e.QidError, ":1: qid: after an entry ('qid:7'); expected it directly after the label"),
     (
         "semicolons",
         {},
@@ -294,13 +299,13 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "unknown_label",
         {},
         e.BadLabelError,
-        ":2: unknown label ('?'); expected a number; any will do in a row that is only predicted",
+        ":2: unknown label ('?'); expected a number; any number will do for rows that are only predicted",
     ),
     (
         "unsorted",
         {},
         e.UnsortedIndexError,
-        ":2: index 2 behind 3 ('2:0.5'); expected ascending indices; `lenient` sorts",
+        ":2: index 2 after 3 ('2:0.5'); expected ascending indices; `lenient` sorts",
     ),
     ("utf16", {}, e.EncodingError, ":1: UTF-16 text; expected ASCII or UTF-8"),
     (

@@ -177,4 +177,4 @@ def test_missing_onnx_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(svmfast.SvmfastError) as caught:
         svmfast.export(model("iris_c_rbf_prob"), "onnx")
-    assert str(caught.value) == "writing ONNX takes onnx, which is not installed; pip install 'svmfast[onnx]'"
+    assert str(caught.value) == "writing ONNX needs onnx, which is not installed; pip install 'svmfast[onnx]'"

@@ -190,19 +190,18 @@ def test_other_kinds_of_models_are_refused_in_one_line() -> None:
         f"step 'logisticregression' of the pipeline is a LogisticRegression; {machines} as the last step"
     )
     assert refused(lambda X, y: make_pipeline(StandardScaler(), PCA(3), SVC()).fit(X, y)) == (
-        "step 'pca' of the pipeline is a PCA; before the machine only StandardScaler, MinMaxScaler, "
-        "MaxAbsScaler, RobustScaler can stand"
+        "step 'pca' of the pipeline is a PCA; only StandardScaler, MinMaxScaler, "
+        "MaxAbsScaler, RobustScaler can precede the machine"
     )
     assert refused(lambda X, y: Pipeline([("nothing", None)])) == (
-        f"the pipeline has no step that does anything; {machines} at its end"
+        f"every step of the pipeline is passthrough; {machines} as the last step"
     )
     fit_it = "fit it with kernel='rbf', 'poly', 'linear' or 'sigmoid'"
     assert refused(lambda X, y: SVC(kernel="precomputed").fit(X @ X.T, y)) == (
-        f"the estimator has the kernel 'precomputed', whose values a model cannot compute from rows; {fit_it}"
+        f"the estimator has the kernel 'precomputed', which a model cannot compute; {fit_it}"
     )
     assert refused(lambda X, y: make_pipeline(SVC(kernel=kernel_of_mine)).fit(X, y)) == (
-        "step 'svc' of the pipeline has the kernel kernel_of_mine, whose values a model cannot compute from "
-        f"rows; {fit_it}"
+        f"step 'svc' of the pipeline has the kernel kernel_of_mine, which a model cannot compute; {fit_it}"
     )
     assert refused(lambda X, y: SVC(break_ties=True).fit(X, y)) == (
         "the estimator has break_ties=True, which decides tied votes by the decision values; "
@@ -263,7 +262,7 @@ def test_a_cuml_estimator_with_two_classes(library: Callable[[str, str], Any]) -
     assert model.nr_sv is not None
     assert model.nr_sv.tolist() == fitted.n_support_.tolist()
     other._multiclass = object()
-    with pytest.raises(UnsupportedError, match="of more than two classes"):
+    with pytest.raises(UnsupportedError, match="has more than two classes"):
         svmfast.from_sklearn(other)
 
 
@@ -377,7 +376,7 @@ def test_pipelines_with_other_steps_are_refused() -> None:
     assert refused(
         lambda X, y: make_pipeline(MinMaxScaler(clip=True), StandardScaler(), SVC()).fit(X, y)
     ) == (
-        "step 'standardscaler' of the pipeline comes behind a scaler that clips; "
+        "step 'standardscaler' of the pipeline follows a scaler that clips; "
         "clip in the last scaler only, or scale once"
     )
     assert refused(lambda X, y: make_pipeline(StandardScaler(), SVC())) == (

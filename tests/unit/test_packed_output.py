@@ -149,7 +149,7 @@ def test_zstd_without_a_module_is_refused_before_the_work(
     packed.write_bytes(zstandard.ZstdCompressor().compress(model("breast_c_rbf").read_bytes()))
     assert main.run(["approximate", str(model("breast_c_rbf")), "-o", str(target)]) == 2
     assert capsys.readouterr().err == (
-        "svmfast: a name that ends in .zst asks for zstd, for which no module is installed; "
+        "svmfast: a name that ends in .zst selects zstd, for which no module is installed; "
         "install zstandard, or write .gz, .xz or .bz2\n"
     )
     assert main.run(["info", str(packed)]) == 2

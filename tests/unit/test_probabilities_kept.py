@@ -16,7 +16,7 @@ from svmfast.errors import UnsupportedError
 from svmfast.formats.detect import load_model
 
 IRIS, TRAIN, TEST = model("iris_c_rbf_prob"), data("iris.train"), data("iris.test")
-CANNOT = b"has one decision value for each class, of which LIBSVM's probabilities of pairs of classes are not"
+CANNOT = b"has one decision value for each class, but LIBSVM's probabilities are defined for pairs of classes"
 
 
 def probabilities(path: str | Path, test: Path = TEST) -> np.ndarray:

@@ -252,7 +252,7 @@ def test_one_vs_rest_takes_the_largest_value() -> None:
 def test_one_vs_rest_needs_three_classes_and_no_probabilities() -> None:
     expected = (
         "decision: one decision value for each class in this model; "
-        "expected that only of three or more classes without probabilities"
+        "expected this rule only with three or more classes and without probabilities"
     )
     for bad in (
         lambda: Head("c_svc", np.array([1, 2]), one_vs_rest=True),
@@ -308,7 +308,9 @@ def test_pseudo_landmarks_that_contradict_their_cells(
         pairs[0] = 40
         with pytest.raises(ModelContentError, match="pseudo_pair: a landmark that its cell lacks"):
             replace(model, pseudo=replace(model.pseudo, pairs=pairs))
-    with pytest.raises(ModelContentError, match="pseudo_type: pseudo landmarks here"):
+    with pytest.raises(
+        ModelContentError, match="pseudo_type: pseudo landmarks in a model that cannot have them"
+    ):
         replace(model, kernel="laplacian")
 
 
@@ -326,7 +328,7 @@ def test_pseudo_landmarks_and_their_type_go_together() -> None:
         ("landmark_start", lambda a: a[::-1].copy(), "not the starts of the landmarks"),
         ("landmark_index", lambda a: a + 100, "a column out of range"),
         ("landmark_index", lambda a: a * 0, "columns that do not ascend"),
-        ("landmark_value", lambda a: a[:-1], "one an index"),
+        ("landmark_value", lambda a: a[:-1], "one per index"),
     ],
 )
 def test_landmarks_that_are_no_rows(name: str, value: object, message: str) -> None:

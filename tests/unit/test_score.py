@@ -18,7 +18,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from svmfast.class_scores import MOST_CLASSES, ClassCounts, class_scores, neglected_lines
+from svmfast.class_scores import MAX_CLASSES, ClassCounts, class_scores, neglected_lines
 from svmfast.roc_auc import RocAuc
 from svmfast.score import Score, quality
 
@@ -160,7 +160,7 @@ def test_labels_without_end_are_not_counted() -> None:
     counts.add(np.zeros(2), np.array([10.0, np.nan]))  # an eleventh class, and none
     assert counts.confusion is None
     assert [(one.label, one.rows) for one in counts.scores()] == [(float(i), 1) for i in range(11)]
-    counts.add(np.zeros(MOST_CLASSES), np.arange(float(MOST_CLASSES)) + 0.5)
+    counts.add(np.zeros(MAX_CLASSES), np.arange(float(MAX_CLASSES)) + 0.5)
     assert counts.scores() == ()
 
 

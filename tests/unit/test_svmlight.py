@@ -27,7 +27,7 @@ def test_error_has_the_form_of_the_house() -> None:
     with pytest.raises(errors.UnsortedIndexError) as caught:
         read_svmlight(b"1 1:1\n1 3:1 2:1\n")
     assert str(caught.value) == (
-        "<bytes>:2: index 2 behind 3 ('2:1'); expected ascending indices; `lenient` sorts"
+        "<bytes>:2: index 2 after 3 ('2:1'); expected ascending indices; `lenient` sorts"
     )
 
 
@@ -85,7 +85,7 @@ def test_a_blank_line_without_labels_is_a_row_of_zeros() -> None:
     assert (len(many), many.rows.nnz, many.notes.blank_rows) == (1_000_000, 0, 1_000_000)
     skipped = read_svmlight(text, labelled=False, lenient=True)
     assert (len(skipped), skipped.notes.blank_lines) == (2, 3)
-    with pytest.raises(errors.EmptyDataError, match=r"expected 'index:value \.\.\.' a line$"):
+    with pytest.raises(errors.EmptyDataError, match=r"expected 'index:value \.\.\.' on each line$"):
         read_svmlight(b"# nothing\n", labelled=False)
 
 

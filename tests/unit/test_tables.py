@@ -189,7 +189,7 @@ def test_a_column_of_something_else_is_no_feature(tmp_path: Path, values: Any, w
     error = failing(tmp_path, "parquet", city=values)
     assert isinstance(error, ColumnTypeError)
     assert f"rows.parquet: column 'city' holds {what}" in str(error)
-    assert str(error).endswith("name the columns that are features by `features`")
+    assert str(error).endswith("name the columns of features (`features`)")
 
 
 def test_text_in_csv_is_named_by_its_line(tmp_path: Path) -> None:
@@ -260,12 +260,12 @@ def test_damaged_tables_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(DamagedTableError) as caught:
         read_data(path, Reading())
     assert str(caught.value) == (
-        f"{path}: damaged, or of an unknown form: Parquet magic bytes not found in footer; "
+        f"{path}: damaged, or of an unknown format: Parquet magic bytes not found in footer; "
         "expected a whole Parquet, Arrow or CSV file"
     )
     path = tmp_path / "rows.csv"
     path.write_text("label,a,b\n1,2,3\n1,2\n")
-    with pytest.raises(RowWidthError, match=r"rows.csv:3: 2 fields; expected 3, one a column"):
+    with pytest.raises(RowWidthError, match=r"rows.csv:3: 2 fields; expected 3, one per column"):
         read_data(path, Reading())
     for text in ("", "label,a\n"):
         path.write_text(text)

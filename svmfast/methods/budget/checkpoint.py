@@ -76,7 +76,7 @@ def fingerprint(options: BudgetTrainOptions, data: GivenStream, held: GivenRows 
 def _check_same_run(path: str, run: dict[str, Any], saved: Any) -> None:
     if not isinstance(saved, dict):
         raise CheckpointError(
-            path, None, "this is not a whole checkpoint", None, "a file that `checkpoint` wrote"
+            path, None, "not a complete checkpoint", None, "expected a file that `checkpoint` wrote"
         )
     for name, value in run.items():
         if saved.get(name) != value:

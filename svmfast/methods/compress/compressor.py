@@ -287,7 +287,7 @@ def prepare(
     options = options or CompressOptions()
     if model.kernel.kind == "precomputed":
         raise UnsupportedError(
-            "a precomputed kernel has no function of vectors", "compress needs a kernel of features"
+            "a precomputed kernel is not a function of vectors", "compress needs a kernel of features"
         )
     if not len(model.sv) or not model.head.n_functions:
         raise UnsupportedError("the model has no support vectors", "there is nothing to compress")

@@ -133,7 +133,7 @@ def _checked(
     y = np.ascontiguousarray(labels, dtype=np.float64)
     n = len(rows)
     if y.shape != (n,):
-        raise OptionError(f"{n} rows and labels of shape {y.shape}; expected one label a row")
+        raise OptionError(f"{n} rows and labels of shape {y.shape}; expected one label per row")
     if n == 0:
         raise OptionError("no rows to train on")
     if options.svm_type == "one_class" and np.isnan(y).all():
