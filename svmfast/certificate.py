@@ -114,7 +114,7 @@ def inside_bound(
     # With roots, as in gamma_max, and gamma to the first power: its square could overflow or underflow.
     with np.errstate(over="ignore", invalid="ignore"):
         product = math.sqrt(sv_max_squared_norm) * np.sqrt(np.asarray(row_squared_norms, dtype=np.float64))
-        # nan is zero times infinity: if all support vectors are zero, every row is inside.
+        # nan is zero times infinity: with a zero vector, the bound always holds.
         return np.asarray(~(product * gamma * (2 / largest_exponent(order)) >= 1))
 
 
@@ -162,9 +162,9 @@ def error_bounds(
 ) -> FloatArray:
     """Return upper bounds on ``|exact - approximate|``, for rows of a single cell or of several cells.
 
-    The bound is
-    ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4
-    s)``, where s is the squared distance from the center and r its root (docs/certificate.md, theorem).
+    With s the squared distance from the center and r its root, the bound is (docs/certificate.md, theorem)
+
+    ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4 s)``
 
     Parameters
     ----------

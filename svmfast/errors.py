@@ -437,7 +437,7 @@ class NonFiniteError(DataFormatError):
 
 
 class NumberOverflowError(DataFormatError):
-    """A label or value is beyond float64."""
+    """A label or value is out of the range of float64."""
 
 
 class HexadecimalError(DataFormatError):

@@ -180,7 +180,7 @@ def predict_files(
         predictor.check_output(place, keep, many=True)
     results: list[FileResult] = []
     settings = made_with(predictor, reading, keep)
-    with DoneList(plan.folder, anew=overwrite) as done:
+    with DoneList(plan.folder, clear=overwrite) as done:
         done.remove_unfinished(name for _, name in plan.pairs)
         on_start(predictor)
         made = _made_here(predictor, reading, keep, cores)

@@ -1,8 +1,8 @@
 """Decides when the label that an exported file computes is provably the exact model's.
 
 The bound includes the rounding of the file's own arithmetic. docs/export.md, "The proof", derives every
-constant here. All numbers of the bound are rounded up when they are written, and none is so small that
-products with it could underflow.
+constant here. All numbers of the bound are rounded up when they are written, and none is below a
+floor that is far above the underflow limit.
 """
 
 from __future__ import annotations

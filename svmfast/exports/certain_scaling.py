@@ -13,7 +13,7 @@ from svmfast.exports.computation import Affine
 
 FloatArray = NDArray[np.float64]
 
-#: Bound on the relative rounding error of the model's own scaling in double precision.
+#: Bound on the rounding errors of the model's own scaling in double precision: 6.1 rounding units.
 _MODEL_UNITS = 6.1 * 2.0**-53
 #: Upper bound on what an entry loses to underflow, in either precision, given the limits below.
 _UNDERFLOW = 1e-120

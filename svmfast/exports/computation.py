@@ -195,16 +195,16 @@ class Computation:
         """Return the mean number of multiply-adds for a dense row, over rows in `cells` or over all cells."""
         values, d = self.values, len(self.variables)
         if isinstance(values, Polynomials):
-            cost = values.counts().sum(axis=1).astype(np.float64) + d
+            operations = values.counts().sum(axis=1).astype(np.float64) + d
         else:
             active = len(values.coef)
-            cost = (values.sizes * (d + active)).astype(np.float64)
+            operations = (values.sizes * (d + active)).astype(np.float64)
             if values.pseudo is not None:
                 each = np.full(len(values.sizes), active)
-                cost = cost + values.pseudo.multiply_adds(values.sizes, each)
+                operations = operations + values.pseudo.multiply_adds(values.sizes, each)
         if self.route is not None:
-            cost = cost + centers_on_the_way(self.route.children) * d
-        return float(cost.mean() if cells is None else cost[cells].mean())
+            operations = operations + centers_on_the_way(self.route.children) * d
+        return float(operations.mean() if cells is None else operations[cells].mean())
 
 
 def _of_expansion(model: Model) -> Computation:

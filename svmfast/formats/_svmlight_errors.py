@@ -26,7 +26,7 @@ class Dialect:
     dense: bool = False
     lenient: bool = False
     labelled: bool = True
-    #: The name of each label, where the rows are for a model that has names.
+    #: The name of each label, if the rows are for a model whose classes have names.
     class_names: Mapping[float, str] | None = None
 
     @property
@@ -37,7 +37,11 @@ class Dialect:
 
 
 _NUMBER_RULES: dict[str, tuple[type[DataFormatError], str, str]] = {
-    "overflow": (e.NumberOverflowError, "{what} is beyond float64", "expected a magnitude below 1.8e308"),
+    "overflow": (
+        e.NumberOverflowError,
+        "{what} is out of the range of float64",
+        "expected a magnitude below 1.8e308",
+    ),
     "not_finite": (e.NonFiniteError, "{what} is not finite", "expected a finite number"),
     "hexadecimal": (e.HexadecimalError, "{what} is hexadecimal", "expected a decimal number"),
 }

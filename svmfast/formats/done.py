@@ -40,7 +40,7 @@ class DoneList:
     ----------
     folder : str
         Created if it does not exist.
-    anew : bool
+    clear : bool
         Clear the list.
 
     Raises
@@ -51,7 +51,7 @@ class DoneList:
         Another run writes into the folder.
     """
 
-    def __init__(self, folder: str, *, anew: bool = False) -> None:
+    def __init__(self, folder: str, *, clear: bool = False) -> None:
         self.folder = folder
         self._place = os.path.join(folder, NAME)
         try:
@@ -61,7 +61,7 @@ class DoneList:
             raise WriteError(folder, error.strerror or str(error)) from error
         try:
             self._lock()
-            if anew:
+            if clear:
                 os.ftruncate(self._file, 0)
             #: For each hash of settings: the columns of the first table, and that table.
             self._columns: dict[str, tuple[list[str], str]] = {}
@@ -134,7 +134,7 @@ class DoneList:
         except OSError as error:
             raise WriteError(self._place, error.strerror or str(error)) from error
 
-    def columns(self, settings: str, besides: Iterable[str]) -> tuple[list[str], str] | None:
+    def columns(self, settings: str, ignored: Iterable[str]) -> tuple[list[str], str] | None:
         """Return the column order in which tables were read, and the first table, which set it.
 
         None if no existing output was made with these settings: there is no order to agree with.
@@ -143,17 +143,17 @@ class DoneList:
         ----------
         settings : str
             A hash of the settings of the outputs.
-        besides : iterable of str
+        ignored : iterable of str
             Names of outputs to ignore, because they are about to be made again.
         """
         found = self._columns.get(settings)
-        again = {*besides}
+        skipped = {*ignored}
         standing = (
             entry.get("made_from", {}).get("settings") == settings
             and entry.get("stamp") is not None
             and entry["stamp"] == stamp(os.path.join(self.folder, name))
             for name, entry in self._known.items()
-            if name not in again
+            if name not in skipped
         )
         return found if found is not None and any(standing) else None
 

@@ -218,7 +218,7 @@ class DataStream(Iterator[Dataset]):
                 fault[2] if fault else None,
                 f"the line is longer than {MAX_LINE_BYTES:,} bytes",
                 None,
-                "expected one row a line",
+                "expected one row per line",
             )
         return True
 

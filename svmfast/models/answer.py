@@ -215,11 +215,12 @@ def answer(
     model : Model
     rows : Rows of n rows
     probability : bool
-        Compute probabilities. Regression models have none for single rows: they are only checked for them.
+        Whether to compute probabilities. Regression models have none for single rows; for them, it is only
+        checked that the model was trained with probabilities.
     bound : bool
-        Report which rows are inside the validity bound.
+        Whether to report which rows are inside the validity bound.
     certify : bool
-        Report which answers are provably the exact model's.
+        Whether to report which answers are provably the exact model's.
     exact : KernelExpansion, optional
         Answers the rows that are not certified (implies `certify`); it takes rows that the scaling of
         `model` has scaled. If it has one value for each pair of classes and `model` one for each class,
@@ -228,7 +229,7 @@ def answer(
         A row is certified only if its error bound is at most this. Required for regression; the values of a
         LIBSVM regression model may then be off by this much.
     single_precision : bool
-        Let single precision answer the rows whose label it proves. This applies to LIBSVM models, and to
+        Whether single precision may answer the rows whose label it proves. This applies to LIBSVM models, and to
         approximations with `exact` if only labels are requested.
     threads : int
 

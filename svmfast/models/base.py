@@ -52,7 +52,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class CountedModel(Model, Protocol):
-    """A model whose cost can be counted."""
+    """A model whose multiply-adds can be counted."""
 
     def multiply_adds(self, rows: Rows) -> float:
         """Return the mean number of multiply-adds for a row whose columns are all nonzero."""

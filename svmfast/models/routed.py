@@ -212,10 +212,10 @@ class RoutedModel(Cacheless):
         """
         share = np.bincount(self.route(rows), minlength=self.n_cells) / max(1, len(rows))
         d, active = self.n_features, self._active_functions()
-        cost = centers_on_the_way(self.children) * d + self.sizes * (d + active)
+        operations = centers_on_the_way(self.children) * d + self.sizes * (d + active)
         if self.pseudo is not None:
-            cost = cost + self.pseudo.multiply_adds(self.sizes, active)
-        return float(share @ cost)
+            operations = operations + self.pseudo.multiply_adds(self.sizes, active)
+        return float(share @ operations)
 
     def _active_functions(self) -> IntArray:
         """Return the number of decision functions that are not constant in each cell, ``(cells,)``.

@@ -254,13 +254,13 @@ REFUSED: list[tuple[str, dict[str, Any], type[e.InputError], str]] = [
         "overflow",
         {},
         e.NumberOverflowError,
-        ":2: the value is beyond float64 ('2:1e999'); expected a magnitude below 1.8e308",
+        ":2: the value is out of the range of float64 ('2:1e999'); expected a magnitude below 1.8e308",
     ),
     (
         "overflow_label",
         {},
         e.NumberOverflowError,
-        ":2: the label is beyond float64 ('-1e999'); expected a magnitude below 1.8e308",
+        ":2: the label is out of the range of float64 ('-1e999'); expected a magnitude below 1.8e308",
     ),
     (
         "precomputed_gap",

@@ -168,7 +168,7 @@ def test_very_long_tokens() -> None:
         (
             b"1:1234 ",
             errors.LineTooLongError,
-            ": the line is longer than 10,000 bytes; expected one row a line",
+            ": the line is longer than 10,000 bytes; expected one row per line",
         ),
     ],
 )
