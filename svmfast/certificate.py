@@ -84,7 +84,7 @@ def gamma_max(
     """
     other = max_squared_norm if other_max_squared_norm is None else other_max_squared_norm
     if not (max_squared_norm >= 0 and other >= 0):
-        raise OptionError("a squared norm is never negative")
+        raise OptionError("squared norms must not be negative")
     # The root of each factor is taken separately: the product of two tiny squares could underflow.
     product = math.sqrt(max_squared_norm) * math.sqrt(other)
     return math.inf if product == 0 else 1 / (2 / largest_exponent(order) * product)

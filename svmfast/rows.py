@@ -222,7 +222,8 @@ def _owned(given: ArrayLike, kinds: str, name: str) -> NDArray[Any]:
     if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
         what = "numbers" if "f" in kinds else "integers"
         raise OptionError(
-            f"Rows: {name} has {array.ndim} dimensions of type {array.dtype}; expected one of {what}"
+            f"Rows: {name} is a {array.ndim}-dimensional array of {array.dtype}; "
+            f"expected 1 dimension of {what}"
         )
     if array.flags.c_contiguous and array.dtype.isnative and _unchangeable(array):
         return array
@@ -253,7 +254,7 @@ def _check(
         raise OptionError(f"Rows: {_too_wide(n_columns)}")
     if len(indptr) == 0 or len(indices) != len(values):
         raise OptionError(
-            f"Rows: indptr, indices and values do not fit together; they have {len(indptr)}, {len(indices)} "
+            f"Rows: indptr, indices and values are inconsistent: they have {len(indptr)}, {len(indices)} "
             f"and {len(values)} entries"
         )
     first, last = int(indptr[0]), int(indptr[-1])

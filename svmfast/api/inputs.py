@@ -190,9 +190,8 @@ def _rows(
     if labels is None and spec.flag is not None and isinstance(given, tuple) and len(given) == 2:
         given, labels = given
     if precomputed and reading.scale is not None:
-        raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale before the kernel")
-    frame = partial(see, f"`{spec.name}`", in_memory=True)
-    rows = rows_of(given, with_zeros if precomputed else as_rows, reading.names, frame)
+        raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale the rows before")
+    rows = rows_of(given, with_zeros if precomputed else as_rows, reading.names)
     if labels is None:
         labels = getattr(given, "labels", None)
     if labels is None and spec.labels == "needed":

@@ -159,7 +159,9 @@ class _ContainerReader:
             for skipped_section, skipped, needed in order[at + 1 : found]:
                 if needed:
                     what = f"no {skipped_section or 'key'} '{skipped}' before this line"
-                    raise self._fault(errors.MissingModelKeyError, line, what, f"one in the kind '{kind}'")
+                    raise self._fault(
+                        errors.MissingModelKeyError, line, what, f"it in a model of kind '{kind}'"
+                    )
             at, self.lines[name] = found, line
             if section == "end":
                 self._check_end(words, line)
@@ -192,7 +194,7 @@ class _ContainerReader:
             fault = errors.ModelChecksumError(
                 self.path,
                 self.lines["checksum"],
-                "the file was changed after svmfast wrote it: its content has another checksum",
+                "the file was changed after svmfast wrote it: its content has a different checksum",
                 None,
                 "make the model again, or read it without its certificate: `allow_edited`",
             )
@@ -262,7 +264,9 @@ class _ContainerReader:
             raise self._fault(errors.ModelVersionError, line, what, advice)
         self.minor = minor
         if minor > MINOR:
-            what = f"format version {major}.{minor} is newer than {MAJOR}.{MINOR}, which this svmfast knows"
+            what = (
+                f"format version {major}.{minor} is newer than {MAJOR}.{MINOR}, which this svmfast supports"
+            )
             self.warnings.append(f"{self.path}:{line}: {what}")
 
     def _read_kind(self) -> str:
@@ -279,7 +283,11 @@ class _ContainerReader:
         schema = model_class(words[1]).schema
         if self.inside is not None and schema.own and (schema.outermost or not self.inside.outermost):
             raise self._fault(
-                errors.UnknownModelKindError, line, "a model of two inside another", "one model", words[1]
+                errors.UnknownModelKindError,
+                line,
+                "a model with embedded models inside another model",
+                "one model",
+                words[1],
             )
         return words[1]
 
@@ -335,7 +343,7 @@ class _ContainerReader:
                 errors.ModelSizeError,
                 line,
                 what,
-                "a smaller shape, or the file was cut short",
+                "a smaller shape, unless the file was cut short",
                 " ".join(sizes),
             )
         self.allowance.take(count * np.dtype(declared.dtype).itemsize)

@@ -56,7 +56,7 @@ def parse_libsvm_model(
         raise _sv_fault(header, "too_few_lines", len(data), begin, n_coef)
     if n_sv > (len(data) - begin + 1) // (2 * n_coef):
         what = f"total_sv is impossible: only {len(data) - begin} bytes follow the SV line"
-        expected = "a smaller number, or the file was cut short"
+        expected = "a smaller number, unless the file was cut short"
         raise header.fault(errors.ModelSizeError, header.lines["total_sv"], what, expected, str(n_sv))
     allowance = allowance or Allowance(MEMORY, path)
     # An entry takes at least four bytes of text. Entries are counted only if the largest number that the text

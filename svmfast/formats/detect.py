@@ -156,7 +156,7 @@ def _kind_of_model(opened: Source) -> FileKind:
     if kind == "data":
         words = start.split(None, 1)
         token = words[0].decode("utf-8", "backslashreplace") if words else None
-        expected = f"expected 'svm_type' or '{MAGIC}' to begin with"
+        expected = f"expected it to begin with 'svm_type' or '{MAGIC}'"
         raise NotAModelError(opened.name, 1, "not a model", token, expected)
     return kind
 

@@ -66,7 +66,7 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
         if columns and index <= columns[-1] + 1:
             raise lines.fault("indices do not ascend", str(index), f"one above {columns[-1] + 1}")
         if most < least:
-            raise lines.fault("the greatest value is below the least", f"{most:g}", f"at least {least:g}")
+            raise lines.fault("the maximum is below the minimum", f"{most:g}", f"at least {least:g}")
         columns.append(index - 1)
         ends.append((least, most))
     width = columns[-1] + 1 if columns else 0
@@ -143,7 +143,7 @@ class _Lines:
         words = self._next("")
         if len(words) != 3:
             shown = " ".join(words)[:60]
-            raise self.fault(f"{len(words)} values", shown, "an index, its least and its greatest value")
+            raise self.fault(f"{len(words)} values", shown, "an index, a minimum and a maximum")
         index: Any = Whole(1, MOST).of_text(words[0])
         if index is None:
             raise self.fault("not an index", words[0], f"a whole number from 1 to {MOST}")

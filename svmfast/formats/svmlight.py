@@ -251,12 +251,12 @@ class DataStream(Iterator[Dataset]):
         if self._dialect.dense and rows.n_columns < len(scaling):
             place = "after the label" if self._dialect.labelled else "in a row"
             what = f"{rows.n_columns} values {place}"
-            raise RowWidthError(self.path, None, what, None, f"expected {len(scaling)}, as the scaling has")
+            raise RowWidthError(self.path, None, what, None, f"expected {len(scaling)}, as in the scaling")
         try:
             return scaling.apply(rows, first=self.rows_read + 1), scaling.apply_labels(labels)
         except NotFiniteError as error:
             raise DataFormatError(
-                self.path, None, str(error), None, "expected values nearer to those that were scaled"
+                self.path, None, str(error), None, "expected values closer to the range of the scaling"
             ) from error
 
     def _finish(self) -> Dataset:
@@ -343,7 +343,7 @@ def stream_svmlight(
     if dense and (zero_based or precomputed):
         raise OptionError("dense rows have no indices: they cannot be zero_based or precomputed")
     if scaling is not None and precomputed:
-        raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale before the kernel")
+        raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale the rows before")
     if isinstance(scaling, str | os.PathLike):
         from svmfast.formats.ranges import read_scaling
 

@@ -211,7 +211,7 @@ class TableStream(Iterator[Dataset]):
         found, wanted = len(self.columns.features), 0 if self._scaling is None else len(self._scaling)
         if found < wanted:
             what = f"{count(found, 'column')} of features"
-            raise MissingColumnError(self.path, None, what, None, f"expected {wanted}, as the scaling has")
+            raise MissingColumnError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
 
     def _block_rows(self) -> int:
         return max(1, min(_MAX_ROWS, _CELLS // (1 + len(self.columns.read))))
@@ -255,7 +255,7 @@ class TableStream(Iterator[Dataset]):
             rows = scaling.apply(dataset.rows, first=self.rows_read + 1)
             return replace(dataset, rows=rows, labels=scaling.apply_labels(dataset.labels))
         except NotFiniteError as error:
-            expected = "expected values nearer to those that were scaled"
+            expected = "expected values closer to the range of the scaling"
             raise DataFormatError(self.path, None, str(error), None, expected) from error
 
     def read_whole(self) -> Dataset:

@@ -13,7 +13,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 
-#: Estimators by the names of their classes, and LIBSVM's word for their type.
+#: LIBSVM's svm_type for each class of estimators.
 SVM_TYPES = {
     "SVC": "c_svc",
     "NuSVC": "nu_svc",
@@ -30,7 +30,7 @@ _SMALLEST_LABEL, _LARGEST_LABEL = -(2**31), 2**31 - 1
 
 
 def machine_type(estimator: Any) -> str | None:
-    """Return LIBSVM's word for the type of a support vector machine; None for anything else."""
+    """Return LIBSVM's svm_type of a support vector machine; None for any other estimator."""
     for one in type(estimator).__mro__:
         if one.__name__ in SVM_TYPES and one.__module__.partition(".")[0] in _PACKAGES:
             return SVM_TYPES[one.__name__]

@@ -229,8 +229,8 @@ def answer(
         A row is certified only if its error bound is at most this. Required for regression; the values of a
         LIBSVM regression model may then be off by this much.
     single_precision : bool
-        Whether single precision may answer the rows whose label it proves. This applies to LIBSVM models, and to
-        approximations with `exact` if only labels are requested.
+        Whether single precision may answer the rows whose label it proves. This applies to LIBSVM models,
+        and to approximations with `exact` if only labels are requested.
     threads : int
 
     Raises

@@ -113,7 +113,7 @@ class CascadeModel(Cacheless):
         """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         for name in cls.schema.embedded:
             if name not in record.embedded:
-                raise ModelContentError(name, "no such model inside", "a fast and an exact one")
+                raise ModelContentError(name, "missing embedded model", "a fast and an exact model")
         fast, exact = record.embedded["fast"], record.embedded["exact"]
         try:
             return cls(fast, exact, float(record.scalars["error"]), dict(record.provenance))  # type: ignore[arg-type]

@@ -151,7 +151,7 @@ class KernelExpansion(Cacheless):
             For regression, whose answer is not a label, and for the precomputed kernel.
         """
         if self.head.is_regression:
-            raise UnsupportedError("a regression model has no labels", "ask for its values")
+            raise UnsupportedError("a regression model has no labels", "use its decision values")
         winner, _ = self._engine.labels(rows, threads=threads, single_precision=single_precision)
         answers: NDArray[np.float64] = self._labels[winner]
         return answers

@@ -159,12 +159,12 @@ class PolynomialModel(Cacheless):
         """Raise ModelContentError unless `exact` can be the model that this one was made from."""
         own, other = self.head, exact.head
         same = own.svm_type == other.svm_type
-        _expect("exact", same, f"a model of type {other.svm_type} inside", f"one of type {own.svm_type}")
+        _expect("exact", same, f"an embedded model of type {other.svm_type}", f"one of type {own.svm_type}")
         # The labels determine the decision functions.
-        _expect("exact", own.same_functions(other), "a model of other labels inside", "the same labels")
+        _expect("exact", own.same_functions(other), "an embedded model with other labels", "the same labels")
         width = exact.n_features
         _expect(
-            "exact", width == self.n_features, f"a model of {width} features inside", f"{self.n_features}"
+            "exact", width == self.n_features, f"an embedded model of {width} features", f"{self.n_features}"
         )
 
     @property

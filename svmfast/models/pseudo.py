@@ -75,7 +75,7 @@ class PseudoLandmarks:
                 raise ModelContentError("pseudo_pair", f"pairs of shape {self.pairs.shape}", f"({q}, 2)")
             if (self.pairs < 0).any() or (self.pairs >= np.repeat(sizes, self.sizes)[:, None]).any():
                 raise ModelContentError(
-                    "pseudo_pair", "a landmark that its cell lacks", "numbers from 0 within the cell"
+                    "pseudo_pair", "a landmark that its cell does not have", "numbers from 0 within the cell"
                 )
             return
         n = total_of(self.sizes * sizes)  # no overflow: both count elements of the file, fewer than 2^31

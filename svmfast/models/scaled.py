@@ -25,7 +25,7 @@ class ScaledModel:
     Attributes
     ----------
     model : Model
-        Of any other kind, in the space of scaled rows.
+        A model of any other kind, which takes scaled rows.
     scaling : Scaling
     own_provenance : mapping of str to str
         The origin of a LIBSVM model, which its text format cannot store; other kinds store their own.
@@ -147,7 +147,7 @@ class ScaledModel:
     def from_record(cls, record: Record) -> ScaledModel:
         """Return the model that `record` describes; raise ModelContentError if its parts are inconsistent."""
         if "model" not in record.embedded:
-            raise ModelContentError("model", "no model inside", "one in the space of scaled rows")
+            raise ModelContentError("model", "no embedded model", "one for scaled rows")
         scaling = Scaling.from_stored(record.scalars, record.arrays)
         try:
             return cls(record.embedded["model"], scaling, dict(record.provenance))

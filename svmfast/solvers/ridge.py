@@ -62,4 +62,4 @@ def solve_with_ridge(
         if found is not None and np.isfinite(found).all():
             return found
         ridge *= _FACTOR
-    raise NotFiniteError("a system of equations has no solution in finite numbers")
+    raise NotFiniteError("a system of equations has no finite solution")

@@ -126,9 +126,9 @@ BAD_RANGES = {
         "2: the limits of the labels are not in order ('0'); expected lower, then upper"
     ),
     "y\n0 1\n0 1\ny\n": "4: no limits of the columns ('y'); expected 'x'",
-    "x\n-1 1\n1 2\n": "3: 2 values ('1 2'); expected an index, its least and its greatest value",
+    "x\n-1 1\n1 2\n": "3: 2 values ('1 2'); expected an index, a minimum and a maximum",
     "x\n-1 1\n0 1 2\n": "3: not an index ('0'); expected a whole number from 1 to 2147483647",
-    "x\n-1 1\n1 2 1\n": "3: the greatest value is below the least ('1'); expected at least 2",
+    "x\n-1 1\n1 2 1\n": "3: the maximum is below the minimum ('1'); expected at least 2",
     "x\n-1 1\n2 1 2\n2 1 2\n": "4: indices do not ascend ('2'); expected one above 2",
 }
 

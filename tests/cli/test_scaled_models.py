@@ -216,16 +216,16 @@ def test_frontier_makes_models_that_take_raw_rows(exact: Path, tmp_path: Path) -
         ),
         (
             ("predict", "-", "FAST", "--dense"),
-            "-: 3 values after the label; expected 4, as the scaling has\n",
+            "-: 3 values after the label; expected 4, as in the scaling\n",
         ),
         (
             ("predict", "-", "EXACT", "--scale", "HUGE"),
             "-: row 1: the scaled value of feature 1 leaves the range of floating point; "
-            "expected values nearer to those that were scaled\n",
+            "expected values closer to the range of the scaling\n",
         ),
         (
             ("train", "-t", "4", "TEST", "OUT", "--scale", "OTHER"),
-            "svmfast: --scale: rows of a precomputed kernel are kernel values; scale before the kernel\n",
+            "svmfast: --scale: rows of a precomputed kernel are kernel values; scale the rows before\n",
         ),
     ],
 )

@@ -38,7 +38,7 @@ def test_a_changed_coefficient_is_refused_by_every_command(fast: bytes, tmp_path
     path.write_bytes(edited(fast))
     line = fast.count(b"\n") - 1
     message = (
-        f"{path}:{line}: the file was changed after svmfast wrote it: its content has another checksum; "
+        f"{path}:{line}: the file was changed after svmfast wrote it: its content has a different checksum; "
         "make the model again, or read it without its certificate: --allow-edited\n"
     )
     for words in (

@@ -443,13 +443,15 @@ def test_files_that_contradict_themselves(tmp_path: Path) -> None:
 
     fast, text = (b"fast", model_bytes(coarse(exact, 3))), (b"exact", model_bytes(exact))
     assert model_bytes(load_model(file(b"0.25", fast, text))) == whole
-    with pytest.raises(ModelContradictionError, match="no such model inside"):
+    with pytest.raises(ModelContradictionError, match="missing embedded model"):
         load_model(file(b"0.25", text))
     with pytest.raises(ModelContradictionError, match=r":3: not an error \('-1'\); expected a number"):
         load_model(file(b"-1", fast, text))
     with pytest.raises(ModelContradictionError, match=r":4: .*has another type or other labels"):
         load_model(file(b"0.25", (b"fast", other), text))
-    with pytest.raises(UnknownModelKindError, match=r":6: a model of two inside another \('cascade'\)"):
+    with pytest.raises(
+        UnknownModelKindError, match=r":6: a model with embedded models inside another model \('cascade'\)"
+    ):
         load_model(file(b"0.25", (b"fast", whole), text))
     # A fault in an embedded model is reported with its line in the file.
     routed = (FROZEN / "1.1/routed_pseudo_poly.model").read_bytes()

@@ -157,7 +157,7 @@ def test_line_ends_may_be_carriage_return_and_line_feed() -> None:
 
 def test_a_newer_minor_version_is_a_warning() -> None:
     container = parse_container(TEXT.replace(b"1.4", b"1.12", 1), "m")
-    assert container.warnings == ["m:1: format version 1.12 is newer than 1.5, which this svmfast knows"]
+    assert container.warnings == ["m:1: format version 1.12 is newer than 1.5, which this svmfast supports"]
     assert container_bytes(container.record) == TEXT
 
 

@@ -85,7 +85,7 @@ def test_files_that_are_not_models_are_refused(tmp_path: Path) -> None:
     word = data.read_bytes().split()[0].decode()
     assert (
         str(caught.value)
-        == f"{data}:1: not a model ('{word}'); expected 'svm_type' or 'svmfast-model' to begin with"
+        == f"{data}:1: not a model ('{word}'); expected it to begin with 'svm_type' or 'svmfast-model'"
     )
     with pytest.raises(EmptyModelError):
         load_model(b"\n")

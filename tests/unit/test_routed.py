@@ -306,7 +306,7 @@ def test_pseudo_landmarks_that_contradict_their_cells(
     if kind == "poly":
         pairs = model.pseudo.pairs.copy()
         pairs[0] = 40
-        with pytest.raises(ModelContentError, match="pseudo_pair: a landmark that its cell lacks"):
+        with pytest.raises(ModelContentError, match="pseudo_pair: a landmark that its cell does not have"):
             replace(model, pseudo=replace(model.pseudo, pairs=pairs))
     with pytest.raises(
         ModelContentError, match="pseudo_type: pseudo landmarks in a model that cannot have them"

@@ -69,7 +69,7 @@ def test_refusals() -> None:
         as_rows(csr_array(np.array([[np.inf]])))
     with pytest.raises(OptionError, match="contiguous slices"):
         Rows.from_dense(np.ones((3, 1)))[::2]
-    with pytest.raises(OptionError, match="do not fit together"):
+    with pytest.raises(OptionError, match="are inconsistent"):
         Rows(np.zeros(1, np.int64), np.zeros(2, np.int32), np.zeros(1), 1)
 
 
@@ -84,8 +84,8 @@ BIG = 2**31 - 1
         ([0, 2, 1, 2], [0, 1], [1.0, 2.0], 30, "indptr does not ascend"),
         ([0, 2**63 - 1, -(2**63), 1], [0], [1.0], 30, "indptr does not ascend"),
         (np.array([0, 2**64 - 1], np.uint64), [0], [1.0], 30, "indptr does not ascend"),
-        ([], [], [], 30, "do not fit together; they have 0, 0 and 0 entries"),
-        ([0, 1], [0, 1], [1.0], 30, "do not fit together; they have 2, 2 and 1 entries"),
+        ([], [], [], 30, "are inconsistent: they have 0, 0 and 0 entries"),
+        ([0, 1], [0, 1], [1.0], 30, "are inconsistent: they have 2, 2 and 1 entries"),
         ([0, 1], [30], [1.0], 30, "column 30 is not one of 30 columns"),
         ([0, 1], [-1], [1.0], 30, "column -1 is not one of 30 columns"),
         ([0, 1], [2**32], [1.0], BIG, "column 4294967296 is not one of 2,147,483,647 columns"),
@@ -95,11 +95,29 @@ BIG = 2**31 - 1
         ([0, 1], [0], [1.0], -1, "-1 columns"),
         ([0, 1, 3], [0, 4, 4], [1.0, 2.0, 3.0], 30, "the columns of row 2 do not ascend"),
         ([0, 2], [4, 3], [1.0, 2.0], 30, "the columns of row 1 do not ascend"),
-        ([[0, 1]], [0], [1.0], 30, "indptr has 2 dimensions of type int64; expected one of integers"),
-        ([0.0, 1.0], [0], [1.0], 30, "indptr has 1 dimensions of type float64; expected one of integers"),
-        ([0, 1], [0.5], [1.0], 30, "indices has 1 dimensions of type float64"),
-        ([0, 1], [0], [1j], 30, "values has 1 dimensions of type complex128; expected one of numbers"),
-        ([0, 1], [0], ["1"], 30, "values has 1 dimensions of type <U1"),
+        (
+            [[0, 1]],
+            [0],
+            [1.0],
+            30,
+            "indptr is a 2-dimensional array of int64; expected 1 dimension of integers",
+        ),
+        (
+            [0.0, 1.0],
+            [0],
+            [1.0],
+            30,
+            "indptr is a 1-dimensional array of float64; expected 1 dimension of integers",
+        ),
+        ([0, 1], [0.5], [1.0], 30, "indices is a 1-dimensional array of float64"),
+        (
+            [0, 1],
+            [0],
+            [1j],
+            30,
+            "values is a 1-dimensional array of complex128; expected 1 dimension of numbers",
+        ),
+        ([0, 1], [0], ["1"], 30, "values is a 1-dimensional array of <U1"),
     ],
 )
 def test_objects_that_are_not_rows_are_refused(

@@ -250,7 +250,7 @@ def scaled(model: Any = None) -> ScaledModel:
             {"scalar": ("clip_lower", 1.0)},
             "5: no 'clip_upper' beside it; expected all of clip_lower clip_upper, or none",
         ),
-        ({"-model": True}, " no model inside; expected one in the space of scaled rows"),
+        ({"-model": True}, " no embedded model; expected one for scaled rows"),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(change: dict[str, Any], message: str) -> None:
@@ -278,7 +278,9 @@ def test_a_scaling_stands_around_a_cascade_and_inside_nothing() -> None:
     text = model_bytes(around)
     assert isinstance(unscaled(load_model(text)), CascadeModel)
     inside = CascadeModel(scaled(), exact, 0.5)
-    with pytest.raises(errors.UnknownModelKindError, match="a model of two inside another"):
+    with pytest.raises(
+        errors.UnknownModelKindError, match="a model with embedded models inside another model"
+    ):
         load_model(model_bytes(inside))
 
 
