@@ -339,5 +339,5 @@ def _check_range(computation: Computation, dtype: np.dtype[Any]) -> None:
     largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
     if largest > float(np.finfo(dtype).max):
         raise OptionError(
-            f"a number of the model, {largest:.3g}, is out of the range of single precision; use `double`"
+            f"a number of the model, {largest:.3g}, is too large for single precision; use `double`"
         )

@@ -309,7 +309,7 @@ def test_numbers_beyond_single_precision_are_refused_there(tmp_path: Path) -> No
     large.write_text(text.replace("rho 0", "rho 1e300"))
     assert "rho 1e300" in large.read_text()
     svmfast.export(large, precision="double")
-    with pytest.raises(OptionError, match="is out of the range of single precision"):
+    with pytest.raises(OptionError, match="is too large for single precision"):
         svmfast.export(large)
 
 
