@@ -38,8 +38,7 @@ def test_another_exact_model_is_refused(tmp_path: Path) -> None:
     fast = converted(tmp_path, "breast_c_rbf")
     done = svmfast("predict", data("breast.test"), fast, "--exact", model("breast_c_rbf_weights"))
     assert done.returncode == 2
-    assert b"is not the one that the model was converted from: their hashes is another" in done.stderr
-    assert b"their hashes differ" in done.stderr
+    assert b"is not the one that the model was converted from: their hashes differ" in done.stderr
 
 
 def test_compare_certifies_only_the_model_that_was_converted(tmp_path: Path) -> None:

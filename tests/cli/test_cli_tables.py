@@ -148,7 +148,7 @@ def test_columns_that_cannot_be_kept(rows: Path, tmp_path: Path) -> None:
         (["--keep", "none", rows, EXACT, "out.csv"], "there is no column 'none', which is to be kept"),
         (
             ["--keep", "label", rows, EXACT, "out.csv"],
-            "--keep names 'label', a column that the predictions have",
+            "--keep names 'label', which is the name of a column of predictions",
         ),
         (["--keep", "id", data("photos.test"), EXACT, "out.csv"], "--keep names columns of a table"),
         (["--keep", "id,,a", rows, EXACT, "out.csv"], "is not distinct names, separated by commas"),
