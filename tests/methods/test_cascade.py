@@ -73,7 +73,7 @@ def compressed(vectors: int) -> KernelExpansion:
 
 
 @pytest.mark.parametrize(("k", "one_vs_rest"), [(2, False), (3, False), (5, False), (3, True), (6, True)])
-def test_label_margin_is_the_error_at_which_a_row_loses_its_certificate(k: int, one_vs_rest: bool) -> None:
+def test_margins_are_where_certified_rows_changes(k: int, one_vs_rest: bool) -> None:
     rng = np.random.default_rng(k)
     head = Head("c_svc", np.arange(k), one_vs_rest=one_vs_rest)
     # Small whole numbers: ties, zeros, and sums without rounding.
@@ -115,7 +115,7 @@ def test_rounding_accepts_no_uncertain_row(one_vs_rest: bool, allowed: int) -> N
     assert error == pytest.approx(np.sort(sure)[::-1][allowed], abs=1e-13)
 
 
-def test_label_margins_of_a_single_class_and_of_one_value() -> None:
+def test_margins_of_models_without_alternatives() -> None:
     assert label_margins(Head("c_svc", np.array([4])), np.zeros((3, 0))).tolist() == [np.inf] * 3
     assert label_margins(Head("one_class"), np.array([[-2.0], [0.5]])).tolist() == [2.0, 0.5]
 

@@ -48,7 +48,7 @@ def test_training_works_for_any_gamma(edge: Edge, gamma: float) -> None:
     assert all(outcome.message == "answer" for outcome in found.values())
 
 
-def test_no_rows_are_refused_by_every_command(edge: Edge) -> None:
+def test_every_command_refuses_empty_data(edge: Edge) -> None:
     expected = "data: there are no rows; expected 'label index:value ...' on each line"
     assert {outcome.message for outcome in learn(edge, "no rows").values()} == {expected}
 
