@@ -8,7 +8,7 @@ fail() {
     exit 2
 }
 
-# What an install depends on; a change of it installs again, anything else is picked up by the editable install.
+# The files on which an install depends: a change of one installs again; the editable install picks up all others.
 sources_hash() {
     (cd "$root" && {
         echo "$PWD"
@@ -49,7 +49,7 @@ install() {
         fail "no C++ compiler (${CXX:-c++}); install one (Debian, Ubuntu: apt install g++) or set CXX"
     printf 'installing svmfast%s (a few minutes the first time)\n' "${1:+ with the $1 extra}" >&2
     "$bin/python" -m pip install --quiet --disable-pip-version-check --editable "$root${1:+[$1]}"
-    # An editable install leaves compiling to the first run, and where PYTHONDONTWRITEBYTECODE is set to every
+    # An editable install leaves byte-compiling to the first run, or with PYTHONDONTWRITEBYTECODE to every
     # run: half of the start-up time.
     "$bin/python" -m compileall -q "$root/svmfast"
     printf '%s\n' "$now" >"$stamp${1:+-$1}"

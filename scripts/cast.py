@@ -1,11 +1,11 @@
-"""Draw the README's session as a cast: an SVG of a terminal in which the commands are typed and answered.
+"""Draw the README's session as an animated SVG of a terminal in which commands are typed and answered.
 
     python scripts/cast.py [--output docs/figures/session.svg]
 
-The commands are those of the README. They run on the fixtures, in a folder of their own, and must print what
-the README says, times and speeds apart; these are the README's, so that text and picture agree. It moves by
-CSS alone: viewers without animations, and people who asked for less motion, see the whole session at once.
-The window is dark on light and on dark pages.
+The commands are those of the README. They run on the fixtures, in a separate folder, and must print what
+the README shows, except for times and speeds, which are taken from the README. The animation
+uses only CSS: viewers without it, and people who prefer reduced motion, see the whole session.
+The window is dark on both light and dark pages.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs/figures/session.svg"
 PROGRAM = Path(sysconfig.get_path("scripts")) / "svmfast"
 
-#: What differs from run to run.
+#: Text that differs from run to run.
 CLOCK = re.compile(r"[\d.]+(?=x( |$))|\d+ threads?", re.M)
 #: Pixels of a character, of a line, and around the text.
 ACROSS, DOWN, MARGIN, BAR = 8.0, 19, 16, 30
-#: Seconds for a typed character, before an answer, after it, and at the end of it all.
+#: Seconds for a typed character, before an answer, after it, and at the end.
 TYPED, ANSWERED, READ, END = 0.03, 0.4, 1.0, 6.0
-#: Characters in a line, about.
+#: Approximate number of characters in a line.
 WIDTH = 100
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the terminal, and the seconds at which it begins and ends to appear."""
+    """A line of the terminal, and the seconds at which it starts and finishes appearing."""
 
     text: str
     typed: bool
@@ -46,7 +46,7 @@ class Line:
 
 
 def session() -> tuple[list[str], list[str]]:
-    """Return the commands of the README's session, and what each prints."""
+    """Return the commands of the README's session, each with its output."""
     commands, printed = [], []
     for block in re.findall(r"^```console\n(.*?)^```", (ROOT / "README.md").read_text(), re.S | re.M):
         for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
@@ -57,7 +57,7 @@ def session() -> tuple[list[str], list[str]]:
 
 
 def answers(lines: list[str]) -> list[str]:
-    """Run the commands one after the other, and return what each prints."""
+    """Run the commands one after the other, and return their outputs."""
     folder = Path(tempfile.mkdtemp())
     try:
         shutil.copy(ROOT / "fixtures/models/photos_c_rbf.model", folder / "photos.model")
@@ -77,7 +77,7 @@ def answers(lines: list[str]) -> list[str]:
 
 
 def wrapped(line: str) -> list[str]:
-    """Return a command in lines of the terminal, broken behind an && where a shell goes on by itself."""
+    """Return a command as lines of the terminal, broken after &&, where a shell continues by itself."""
     out, rest = [], f"$ {line}"
     while len(rest) > WIDTH and (cut := rest.rfind("&& ", 0, WIDTH)) > 0:
         out.append(rest[: cut + 2])
@@ -100,7 +100,7 @@ def played(lines: list[str], printed: list[str]) -> list[Line]:
 
 
 def svg(lines: list[Line], spoken: str) -> str:
-    """Return the picture; `spoken` says what it shows."""
+    """Return the picture; `spoken` is its description."""
     columns = max(len(line.text) for line in lines)
     width, height = 2 * MARGIN + ACROSS * columns, BAR + 2 * MARGIN + DOWN * len(lines)
     whole = lines[-1].end + END
@@ -111,7 +111,7 @@ def svg(lines: list[Line], spoken: str) -> str:
         words = escape(line.text)
         if line.typed:
             words = f'<tspan class="prompt">{escape(line.text[0])}</tspan>{escape(line.text[1:])}'
-        # Columns of tables stay in their places, whatever the font is.
+        # Columns of tables stay aligned in any font.
         place = f'x="{MARGIN}" y="{y:g}" textLength="{ACROSS * len(line.text):g}" xml:space="preserve"'
         body.append(f'<text class="{kind} l{number}" {place}>{words}</text>')
         begin, end = 100 * line.begin / whole, 100 * line.end / whole

@@ -1,11 +1,11 @@
-# A batch pipeline: train, find the fastest trustworthy model, predict many files, stop at rows it is not good for.
+# A batch pipeline: train, find a fast model within the limits, predict many files, refuse files with too few certified rows.
 #
 #     make -f scripts/pipeline.mk TRAIN=train.txt TEST=test.txt FILES="monday tuesday" OUT=out
 #
-# Every step is a target, so that a second run does only what is missing or older than what it is made from; -k
-# goes on with the other files when one is refused, -jN predicts N at a time. A file is refused, and make ends with
-# an error, when fewer than CERTIFIED of its rows get a label that is provably the exact model's: data have moved
-# away from what the model was made for. The refused file is then a case for the exact model, and for training again.
+# Every step is a target, so that a second run makes only files that are missing or older than their sources; -k
+# continues with the other files when one is refused, -jN predicts N at a time. A file is refused, and make ends with
+# an error, if fewer than CERTIFIED of its rows get a label that is provably the exact model's: the data have drifted
+# from the model's training rows. Predict such a file with the exact model, and consider training again.
 # For classifiers: a regression has no labels to prove.
 
 SVMFAST   ?= svmfast
@@ -13,7 +13,7 @@ TRAIN     ?= $(error say TRAIN=FILE, the labelled rows to train on)
 TEST      ?= $(error say TEST=FILE, labelled rows to choose the model by and confirm it)
 FILES     ?=
 OUT       ?= out
-# A model of TRAIN that exists already; without it one is trained, with svm-train's options.
+# An existing model trained on TRAIN; without it one is trained, with svm-train's options.
 MODEL     ?=
 OPTIONS   ?= -c 1
 # 0%: no label may differ from the exact model's.
@@ -40,7 +40,7 @@ $(exact): $(TRAIN) | $(OUT)
 	$(SVMFAST) train -q $(OPTIONS) $< $@
 endif
 
-# Only approximate's models prove their labels. Where the one recommended needs the exact model for some rows it holds it.
+# Only approximate's models prove their labels. If the recommended one needs the exact model for some rows, it contains it.
 $(fast): $(exact) $(TRAIN) $(TEST) | $(OUT)
 	$(SVMFAST) frontier $(exact) --data $(TRAIN) --test $(TEST) --methods approximate \
 	    --max-diff $(MAX_DIFF) --time-limit $(TIME) --overwrite -o $(@D) -q

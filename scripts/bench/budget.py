@@ -1,18 +1,18 @@
-"""Measure budget-train against its paper and its peers.
+"""Measure budget-train against its paper and other methods.
 
-    python scripts/bench/budget.py                              # on fixtures/, in seconds: does it run?
+    python scripts/bench/budget.py                              # a quick check on fixtures/
     python scripts/bench/budget.py --data DIR                   # the paper's data sets, an hour
     python scripts/bench/budget.py --data DIR --quick           # one seed, 3 passes
     python scripts/bench/budget.py --data DIR --part time --only IJCNN   # the others stay in --json
 
-DIR holds ijcnn1 and ijcnn1.t, a9a and a9a.t, and phishing, skin_nonskin and w8a as NAME.s80 and NAME.s20
+DIR contains ijcnn1 and ijcnn1.t, a9a and a9a.t, and phishing, skin_nonskin and w8a as NAME.s80 and NAME.s20
 (four fifths of the rows to train on, the others to test on), plain or .xz. Parts:
 
 accuracy   every way to keep the budget, mean and deviation over 5 seeds, last iterate and returned model
 exact      LIBSVM's solver on the same rows
 decisions  every merge of a run decided by all methods
 time       steps of all merging methods in turn, one core
-keep       what may be returned: last iterate, best iterate, average of iterates, refitted coefficients
+keep       the possible results: last iterate, best iterate, average of iterates, refitted coefficients
 dual       coordinate ascent in the dual on the same budget, in NumPy (budget_dual.py; slow)
 nystroem   scikit-learn's Nystroem features with LinearSVC, one core
 
@@ -49,7 +49,7 @@ from svmfast.threads import one_blas_thread
 
 ROOT = Path(__file__).resolve().parents[2]
 MERGES = ("lookup-wd", "lookup-h", "gss", "gss-precise")
-#: Compared at the smaller budget only: projection's cost grows with the budget's square.
+#: Compared only at the smaller budget: the cost of projection grows with the square of the budget.
 BASELINES = ("remove", "project")
 PASSES, SEEDS, REPEATS = 20, 5, 3
 MEMORY = 4 << 30
@@ -74,7 +74,7 @@ PAPER = [
     Problem("WEB", "w8a.s80", "w8a.s20", 8, 2**-5, (100, 500)),
     Problem("PHISHING", "phishing.s80", "phishing.s20", 8, 8, (100, 500)),
 ]
-#: Where the dual is tried, and for how many passes; its NumPy steps take a minute per million.
+#: The problems on which the dual is tried, and its passes; its NumPy steps take a minute per million.
 DUAL_PASSES = 5
 DUAL = ("IJCNN", "ADULT", "PHISHING", "breast")
 FIXTURES = [Problem("breast", "breast.train", "breast.test", 10, 0.05, (10, 20))]
@@ -95,7 +95,7 @@ class Data:
         return read_svmlight(path if path.exists() else folder / f"{name}.xz", threads=2)
 
     def run(self, budget: int, passes: int, merge: str = "lookup-wd", **more: Any) -> BudgetRun:
-        """A run that has not begun, on one core."""
+        """Return a run that has not started, on one core."""
         p = self.problem
         options = BudgetTrainOptions(
             **{"C": p.C, **more}, gamma=p.gamma, budget=budget, passes=passes, maintenance=merge
@@ -122,7 +122,7 @@ def iterate(run: BudgetRun) -> Model:
 
 
 class Bench:
-    """Makes the parts' results: lists of plain records."""
+    """Computes the results of the parts: lists of plain records."""
 
     def __init__(self, sets: list[Data], quick: bool, jobs: int) -> None:
         self.sets, self.jobs = sets, jobs
@@ -192,7 +192,7 @@ class Bench:
                 seconds: dict[str, list[float]] = {merge: [] for merge in MERGES}
                 merging: dict[str, list[float]] = {merge: [] for merge in MERGES}
                 for seed in range(self.repeats):
-                    for merge in MERGES:  # in turn: slow minutes of the machine hit all alike
+                    for merge in MERGES:  # in turn, so that a slow phase of the machine affects all equally
                         run = data.run(budget, self.passes, merge, seed=seed)
                         begin = time.thread_time()
                         to_the_end(run)
@@ -243,7 +243,7 @@ class Bench:
                     best = to_the_end(data.run(budget, self.passes, seed=seed, keep="best"))
                     returned = assemble(best, finish(best))
                     add("best", data.accuracy(returned), time.thread_time() - begin)
-                    # What the refit's time would buy in passes.
+                    # The number of passes that take as long as the refit.
                     longer = max(1, round(self.passes * seconds["refit"][-1] / spent))
                     begin = time.thread_time()
                     long = to_the_end(data.run(budget, longer, seed=seed))
@@ -359,7 +359,7 @@ def main() -> None:
 
 
 def machine() -> str:
-    """What the numbers depend on."""
+    """Return everything that the numbers depend on."""
     import measuring
 
     return measuring.place(measuring.machine(1), "scikit-learn", "numpy")

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent on a budget, in NumPy: what bench_budget.py compares SGD with.
+"""Dual coordinate ascent on a budget, in NumPy, with which budget.py compares SGD.
 
     max over 0 <= a_i <= C:   sum_i a_i - 1/2 ||w||^2,   w = sum_i a_i y_i phi(x_i)
     step i:   a_i' = min(max(a_i + 1 - y_i f(x_i), 0), C);   w += (a_i' - a_i) y_i phi(x_i)

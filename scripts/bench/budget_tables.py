@@ -1,4 +1,4 @@
-"""bench_budget.py's results as Markdown."""
+"""The results of budget.py as Markdown."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Join fast models with the exact one: is the guarantee kept by the files written, and how fast are they?
+"""Join fast models with the exact one: does the guarantee hold for the files, and how fast are they?
 
     python scripts/bench/cascade.py --data DIR --models DIR --page docs/cascade.md [--only NAME] [--no-speed]
 
-The guarantee: rows are drawn from the test rows, independently and many times: half as many as there are, or,
-where joining is hardly faster, until so many are different. On each drawing it is decided whether to write a
-file, and the error is chosen; a file breaks the guarantee where a larger share of all test rows, from which
-was drawn, gets another label than the exact model's (of any one class, where every class has the limit).
-Beside it what would come of deciding on the rows that choose the error.
+The guarantee: many samples are drawn independently from the test rows: half as many rows as there are or, if
+joining is hardly faster, until a number of them are different. Each sample decides whether to write a file,
+and chooses the error. A file violates the guarantee if the share of all test rows whose label differs from
+the exact model's exceeds the limit (with a limit for every class: the share in any class).
+A second experiment decides on the rows that choose the error.
 
 The speed: on all test rows, the error chosen on them, beside the exact model and the fast one alone, taken in
 turn. `--page` puts the tables between the markers ``<!-- cascade -->`` and ``<!-- cascade-speed -->``.
@@ -43,7 +43,7 @@ from svmfast.threads import usable_cores
 
 #: Half of the test rows, at 0.5 % and 0.1 %.
 USUAL: tuple[tuple[float, int | None], ...] = ((0.005, None), (0.001, None))
-#: As few different rows as will do at the limit, a fifth more to decide.
+#: The smallest sufficient number of different rows at the limit, and a fifth more to decide.
 FEW: tuple[tuple[float, int | None], ...] = ((0.005, 750), (0.001, 3000))
 
 
@@ -77,7 +77,7 @@ CASES = [
     Case(*A9A, "dcpred TRAIN -o OUT --from EXACT --max-operations 12x"),
     Case(*A9A, "compress EXACT --ratio 2% --data TRAIN -o OUT", per_class=(0.005,)),
     Case("usps_c10.model", "usps", "usps.t", "dcpred TRAIN -o OUT --from EXACT --max-operations 14x"),
-    # Fast models so coarse that joining them is hardly faster, or not at all.
+    # Fast models so inaccurate that joining them is hardly faster, or not faster.
     Case(*IJCNN1, "compress EXACT --sv 140 --data TRAIN --select-only --start random -o OUT", FEW),
     Case(*IJCNN1, "compress EXACT --sv 500 --select-only --start kmeans -o OUT", FEW),
     Case(*IJCNN1, "compress EXACT --sv 800 --select-only --start kmeans -o OUT", FEW),
@@ -86,7 +86,7 @@ CASES = [
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Both models, the test rows and all that is known of them."""
+    """Both models, the test rows, and the predictions for them."""
 
     exact: KernelExpansion
     fast: Any
@@ -108,7 +108,7 @@ class Known:
         return np.unique(self.labels, return_inverse=True)[1].astype(np.int64)
 
     def broken(self, error: float, limit: float, per_class: bool) -> bool:
-        """The truth of this experiment is what all rows together have."""
+        """Return the true shares: those among all rows."""
         left = (self.evaluated.margin > error) & self.evaluated.differing
         if not per_class:
             return bool(left.mean() > limit)
@@ -126,7 +126,7 @@ class Known:
 
 
 def known(case: Case, options: argparse.Namespace, folder: Path) -> Known:
-    """Make the fast model and ask both of every test row."""
+    """Make the fast model, and predict every test row with both."""
     train, test = (plain_file(options.data, name, folder) for name in (case.train, case.test))
     source = plain_file(options.models, case.model, folder)
     paths = {"TRAIN": train, "EXACT": source, "OUT": folder / "fast"}
@@ -179,7 +179,7 @@ def drawings(
 
 
 def timing(found: Known, limit: float, repeats: int) -> dict[str, Any]:
-    """Join on all rows, and take the speeds in turn."""
+    """Join on all rows, and measure the speeds in turn."""
     threads, exact, rows = usable_cores(), found.exact, found.rows
     options = CascadeOptions(max_diff=limit)
     joined, report = join(found.fast, exact, rows, options, labels=found.labels, threads=threads)
@@ -223,7 +223,7 @@ def guarantee_table(records: list[dict[str, Any]]) -> list[str]:
 
 
 def of(count: int, total: int) -> str:
-    """A count, and its share."""
+    """Return a count with its share."""
     return f"{count:,} ({count / total:.1%})" if total else f"{count:,}"
 
 

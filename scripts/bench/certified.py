@@ -1,4 +1,4 @@
-"""Convert every model with orders and cells by choice, and hold the certificate against every test row.
+"""Convert every model with chosen orders and cells, and check the certificate on every test row.
 
     python scripts/bench/certified.py                             # on fixtures/
     python scripts/bench/certified.py --data DIR --models DIR     # on the large public sets (plain or .xz)
@@ -30,9 +30,9 @@ from pages import put_into, read_records, write_records
 
 @dataclass(frozen=True)
 class Work:
-    """A model, the rows it predicts, the rows the choice is made for, and how.
+    """A model, the rows it predicts, the rows the choice is made for, and the options.
 
-    first: predict only so many rows, the first; train: make the model with these options of train.
+    first: predict only this many rows, the first ones; train: make the model with these options of train.
     """
 
     model: str
@@ -139,7 +139,7 @@ def measured(work: Work, options: argparse.Namespace, folder: Path) -> dict[str,
 
 
 def without_folders(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record with names where it has paths of this machine."""
+    """Return the record with file names instead of paths on this machine."""
     for part in ("report", "compare"):
         for key in ("model", "output", "path"):
             if key in record.get(part, {}):

@@ -1,11 +1,11 @@
-"""Measure dcpred against what its paper reports: docs/dcpred.md, figures, one JSON object.
+"""Measure dcpred against its paper: docs/dcpred.md, figures, one JSON object.
 
     python scripts/bench/dcpred.py FOLDER PART... [--json OUT] [--merge] [--page PAGE] [--figures DIR]
 
 FOLDER holds LIBSVM data sets and models under their usual names. Parts: table, cost, chosen, curves,
 ridge, convert.
 Costs are counted multiply-adds, and wall time, over a linear model's on the same rows in the same run. Every
-figure stands beside what it is measured against. Timings are wall time; close other programs. --merge keeps
+figure is shown with its reference. Timings are wall time; close other programs. --merge keeps
 what OUT already has; without PART the page and the figures are made from OUT alone. Figures need matplotlib.
 """
 
@@ -59,7 +59,7 @@ def accuracy(model: Model, test: Dataset) -> float:
 def costs(model: Any, test: Dataset) -> dict[str, float]:
     """Wall time a row and over a linear model's, on one thread and on all; counted multiply-adds likewise.
 
-    The fastest of 25 calls on both sides, taken in turn: other programs only add to a time.
+    The fastest of 25 calls on both sides, in turn, since other programs can only increase a time.
     """
     counted = model.multiply_adds(test.rows) / linear_multiply_adds(model.head, test.rows)
     out: dict[str, float] = {"counted": counted}
@@ -79,7 +79,7 @@ def options_of(case: Case, **changes: Any) -> DcpredOptions:
 
 
 def baselines(case: Case, data: Dataset, test: Dataset, cost: float) -> list[dict[str, Any]]:
-    """k-means Nystrom and random features with a linear SVM, as many features as the counted cost allows."""
+    """k-means Nystrom and random features with a linear SVM, with as many features as the cost allows."""
     functions = weight_vectors(fit_head(data))
     d = max(data.rows.n_columns, test.rows.n_columns)
     out = []
@@ -115,7 +115,7 @@ def trained(case: Case, data: Dataset, test: Dataset) -> tuple[dict[str, Any], D
 
 
 def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """Accuracy, cost and training time beside the baselines."""
+    """Accuracy, cost and training time, with the baselines."""
     out = {}
     for name, case in CASES.items():
         if only and name not in only:
@@ -168,7 +168,7 @@ def table_part(folder: Path, only: list[str]) -> dict[str, Any]:
 
 
 def cost_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """The table's times alone, for a moment when the machine is quiet."""
+    """Only the times of the table, to be measured when the machine is idle."""
     out = {}
     for name, case in CASES.items():
         if only and name not in only:
@@ -179,12 +179,12 @@ def cost_part(folder: Path, only: list[str]) -> dict[str, Any]:
     return out
 
 
-#: What --max-operations is asked for: the paper's cost, or of ijcnn1 that of the table's line.
+#: The limits for --max-operations: the paper's cost, or for ijcnn1 that of the table's line.
 ASKED = {"letter": 12.8, "usps": 14.4, "a9a": 12.5, "ijcnn1": 33.0}
 
 
 def chosen_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """--max-operations: clusters, landmarks and pseudo landmarks as it chooses them, by training rows."""
+    """--max-operations: clusters, landmarks and pseudo landmarks that it chooses by training rows."""
     out = {}
     for name, asked in ASKED.items():
         if only and name not in only:
@@ -295,7 +295,7 @@ CONVERT = {
 
 
 def convert_part(folder: Path, only: list[str]) -> dict[str, Any]:
-    """--from, as svmfast compare tells it; unlabelled training rows."""
+    """--from with unlabelled training rows, measured by svmfast compare."""
     out = {}
     for name, (rows, tests, shape) in CONVERT.items():
         if only and name not in only:
@@ -363,7 +363,7 @@ def main() -> None:
     for part in given.parts:
         found = PARTS[part](given.folder, given.only)
         results.setdefault(part, {}).update(found)
-        if part == "table":  # older times must not stand beside newer accuracies
+        if part == "table":  # older times must not be shown with newer accuracies
             results["table"] = {name: results["table"][name] for name in CASES if name in results["table"]}
             results["cost"] = {k: v for k, v in results.get("cost", {}).items() if k not in found}
         if given.json:

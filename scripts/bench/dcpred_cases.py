@@ -1,4 +1,4 @@
-"""bench_dcpred.py's data sets, settings, and the figures of the paper."""
+"""The data sets and settings of dcpred.py, and the figures of the paper."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Case:
-    """A data set with the settings of ours, of the exact SVM, and the paper's (cost, accuracy)."""
+    """A data set with our settings, those of the exact SVM, and the paper's (cost, accuracy)."""
 
     train: str
     test: str

@@ -1,4 +1,4 @@
-"""bench_dcpred.py's results as a page and figures."""
+"""The results of dcpred.py as a page and figures."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from figures import save, svg_pyplot
 
 from svmfast.display import count
 
-#: What this project measured of LDKL, a tree of linear models, on the same data: accuracy, us a row.
+#: This project's measurements of LDKL, a tree of linear models, on the same data: accuracy, us per row.
 LDKL = {"ijcnn1": (98.32, 0.22), "a9a": (84.84, 0.18)}
 
-#: Settings that the program calls something else.
+#: Settings that have another name in the program.
 OPTIONS: dict[str, str] = {}
 
 INTRODUCTION = """# dcpred, measured
@@ -38,7 +38,7 @@ labels.
 
 
 def table(results: dict[str, Any]) -> list[str]:
-    """Accuracy and cost of one-table entries, the baselines under ours."""
+    """Accuracy and cost of the entries of table 1, with the baselines below ours."""
     out = ["## Accuracy at a cost (the paper's table 1)", ""]
     out += [
         "| data | method | accuracy, % | counted cost | wall cost | us a row (1 thread) | training, s |",
@@ -72,7 +72,7 @@ def table(results: dict[str, Any]) -> list[str]:
 
 
 def chosen(results: dict[str, Any]) -> list[str]:
-    """What --max-operations chooses."""
+    """The choices of --max-operations."""
     out = [
         "## What `--max-operations` chooses",
         "",
@@ -97,7 +97,7 @@ def chosen(results: dict[str, Any]) -> list[str]:
 
 
 def curves(results: dict[str, Any]) -> list[str]:
-    """What each ingredient brings, at each size."""
+    """The contribution of each part, at each size."""
     out = [
         "## What each part contributes (the paper's figure 2)",
         "",

@@ -32,7 +32,7 @@ DEFAULT = [
     (FIXTURES / "models/diabetes_eps_rbf.model", FIXTURES / "data/diabetes.test"),
 ]
 
-#: Runs the rows, with the stack below it painted so that its depth shows.
+#: Runs the rows; the stack is filled with a pattern that shows its depth.
 COMMON = """
 #ifdef EMPTY
 static int work(void) { return 0; }
@@ -177,7 +177,7 @@ int main(void) {
 
 @dataclass(frozen=True)
 class Board:
-    """How to compile for a board and how to run there; `per_tick`: instructions, or cycles, of a tick."""
+    """How to compile for a board and run there; `per_tick`: instructions, or cycles, per tick."""
 
     source: str
     compiler: list[str]
@@ -221,7 +221,7 @@ BOARDS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """What a model takes on a board. Instructions: on AVR cycles; certain: flash with NAME_certain."""
+    """The figures of a model on a board. Instructions: on AVR cycles; certain: flash with NAME_certain."""
 
     model: str
     board: str
@@ -235,11 +235,11 @@ class Measured:
 
 
 class TooLargeError(Exception):
-    """A model that a board has no room for."""
+    """A model that is too large for a board."""
 
 
 def measure(model: Path, rows: Path, board: str, folder: Path) -> Measured:
-    """Export, compile, run and count; TooLargeError where the board has no room."""
+    """Export, compile, run and count; raise TooLargeError if the model does not fit on the board."""
     made = svmfast.export(model, "c", test=rows)
     text = made.text
     about = BOARDS[board]
@@ -273,7 +273,7 @@ def measure(model: Path, rows: Path, board: str, folder: Path) -> Measured:
 
 
 def flash_of(text: str, board: str, folder: Path, *, certain: bool = False) -> int:
-    """Return the bytes that a program grows by when it predicts, or calls NAME_certain, with this file."""
+    """Return by how many bytes a program grows when it predicts, or calls NAME_certain, with this file."""
     about = BOARDS[board]
     (folder / "model.h").write_text(text)
     (folder / "main.c").write_text(about.source % COMMON)

@@ -35,11 +35,11 @@ from svmfast.formats.detect import load_model
 from svmfast.formats.svmlight import read_svmlight
 
 Record = dict[str, Any]
-#: The best one of the machine, and two that can be asked for.
+#: The best one of the machine, and two that can be requested.
 ISAS = ("", "avx2", "baseline")
 
 #: A side that predicts: reads a model and rows, and for each line of its input answers with seconds. It keeps
-#: to what both versions have. A certified polynomial is made of the model where an order is given.
+#: to functions of both versions. If an order is given, the model is converted to a certified polynomial.
 SIDE = """
 import sys, time, svmfast
 import numpy as np
@@ -73,7 +73,7 @@ for line in sys.stdin:
 
 @dataclass(frozen=True)
 class Work:
-    """A model and what it predicts; `train`: how it is trained where no file has it, of the first `rows`."""
+    """A model and the rows it predicts; `train`: how to train it on the first `rows` without a file."""
 
     model: str
     test: str
@@ -113,7 +113,7 @@ LARGE = [
 
 
 class Side:
-    """A process that holds a model and rows, and predicts when asked."""
+    """A process that holds a model and rows, and predicts on request."""
 
     def __init__(self, python: Path, isa: str, words: list[str], out: Path) -> None:
         environment = {**os.environ, **({"SVMFAST_ISA": isa} if isa else {})}
@@ -171,7 +171,7 @@ def measured(work: Work, options: argparse.Namespace, folder: Path) -> Record:
         "svm-predict": [options.svm_predict, "-q", test, model, outputs["svm-predict"]],
         "svmfast": [PROGRAM, "predict", "-q", "-j", options.threads, test, model, outputs["svmfast"]],
     }
-    # Of a polynomial the whole processes are those of its exact model, which has a line of its own.
+    # For a polynomial, whole processes would be those of its exact model, which has a separate line.
     processes = in_turn(
         {name: lambda command=command: run(command).wall for name, command in whole.items()},
         1 if work.order else options.repeats,

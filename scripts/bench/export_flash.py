@@ -1,4 +1,4 @@
-"""Accuracy against bytes of flash: what each method makes of an SVC, exported to C for a Cortex-M4.
+"""Accuracy against bytes of flash: an SVC converted by each method and exported to C for a Cortex-M4.
 
     python scripts/bench/export_flash.py --data DIR
     python scripts/bench/export_flash.py --draw
@@ -68,7 +68,7 @@ LOOKS = {
 
 
 def ways(work: Work, model: Path, train: Path) -> list[tuple[str, str, list[Any]]]:
-    """Return method, what sets the size, and the command of every smaller model."""
+    """Return the method, the size setting and the command of every smaller model."""
     solver = ("-c", work.c, "-g", work.gamma)
     found: list[tuple[str, str, list[Any]]] = [("linear", "", ["linear", train])]
     for order in (1, 2, 3, 4):
@@ -95,7 +95,7 @@ def first_rows(path: Path, most: int, out: Path) -> Path:
 
 
 def point(model: Path, x: np.ndarray, y: np.ndarray, folder: Path) -> dict[str, Any] | None:
-    """Return flash and accuracy of a model's C file; None if the board has no room."""
+    """Return flash and accuracy of a model's C file; None if it does not fit on the board."""
     made = svmfast.export(model, "c")
     try:
         flash = flash_of(made.text, BOARD, folder)
@@ -142,7 +142,7 @@ def run(words: list[Any]) -> bool:
 
 
 def draw(works: dict[str, Any]) -> None:
-    """Draw error against flash, a panel a set."""
+    """Draw error against flash, with a panel for each set."""
     pyplot = svg_pyplot("export_flash")
     figure, panels = pyplot.subplots(2, 2, figsize=(9, 6.8), squeeze=False)
     for panel, (name, result) in zip(panels.flat, works.items(), strict=True):
@@ -164,7 +164,7 @@ def draw(works: dict[str, Any]) -> None:
 
 
 def table(results: dict[str, Any]) -> str:
-    """Return for each set the smallest model that loses at most half a point, and how it was measured."""
+    """Return, for each set, the smallest model that loses at most half a point, with its measurement."""
     lines = ["| set | exact: accuracy | flash | smallest within 0.5 % | accuracy | flash |"]
     lines.append("|---|---:|---:|---|---:|---:|")
     for name, result in results["works"].items():
@@ -180,7 +180,7 @@ def table(results: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Measure, or draw what was measured."""
+    """Measure, or draw earlier results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -101,7 +101,7 @@ CERTAIN = [
 
 @dataclass
 class Bench:
-    """Where files are, and what svm-predict has answered so far."""
+    """The places of files, and svm-predict's answers so far."""
 
     options: argparse.Namespace
     folder: Path
@@ -120,7 +120,7 @@ class Bench:
         return plain_file(self.options.data, case.test, self.folder)
 
     def answers(self, case: Case) -> FloatArray:
-        """Return what svm-predict prints for every row."""
+        """Return svm-predict's output for every row."""
         out = self.folder / f"{case.model}.answers"
         if not out.exists():
             command = [self.options.svm_predict, self.rows(case), self.model(case), out]
@@ -222,7 +222,7 @@ def labels_row(bench: Bench, case: Case) -> str:
 
 
 def certain_row(bench: Bench, case: Case) -> str:
-    """Approximate, export and count what is certain, and what is certain and wrong."""
+    """Approximate, export, and count the labels that are certain, and those that are certain but wrong."""
     fast = bench.folder / "fast"
     run([PROGRAM, "approximate", "-q", "--force", bench.model(case), "-o", fast, "--order", str(case.order)])
     rows, expected = bench.rows(case), bench.answers(case)

@@ -1,9 +1,9 @@
-"""Exported C and ONNX beside `svmfast predict` in process, m2cgen's C and sklearn-onnx's SVMClassifier.
+"""Exported C and ONNX against `svmfast predict` in process, m2cgen's C and sklearn-onnx's SVMClassifier.
 
     scripts/bench/export_speed.py --data DIR [--page docs/export.md]
 
-DIR has LIBSVM's public sets. One SVC of scikit-learn a set goes through every way; labels are compared with
-its own, seconds are the fastest of some turns in one thread. m2cgen's C is compared on two classes; it is no
+DIR has LIBSVM's public sets. A scikit-learn SVC per set is converted in every way; labels are compared with
+its own, seconds are the fastest of several turns in one thread. m2cgen, compared for two classes, is not a
 dependency of svmfast (pip install m2cgen).
 """
 
@@ -35,7 +35,7 @@ SETS = [
     ("ijcnn1, first 10,000 rows", 10000, 32.0, 2.0, "ijcnn1.xz", "ijcnn1.t.xz"),
 ]
 MOST_ROWS, TURNS, BATCH = 4000, 5, 1000
-#: Seconds that a compiler gets.
+#: Time limit of a compiler, in seconds.
 PATIENCE = 240
 
 MAIN = """
@@ -78,7 +78,7 @@ class Way:
 
 
 def in_c(name: str, head: str, source: str, dtype: Any, x: np.ndarray, folder: Path) -> Way | str:
-    """Compile and run one C program; in words why there is none."""
+    """Compile and run a C program; return the reason if that fails."""
     (folder / "score.c").write_text(source)
     (folder / "main.c").write_text(MAIN % (head, TURNS))
     command = ["gcc", "-std=gnu11", "-O2", "-c", "score.c", "-o", "score.o"]
@@ -127,7 +127,7 @@ def batches(model: bytes, x: np.ndarray, dtype: Any) -> Callable[[], np.ndarray]
 
 
 def unrolled(fitted: SVC) -> tuple[str, str]:
-    """Return what m2cgen writes of two classes, and what calls it."""
+    """Return m2cgen's C for two classes, and a program that calls it."""
     from m2cgen import export_to_c
 
     first, second = (int(label) for label in fitted.classes_)

@@ -1,4 +1,4 @@
-"""How the figures of the documentation are drawn and saved: the same bytes for the same results."""
+"""Drawing and saving of the figures in the documentation: the same bytes for the same results."""
 
 from __future__ import annotations
 

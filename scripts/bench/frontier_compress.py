@@ -51,7 +51,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Work:
-    """A model, its data, how it was trained (RBF), and the sizes to measure."""
+    """A model, its data, its training options (RBF), and the sizes to measure."""
 
     name: str
     model: str
@@ -101,7 +101,7 @@ def run(*command: Any) -> Run:
 
 
 def files(work: Work, data: Path, models: Path, folder: Path) -> tuple[Path, Path, Path]:
-    """Return training rows, test rows and model; split and train what is not there."""
+    """Return training rows, test rows and model; split the data and train the model if necessary."""
     train, test = data / work.train, data / work.test
     if not work.test:
         lines = train.read_bytes().splitlines(keepends=True)
@@ -118,7 +118,7 @@ def files(work: Work, data: Path, models: Path, folder: Path) -> tuple[Path, Pat
 
 
 def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
-    """Make every model of one data set and judge it on the test rows."""
+    """Make every model of one data set and measure it on the test rows."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         train, test, exact = files(work, Path(args.data), Path(args.models or args.data), folder)
@@ -165,7 +165,7 @@ def measure(work: Work, args: argparse.Namespace) -> dict[str, Any]:
                     }
                 )
                 print(work.name, json.dumps(points[-1]), file=sys.stderr, flush=True)
-        # The exact model and the small ones in turn, so that both sides meet the same machine.
+        # The exact model and the small ones in turn, so that both see the same load of the machine.
         ratios: dict[Path, list[float]] = {path: [] for path in small}
         exact_seconds = []
         for _ in range(args.repeats):
@@ -231,7 +231,7 @@ def table(results: dict[str, Any]) -> str:
 
 
 def draw(results: dict[str, Any]) -> bool:
-    """Draw error against number of vectors, a panel a model; False without matplotlib."""
+    """Draw error against number of vectors, with a panel for each model; return False without matplotlib."""
     try:
         pyplot = svg_pyplot("compress")
     except ImportError:

@@ -1,4 +1,4 @@
-"""How time and memory grow with rows, support vectors, features and classes, so that a bill can be foreseen.
+"""How time and memory grow with rows, support vectors, features and classes.
 
     python scripts/bench/growth.py [--quick] [--axis rows] [--json RESULTS] [--page PAGE] [--figure FIGURE]
     python scripts/bench/growth.py --rows 10000,1000000 --svs 1000,10000 --features 8,100 --classes 2,10
@@ -33,7 +33,7 @@ from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 
-#: What the other three are while one grows.
+#: The values of the other three sizes while one grows.
 BASE = {"rows": 10_000, "svs": 1_000, "features": 20, "classes": 2}
 FULL = {
     "rows": (10_000, 100_000, 1_000_000, 10_000_000),
@@ -47,14 +47,14 @@ QUICK = {
     "features": (8, 30, 100),
     "classes": (2, 5, 10),
 }
-#: A step that took so many seconds is not tried on anything larger.
+#: After a step that took this many seconds, larger sizes are skipped.
 LIMIT = 120.0
-DENSITY = 0.1  # of the sparse rows on the axis of features
+DENSITY = 0.1  # of the sparse rows on the features axis
 BLOCK = 10_000  # rows of text that are streamed again and again
 
 
 def random_rows(n: int, features: int, density: float, seed: int) -> Rows:
-    """Standard normal entries, scaled so that kernel values neither vanish nor all are one."""
+    """Standard normal entries, scaled so that kernel values are neither all near 0 nor all near 1."""
     from scipy import sparse
 
     rng = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ class Case:
 
 
 def steps(case: Case) -> dict[str, Callable[[], Finished]]:
-    """What is measured, in an order in which each finds the model it needs."""
+    """The measured steps, in an order in which each finds the model it needs."""
     made = {name: case.folder / name for name in ("approximate", "compress", "dcpred", "linear")}
     exact, block = case.exact, case.block
     few = ("--sv", max(case.size["classes"], case.size["svs"] // 20), "--iterations", 50, "--start", "kmeans")
@@ -148,7 +148,7 @@ def steps(case: Case) -> dict[str, Callable[[], Finished]]:
     }
 
 
-#: Builds that more streamed rows do not move: made once, their models are needed, their figures are not.
+#: Builds that do not depend on the number of streamed rows: made once for their models, without figures.
 SAME = ("build: approximate", "build: compress", "build: dcpred", "build: linear")
 
 
@@ -184,7 +184,7 @@ def measure(axis: str, sizes: Sequence[int], density: float = 1.0) -> list[dict[
 
 
 def slope(sizes: Sequence[float], values: Sequence[float]) -> float | None:
-    """Exponent of growth over the upper half of the sizes (two at least)."""
+    """Return the exponent of growth over the upper half of the sizes (at least two)."""
     if len(sizes) < 2:
         return None
     keep = max(2, (len(sizes) + 1) // 2)

@@ -1,4 +1,4 @@
-"""What the measuring scripts share: processes, their time and memory, turns, the machine."""
+"""Common parts of the measuring scripts: processes, their time and memory, turns, the machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print(status, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
 def version_of(tool: Path) -> str:
-    """LIBSVM's tools tell no version; svm.h of the build folder or the Debian package does."""
+    """Return LIBSVM's version from svm.h in the build folder or from the Debian package."""
     header = tool.resolve().parent / "svm.h"
     if header.exists():
         found = re.search(r"LIBSVM_VERSION (\d)(\d+)", header.read_text())
@@ -54,7 +54,7 @@ def version_of(tool: Path) -> str:
 
 @dataclass(frozen=True)
 class Finished:
-    """A process that has ended well: seconds by the clock and of all cores, peak memory in bytes."""
+    """A process that has succeeded: wall-clock seconds, seconds of all cores, peak memory in bytes."""
 
     wall: float
     cpu: float
@@ -88,7 +88,7 @@ class Samples:
 
 
 def in_turn(actions: dict[str, Callable[[], float]], repeats: int) -> Samples:
-    """Do every action once per round, so that slow minutes of the machine hit all alike."""
+    """Do every action once per round, so that a slow phase of the machine affects all equally."""
     samples = Samples()
     for _ in range(repeats):
         for name, action in actions.items():
@@ -98,7 +98,7 @@ def in_turn(actions: dict[str, Callable[[], float]], repeats: int) -> Samples:
 
 
 def timed(call: Callable[[], Any]) -> Callable[[], float]:
-    """Make an action of a call."""
+    """Return a call as an action."""
 
     def action() -> float:
         start = time.perf_counter()
@@ -109,7 +109,7 @@ def timed(call: Callable[[], Any]) -> Callable[[], float]:
 
 
 def plain_file(where: Path, name: str, folder: Path, one_against_rest: int | None = None) -> Path:
-    """Return `name`, or a plain copy of it or of `name`.xz in `folder`, labels made +1 and -1 if asked."""
+    """Return `name`, or a plain copy of it or of `name`.xz in `folder`, with labels +1 and -1 on request."""
     plain, packed = where / name, where / f"{name}.xz"
     if plain.exists() and one_against_rest is None:
         return plain
@@ -141,7 +141,7 @@ def processor() -> str:
 
 
 def machine(threads: int | str, svm_predict: str | Path | None = None) -> dict[str, str]:
-    """Return what the numbers depend on: processor, system, versions, commit, day and command."""
+    """Return everything that the numbers depend on: processor, system, versions, commit, day and command."""
     found = {"machine": f"{processor()}, {os.cpu_count()} cores, {threads} threads used"}
     found["system"] = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
     packages = ("svmfast", "numpy", "scikit-learn", "scikit-learn-intelex")
@@ -162,14 +162,14 @@ def machine(threads: int | str, svm_predict: str | Path | None = None) -> dict[s
 
 
 def place(found: dict[str, str], *versions: str) -> str:
-    """Return what :func:`machine` found as one line, with these versions."""
+    """Return the result of :func:`machine` as one line, with these versions."""
     named = "".join(f", {name} {found[name]}" for name in versions)
     where = f"{found['machine']} ({found['system']}), {found['date']}"
     return f"{where}: svmfast {found['svmfast']} ({found['commit']}){named}"
 
 
 def shown(words: Sequence[str]) -> list[str]:
-    """Return a command line without what only this machine has: the folders of data and models."""
+    """Return a command line without the paths of this machine's folders of data and models."""
     before = ("", *words)
     folders = ("--data", "--models")
     return ["DIR" if last in folders else word for last, word in zip(before, words, strict=False)]

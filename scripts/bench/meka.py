@@ -1,4 +1,4 @@
-"""Measure meka against what its paper reports, and make docs/meka.md from the results.
+"""Measure meka against its paper, and make docs/meka.md from the results.
 
     python scripts/bench/meka.py FOLDER PART... --json scripts/bench/results/meka.json [--page docs/meka.md]
     python scripts/bench/meka.py --json RESULTS --page docs/meka.md --figure docs/figures/meka_sweep.svg
@@ -45,7 +45,7 @@ PAPER_ERROR = {
 
 
 def scaled(rows: Rows, how: str) -> Rows:
-    """[0,1], [-1,1] or standardised, column by column; constant columns become zero."""
+    """Scale columns to [0,1] or [-1,1], or standardize them; constant columns become zero."""
     x = rows.to_dense()
     if how == "standard":
         spread = x.std(axis=0)
@@ -85,7 +85,7 @@ def sweep_part(folder: Path) -> list[dict[str, Any]]:
         few = rows.take(np.sort(np.random.default_rng(0).choice(len(rows), 3000, replace=False)))
         for how in ("[0,1]", "[-1,1]", "standard"):
             x, finer = scaled(few, how), 0
-            # From large gamma to small: exact blocks of the same memory are tried by the method at the large.
+            # From large to small gamma: for a large gamma the method tries exact blocks of the same memory.
             for power in range(6, -7, -1):
                 settings = MekaOptions(gamma=(2.0**power,), clusters=5, rank=64, psd="none")
                 report = kernel_error(x, settings, threads=THREADS)
@@ -129,7 +129,7 @@ def percent(model: Any, rows: Rows, labels: np.ndarray) -> float:
 
 
 def bka_part(folder: Path) -> dict[str, Any]:
-    """Local LIBSVM models with three seeds, beside LIBSVM itself on all rows, in one run."""
+    """Local LIBSVM models with three seeds, and LIBSVM itself on all rows, in one run."""
     rows, y = read(folder, ("ijcnn1",))
     test, truth = read(folder, ("ijcnn1.t",))
     runs: list[dict[str, float]] = []
@@ -212,7 +212,7 @@ def svc_part(folder: Path) -> list[dict[str, Any]]:
 
 
 def exact_part(folder: Path) -> list[dict[str, Any]]:
-    """--from: decision values of an exact model fitted on its training rows, told on the test rows."""
+    """--from: decision values of an exact model, fitted on its training rows, measured on the test rows."""
     rows = read(folder, ("ijcnn1",))[0]
     test, truth = read(folder, ("ijcnn1.t",))
     exact = load_model(folder / "ijcnn1_c32_g2.model")
@@ -245,7 +245,7 @@ def exact_part(folder: Path) -> list[dict[str, Any]]:
 
 
 def speed_part(folder: Path) -> list[dict[str, Any]]:
-    """Seconds and peak memory of a process of its own; skin at growing sizes."""
+    """Seconds and peak memory of a separate process; skin at growing sizes."""
     out = []
     rows, labels = read(folder, FILES["skin"])
     order = np.random.default_rng(0).permutation(len(rows))
@@ -313,7 +313,7 @@ def main() -> None:
     for name in arguments.parts:
         where = f"{place(machine(THREADS), 'numpy')}, load average {os.getloadavg()[0]:.1f}"
         made = PARTS[name](arguments.folder)
-        # Read late: parts may be measured side by side.
+        # Read at the end, since other parts may be measured at the same time.
         results = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
         results[name] = made
         results.setdefault("machines", {})[name] = where

@@ -1,4 +1,4 @@
-"""bench_meka.py's ridge regression: MEKA and the baselines at equal memory, and the data sets it reads."""
+"""The ridge regression of meka.py: MEKA and the baselines at equal memory, and its data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench_meka.py's results as Markdown, and its figure."""
+"""The results of meka.py as Markdown, and its figure."""
 
 from __future__ import annotations
 

@@ -50,12 +50,12 @@ def put_into(path: Path, tables: str | list[str], name: str = "bench") -> None:
 
 
 def read_records(path: Path | None) -> list[Record]:
-    """Return what :func:`write_records` wrote, nothing if there is no file."""
+    """Return the records that :func:`write_records` wrote; none if there is no file."""
     return json.loads(path.read_text())["records"] if path and path.exists() else []
 
 
 def write_records(path: Path | None, machine: dict[str, str], records: list[Record]) -> None:
-    """Write the records of a run, and those kept from earlier runs, with the machine of this one."""
+    """Write the records of a run with those of earlier runs, and the machine of this run."""
     if path:
         path.write_text(json.dumps({"machine": machine, "records": records}, indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""scikit-learn and scikit-learn-intelex, made to predict with a given LIBSVM model; used by bench.py."""
+"""scikit-learn and scikit-learn-intelex, set up to predict with a given LIBSVM model; used by speed.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def by_ascending_label(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return labels, order of the support vectors, sv_coef, rho and nr_sv with classes in ascending order.
 
-    scikit-learn's copy of LIBSVM sorts the labels; a pair whose classes change places changes sign.
+    scikit-learn's copy of LIBSVM sorts the labels; a pair whose classes are swapped changes sign.
     """
     labels, sizes = model.head.labels, model.nr_sv
     assert labels is not None
@@ -56,7 +56,7 @@ def _form(rows: Rows, width: int, sparse: bool) -> Any:
 
 
 def scikit_learn(model: KernelExpansion, rows: Rows, sparse: bool) -> Predict:
-    """SVC.predict of scikit-learn with the model's own numbers put in place of the fitted ones."""
+    """SVC.predict of scikit-learn, with the fitted numbers replaced by the model's."""
     from scipy.sparse import csr_matrix
     from sklearn.svm import SVC
 
@@ -75,7 +75,7 @@ def scikit_learn(model: KernelExpansion, rows: Rows, sparse: bool) -> Predict:
     svc.support_ = np.arange(len(order), dtype=np.int32)
     svc._n_support = sizes.astype(np.int32)
     dual: Any = coefficients
-    if sparse:  # scikit-learn reads the stored values as if nothing were left out
+    if sparse:  # scikit-learn reads the stored values as if no zeros were left out
         n = coefficients.shape[1]
         every = np.tile(np.arange(n, dtype=np.int32), len(coefficients))
         dual = csr_matrix((coefficients.ravel(), every, np.arange(len(coefficients) + 1, dtype=np.int32) * n))
@@ -94,9 +94,9 @@ def scikit_learn_intelex(
     training: Callable[[], tuple[Rows, np.ndarray]],
     cost: float,
 ) -> Predict:
-    """SVC.predict of scikit-learn-intelex: the model's numbers, or a fit of its own for 3 or more classes.
+    """SVC.predict of scikit-learn-intelex: the model's numbers, or its own fit for 3 or more classes.
 
-    oneDAL offers no way to make a multiclass model out of numbers.
+    oneDAL cannot make a multiclass model from given numbers.
     """
     from sklearnex.svm import SVC
 

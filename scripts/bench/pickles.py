@@ -1,8 +1,8 @@
-"""Size and time of a pickle of every kind of model, before and after its first prediction.
+"""Size and time of pickles of every kind of model, before and after the first prediction.
 
     python scripts/bench/pickles.py MODEL DATA
 
-MODEL is an RBF model of LIBSVM, DATA are rows for its conversions. Also predicts in two spawned processes,
+MODEL is an RBF model of LIBSVM; DATA are rows for its conversions. The script also predicts in two processes,
 half of the rows in each, and checks that both give the bytes of one process. Prints a Markdown table.
 """
 

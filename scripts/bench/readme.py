@@ -35,7 +35,7 @@ from svmfast.formats.svmlight import read_svmlight
 
 RESULTS = ROOT / "scripts/bench/results/readme.json"
 CHART = ROOT / "docs/figures/speed.svg"
-#: Ways in the order of the chart; the last three or four are ours.
+#: Programs in the order of the chart; the last three or four are ours.
 WAYS = (
     "svm-predict",
     "scikit-learn",
@@ -66,7 +66,7 @@ WORK = (
 
 
 def measure(work: Work, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Return the seconds and the changed labels of every way."""
+    """Return the seconds and the number of changed labels of every program."""
     test, train = (plain_file(options.data, name, folder) for name in (work.test, work.train))
     model = plain_file(options.models, f"{work.model}.model", folder)
     fast, small = folder / f"{work.model}.fast", folder / f"{work.model}.small"
@@ -87,7 +87,7 @@ def measure(work: Work, options: argparse.Namespace, folder: Path) -> dict[str, 
 
     def process(name: str) -> Callable[[], float]:
         words = commands[name]
-        at = 3 if name == "svm-predict" else 4  # behind the test file and the model
+        at = 3 if name == "svm-predict" else 4  # after the test file and the model
         return lambda: run([*words[:at], outputs[name], *words[at:]]).wall
 
     exact: Any = load_model(str(model))
@@ -148,7 +148,7 @@ def shown(seconds: float) -> str:
 
 
 def table(records: list[dict[str, Any]]) -> list[str]:
-    """Return one row a way."""
+    """Return one row for each program."""
     heads = [f"{one['model']}: {one['rows']:,} rows, {one['support_vectors']:,} SVs" for one in records]
     out = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
     for way in WAYS:

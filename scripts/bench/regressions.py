@@ -1,4 +1,4 @@
-"""bench.py's results beside earlier ones: gains over the peers of the same run, and what became wrong."""
+"""Compare results of speed.py with earlier ones: gains over peers in the same run, and new wrong labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 Record = dict[str, Any]
 Results = dict[str, list[Record]]
 
-#: Section -> the name it is told apart by, and who is compared with whom.
+#: Section -> the key that identifies a record, and the pairs that are compared.
 PEERS = {
     "whole process": ("model", "svm-predict", ("exact", "approximate")),
     "prediction step": ("model", "scikit-learn", ("exact", "approximate, 1 thread")),
@@ -18,7 +18,7 @@ PEERS = {
 
 
 def gains(results: Results) -> dict[tuple[str, str, str], float]:
-    """Return how many times as fast as its peer each of ours is: median over median, within one run."""
+    """Return each of our speeds relative to its peer's: median over median, within one run."""
     out = {}
     for section, (key, peer, ours) in PEERS.items():
         for record in results.get(section, []):
@@ -31,7 +31,7 @@ def gains(results: Results) -> dict[tuple[str, str, str], float]:
 
 
 def wrong(results: Results) -> dict[tuple[str, str], int]:
-    """Return how many labels of the exact engine differ, which must stay none."""
+    """Return how many labels of the exact engine differ, which must be zero."""
     return {
         (section, record["model"]): record["differing"]["exact"]
         for section in ("whole process", "prediction step")
@@ -45,7 +45,7 @@ def regressions(new: Results, old: Results, tolerance: float) -> tuple[list[str]
     Returns
     -------
     lines : list of str
-        One for each gain that both have, and for each label that went wrong.
+        One for each gain in both runs, and for each section with wrong labels.
     worse : bool
         A gain fell by more than `tolerance`, or labels of the exact engine differ that did not, or the runs
         have nothing in common.

@@ -2,13 +2,13 @@
 
     python scripts/bench/reproduce.py DIR [--models DIR] [--quick] [--only PAPER] [--page docs/reproduce.md]
     python scripts/bench/reproduce.py --tables --page docs/reproduce.md      # measure nothing
-    python scripts/bench/reproduce.py                                        # on fixtures/: does it run?
+    python scripts/bench/reproduce.py                                        # a quick check on fixtures/
 
 DIR holds LIBSVM data sets under their usual names, --models (default: DIR) the LIBSVM models. Every figure
-comes from svmfast commands, which stand beside it in scripts/bench/results/reproduce.json: machine,
-versions, commit, and for each row its commands and seconds. --quick takes what needs seconds only; rows of
-earlier runs stay. What a paper shows in curves, with deviations over seeds or beside baselines is measured by
-bench_budget.py, bench_meka.py, bench_dcpred.py and frontier_compress.py. Rows whose files are missing are
+comes from svmfast commands, which are recorded in scripts/bench/results/reproduce.json with machine,
+versions, commit, and the seconds of each row. --quick measures only what takes seconds; rows of
+earlier runs are kept. Curves, deviations over seeds and comparisons with baselines are measured by
+budget.py, meka.py, dcpred.py and frontier_compress.py. Rows whose files are missing are
 left out, and named.
 """
 
@@ -32,7 +32,7 @@ RESULTS = ROOT / "scripts/bench/results/reproduce.json"
 
 
 def measure_all(claims: Sequence[Claim], bench: Bench) -> tuple[list[dict[str, Any]], list[str]]:
-    """Measure what there are files for; return the rows and the names of files that are missing."""
+    """Measure every row whose files exist; return the rows and the names of missing files."""
     rows: list[dict[str, Any]] = []
     absent: set[str] = set()
     for claim in claims:
@@ -60,7 +60,7 @@ def measure_all(claims: Sequence[Claim], bench: Bench) -> tuple[list[dict[str, A
 
 
 def merged(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows measured now take the place of older ones; others stay."""
+    """Replace older rows by those measured now, and keep the others."""
 
     def key(row: dict[str, Any]) -> tuple[str, ...]:
         return row["paper"], row["what"], row["remark"]
@@ -123,7 +123,7 @@ def main() -> None:
             print(f"left out for want of {', '.join(absent)}", file=sys.stderr)
         old = json.loads(results.read_text())["rows"] if results and results.exists() else []
         where = machine(given.threads)
-        # Where data lie on this machine is nobody's business.
+        # Do not publish the paths of this machine.
         shown = [
             "scripts/bench/reproduce.py",
             *(["DIR"] if given.data else []),

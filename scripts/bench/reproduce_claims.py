@@ -1,4 +1,4 @@
-"""The figures that reproduce.py measures: what a paper states, and how ours is made."""
+"""The figures that reproduce.py measures: the paper's figure, and how ours is made."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Claim:
     ----------
     paper, what : str
     theirs : str
-        As the paper prints it.
+        As printed in the paper.
     inputs : tuple of str
         Files needed, NAME.model from the models' folder.
     measure : callable
-        Gets a :class:`Bench`; returns our figure as text.
+        Takes a :class:`Bench` and returns our figure as text.
     quick : bool
     remark : str
-        Where our data or settings are not the paper's.
+        How our data or settings differ from the paper's.
     """
 
     paper: str
@@ -47,7 +47,7 @@ class Claim:
 
 
 class Bench:
-    """Runs svmfast and remembers what it ran."""
+    """Runs svmfast and records the commands."""
 
     def __init__(self, data: Path, models: Path, scratch: Path, threads: int) -> None:
         self.data, self.models, self.scratch, self.threads = data, models, scratch, threads
@@ -83,7 +83,7 @@ def gamma_max(data: str) -> Callable[[Bench], str]:
 
 
 def approximated(model: str, test: str, what: str, center: str) -> Callable[[Bench], str]:
-    """Labels that differ, or the sizes, of the second-order approximation."""
+    """Return the differing labels, or the sizes, of the second-order approximation."""
 
     def measure(bench: Bench) -> str:
         exact, fast = bench.find(model), bench.made(f"{model}.{center}")
@@ -113,7 +113,7 @@ def budgeted(train: str, test: str, cost: float, gamma: float, size: int) -> Cal
 
 
 def saved_by_lookup(train: str, cost: float, gamma: float, size: int) -> Callable[[Bench], str]:
-    """Training time that merging by table saves over golden section search, one thread, median of three."""
+    """Return the training time saved by table lookup over golden section search: one thread, median of 3."""
 
     def measure(bench: Bench) -> str:
         seconds: dict[str, list[float]] = {"gss": [], "lookup-wd": []}
@@ -161,7 +161,7 @@ def compressed(model: str, train: str, test: str, size: int) -> Callable[[Bench]
 
 
 def scaled_to_unit(bench: Bench, names: Sequence[str]) -> Path:
-    """Return a file of all rows with every column scaled to [0, 1], as the paper's data must have been."""
+    """Return a file of all rows with every column scaled to [0, 1], as the paper's data probably were."""
     sets = [read_svmlight(bench.find(name)) for name in names]
     x = Rows.concatenate([one.rows for one in sets]).to_dense()
     low, spread = x.min(axis=0), np.ptp(x, axis=0)
@@ -285,7 +285,7 @@ CLAIMS = [
           routed(f"{COVTYPE}.s80", f"{COVTYPE}.s20", "-g", 10, "-c", 10, "--clusters", 4, "--landmarks", 14),
           quick=False, remark=SAMPLE),
 ]  # fmt: skip
-#: On fixtures: does every way of measuring run? They say nothing of any paper.
+#: A quick check on the fixtures that every measurement runs; these figures concern no paper.
 TRIALS = [
     Claim("trial", "gamma_max", "", ("photos.train",), gamma_max("photos.train")),
     *(

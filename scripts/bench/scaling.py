@@ -5,7 +5,7 @@
 DIR holds LIBSVM's data sets, plain or packed. Three tables: bytes of rows, range files and warnings of
 `svmfast scale` against svm-scale on every set, with times; `svm-scale | svm-predict` against
 `svmfast predict` of a model with the range file inside; certificates with a scaling, every row, with values
-of the exact model in 50 digits for some. The exit status is 1 where anything differs.
+of the exact model in 50 digits for some. The exit status is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ PREDICTED = [
     ("skin_nonskin.s80", "skin_nonskin.s20", "-c 8 -g 8"),
 ]
 CERTIFIED = ("svmguide1", "skin_nonskin.s80")
-#: Rows of which the exact value is computed in 50 digits.
+#: Number of rows whose exact value is computed in 50 digits.
 ROWS_IN_50_DIGITS = 40
 
 
 def timed(words: Sequence[object], out: Path, folder: Path) -> tuple[float, bytes]:
-    """Run a command with its output in a file; return seconds and what it warned of."""
+    """Run a command with its output in a file; return the seconds and its warnings."""
     begin = time.perf_counter()
     with out.open("wb") as file:
         done = subprocess.run([str(w) for w in words], stdout=file, stderr=subprocess.PIPE, cwd=folder)
@@ -66,7 +66,7 @@ def find(folder: Path, name: str) -> Path:
 
 
 def compare_scale(raw: Path, folder: Path, repeats: int) -> tuple[str, bool]:
-    """Return a line of the first table, and whether all bytes are the same."""
+    """Return a line of the first table, and whether all bytes are equal."""
     same = True
     seconds: dict[str, list[float]] = {"svm-scale": [], "svmfast": []}
     for words in (["-s", "RANGES"], ["-r", "svm-scale.ranges"], ["-l", "0", "-y", "0", "1"]):
@@ -88,7 +88,7 @@ def compare_scale(raw: Path, folder: Path, repeats: int) -> tuple[str, bool]:
 
 
 def compare_predict(train: Path, test: Path, options: str, folder: Path) -> tuple[str, bool, Path]:
-    """Return a line of the second table, whether all is the same, and the LIBSVM model."""
+    """Return a line of the second table, whether all bytes are equal, and the LIBSVM model."""
     ranges, exact, fast = (folder / f"{train.name}.{name}" for name in ("ranges", "exact", "carrying"))
     timed(["svm-scale", "-s", ranges, train.name], folder / "scaled", folder)
     timed([PROGRAM, "train", "-q", *options.split(), "scaled", exact], folder / "log", folder)
@@ -122,12 +122,12 @@ def exact_value(model: KernelExpansion, row: dict[int, float]) -> mpmath.mpf:
 
 
 def scaled_by_text(line: str) -> dict[int, float]:
-    """Return a row that svm-scale has written, by column."""
+    """Return a row that svm-scale has written as a dict by column."""
     return {int(index) - 1: float(value) for index, value in (part.split(":") for part in line.split()[1:])}
 
 
 def compare_certificate(train: Path, test: Path, fast: Path, folder: Path) -> tuple[str, bool]:
-    """Return a line of the third table, and whether no bound is broken and no label differs."""
+    """Return a line of the third table, and whether all bounds hold and no label differs."""
     made = folder / f"{train.name}.fast"
     words = ["approximate", fast, "--order", "auto", "--cells", "auto", "--data", train.name, "--force"]
     timed([PROGRAM, *words, "-q", "--embed-exact", "-o", made], folder / "log", folder)

@@ -1,11 +1,11 @@
-"""Thirty fitted scikit-learn estimators against the models that svmfast makes of them, on every test row.
+"""Thirty fitted scikit-learn estimators against the models that svmfast makes from them, on all test rows.
 
     python scripts/bench/sklearn_import.py --data DIR [--rows N] [--only WORD]
 
 DIR holds LIBSVM's data sets (a9a, letter.scale, usps, abalone_scale.s80 and their test files, packed or not);
 digits and wine come with scikit-learn. Each estimator is fitted on N rows (2,000), goes through
 svmfast.from_sklearn and, as a skops file, through `svmfast import`. Both models have to give the same labels,
-decision values and probabilities as the estimator. Prints a Markdown table; ends with 1 where a label differs
+decision values and probabilities as the estimator. Prints a Markdown table; exits with 1 if a label differs
 that is not within rounding of a tie.
 """
 
@@ -98,7 +98,7 @@ def read(folder: Path, stem: str, width: int | None = None) -> tuple[Any, Any]:
                 plain.write(buffer[:count])
         plain.flush()
         X, y = load_svmlight_file(plain.name, n_features=width)
-    # scikit-learn's machines take no other indices.
+    # scikit-learn's SVMs accept no other index type.
     return sparse.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), X.shape), y
 
 
@@ -117,7 +117,7 @@ def split(folder: Path, name: str, rows: int) -> tuple[Any, Any, Any]:
 
 
 def doors(fitted: Any, folder: Path) -> Iterator[Any]:
-    """Yield the model by svmfast.from_sklearn, and that of `svmfast import`."""
+    """Yield the models made by svmfast.from_sklearn and by `svmfast import`."""
     yield svmfast.from_sklearn(fitted)
     skops.io.dump(fitted, folder / "estimator.skops")
     words = [sys.executable, "-m", "svmfast", "import", "estimator.skops", "-o", "model", "-q"]
@@ -144,7 +144,7 @@ def compare(fitted: Any, model: Any, test: Any) -> tuple[int, int, float, float 
     if model.head.has_probability:
         found = svmfast.predict(model, test, probability=True).probabilities
         expected = fitted.predict_proba(test)
-        if values.shape[1] == 1:  # LIBSVM's own sigmoid; scikit-learn's older LIBSVM iterates towards it
+        if values.shape[1] == 1:  # LIBSVM's sigmoid; scikit-learn's older LIBSVM approximates it iteratively
             first = 1 / (1 + np.exp(last._probA * values + last._probB))
             expected = np.hstack([first, 1 - first])
         worst = float(np.abs(found - expected).max())

@@ -1,4 +1,4 @@
-"""Measure svmfast beside its peers: whole processes, the prediction step, parsing and start-up.
+"""Measure svmfast against its peers: whole processes, the prediction step, parsing and start-up.
 
     python scripts/bench/speed.py                                    # on fixtures/
     python scripts/bench/speed.py --data DIR --models DIR            # on the large public sets (plain or .xz)
@@ -37,7 +37,7 @@ SLOW = 10.0  # a call that takes longer is its own warm-up and is made once
 
 @dataclass(frozen=True)
 class Work:
-    """One model, what it predicts, and what it was trained on with which C."""
+    """A model, the rows it predicts, its training data and C."""
 
     model: str
     test: str
@@ -92,7 +92,7 @@ class Bench:
         }
         if small.exists():
             commands["approximate"] = [*predict, small, outputs["approximate"]]
-        cpu = Samples()  # beside other work on the machine these say more than the clock
+        cpu = Samples()  # with other work on the machine these are more reliable than the clock
 
         def action(name: str) -> float:
             finished = run(commands[name])
@@ -117,7 +117,7 @@ class Bench:
         return small if small.exists() else None
 
     def prediction_step(self, work: Work, model: Path, test: Path, train: Path, small: Path | None) -> None:
-        """Rows in memory to labels in memory, against scikit-learn and its accelerated twin."""
+        """Rows in memory to labels in memory, against scikit-learn and scikit-learn-intelex."""
         exact: Any = load_model(str(model))
         rows = read_svmlight(test, threads=self.options.threads).rows
 
@@ -184,7 +184,7 @@ class Bench:
         )
 
     def start_up(self) -> None:
-        """Programs that do nothing yet."""
+        """Start-up of programs that do nothing else."""
         commands = {
             "svmfast --version": [PROGRAM, "--version"],
             "svmfast --help": [PROGRAM, "--help"],
@@ -219,7 +219,7 @@ class Bench:
         self.record("busy neighbour", model=work.model, seconds=samples.seconds)
 
     def streaming(self, work: Work, model: Path, test: Path) -> None:
-        """Peak memory of predicting a pipe of many megabytes."""
+        """Peak memory while predicting many megabytes from a pipe."""
         text = test.read_bytes()
         copies = -(-self.options.stream_megabytes * 10**6 // len(text))
         feed = f"import sys\ntext = open(sys.argv[1], 'rb').read()\nfor _ in range({copies}):\n"

@@ -112,7 +112,7 @@ def exact_sums(model: KernelExpansion, z: FloatArray) -> list[mpmath.mpf]:
 
 
 def made_of(model: KernelExpansion, options: dict[str, object]) -> PolynomialModel | None:
-    """Return the expansion, None where there is none or it has no certificate."""
+    """Return the expansion; None if there is none or it has no certificate."""
     try:
         made, _ = approximate(model, ApproximateOptions(**options))  # type: ignore[arg-type]
     except SvmfastError:
@@ -123,7 +123,7 @@ def made_of(model: KernelExpansion, options: dict[str, object]) -> PolynomialMod
 def judged(
     model: KernelExpansion, made: PolynomialModel, z: FloatArray, sums: list[mpmath.mpf], count: Counter[str]
 ) -> list[str]:
-    """Count the rows of one model; return what is wrong with each that is."""
+    """Count the rows of one model; return a description of each faulty one."""
     rows = Rows.from_dense(z)
     decisions, bounds = made.certified_values(rows)
     certified = certified_rows(made.head, decisions, bounds)
@@ -146,7 +146,7 @@ def judged(
 
 
 def search(models: int, seed: int) -> tuple[Counter[str], list[str]]:
-    """Return what was counted in so many models, and a description of each violation."""
+    """Return the counts over this many models, and a description of each violation."""
     count: Counter[str] = Counter()
     wrong: list[str] = []
     for number in range(models):

@@ -1,8 +1,8 @@
-"""Kill approximate, compress, budget-train and predict at random moments and count what is left.
+"""Kill approximate, compress, budget-train and predict at random moments and check what is left.
 
     scripts/fuzz/faults [--kills 200] [--seed 0] [--scale 1]
 
-Every run starts with an old output there, or none, and ends by SIGKILL, SIGTERM, SIGINT or SIGHUP between
+Every run starts with or without an old output, and is ended by SIGKILL, SIGTERM, SIGINT or SIGHUP between
 its start and a little after its end. Afterwards the output must be the old one or the whole new one, a
 temporary file may be left by SIGKILL alone, and status and message must be right. Prints the counts; ends
 with 1 if anything was wrong.

@@ -1,4 +1,4 @@
-"""Feed the readers with damaged files and compare what they say with independent slow readers.
+"""Feed the readers damaged files and compare their results with independent slow readers.
 
     scripts/fuzz/inputs [--runs N] [--model-runs N] [--seed S] [--only tokenizer,container,...]
 
@@ -9,7 +9,7 @@ Six targets, each until its number of inputs or its share of --seconds is reache
   guided by coverage; with g++ alone under a driver that changes seeds at random. --fast leaves the
   sanitizers out.
 - container, libsvm: whole model readers. An input is refused with one clear error, or the model that was
-  read says what the file says (tests/support/meaning.py). Inputs that got a new kind of answer become seeds.
+  read has the content of the file (tests/support/meaning.py). Inputs with a new kind of answer become seeds.
 - schema: models whose sizes, starts and counts lie at the edges of their types (scripts/fuzz/schema.py,
   scripts/fuzz/model_mutations.py), each loaded, described and asked to predict: one clear error, or finite
   values, in 200 MB.
@@ -180,7 +180,7 @@ def damage(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
 
 
 def read_model(text: bytes) -> str:
-    """Return what kind of answer a model file gets; raises AssertionError for a wrong one."""
+    """Return the kind of answer for a model file; raise AssertionError for a wrong one."""
     text = resealed(text)  # otherwise nearly all would end at the checksum
     try:
         loaded = open_model(text)
@@ -271,7 +271,7 @@ def run_python(
 
 
 def main() -> None:
-    # As the program has it: NumPy's remarks about overflow are for nobody here.
+    # As in the program: NumPy's warnings about overflow are turned off.
     warnings.simplefilter("ignore", RuntimeWarning)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

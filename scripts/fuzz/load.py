@@ -1,19 +1,19 @@
-"""Large and extreme inputs through the executable: the right answer, or one clear line, within stated memory.
+"""Large and extreme inputs through the executable: the right answer or one clear line, in stated memory.
 
     scripts/fuzz/load [--quick] [--gigabytes 2]
         [--only edges,stream,large-vectors,large-features,large-classes]
 
-- edges: every command meets the data and the models of tests/support/edges.py: no rows, one row, one feature,
+- edges: every command is run on the data and models of tests/support/edges.py: no rows, one row, one feature,
   zeros only, constant features, duplicated support vectors, gamma from 1e-12 to 1e6, values up to 1e300.
 - stream: gigabytes of rows made on the fly go through a pipe into predict, with an exact and an approximated
-  model. Every label is compared with the one that a slow twin gives the same row; the peak of memory is read
+  model. Every label is compared with that of a slow twin for the same row; the peak of memory is read
   while a tenth, a half and all of it has gone through.
-- large: models of 200,000 support vectors, of 100,000 features and of 200 classes meet info, predict,
+- large: models with 200,000 support vectors, 100,000 features and 200 classes are run through info, predict,
   approximate, compress and compare. Values and labels are compared with NumPy's, bounds with the errors;
-  the peak of memory is held against what the table says.
+  the peak of memory is compared with the table.
 
 --quick does the same with small sizes, in seconds. Prints a table and the counts; ends with 1 if anything was
-wrong. (Over 400 lines: the three parts share how a process is run, metered and judged.)
+wrong. (Over 400 lines: the three parts share the code that runs, meters and checks a process.)
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def run(folder: Path, *words: str) -> Done:
 
 
 def edges(tally: Tally, quick: bool) -> None:
-    """Let every command meet every case of tests/support/edges.py."""
+    """Run every command on every case of tests/support/edges.py."""
     cases: list[tuple[str, str, float | None]] = [("learn", "no rows", None), ("convert", "one vector", None)]
     if not quick:
         cases = [("learn", name, None) for name in DATA]
@@ -124,7 +124,7 @@ def edges(tally: Tally, quick: bool) -> None:
     print(f"edges: {len(cases)} cases, {answers} right answers, {refusals} refusals in one line", flush=True)
 
 
-# --- models and rows of any size, and what NumPy says of them
+# --- models and rows of any size, and NumPy's results for them
 
 
 @dataclass
@@ -243,8 +243,8 @@ def stream(tally: Tally, total: int, quick: bool) -> None:
         run(folder, "approximate", "-q", "--force", "model", "-o", "fast")
         fast = run(folder, "predict", "-q", "--decision-values", "--certify", "rows", "fast")
         faults = bound_faults(fast.out, values, model)
-        # The rows again and again: labels of the approximation are held against its own of one pass, whose
-        # values were just held against NumPy's.
+        # The same rows repeatedly: labels of the approximation are compared with its own from one pass, whose
+        # values have been compared with NumPy's.
         approximated = b"".join(line.split()[0].encode() + b"\n" for line in fast.out.splitlines()[1:])
         for name, file, labels, more in (
             ("exact", "model", expected, []),
@@ -355,7 +355,7 @@ LARGE = {
 
 
 def large(tally: Tally, quick: bool, suffix: str = "") -> None:
-    """Let the converting and reading commands meet large models."""
+    """Run the converting and reading commands on large models."""
     svs, features, classes = (2_000, 1_000, 20) if quick else (200_000, 100_000, 200)
     makers: list[tuple[str, Callable[[], Large]]] = [
         (f"{svs:,} support vectors", lambda: make(svs, 20, 2, gamma=0.002)),
@@ -428,14 +428,14 @@ def one_large(tally: Tally, folder: Path, name: str, model: Large, quick: bool) 
     if made.status == 0:
         meet("predict -q rows small", 1000)
     if quick and len(model.vectors) < 1000:
-        return  # these import for longer than they work
+        return  # their imports take longer than their work
     meka, tree = (
         "meka -q --from model --clusters 4 --rank",
         "dcpred -q --from model --clusters 4 --iterations 5",
     )
     meet(f"{meka} 16 rows -o meka", 2500, "meka")
     meet(f"{tree} --landmarks 16 rows -o tree", 2500, "tree")
-    if wide:  # dense work on 2,000 rows of so many features: refused as it is, done with more memory
+    if wide:  # dense work on 2,000 rows with this many features: refused by default, done with more memory
         meet(f"{meka} 4 -j 1 --memory 3G rows -o meka", 3500, "meka")
         meet(f"{tree} --landmarks 4 -j 1 --memory 12G rows -o tree", 12500, "tree")
 

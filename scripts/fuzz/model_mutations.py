@@ -3,7 +3,7 @@
 Sizes, starts, counts and scalars are set to the edges of 31, 32 and 63 bits and their negatives, several
 counts at once so that their sum wraps around to the right one, floats to the ends of their range; sections
 are swapped, dropped and taken from other models; an embedded model is replaced by any other, truly sized.
-Beside these there are mild changes, which a model may survive: they reach what lies behind the checks.
+In addition there are mild changes, which may leave a model valid: they reach the code after the checks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import pairwise, product
 EDGES = [s * v for v in (0, 1, 2, 3, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**62, 2**63 - 1) for s in (1, -1)]
 EDGES += [-(2**63), 2**63, 2**64 - 1]
 FLOATS = ["0", "-0.0", "1e308", "-1e308", "1.7e308", "5e-324", "1e-160", "-1", "1e154", "nan", "inf"]
-#: Numbers that a model may well hold, to come where nothing is out of range.
+#: Plausible numbers, to get past the range checks.
 PLAUSIBLE = [
     "0",
     "1",
@@ -91,9 +91,9 @@ def mutate(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
 def every_edge(text: bytes) -> Iterator[bytes]:
     """Yield `text` with each of its sizes, counts, starts and scalars at each edge, one at a time.
 
-    Of arrays of floats, which are long, the first, the middle and the last number are taken. Three counts of
+    In arrays of floats, which are long, the first, middle and last number are changed. Three counts of
     each array are also set so that their sum wraps around to the right one, in all ways of two great ones.
-    A model inside is changed likewise, with its size as it then is.
+    An embedded model is changed likewise, with its size corrected.
     """
     for found in re.finditer(rb"^embedded (\w+) bytes (\d+)\n", text, re.MULTILINE):
         inner = text[found.end() : found.end() + int(found[2])]
@@ -157,7 +157,7 @@ def _numbers(part: bytes, chance: random.Random) -> bytes:
 
 
 def _plausible(part: bytes, chance: random.Random) -> bytes:
-    """Some numbers replaced by others of their kind that may be right."""
+    """Some numbers replaced by plausible others of their kind."""
     heading, _, rest = part.partition(b"\n")
     numbers = rest.split()
     whole = b"int" in heading
@@ -173,7 +173,7 @@ def _plausible(part: bytes, chance: random.Random) -> bytes:
 
 
 def _moved(part: bytes, chance: random.Random) -> bytes:
-    """A little taken from one number and given to another: sums and counts stay true."""
+    """A small amount moved from one number to another: sums and counts remain right."""
     heading, _, rest = part.partition(b"\n")
     numbers = rest.split()
     if b"int" not in heading or len(numbers) < 2:
@@ -185,7 +185,7 @@ def _moved(part: bytes, chance: random.Random) -> bytes:
 
 
 def _reshaped(part: bytes, chance: random.Random) -> bytes:
-    """The same numbers in another shape of as many, with their order as it was or not."""
+    """The same numbers in another shape of the same size, in the same or another order."""
     heading, _, rest = part.partition(b"\n")
     words, numbers = heading.split(b" "), rest.split()
     if len(words) > 4:
@@ -201,7 +201,7 @@ def _reshaped(part: bytes, chance: random.Random) -> bytes:
 
 
 def _wrapped(part: bytes, chance: random.Random) -> bytes:
-    """Three numbers changed so that their sum, modulo 2^64, stays."""
+    """Three numbers changed so that their sum modulo 2^64 is the same."""
     heading, _, rest = part.partition(b"\n")
     numbers = rest.split()
     if b"int64" not in heading or len(numbers) < 3:
@@ -232,7 +232,7 @@ def _scalars(head: bytes, chance: random.Random) -> bytes:
 
 
 def _embedded(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
-    """Exchange an embedded model, or put one in, with its true size."""
+    """Exchange or insert an embedded model, with its true size."""
     found = re.search(rb"^embedded (\w+) bytes (\d+)\n", text, re.MULTILINE)
     new = chance.choice(seeds)
     if found is None:

@@ -1,9 +1,9 @@
 """Random command lines: what scripts/fuzz/options runs.
 
-Options and arguments are read from the commands themselves, so a new one is tried without a line here; its
-values follow from its type. Most are plausible, some lie at the ends of the type's range or beyond. Half of
-the sets begin with a run that succeeds (tests/support/every_command.py), and most files fit each other, so
-that commands get far.
+Options and arguments are read from the commands themselves, so new ones are tried automatically; their
+values follow from their types. Most are plausible, some lie at the ends of the type's range or beyond. Half
+of the sets begin with a run that succeeds (tests/support/every_command.py), and most files fit each other,
+so that commands do not fail early.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from svmfast.values import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Counts of work: a great one is no hang, it takes as long as was asked for.
+#: Amounts of work: a large one is not a hang, it takes the requested time.
 WORK = {"--passes", "--iterations", "--repeats", "-v"}
-#: Flags that say what data is like; chosen by `Files`, so that most data is what they say.
+#: Flags that describe the data; chosen by `Files`, so that they fit most data.
 FLAVOURS = {"dense": "--dense", "zero": "--zero-based", "unlabelled": "--unlabelled"}
 #: Words of options that are plain text to click.
 WORDS = {"--methods": ("linear", "compress", "approximate", "linear,compress", "all", "none", ",", "")}
@@ -65,7 +65,7 @@ BAD_NUMBERS = (
 
 @dataclass
 class Files:
-    """The fixtures, and copies of some data as a dense table, counted from zero, and without labels."""
+    """The fixtures, and copies of some data as a dense table, with indices from zero, and without labels."""
 
     data: dict[str, list[Path]] = field(default_factory=dict)
     models: list[Path] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Run every command with random sets of options, and look for what must never happen.
+"""Run every command with random sets of options, and look for forbidden outcomes.
 
     scripts/fuzz/options [--sets N] [--first I] [--seed S] [--commands a,b] [--progress FILE] [--show]
 
@@ -9,7 +9,7 @@ in fifty as the installed program. Wrong are
 - a status other than 0, 1 and 2; a Python trace or warning; status 1 or 2 without a word on stderr;
 - 60 s of processor time, or ten minutes;
 - a temporary file left behind; an output after status 2; an old output changed after status 1 or 2;
-- a model that cannot be read again; a JSON report that is none.
+- a model that cannot be read again; an invalid JSON report.
 
 A set may take 6 GB of addresses. Prints the number of sets of each command by status, and ends with 1 if
 anything was wrong; the folders of wrong ones are kept in build/fuzz-options.
@@ -47,7 +47,7 @@ from svmfast.errors import MemoryLimitError, SvmfastError  # noqa: E402
 
 MOST_SECONDS, MOST_BY_THE_CLOCK = 60, 600
 ADDRESSES = 6 << 30
-#: What commands import when they need it: faster once, here.
+#: Modules that commands import on use; importing them once here is faster.
 IMPORTED = [
     *("rich.console", "rich.table", "rich.progress", "libsvm.svm", "svmfast.api"),
     *("scipy.linalg", "scipy.optimize", "scipy.sparse.linalg", "scipy.special"),
@@ -83,7 +83,7 @@ def run_one(made: OptionSet, folder: Path, as_program: bool) -> tuple[int, float
 def _become(made: OptionSet, folder: Path, as_program: bool) -> None:
     os.setsid()
     os.chdir(folder)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as Python has it
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as in Python
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for descriptor, path, flags in (
@@ -111,7 +111,7 @@ def _processor_seconds(pid: int) -> float:
 
 
 def faults(made: OptionSet, folder: Path, status: int) -> list[str]:
-    """Say what is wrong with what a set left."""
+    """Return the faults in the files that a set left."""
     out, err = ((folder / name).read_bytes() for name in ("stdout", "stderr"))
     found: list[str] = []
     if status not in (0, 1, 2):
@@ -165,7 +165,7 @@ def _role(made: OptionSet, name: str) -> str:
 
 
 def _unreadable(made: OptionSet, path: Path) -> list[str]:
-    """Say what is wrong with an output that is there."""
+    """Return the faults of an existing output."""
     from svmfast.formats.detect import open_model
 
     if made.words[0] in ("predict", "frontier", "scale", "export") or "checkpoint" in _role(made, path.name):
@@ -173,7 +173,7 @@ def _unreadable(made: OptionSet, path: Path) -> list[str]:
     try:
         open_model(os.fspath(path))
     except MemoryLimitError:
-        return []  # a large model, as it was asked for
+        return []  # a large model, as requested
     except SvmfastError as error:
         return [f"{path.name} cannot be read again: {error}"]
     return []
@@ -196,7 +196,7 @@ def main() -> int:
     for name in () if options.list else IMPORTED:
         importlib.import_module(name)
     everything = commands()
-    gc.freeze()  # a fork copies what a collection touches
+    gc.freeze()  # a fork copies the pages that garbage collection touches
     assert any(isinstance(p.type, Output) for c in everything.values() for p in c.params)
     counts: dict[str, Counter[str]] = {name: Counter() for name in everything}
     wrong, done = 0, 0

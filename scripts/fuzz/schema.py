@@ -2,8 +2,8 @@
 
 First comes every size, count, start and scalar of every seed at every edge, one at a time; then random
 mutations, several at once. These come in parts of 20,000, each in a process of its own and made from the
-run's seed and the part's number alone. So a run can go on where it ended (--progress keeps a line for each
-part), a part can be run again, and no memory grows. (A run of one part leaves out what comes first.) Every
+run's seed and the part's number alone. So a run can continue where it ended (--progress keeps a line for each
+part), a part can be run again, and memory stays bounded. (A run of one part skips the first stage.) Every
 input is loaded, described and asked to predict, with probabilities and error bounds where the model has them;
 it must be refused in one line with status 2, or give finite values, within 200 MB and 20 s of processor time.
 The input being read lies in build/fuzz/schema-SEED-PART-reading; a crash leaves it there.
@@ -43,14 +43,14 @@ PART = 20_000
 #: The number of the part that tries every edge of every size, count and start, one at a time.
 SYSTEMATIC = -1
 LONGEST = 12_000
-#: Rows of ordinary numbers; one without an entry, and one with columns that no seed knows.
+#: Rows of ordinary numbers, one without entries, and one with columns that no seed has.
 ROWS = Rows.from_dense([[0.5, -1.0, 0.0, 2.0, 0.0], [0.0] * 5, [-3.0, 0.25, 7.5, -0.125, 1.0]])
 #: Peak of memory above which an input has taken too much, in KB: 200 MB, the interpreter's own included.
 MOST_MEMORY = 200_000_000 // 1024
 
 
 def use_model(text: bytes) -> str:
-    """Load a model, describe it and predict; only a SvmfastError, finite values and little memory will do."""
+    """Load a model, describe it and predict: accept a SvmfastError, or finite values in little memory."""
     try:
         model = open_model(text).model
         describe_model(model)
@@ -86,14 +86,14 @@ def peak_kib() -> int:
 
 
 def schema_seeds() -> list[bytes]:
-    """Return small models of every kind: frozen ones and those that once did harm (robustness/attacks)."""
+    """Return small models of every kind: frozen ones, and some that once caused faults (attacks)."""
     paths = [*sorted(FROZEN.glob("*/*.model")), *sorted((ROOT / "tests/robustness/attacks").glob("*.model"))]
     texts = [path.read_bytes() for path in paths]
     return [text for text in texts if text.startswith(b"svmfast-model") and len(text) < 8000]
 
 
 def run_part(part: int, runs: int, seed: int, kept: Path, deadline: float) -> dict[str, object]:
-    """Try `runs` inputs; return what was counted, or with "failed" what went wrong."""
+    """Try `runs` inputs; return the counts, or under "failed" the fault."""
     chance = random.Random(f"{seed} {part}")
     seeds = schema_seeds()
     answers: Counter[str] = Counter()
@@ -145,7 +145,7 @@ def run_part(part: int, runs: int, seed: int, kept: Path, deadline: float) -> di
 
 
 def forked(work: Callable[[], dict[str, object]], kept: Path) -> dict[str, object]:
-    """Return what `work` returns in a process of its own."""
+    """Return the result of `work`, run in a separate process."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -174,7 +174,7 @@ def hang(_signal: int, _frame: object) -> None:
 
 
 def run_schema(runs: int, seconds: float, seed: int, build: Path, progress: Path | None, keep: bool) -> str:
-    """Try `runs` inputs, those that `progress` has already among them; end the program at a failure.
+    """Try `runs` inputs, including those that `progress` already counts; end the program at a failure.
 
     With `keep`, a failed input is kept and noted, and the next part begins.
     """

@@ -1,8 +1,8 @@
-"""Build docs/ as a site: the pages as they stand, and the reference made from the program itself.
+"""Build docs/ as a site: the pages themselves, and the reference generated from the program.
 
     python scripts/site/build.py FOLDER
 
-FOLDER/source holds what Sphinx reads: copies of the pages, so that nothing is generated into docs/, and the
+FOLDER/source contains Sphinx's input: copies of the pages, so that nothing is generated into docs/, and the
 reference. FOLDER/html is the site. A warning of Sphinx, such as a broken link or a page that is in no table
 of contents, is an error.
 """
@@ -21,12 +21,12 @@ from markdown import linked
 from sphinx.cmd.build import build_main
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Pages that live at the top of the repository, where their readers look for them.
+#: Pages from the top of the repository, where readers expect them.
 ALSO = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
 
 
 def stage(source: Path) -> None:
-    """Write everything that Sphinx reads into the folder `source`."""
+    """Write Sphinx's input to the folder `source`."""
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(ROOT / "docs", source)
     for name, page in ALSO.items():
@@ -42,7 +42,7 @@ def main(folder: Path) -> int:
     """Build the site in `folder` and return the exit status."""
     source, html = folder / "source", folder / "html"
     stage(source)
-    # Whatever the terminal: the generated help must not depend on it.
+    # The generated help must not depend on the terminal.
     os.environ["COLUMNS"] = "100"
     options = ["-b", "html", "-E", "-W", "--keep-going", "-q", "-c", str(Path(__file__).parent)]
     status = build_main([*options, "-d", str(folder / "doctrees"), str(source), str(html)])

@@ -1,4 +1,4 @@
-"""The reference of the command line: a page for each command, from the commands themselves."""
+"""The reference of the command line: a page for each command, generated from the commands themselves."""
 
 from __future__ import annotations
 

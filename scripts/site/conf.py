@@ -1,4 +1,4 @@
-"""Sphinx's settings. Everything the site shows comes from the site: no fonts or scripts from elsewhere."""
+"""Sphinx's settings. The site is self-contained: no fonts or scripts from elsewhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ autodoc_class_signature = "mixed"
 
 
 def _prepare(_app: Any, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
-    """Link the pages that a docstring names, and show bars such as those of ``|f|`` as they are."""
+    """Link the pages that a docstring names, and show bars such as those of ``|f|`` unchanged."""
     for index, line in enumerate(lines):
         parts = re.split("(`+[^`]+`+)", line)
         lines[index] = "".join(part if part.startswith("`") else _prepared(part) for part in parts)
@@ -47,5 +47,5 @@ def _prepared(text: str) -> str:
 
 
 def setup(app: Any) -> None:
-    """Connect the hook; before napoleon, which makes fields of what it reads."""
+    """Connect the hook, before napoleon, which turns sections into fields."""
     app.connect("autodoc-process-docstring", _prepare, priority=400)

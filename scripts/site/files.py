@@ -1,4 +1,4 @@
-"""The reference of what the program writes: kinds of models, and the keys of the JSON files."""
+"""The reference of the program's files: kinds of models, and the keys of the JSON files."""
 
 from __future__ import annotations
 

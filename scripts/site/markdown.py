@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 
 def escaped(text: str) -> str:
-    """Return `text` such that Markdown shows it as it is; `words` in backquotes and flags become code."""
+    """Return `text` escaped for Markdown; `words` in backquotes and flags become code."""
     parts = re.split(r"(`[^`\n]+`|(?<![\w-])--?[A-Za-z][\w-]*)", text)
     return "".join(
         code(part.strip("`")) if index % 2 else re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", part)
@@ -21,7 +21,7 @@ def linked(text: str, up: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return `text` as code that may stand in a table."""
+    """Return `text` as code that is valid in a table."""
     marks = "``" if "`" in text else "`"
     return f"{marks}{text}{marks}".replace("|", r"\|")
 
@@ -33,7 +33,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def paragraphs(text: str) -> str:
-    r"""Return the text of a command's help: paragraphs, and lines that are kept behind click's ``\b``."""
+    r"""Return the text of a command's help: paragraphs, and lines that follow click's ``\b`` unchanged."""
     found = []
     for block in text.strip().split("\n\n"):
         if block.lstrip().startswith("\b"):

@@ -88,7 +88,7 @@ class Output(_File):
     shared : bool
         Other files in that folder are kept, so an input may be one of them.
     packed : bool
-        The file is compressed if its name has such an ending.
+        The file is compressed if its name ends in .gz, .bz2, .xz or .zst.
     """
 
     def __init__(

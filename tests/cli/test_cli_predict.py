@@ -20,7 +20,7 @@ from svmfast.cli.main import run
 
 
 def golden_runs() -> list[tuple[str, list[str]]]:
-    """Every run of svm-predict in the fixtures' manifest: name of its output, and its arguments."""
+    """Return every run of svm-predict in the fixtures' manifest: its output's name and its arguments."""
     runs = []
     with (FIXTURES / "MANIFEST.tsv").open(newline="") as lines:
         for entry in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):

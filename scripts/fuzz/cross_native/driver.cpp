@@ -1,5 +1,5 @@
-// Runs the loops of the native core (svmfast/_core/simd) on fixed numbers and prints what they give, one answer a line:
-// name, value, how far the answer of another machine may lie from it. scripts/cross compares two machines.
+// Runs the loops of the native core (svmfast/_core/simd) on fixed numbers and prints the results, one per line:
+// name, value, allowed difference on another machine. scripts/cross compares two machines.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -86,8 +86,8 @@ void exponentials() {
     const double near_one = 1 + 0x1p-30;
     std::fill_n(in, core::W, near_one);
     core::store(out, core::fma(core::load(in), core::load(in), core::broadcast(-(1 + 0x1p-29))));
-    // 2^-60 where multiply and add are one rounding, 0 where they are two. The tolerance lets either pass;
-    // scripts/cross looks at it by name.
+    // 2^-60 if multiply-add rounds once, 0 if it rounds twice. The tolerance accepts either;
+    // scripts/cross checks it by name.
     print("fused", out[0] / 0x1p-60, 1);
     print("fused, one lane", core::fma(near_one, near_one, -(1 + 0x1p-29)) / 0x1p-60, 1);
 }

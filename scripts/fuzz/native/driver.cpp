@@ -1,8 +1,8 @@
-// Runs a fuzz target without libFuzzer, for compilers that have none: every seed, then random changes of seeds.
+// Runs a fuzz target without libFuzzer, for compilers that lack it: every seed, then random changes of seeds.
 //
 //     target RUNS SEED SECONDS FAILED FILE...
 //
-// Ends after RUNS inputs or SECONDS, whatever comes first; an input that fails is kept in FAILED.
+// Ends after RUNS inputs or SECONDS, whichever comes first; an input that fails is kept in FAILED.
 #include <chrono>
 #include <csignal>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The slow, obvious readers that the native ones are compared with: one line, one rule at a time, strtod for numbers.
+// The slow, obvious readers with which the native ones are compared: one line, one rule at a time, strtod for numbers.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -130,7 +130,7 @@ inline bool sparse_row(const std::vector<std::string> &tokens, const Options &op
     return true;
 }
 
-// One line without its end; false where it breaks a rule. `data` then keeps the rows before it.
+// One line without its end; false if it breaks a rule. `data` then keeps the rows before it.
 inline bool read_line(std::string line, const Options &options, Data &data) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     const bool carriage = line.find('\r') != std::string::npos;
@@ -189,7 +189,7 @@ struct Vectors {
     std::vector<std::vector<std::pair<std::int64_t, double>>> rows;
 };
 
-// The support vectors of LIBSVM's text; false where it is no such text.
+// The support vectors of LIBSVM's text; false if the text is not of this form.
 inline bool read_vectors(const std::string &text, std::size_t n_sv, std::size_t n_coef, bool precomputed,
                          Vectors &out) {
     std::vector<std::string> lines = split(text, "\n");

@@ -18,7 +18,7 @@ void different(const char *what) {
     std::abort();
 }
 
-// A token that the native number readers take must be the number that the slow ones see.
+// A token that the native number readers accept must give the same number as the slow ones.
 void check_numbers(const char *begin, const char *end) {
     for (const char *p = begin; p < end;) {
         while (p < end && svmfast::ends_number(*p)) ++p;

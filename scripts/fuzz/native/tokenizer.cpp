@@ -1,6 +1,6 @@
 // Fuzz target: the tokenizer of data text against the slow reader. Any difference aborts.
 //
-// Byte 0 of an input are options, byte 1 says how much plain text goes before it, so that every case also meets the
+// Byte 0 of an input holds options, byte 1 says how much plain text precedes it, so that every case also reaches the
 // fast path and the seams of its stretches; the rest is text.
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ void different(const char *what) {
 
 bool same(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0 || (std::isnan(a) && std::isnan(b)); }
 
-// Plain rows that go before an input, and what they hold: read slowly once, not for every input.
+// Plain rows that precede an input, and their content: read slowly once, not for every input.
 struct Plain {
     std::string text;
     slow::Data data;
@@ -54,7 +54,7 @@ bool starts_with(const T *&at, const std::vector<T> &expected) {
     return same;
 }
 
-// What the tokenizer made of both texts against the slow reader's plain rows and the rest.
+// Compares the tokenizer's result for both texts with the slow reader's plain rows and the rest.
 void compare(const svmfast::svmlight::Block &block, const slow::Data &plain, const slow::Data &rest) {
     const std::size_t rows = plain.labels.size() + rest.labels.size(),
                       entries = plain.values.size() + rest.values.size();
@@ -96,7 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *input, std::size_t siz
     std::string text(reinterpret_cast<const char *>(input + 2), size - 2);
     if (text.back() != '\n') text += '\n';
 
-    // No byte more than is promised: the sanitizer sees every other.
+    // No byte more than is readable by contract: the sanitizer detects any other access.
     const std::size_t length = plain.text.size() + text.size();
     const std::unique_ptr<char[]> buffer(new char[length + svmfast::text::padding]);
     std::copy(text.begin(), text.end(), std::copy(plain.text.begin(), plain.text.end(), buffer.get()));
