@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from program import PATIENCE, PROGRAM
+from program import svmfast
 
 #: One row of data: its label, and its features in order.
 Row = tuple[float, dict[int, float]]
@@ -187,9 +187,8 @@ Run = Callable[[Sequence[str], Path], "subprocess.CompletedProcess[str]"]
 
 
 def executable(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=600 * PATIENCE
-    )
+    done = svmfast(*words, cwd=folder, timeout=600)
+    return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def judged(done: subprocess.CompletedProcess[str], output: Path | None = None, *, no: bool = True) -> Outcome:
