@@ -191,7 +191,8 @@ def _rows(
         given, labels = given
     if precomputed and reading.scale is not None:
         raise OptionError("`scale`: rows of a precomputed kernel are kernel values; scale the rows before")
-    rows = rows_of(given, with_zeros if precomputed else as_rows, reading.names)
+    frame = partial(see, f"`{spec.name}`", in_memory=True)
+    rows = rows_of(given, with_zeros if precomputed else as_rows, reading.names, frame)
     if labels is None:
         labels = getattr(given, "labels", None)
     if labels is None and spec.labels == "needed":
