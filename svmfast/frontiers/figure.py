@@ -251,7 +251,7 @@ def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
 
 def _name_points(axes: Any, found: Frontier, height: Callable[[Point], float]) -> None:
     """Name the points that no other beats, closest to the exact model first, where there is room."""
-    axes.figure.draw_without_rendering()  # lays the axes out, which is all that is needed here
+    axes.figure.canvas.draw()
     where = {
         point.name: axes.transData.transform((point.speed.ratio, height(point))) for point in _others(found)
     }
