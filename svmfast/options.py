@@ -25,12 +25,12 @@ MEMORY = 2 << 30
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command, and keyword of its Python function.
+    """An option of a command, and the keyword argument of its Python function.
 
     Attributes
     ----------
     name : str
-        In Python and in reports.
+        Its name in Python and in reports.
     value : Value
     default : object
     help : str
@@ -38,9 +38,9 @@ class Option:
     flags : tuple of str
         Its flags on the command line, the longest last.
     metavar : str or None
-        Placeholder of its value in help; None for that of `value`.
+        Placeholder for its value in help; None uses that of `value`.
     shown : str or None
-        The default in words, where it is not a constant.
+        The default as help shows it; None shows `default` itself.
     """
 
     name: str
@@ -52,12 +52,14 @@ class Option:
     shown: str | None
 
     def check(self, given: Any) -> Any:
-        """Return `given` as a value of this option.
+        """Check `given`, and return it as a value of this option.
 
         Raises
         ------
-        WrongTypeError, OptionError
-            It is none.
+        WrongTypeError
+            `given` has a wrong type.
+        OptionError
+            `given` is not an allowed value.
         """
         if given is None and self.default is None:
             return None
@@ -85,20 +87,20 @@ def option(
     value : Value
     help : str
     *flags : str
-        Such as ``-B``. A name of more than one letter is a long flag too, unless another is given.
+        Such as ``-B``. If none of them is long, a name of more than one letter is made into a long flag.
     metavar, shown : str, optional
     """
     return dataclasses.field(default=default, metadata={_KEY: (value, help, flags, metavar, shown)})
 
 
 def options_of(cls: type) -> tuple[Option, ...]:
-    """Return the options of an options class in the order of its help: its own, then those it inherits."""
+    """Return the options of an options class in the order of its help: its own, then inherited ones."""
     found = []
     for field in dataclasses.fields(cls):
         if _KEY not in field.metadata:
             continue
         value, text, flags, metavar, words = field.metadata[_KEY]
-        # The label of a weight is part of its flag, which is then svm-train's alone.
+        # A class weight has svm-train's flag only, because the label is part of it: -w1.
         lengthens = len(field.name) > 1 and not isinstance(value, Weights)
         if lengthens and not any(flag.startswith("--") for flag in flags):
             flags = (*flags, "--" + field.name.rstrip("_").replace("_", "-"))
@@ -108,12 +110,12 @@ def options_of(cls: type) -> tuple[Option, ...]:
 
 
 def made(cls: type[T], given: Mapping[str, Any]) -> T:
-    """Return the options class with the values `given`, each of them checked.
+    """Return an object of the options class with the values `given`, after checking each of them.
 
     Raises
     ------
     TypeError
-        There is no such option.
+        A name is not an option of the class.
     OptionError
         A value is not allowed.
     """
@@ -124,8 +126,8 @@ def made(cls: type[T], given: Mapping[str, Any]) -> T:
     return cls(**{name: known[name].check(value) for name, value in given.items()})
 
 
-def words_of(cls: type, given: Mapping[str, Any]) -> list[str]:
-    """Return the command line's words for options: flags, and values as text that reads the same."""
+def command_words(cls: type, given: Mapping[str, Any]) -> list[str]:
+    """Return options as arguments of the command line; the values read back unchanged."""
     known = {one.name: one for one in options_of(cls)}
     words: list[str] = []
     for name, value in given.items():
@@ -134,17 +136,17 @@ def words_of(cls: type, given: Mapping[str, Any]) -> list[str]:
 
 
 def with_defaults(options: T, usual: Mapping[str, Any]) -> T:
-    """Return an options object with the values `usual` for those options that are None."""
+    """Return a copy of an options object, with the values `usual` for those options that are None."""
     missing = {name: value for name, value in usual.items() if getattr(options, name) is None}
     return dataclasses.replace(options, **missing)  # type: ignore[type-var]
 
 
 def changed_words(options: object) -> tuple[str, ...]:
-    """Return the command line's words for those options of an object that are not at their default."""
+    """Return the options of an object that differ from their defaults, as command-line arguments."""
     values = {one.name: getattr(options, one.name) for one in options_of(type(options))}
     defaults = {one.name: one.default for one in options_of(type(options))}
     changed = {name: value for name, value in values.items() if value != defaults[name]}
-    return tuple(words_of(type(options), changed))
+    return tuple(command_words(type(options), changed))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +163,7 @@ class Seeded:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded:
-    """Options of a method that needs much memory."""
+    """Options of a method that may need much memory."""
 
     memory: int = option(MEMORY, Bytes(), "Refuse models and work that need more memory.", shown="2G")
 
@@ -211,19 +213,19 @@ class Reading:
     features: tuple[str, ...] | None = option(
         None,
         Names(),
-        "The columns of a table that hold the features, in this order; @FILE: a file has a name per line.",
+        "The columns of a table that hold the features, in this order; @FILE: one name per line.",
         metavar="A,B,...|@FILE",
         shown="those named in the model, else all others",
     )
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The columns of a table that are the features, if the scaling names them."""
+        """The columns of a table that hold the features, if the scaling names them."""
         return getattr(self.scale, "feature_names", None)
 
     @property
     def class_names(self) -> Mapping[float, str] | None:
-        """The names by which a table has its labels, if the scaling is that of a model with such names."""
+        """The names of the classes in a table, by label, if the scaling comes from a model that has them."""
         return getattr(self.scale, "names_of_labels", None)
 
     def reader_kwargs(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The rows and the exact model with which others are compared, and the measurements: one line per model."""
+"""Measurements of models in comparison with an exact model on the same rows: one result per model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from svmfast.score import Quality, percent, quality
 
 @dataclass(frozen=True)
 class ComparedModel:
-    """A model that takes part, with what is known of its file.
+    """A model in a comparison, with the properties of its file.
 
     Attributes
     ----------
@@ -48,13 +48,14 @@ class ComparedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelResult(Quality):
-    """One model's line in a comparison; figures that do not apply are None.
+    """The figures of one model in a comparison; those that do not apply are None.
 
-    Figures without an ending refer to the answers of ``predict MODEL``: a model with an exact model inside (a
-    cascade, or ``--embed-exact``) is measured with it. Such a model, and one with only a certificate, has
-    two more sets of figures: ``_with_fallback``, where an exact model answers the rows that are not certified
-    or of which a cascade is not sure (its own, else the one compared with: ``predict --exact``), and
-    ``_without_fallback``, the fast half alone (``predict --no-fallback``).
+    Figures without an ending refer to the answers of ``predict MODEL``. A model with an embedded exact model
+    (a cascade, or ``--embed-exact``) is measured with it. Such a model, and one with only a certificate, has
+    two more sets of figures. For ``_with_fallback``, an exact model answers the rows that are not certified
+    or that a cascade leaves open: the embedded one, or otherwise the one of the comparison
+    (``predict --exact``). For ``_without_fallback``, the fast model answers all rows
+    (``predict --no-fallback``).
 
     Attributes
     ----------
@@ -65,31 +66,31 @@ class ModelResult(Quality):
     values_differing_percent : float or None
         Regression: root mean square difference from the exact model's values, over their standard deviation.
     mean_abs_error, max_abs_error : float or None
-        |difference of decision values| from the exact model's, over all rows and decision functions; None
-        where one has a value for each class and the other one for each pair, or another order of labels.
+        |difference of decision values| from the exact model's, over all rows and decision functions; None if
+        the functions differ: values per class and values per pair, or different orders of labels.
     inside_bound_percent : float or None
-        Rows inside the validity bound of the model's orders; None for a model of which none is known.
+        Rows inside the validity bound for the model's orders; None for a model without a known bound.
     n_bytes : int or None
     load_seconds, parse_seconds : float or None
-        Reading the model, and the data (the same for all).
+        Time to read the model, and the data (the same for all).
     predict_seconds : float
         Median of the repeats, from parsed rows to labels, without parsing.
     predict_seconds_range : (float, float)
         Fastest and slowest repeat.
     speedup : float
-        The exact model's `predict_seconds` over this one's.
+        The exact model's `predict_seconds` divided by this model's.
     linear_cost : float
-        `predict_seconds` over that of a linear model on the same rows.
+        `predict_seconds` divided by that of a linear model on the same rows.
     multiply_adds, linear_cost_counted : float or None
-        Counted for a dense row, and over the linear model's; None where a kind does not count them, or where
-        an exact model inside evaluates only some pairs of classes.
+        Counted for a dense row, and the same divided by the linear model's. None if the kind of model does
+        not count them, or if an embedded exact model evaluates only some pairs of classes.
     exact_percent : float or None
-        Rows that the exact model inside answers; None without one.
+        Rows that the embedded exact model answers; None without one.
     certified_percent : float or None
         Rows whose label is provably the exact model's; None for a model without a certificate, and for
-        regression, whose certificate is an error bar.
+        regression, where a certificate is an error bar.
     violations : int or None
-        Rows with a decision value farther from the exact one than its bound.
+        Rows with a decision value whose difference from the exact one exceeds the certificate's bound.
     """
 
     path: str
@@ -128,14 +129,14 @@ class ModelResult(Quality):
 
 @dataclass(frozen=True)
 class _Measured:
-    """One way to answer the rows, and how long it takes."""
+    """The answers for the rows, and the time they took."""
 
     answer: Answer
     timing: Timing
 
 
 class Benchmark:
-    """The exact model and the rows on which the others are measured, one after the other.
+    """The exact model and the rows on which models are measured, one after the other.
 
     Attributes
     ----------
@@ -143,7 +144,7 @@ class Benchmark:
     linear_seconds : float
         Prediction time of a linear model on the rows.
     exact_seconds : float
-        Prediction time of the exact model; known once a row was measured.
+        Prediction time of the exact model; nan before the first measurement.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class Benchmark:
         self.linear_seconds = self._time_linear()
 
     def check(self, other: ComparedModel) -> None:
-        """Raise UnsupportedError where `other` does not answer the exact model's question."""
+        """Raise UnsupportedError if `other` does not answer the same question as the exact model."""
         check_same_question(self.exact, other)
 
     def _time_linear(self) -> float:
@@ -172,7 +173,7 @@ class Benchmark:
         return linear_seconds(head, self._rows, threads=self._threads, repeats=self._repeats).seconds
 
     def row(self, entrant: ComparedModel, *, parse_seconds: float | None = None) -> ModelResult:
-        """Measure a model; the exact one is measured before any other."""
+        """Measure a model; the exact model is measured before any other."""
         if self._reference is None and entrant is not self.exact:
             self.row(self.exact)
         model, head = entrant.model, entrant.model.head
@@ -226,7 +227,7 @@ class Benchmark:
         return _Measured(*measure(call, repeats=self._repeats, limit_seconds=self._limit))
 
     def _backed(self, entrant: ComparedModel, inside: KernelExpansion | None) -> _Measured | None:
-        """Measure with the embedded exact model as fallback, or else with the one compared with."""
+        """Measure with the embedded exact model as fallback, or otherwise with that of the comparison."""
         model = entrant.model
         exact = inside
         if exact is None and bounds_its_error(model) and self._is_source(entrant):
@@ -237,7 +238,7 @@ class Benchmark:
         return self._measured(model, exact)
 
     def _is_source(self, entrant: ComparedModel) -> bool:
-        """Whether the exact model may be the one that `entrant` was made from: known hashes must agree."""
+        """Return whether `entrant` may have been made from the exact model: known hashes must agree."""
         sha256, source = self.exact.sha256, entrant.source
         return sha256 is None or source is None or source == f"sha256:{sha256}"
 
@@ -248,7 +249,7 @@ class Benchmark:
         return int(np.count_nonzero(measured.answer.predicted != self._reference.predicted))
 
     def _values(self, model: Model, inside: KernelExpansion | None, main: _Measured) -> FloatArray:
-        """Return the values that predict prints: for rows left to the exact model, all values are its own."""
+        """Return the values that predict prints; for rows left to the exact model, they are its values."""
         if inside is None or model.head.n_functions <= 1 or not inside.head.same_functions(model.head):
             return main.answer.decisions
         return answer(model, self._rows, exact=inside, threads=self._threads).decisions
@@ -263,7 +264,7 @@ class Benchmark:
         return float(difference.mean()), float(difference.max())
 
     def _certificate(self, entrant: ComparedModel) -> dict[str, Any]:
-        """Return the certificate's figures, which hold only for the exact model it was made from."""
+        """Return the certificate's figures, which are valid only for the exact model of the conversion."""
         model = entrant.model
         if not bounds_its_error(model) or not model.is_rigorous or not self._is_source(entrant):
             return {}
@@ -298,9 +299,9 @@ class Benchmark:
 
 
 def inside_exact(model: Model) -> KernelExpansion | None:
-    """Return the exact model with which ``predict MODEL`` answers what `model` leaves open; None without.
+    """Return the exact model with which ``predict MODEL`` answers the rows that `model` leaves open, or None.
 
-    Regression has none: which rows are left open depends on a tolerance that only the user knows.
+    It is None for regression, where a tolerance that only the user knows decides which rows are open.
     """
     if not bounds_its_error(model) or model.head.is_regression:
         return None
@@ -310,14 +311,14 @@ def inside_exact(model: Model) -> KernelExpansion | None:
 def counted_work(
     model: Model, rows: Rows, exact: KernelExpansion | None = None, open_share: float | None = None
 ) -> float | None:
-    """Return the multiply-adds of a row, if they can be counted.
+    """Return the multiply-adds per row, or None if they cannot be counted.
 
     Parameters
     ----------
     model : Model
     rows : Rows
     exact : KernelExpansion, optional
-        Answers what `model` leaves open; its work counts too.
+        Answers the rows that `model` leaves open; its multiply-adds are included.
     open_share : float, optional
         The share of rows that `exact` answers.
     """
@@ -328,12 +329,12 @@ def counted_work(
     if exact is None or open_share is None:
         return count
     if model.head.n_functions > 1 and not isinstance(model, CascadeModel):
-        return None  # only the pairs in doubt are evaluated
+        return None  # only the uncertain pairs are evaluated
     return count + open_share * exact.multiply_adds(rows)
 
 
 def _open_share(answer: Answer) -> float:
-    """The share of rows that the exact model answered."""
+    """Return the share of rows that the exact model answered."""
     assert answer.certified is not None
     return float(np.mean(~answer.certified))
 
@@ -351,7 +352,7 @@ def _inside_percent(model: Model, rows: Rows) -> float | None:
 
 
 def check_same_question(exact: ComparedModel, other: ComparedModel) -> None:
-    """Raise UnsupportedError where `other` does not answer the question of `exact`."""
+    """Raise UnsupportedError if `other` does not answer the same question as `exact`."""
     a, b = exact.model.head, other.model.head
     kinds = [_question(head.is_classifier, head.is_regression) for head in (a, b)]
     if kinds[0] != kinds[1]:
@@ -361,11 +362,11 @@ def check_same_question(exact: ComparedModel, other: ComparedModel) -> None:
         )
     if a.labels is None or b.labels is None:
         return
-    # Models trained on the rows in another order have their labels in another order.
+    # The order of labels depends on the order of the training rows.
     if sorted(a.labels.tolist()) != sorted(b.labels.tolist()):
         raise UnsupportedError(
             f"{other.path} has the labels {_listed(b.labels)}, {exact.path} {_listed(a.labels)}",
-            "compare models of the same labels",
+            "compare models with the same labels",
         )
 
 

@@ -1,7 +1,7 @@
-"""Whether a truncated expansion is accurate on data: its extent, and the rows inside the bound.
+"""Whether a truncated expansion is accurate on data: the extent of the data, and the rows inside the bound.
 
-Everything here runs over blocks of rows that are met once each, in bounded memory, and gives the same numbers
-however the rows are cut into blocks.
+All functions process blocks of rows in bounded memory, and the division into blocks does not change the
+results.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent
 
-#: Columns up to which a mean is kept (one float64 each: 128 MiB). Wider data gets no centered bound.
+#: The most columns for which a mean is computed (one float64 each: 128 MiB). Wider data has no centered
+#: bound.
 WIDEST_MEAN = 1 << 24
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How far data reaches.
+    """The extent of data.
 
     Attributes
     ----------
@@ -37,7 +38,7 @@ class Extent:
     max_squared_norm : float
         Largest ``||x||^2``.
     mean : (features,) float64 or None
-        None when the data is wider than :data:`WIDEST_MEAN`.
+        None if the data is wider than :data:`WIDEST_MEAN`.
     """
 
     rows: int
@@ -49,17 +50,17 @@ class Extent:
 
 @dataclass(frozen=True)
 class Bound:
-    """The validity bound of an order about one center (:func:`svmfast.certificate.inside_bound`), on data.
+    """The validity bound for an order about one center (:func:`svmfast.certificate.inside_bound`), on data.
 
     Attributes
     ----------
     gamma_max : float or None
-        For a smaller gamma every row is inside: ``1 / (4 max||x|| max||z||)`` at order 2. None for a model
-        that is already approximated: its gamma is what it is.
+        For smaller gamma every row is inside: ``1 / (4 max||x|| max||z||)`` at order 2. None for a model that
+        is already approximated, whose gamma is fixed.
     max_squared_norm : float or None
         Largest ``||z - center||^2`` of the data.
     rows_inside : int or None
-        None when no gamma is at hand.
+        None if gamma is not known.
     inside_percent : float or None
     """
 
@@ -76,29 +77,29 @@ class Bound:
 
 @dataclass(frozen=True)
 class BoundReport:
-    """Data met with the bound.
+    """The result of a check of data against the bound.
 
     Attributes
     ----------
     rows, features : int
     gamma : float or None
-        The model's, or the one asked about.
+        The model's gamma, or the given one.
     orders : tuple of int
-        Of the expansion that is judged, or of an approximated model's polynomials, ascending; a cell is held
-        to the lowest of its own. Empty where nothing is truncated.
+        The order of the expansion in question, or the orders of an approximated model's polynomials,
+        ascending; the lowest order of a cell counts. Empty if nothing is truncated.
     paper, centered, own : Bound or None
-        About the origin; about the mean of the support vectors (of the data, where there is no model); about
-        an approximated model's own centers. A model that is approximated already has only its own, and none
-        where it is not known (:attr:`svmfast.models.polynomial.PolynomialModel.has_validity_bound`).
+        Bounds about the origin; about the mean of the support vectors (of the data, if there is no model);
+        and about an approximated model's own centers. An approximated model has only `own`, and not even that
+        if no bound is known (:attr:`svmfast.models.polynomial.PolynomialModel.has_validity_bound`).
     exact : bool
-        The model converts exactly: there is no bound to be inside of, and every row is.
+        The model converts exactly, so there is no bound and every row counts as inside.
     certified : int or None
-        Rows whose label is provably the exact model's, or in regression whose value is within the tolerance;
-        None where no certificate is at hand, and for regression without a tolerance.
+        Rows whose label is provably the exact model's, or for regression, whose value is within the
+        tolerance. None without a certificate, and for regression without a tolerance.
     regression : bool
-        The model has values, no labels.
+        The model predicts values rather than labels.
     approximated : bool
-        The model is an expansion already.
+        The model is already an expansion.
     """
 
     rows: int
@@ -115,13 +116,13 @@ class BoundReport:
 
     @property
     def certified_percent(self) -> float | None:
-        """Share of the rows that are certified."""
+        """Share of the rows that are certified, in percent."""
         return None if self.certified is None else percent(self.certified, self.rows)
 
     def inside(self, center: str = "auto") -> bool | None:
-        """Return whether every row is inside, about the origin, the mean, or (auto) either.
+        """Return whether every row is inside the bound about the origin, the mean, or (auto) either of them.
 
-        None where there is no verdict: without a gamma, or for a model whose bound is not known.
+        None if this is unknown: without gamma, or for a model without a known bound.
         """
         if self.exact:
             return True
@@ -152,9 +153,9 @@ def extent(blocks: Iterable[Rows]) -> Extent:
         if mean is None:
             continue
         if len(mean) < features:
-            # Doubling keeps the copying linear however the width grows.
+            # Doubling makes the total cost of copying linear in the width.
             mean = np.concatenate((mean, np.zeros(max(features, 2 * len(mean)) - len(mean))))
-        # add.at adds one value after the other, so the sums do not depend on the blocks.
+        # add.at adds values one by one, so the sums do not depend on the blocks.
         np.add.at(mean, block.indices, block.values)
     if mean is not None:
         mean = mean[:features] / max(rows, 1)
@@ -162,16 +163,16 @@ def extent(blocks: Iterable[Rows]) -> Extent:
 
 
 def check_data(blocks: Blocks, gamma: float | None = None, *, order: int = 2) -> BoundReport:
-    """Check data against itself, before any training: support vectors are rows of the data.
+    """Check data against itself, before any training, since support vectors will be rows of the data.
 
     Parameters
     ----------
     blocks : callable
-        Returns a fresh iterable over the same blocks of rows; called up to three times.
+        Returns a new iterable over the same blocks of rows; called up to three times.
     gamma : float, optional
-        Without gamma no rows are counted.
+        Without it, rows inside are not counted.
     order : int
-        Of the expansion, 0 to 16.
+        Order of the expansion, 0 to 16.
     """
     check_order(order)
     if gamma is not None and not 0 < gamma < math.inf:
@@ -215,18 +216,18 @@ def check_model(
     model : Model
         An exact RBF model is checked about the origin and about the mean of its support vectors, an
         approximated one about its own centers and for its own orders. Linear and polynomial models convert
-        exactly. Where the model carries a certificate, the rows it covers are counted too.
+        exactly. If the model has a certificate, certified rows are counted too.
     order : int, optional
-        Of the expansion of an exact model, 0 to 16 (default: 2).
+        Order of the expansion of an exact model, 0 to 16 (default: 2).
     tolerance : float, optional
-        A row is certified only if its error bound is at most this; without one the values of regression are
-        not counted.
+        A row is certified only if its error bound is at most this. Without it, certified rows are not counted
+        for regression.
     threads : int
 
     Raises
     ------
     UnsupportedError
-        There is no expansion of the model to be inside of.
+        The model has no expansion with such a bound.
     """
     check_order(2 if order is None else order)
     check_number("the tolerance", tolerance)
@@ -248,7 +249,7 @@ def check_model(
     if not isinstance(model, PolynomialModel):
         raise UnsupportedError(
             f"{model.kind} models have no such bound",
-            "it is for RBF models and what approximate makes of them",
+            "it is for RBF models, and for models that approximate made of them",
         )
     rows = features = inside = 0
     regression = model.head.is_regression
@@ -281,7 +282,7 @@ def check_model(
 
 
 def check_order(order: int) -> None:
-    """Raise OptionError unless there are expansions of this order."""
+    """Raise OptionError if there are no expansions of this order."""
     if not 0 <= order <= MAX_ORDER:
         raise OptionError(f"order {order} is not between 0 and {MAX_ORDER}")
 
@@ -289,7 +290,9 @@ def check_order(order: int) -> None:
 def _against(
     blocks: Iterable[Rows], gamma: float, centers: list[tuple[FloatArray, float]], order: int
 ) -> tuple[int, int, list[Bound]]:
-    """Meet rows with the bound about some centers; each with its largest squared norm of support vectors."""
+    """Return rows, features and the bounds about `centers`, each given with the support vectors' largest
+    squared norm about it.
+    """
     rows = features = 0
     largest = [0.0] * len(centers)
     inside = [0] * len(centers)
@@ -310,9 +313,9 @@ def _against(
 
 
 def sv_centers(sv: Rows) -> list[tuple[FloatArray, float]]:
-    """Return the centers an exact model can be expanded about, origin and mean of the support vectors.
+    """Return the centers about which an exact model can be expanded: origin and mean of the support vectors.
 
-    Each comes with the largest squared norm of the support vectors about it.
+    Each is paired with the largest squared norm of the support vectors about it.
     """
     data = extent([sv])
     centers = [(np.zeros(0), data.max_squared_norm)]
@@ -326,7 +329,7 @@ def _holds(gamma: float, squared_norm: float, order: int) -> bool:
 
 
 def _width(block: Rows) -> int:
-    """Return the largest index in use; a block of a stream knows only the widest row so far."""
+    """Return the number of columns in use; ``n_columns`` of a streamed block is that of all rows so far."""
     return int(block.indices.max()) + 1 if block.nnz else 0
 
 

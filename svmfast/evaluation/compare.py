@@ -1,4 +1,4 @@
-"""What was lost and what was gained: models beside the exact one, on the same rows."""
+"""The comparison of models with the exact one, on the same rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ComparisonData", "ComparedModel", "Benchmark", "ModelResult", "compa
 
 @dataclass(frozen=True)
 class ComparisonData:
-    """Models on the same rows; the exact model comes first.
+    """The results of models on the same rows; the exact model comes first.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class ComparisonData:
     rows, features : int
     threads : int
     linear_seconds : float
-        What a linear model takes on these rows.
+        Prediction time of a linear model on these rows.
     models : tuple of ModelResult
     class_names : mapping of float to str, or None
         The name of each label, if the classes have names.
@@ -54,22 +54,23 @@ def compare(
     Parameters
     ----------
     models : sequence of ComparedModel
-        The exact model first; all must answer with the same labels.
-    rows : Rows of n > 0 rows
+        The exact model first; all must have the same labels.
+    rows : Rows
+        n > 0 rows.
     targets : (n,) float64
         True labels or values.
     threads : int
-        For prediction.
+        Threads for prediction.
     repeats : int
         Timed predictions of each model.
 
     Raises
     ------
     UnsupportedError
-        Models that do not answer the same question, or no rows.
+        The models do not answer the same question, or there are no rows.
     """
     if not len(rows):
-        raise UnsupportedError("there are no rows to compare on", "give a data file with rows")
+        raise UnsupportedError("there are no rows for a comparison", "give a data file with rows")
     benchmark = Benchmark(models[0], rows, targets, threads=threads, repeats=repeats)
     for other in models[1:]:
         benchmark.check(other)

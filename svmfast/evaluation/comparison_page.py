@@ -1,4 +1,4 @@
-"""A comparison as a page: speed against what differs, and the table."""
+"""A comparison as an HTML page: a plot of speed against difference, and the table."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from svmfast.evaluation.report import cells, short_names
 from svmfast.pages.page import Cell, Row, page, table, text
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
 
-#: Of the exact model, and of the others.
+#: Colors of the exact model, and of the others.
 _COLORS = ("#7a7f87", "#0072b2")
 
 
 def as_html(comparison: ComparisonData, title: str) -> bytes:
-    """Return one file, which needs no other and no network."""
+    """Return a single file that needs no other files and no network."""
     heads, lines = cells(comparison, short=True)
     rows = [
         Row([Cell(words, _figure(words)) for words in line], one.kind)
@@ -23,14 +23,14 @@ def as_html(comparison: ComparisonData, title: str) -> bytes:
         f"<h1>{text(title)}</h1>",
         _scatter(comparison),
         table(heads, rows),
-        '<p class="soft">All figures are of the answers that predict gives with each file, beside the first '
-        "model, the exact one.</p>",
+        '<p class="soft">All figures refer to the answers that predict gives with each file, compared with '
+        "those of the first model, the exact one.</p>",
     ]
     return page("svmfast compare", body)
 
 
 def _figure(words: str) -> float | str | None:
-    """Return by what a cell is sorted: the number that it begins with, else its words."""
+    """Return the key for sorting a cell: the number with which it begins, or its text."""
     number = words.split(" ")[0].rstrip("%x").replace(",", "")
     try:
         return float(number)

@@ -1,4 +1,4 @@
-"""What a model or a data set is: its figures, by name, in the order to show them."""
+"""The description of a model or a data set: its figures by name, in the order in which they are shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 
-#: Labels listed one by one; data with more different labels gets their number and range.
+#: The most distinct labels of data that are listed one by one; otherwise only their range is given.
 LISTED_LABELS = 20
 
 _PARAMETERS = {
@@ -30,13 +30,13 @@ _PARAMETERS = {
 
 
 def describe_model(model: Model) -> dict[str, Any]:
-    """Return a model's figures as JSON's plain types.
+    """Return a model's figures as plain JSON types.
 
-    All kinds have ``kind``, ``svm_type``, ``labels`` (None without), ``functions``, ``features`` and
-    ``probability``; an exact model its kernel and support vectors, a container kind whether it has a
-    ``certificate``, its ``embedded_exact`` model (None without), and scalars and array shapes; a cascade also
-    the figures of its ``fast`` model, and one with a scaling in front those of the ``scaling`` and of the
-    ``model`` behind it.
+    All kinds have ``kind``, ``svm_type``, ``labels`` (or None), ``functions``, ``features`` and
+    ``probability``. An exact model also has figures of its kernel and support vectors. A container kind has
+    ``certificate`` (whether there is one), ``embedded_exact`` (a model or None), scalars and array shapes. A
+    cascade also has the figures of its ``fast`` model, and a scaled model those of its ``scaling`` and of the
+    ``model`` that it scales for.
     """
     head = model.head
     description: dict[str, Any] = {
@@ -80,7 +80,7 @@ def describe_model(model: Model) -> dict[str, Any]:
 
 
 def describe_scaling(scaling: Scaling) -> dict[str, Any]:
-    """Return the figures of a scaling: what is the same for all columns, and counts of them."""
+    """Return the figures of a scaling: parameters common to all columns, and counts of columns."""
     description: dict[str, Any] = {"columns": len(scaling)}
     if scaling.ranges is not None:
         description |= {"lower": scaling.ranges.lower, "upper": scaling.ranges.upper}
@@ -104,7 +104,7 @@ def _largest_squared_norm(rows: Rows) -> float:
 
 
 class DataSummary:
-    """Figures of data, gathered block by block in bounded memory."""
+    """Figures of data, collected block by block in bounded memory."""
 
     def __init__(self) -> None:
         self.rows = self.features = self.values = 0
@@ -115,7 +115,7 @@ class DataSummary:
         self.least_label, self.greatest_label = math.inf, -math.inf
 
     def add(self, rows: Rows, labels: FloatArray) -> None:
-        """Count one block."""
+        """Add a block."""
         if not len(rows):
             return
         self.rows += len(rows)
@@ -137,7 +137,7 @@ class DataSummary:
                 self.labels = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON's plain types."""
+        """Return the figures as plain JSON types."""
         cells = self.rows * self.features
         return {
             "rows": self.rows,

@@ -1,4 +1,4 @@
-"""Values for JSON."""
+"""Conversion of values for JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def finite(values: Any) -> Any:
-    """Return values for JSON, which has neither nan nor infinity: null."""
+    """Return values with nan and infinity, which JSON lacks, replaced by None."""
     if isinstance(values, dict):
         return {key: finite(value) for key, value in values.items()}
     if isinstance(values, list | tuple):

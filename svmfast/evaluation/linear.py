@@ -1,4 +1,4 @@
-"""The unit of the DC-Pred++ papers: what a linear model would cost on the same rows."""
+"""The unit of cost in the DC-Pred++ papers: the cost of a linear model on the same rows."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ DENSE_BYTES = 1 << 30
 
 
 def weight_vectors(head: Head) -> int:
-    """Return how many weight vectors a linear model has: one, or one for each of three or more classes.
+    """Return how many weight vectors a linear model has: one, or one per class for three or more classes.
 
-    That is LIBLINEAR's one-versus-rest, the model those papers divide by.
+    That is LIBLINEAR's one-vs-rest model, the unit of those papers.
     """
     return head.n_classes if head.is_classifier and head.n_classes > 2 else 1
 
 
 def linear_multiply_adds(head: Head, rows: Rows) -> int:
-    """Return the multiply-adds of that linear model for a row with all its columns in use."""
+    """Return the multiply-adds of the linear model for a row without zeros."""
     return weight_vectors(head) * rows.n_columns
 
 
 def linear_seconds(head: Head, rows: Rows, *, threads: int = 1, repeats: int = 5) -> Timing:
-    """Return the time of a linear prediction of `rows`: weights times rows, by the faster of two good ways.
+    """Return the time of a linear prediction of `rows`, by the faster of two products of rows and weights.
 
-    Sparse by SciPy's compiled product, dense by BLAS on as many threads as the models get; the dense copy is
-    made beforehand, outside the time. The weights are arbitrary: their values do not change the cost. Columns
-    that no row uses do not count.
+    These are SciPy's sparse product, and a dense product by BLAS on as many threads as the models use; the
+    time for the dense copy is not included. The weights are arbitrary, since their values do not change the
+    cost. Columns that no row uses are left out.
     """
     rows = _columns_in_use(rows)
     weights = np.random.default_rng(0).standard_normal((rows.n_columns, weight_vectors(head)))
@@ -46,7 +46,7 @@ def linear_seconds(head: Head, rows: Rows, *, threads: int = 1, repeats: int = 5
 
 
 def _columns_in_use(rows: Rows) -> Rows:
-    """Return the rows with empty columns left out: an index of 2^31 - 1 must not make 2^31 - 1 weights."""
+    """Return the rows without empty columns, since an index of 2^31 - 1 must not lead to 2^31 - 1 weights."""
     columns, positions = np.unique(rows.indices, return_inverse=True)
     return rows.renumbered(positions.astype(np.int32), len(columns))
 

@@ -1,4 +1,4 @@
-"""What a model loses against the exact one, measured on rows, with the interval that so many rows allow."""
+"""The loss of accuracy in comparison with the exact model, measured on rows, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from svmfast.rows import FloatArray
 from svmfast.score import Quality, percent, quality
 from svmfast.solvers.binomial import clopper_pearson, sum_interval
 
-#: Standard deviations that a 95 % interval of a normal distribution reaches to either side.
+#: Half the width of a 95 % interval of the normal distribution, in standard deviations.
 _NORMAL = 1.959964
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure of all rows like these, from some: it lies between `low` and `high` with 95 % confidence."""
+    """An estimate of a population's figure, which lies between `low` and `high` with 95 % confidence."""
 
     value: float
     low: float
     high: float
 
 
-#: Not estimated: known to be nothing.
+#: A loss that is known to be 0, not estimated.
 NOTHING = Estimate(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A model beside the exact one on the same rows.
+    """The loss of a model in comparison with the exact model on the same rows.
 
     Attributes
     ----------
     rows : int
     quality : Quality
-        Of the model.
+        The model's quality.
     labels_differing : int or None
         Rows whose label is not the exact model's; None for regression.
     differing : Estimate
-        These rows in percent. Regression: root mean square difference from the exact model's values, in
-        percent of their standard deviation.
+        Share of these rows, in percent. Regression: root mean square difference from the exact model's
+        values, in percent of their standard deviation.
     lost : Estimate
-        Accuracy of the exact model less that of the model, in percentage points. Regression: how much larger
-        than the exact model's the mean squared error is, in percent of it.
+        Accuracy of the exact model minus that of the model, in percentage points. Regression: increase of the
+        mean squared error, in percent of the exact model's.
     balanced_lost : Estimate or None
         Balanced accuracy lost, in percentage points; None for regression.
     """
@@ -58,7 +58,7 @@ class Loss:
     balanced_lost: Estimate | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, under the names that ``compare`` uses where it has them."""
+        """Return plain values, with the same names as in ``compare`` where these exist."""
 
         def with_interval(name: str, known: Estimate) -> dict[str, Any]:
             return {name: known.value, f"{name}_interval": [known.low, known.high]}
@@ -83,7 +83,7 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Decision values of the rows, ``(n,)``, and the labels that a positive and a negative one vote for."""
+    """Decision values of the rows, ``(n,)``, and the labels for a positive and for a negative value."""
 
     values: FloatArray
     sides: tuple[float, float]
@@ -97,7 +97,7 @@ def _quality(predicted: FloatArray, target: FloatArray, regression: bool, rankin
 def no_loss(
     predicted: FloatArray, target: FloatArray, *, regression: bool, ranking: Ranking | None = None
 ) -> Loss:
-    """Return the line of answers that are the exact model's own, or are proven to be equal to them."""
+    """Return the loss of answers that are the exact model's, or are proven to be equal to them."""
     worth = _quality(predicted, target, regression, ranking)
     balanced = None if regression else NOTHING
     return Loss(len(target), worth, None if regression else 0, NOTHING, NOTHING, balanced)
@@ -111,7 +111,7 @@ def loss(
     regression: bool,
     ranking: Ranking | None = None,
 ) -> Loss:
-    """Return what `predicted` loses against `exact`.
+    """Return the loss of `predicted` in comparison with `exact`.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ def loss(
 
     Notes
     -----
-    Intervals of labels and accuracies are exact or nearly so for any number of rows
-    (:mod:`svmfast.solvers.binomial`); those of regression rest on the normal distribution of means.
+    Intervals of labels and accuracies are exact or nearly exact for any number of rows
+    (:mod:`svmfast.solvers.binomial`); those of regression assume that means are normally distributed.
     """
     worth = _quality(predicted, target, regression, ranking)
     if regression:
@@ -134,13 +134,13 @@ def loss(
     differing = int(np.count_nonzero(differs))
     low, high = clopper_pearson(differing, n)
     estimate = Estimate(percent(differing, n), 100 * low, 100 * high)
-    # Rows that the exact model has right and the model wrong, and the other way round.
+    # Rows that the exact model answers correctly and the model does not, and vice versa.
     worse, better = differs & (exact == target), differs & (predicted == target)
     return Loss(n, worth, differing, estimate, _lost(worse, better, None), _lost(worse, better, target))
 
 
 def _lost(worse: np.ndarray, better: np.ndarray, classes: FloatArray | None) -> Estimate:
-    """Return the percentage points lost: of all rows, or the mean over the classes."""
+    """Return the loss in percentage points, over all rows, or averaged over the classes."""
     if classes is None:
         groups = [np.ones(len(worse), dtype=np.bool_)]
     else:
@@ -166,7 +166,7 @@ def _loss_of_values(predicted: FloatArray, exact: FloatArray, target: FloatArray
 
 
 def _ratio(above: FloatArray, below: FloatArray) -> Estimate:
-    """Return the ratio of two means over the same rows, with the interval of the delta method."""
+    """Return the ratio of two means over the same rows, with an interval by the delta method."""
     n = len(above)
     top, bottom = float(above.mean()), float(below.mean())
     if not bottom:

@@ -1,4 +1,4 @@
-"""What is counted while rows are predicted, block by block, and what is reported of it at the end."""
+"""Counts that are collected while rows are predicted, block by block, and the report at the end."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from svmfast.score import Score, percent
 
 
 class PredictionReport:
-    """Counts of a prediction, with and without labels to compare with.
+    """Counts of a prediction of rows with or without labels.
 
     Parameters
     ----------
     model : Model
-        That predicts.
+        The model that predicts.
     labelled : bool
-        Whether the rows have labels of their own.
+        Whether the rows have labels.
     bound : bool
         Whether rows outside the validity bound are counted.
     falls_back : bool
         Whether an exact model answers the rows that are not certified.
     auc : bool
-        Whether the ROC AUC is measured where there is one decision value; it takes the values of all rows.
+        Whether the ROC AUC is measured if there is a single decision value.
     class_names : mapping of float to str, optional
-        The name of each label, shown beside it.
+        The name of each label, to show with it.
 
     Attributes
     ----------
     rows : int
     score : Score
-        Of the predictions against the rows' labels.
+        Score of the predictions.
     certified, outside, single : int or None
         Rows that are certified, rows outside the validity bound, and rows that single precision answered;
-        None where that was not asked for.
+        None if these were not asked for.
     rows_with_unknown : int
         Rows with features beyond the model's.
     differing_from_vote : int
         Rows whose most probable label is not the label of the vote.
     notes : list of str
-        What the reader of the data remarked.
+        Remarks of the reader of the data.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class PredictionReport:
         self._earlier = 0
 
     def add(self, rows: Rows, labels: FloatArray, answer: Answer, *, named: bool = False) -> None:
-        """Count a block of rows and what was answered; `named`: they are of columns with names."""
+        """Count a block of rows and its answer; `named` tells whether the columns have names."""
         self.rows += len(rows)
         if self.labelled:
             values = answer.decisions[:, 0] if self._ranked else None
@@ -91,18 +91,18 @@ class PredictionReport:
             self.single = (self.single or 0) + int(answer.single.sum())
         known = self.model.n_features
         if rows.n_columns > known and rows.nnz:
-            # Columns ascend within a row, so its last one tells; rows without entries have none.
+            # Columns ascend within a row, so the last one is the largest; skip rows without entries.
             filled = rows.indptr[1:] > rows.indptr[:-1]
             last = rows.indices[rows.indptr[1:][filled] - 1]
             unknown = int(np.count_nonzero(last >= known))
             self.rows_with_unknown += unknown
-            if named:  # a warning has the names of the columns
+            if named:  # another warning lists the names of the columns
                 self._unknown_by_name += unknown
             else:
                 self._largest_column = max(self._largest_column, int(last.max()))
 
     def empty(self) -> PredictionReport:
-        """Return a report of the same kind that has counted nothing."""
+        """Return a report with the same settings and no counts."""
         return PredictionReport(
             self.model,
             labelled=self.labelled,
@@ -112,7 +112,7 @@ class PredictionReport:
         )
 
     def state(self) -> dict[str, Any]:
-        """Return everything that was counted, as plain values for :meth:`merge`."""
+        """Return all counts as plain values for :meth:`merge`."""
         return {
             "rows": self.rows,
             "score": self.score.state(),
@@ -127,14 +127,14 @@ class PredictionReport:
         }
 
     def merge(self, state: Mapping[str, Any], *, earlier: bool = False) -> None:
-        """Count what another report of the same kind has counted, but for its notes.
+        """Add the counts of another report with the same settings, but not its notes.
 
         Parameters
         ----------
         state : mapping
-            As :meth:`state` returns it.
+            The other report's :meth:`state`.
         earlier : bool
-            Another run has predicted these rows.
+            Whether an earlier run predicted these rows.
         """
         self.rows += state["rows"]
         self.score.merge(state["score"])
@@ -155,7 +155,7 @@ class PredictionReport:
         return "\n".join([f"<prediction of {count(self.rows, 'row')}>", *self.lines()])
 
     def lines(self) -> list[str]:
-        """Return svm-predict's last lines; none where there are no rows, or no labels to compare with."""
+        """Return svm-predict's last lines; none if there are no rows or no labels."""
         if not self.labelled or not self.rows:
             return []
         score = self.score
@@ -171,7 +171,7 @@ class PredictionReport:
         score, model = self.score, self.model
         found: dict[str, Any] = {"rows": self.rows, "kind": model.kind, "svm_type": model.head.svm_type}
         if not self.labelled:
-            pass  # no labels to compare with
+            pass  # no score
         elif model.head.is_regression:
             found |= score.quality(regression=True).as_dict()
         else:
@@ -190,7 +190,7 @@ class PredictionReport:
         }
 
     def remarks(self) -> Iterator[str]:
-        """Yield what svm-predict does not report."""
+        """Yield remarks that svm-predict does not make."""
         rows = count(self.rows, "row")
         yield from self.notes
         if not self.rows:
@@ -204,9 +204,9 @@ class PredictionReport:
         by_index = self.rows_with_unknown - self._unknown_by_name
         if by_index:
             yield (
-                f"{by_index:,} of {rows} have features the model does not know "
-                f"(index up to {self._largest_column + 1}, the model knows {self.model.n_features}); "
-                "as in LIBSVM they count in a row's norm and nowhere else"
+                f"{by_index:,} of {rows} have features that the model does not have "
+                f"(index up to {self._largest_column + 1}, the model has {self.model.n_features}); "
+                "as in LIBSVM they only contribute to a row's norm"
             )
         if self.differing_from_vote:
             yield (

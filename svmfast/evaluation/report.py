@@ -1,4 +1,4 @@
-"""A comparison as plain values, JSON, CSV, Markdown, or the cells of a table."""
+"""A comparison as plain values, JSON, CSV, Markdown, or cells of a table."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from svmfast.evaluation.compare import ComparisonData, ModelResult
 from svmfast.evaluation.json_values import finite
 from svmfast.score import OF_CLASSES, OF_VALUES
 
-#: What Markdown acts on inside a line; an underscore within a word is no emphasis.
+#: Characters with a meaning in a line of Markdown; an underscore within a word is not emphasis.
 _MARKDOWN = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
 
-#: key -> the figure to report, in the order of the JSON object; docs/compare.md says what each one is.
+#: The figures by key, in the order of the JSON object; docs/compare.md explains them.
 _MODEL_KEYS: dict[str, Callable[[ModelResult], Any]] = {
     "path": lambda row: row.path,
     "kind": lambda row: row.kind,
@@ -64,8 +64,7 @@ _MODEL_KEYS: dict[str, Callable[[ModelResult], Any]] = {
     "classes": lambda row: [score.as_dict() for score in row.classes],
     "confusion": lambda row: None if row.confusion is None else row.confusion.as_dict(),
 }
-#: Figures of the table: head, cell, and whether only --wide has it. Tables show those that say something of
-#: one of the models.
+#: Columns of the table: head, cell, and whether only --wide shows it. Columns without any value are left out.
 _COLUMNS: tuple[tuple[str, Callable[[ModelResult], str], bool], ...] = (
     ("accuracy", lambda row: percent(row.accuracy, 2), False),
     ("balanced", lambda row: percent(row.balanced_accuracy, 2), False),
@@ -98,19 +97,19 @@ _COLUMNS: tuple[tuple[str, Callable[[ModelResult], str], bool], ...] = (
     ("predict without fallback", lambda row: seconds(row.predict_seconds_without_fallback), True),
     ("speed-up without fallback", lambda row: times(row.speedup_without_fallback), True),
 )
-#: Columns that a terminal surely has, and that the table without --wide keeps to.
+#: Width of the table without --wide, in characters.
 WIDTH = 100
 _ABSENT = "-"
 
 
 def as_dict(comparison: ComparisonData) -> dict[str, Any]:
-    """Return the comparison as JSON's plain types.
+    """Return the comparison as plain JSON types.
 
     ``{"data": {"path", "rows", "features"}, "threads", "linear_seconds", "models": [{...}]}``; classification
-    has ``accuracy``, ``classes`` and the like, regression ``mse`` and others instead; a figure
-    without meaning is None (JSON null). All keys: docs/compare.md.
+    has ``accuracy``, ``classes`` and so on, regression ``mse`` and so on; figures that do not apply are None
+    (JSON null). docs/compare.md lists all keys.
     """
-    # Keys that only the other question has.
+    # Keys that only the other task has.
     absent = OF_CLASSES if _is_regression(comparison) else OF_VALUES
     return {
         "data": {
@@ -136,10 +135,10 @@ def as_json(comparison: ComparisonData) -> str:
 
 
 def as_csv(comparison: ComparisonData) -> str:
-    """Return one line a model under a header, with all digits and the keys of the JSON form.
+    """Return a header and one line per model, with all digits and the keys of the JSON form.
 
-    In the place of ``classes`` there is a column ``recall_LABEL`` for every class that has rows; there is no
-    confusion table.
+    Instead of ``classes`` there is a column ``recall_LABEL`` for each class that has rows. The confusion
+    table is left out.
     """
     models = as_dict(comparison)["models"]
     for line in models:
@@ -150,7 +149,7 @@ def as_csv(comparison: ComparisonData) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, list(models[0]), lineterminator="\n")
     writer.writeheader()
-    # A name stays in its line; the JSON form has it as it is.
+    # Line breaks in a name are escaped; the JSON form has the name unchanged.
     writer.writerows([{**row, "path": shown(row["path"])} for row in models])
     return out.getvalue()
 
@@ -160,7 +159,7 @@ def _is_regression(comparison: ComparisonData) -> bool:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """Return the shortest ends of the paths, cut between folders, that tell them apart."""
+    """Return the shortest ends of the paths, in whole folders, that are different."""
     parts = [path.split("/") for path in paths]
     names = []
     for own, path in zip(parts, paths, strict=True):
@@ -173,16 +172,16 @@ def short_names(paths: Sequence[str]) -> list[str]:
 def cells(
     comparison: ComparisonData, *, wide: bool = False, short: bool = False
 ) -> tuple[list[str], list[list[str]]]:
-    """Return heads and lines of the table people read.
+    """Return heads and lines of the table for people.
 
     Parameters
     ----------
     comparison : ComparisonData
     wide : bool
-        Everything: a line a figure, with the recall of every class that has rows, and a column a model. Else
-        a line a model and the columns that matter first.
+        Show all figures, with a line for each figure (including the recall of each class that has rows) and a
+        column for each model. Otherwise there is a line for each model, and columns for the main figures.
     short : bool
-        Models go by the shortest ends of their paths that tell them apart.
+        Use the shortest ends of the paths that are different as names of the models.
     """
     names = [shown(row.path) for row in comparison.models]
     if short:
@@ -211,7 +210,7 @@ def _recalls(comparison: ComparisonData) -> list[list[str]]:
 
 
 def _confusions(comparison: ComparisonData) -> list[list[str]]:
-    """Return a line for each pair of different labels that some row has as target and prediction."""
+    """Return a line for each pair of different labels that occur as target and prediction of a row."""
     counts: list[dict[tuple[float, float], int]] = []
     for row in comparison.models:
         found: dict[tuple[float, float], int] = {}
@@ -238,24 +237,24 @@ def as_markdown(comparison: ComparisonData, *, wide: bool = False) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return text that Markdown shows as it is, on one line (:func:`svmfast.display.shown`)."""
+    """Return text that Markdown shows unchanged, on one line (:func:`svmfast.display.shown`)."""
     return _MARKDOWN.sub(r"\\\g<0>", shown(text))
 
 
 def as_text(comparison: ComparisonData, *, wide: bool = False) -> str:
     """Return the table of :func:`cells` in aligned plain text, within :data:`WIDTH` columns unless `wide`.
 
-    A model's name that is too long goes on below itself.
+    A model's name that is too long is continued on the next line.
     """
     heads, lines = cells(comparison, wide=wide, short=True)
     return aligned(heads, lines, None if wide else WIDTH)
 
 
 def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | None) -> str:
-    """Return a table in plain text, of at most `limit` columns where the figures leave room for it.
+    """Return a table in plain text, at most `limit` characters wide if the figures fit.
 
-    The first cell of a line is on the left, and goes on below itself where it is too long; figures are on the
-    right.
+    The first cell of a line is aligned left, and continued on the next line if it is too long; figures are
+    aligned right.
     """
     widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
     if limit is not None:
@@ -270,7 +269,7 @@ def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]], limit: int | N
 
 
 def _pieces(name: str, width: int) -> list[str]:
-    """Return a name in pieces of at most `width` characters, broken behind a blank where there is one."""
+    """Return a name in pieces of at most `width` characters, broken after a blank if possible."""
     pieces = []
     while len(name) > width:
         blank = name.rfind(" ", 0, width)
@@ -281,17 +280,17 @@ def _pieces(name: str, width: int) -> list[str]:
 
 
 def number(value: float | None) -> str:
-    """Three digits, or a dash."""
+    """Return a number with three digits, or a dash."""
     return _ABSENT if value is None else f"{value:.3g}"
 
 
 def whole(value: int | None) -> str:
-    """A count, or a dash."""
+    """Return a count, or a dash."""
     return _ABSENT if value is None else f"{value:,}"
 
 
 def times(value: float | None) -> str:
-    """A ratio, or a dash: ``0.85x``, ``12.5x``, ``4,320x``."""
+    """Return a ratio such as ``0.85x``, ``12.5x`` or ``4,320x``, or a dash."""
     if value is None:
         return _ABSENT
     text = f"{value:.3g}"
@@ -299,17 +298,17 @@ def times(value: float | None) -> str:
 
 
 def percent(value: float | None, digits: int) -> str:
-    """A percentage, or a dash."""
+    """Return a percentage, or a dash."""
     return _ABSENT if value is None else f"{value:.{digits}f}%"
 
 
 def differing(count: int | None, share: float | None) -> str:
-    """``35 (0.21%)``, or a dash."""
+    """Return a count with its share, such as ``35 (0.21%)``, or a dash."""
     return _ABSENT if count is None or share is None else f"{count:,} ({share:.3g}%)"
 
 
 def seconds(value: float | None) -> str:
-    """A time in the unit that suits it, or a dash."""
+    """Return a time in a suitable unit, or a dash."""
     if value is None:
         return _ABSENT
     for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):

@@ -1,4 +1,4 @@
-"""Are rows of the scale of a model's vectors? Raw data is not, where the model is of scaled data."""
+"""A check that rows have the scale of a model's vectors, to detect raw rows for a model of scaled ones."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
-#: Rows that are looked at, the first ones, and fewer that are too few to speak of.
+#: The first MOST_ROWS rows are checked; if there are fewer than LEAST_ROWS, there is no warning.
 MOST_ROWS, LEAST_ROWS = 1000, 10
-#: Squared norms that differ by less are one scale: moved vectors may be shorter than rows.
+#: Squared norms within this factor count as the same scale, since optimized vectors may be shorter than rows.
 FACTOR = 25.0
 
 
 class ScaleCheck:
-    """Meets the first rows with a model's vectors.
+    """Compares the scale of the first rows with that of a model's vectors.
 
-    The median of the rows' squared norms is held against the largest and the smallest squared norm of the
-    support vectors, or landmarks: rows like those that the model was made from lie between them or near.
+    The median of the rows' squared norms is compared with the largest and the smallest squared norm of the
+    support vectors or landmarks. For rows like those of the training data, it lies between or near these.
 
     Parameters
     ----------
     model : Model
-        Of a linear kernel, and of others whose vectors are no rows, there is no warning.
+        There is no warning for a linear kernel, or for models whose vectors are not like rows.
     scaled : bool
-        Whether the rows have been scaled; the verdict on others says how that is done.
+        Whether the rows have been scaled; if not, the warning explains how to scale them.
     """
 
     def __init__(self, model: Model, *, scaled: bool = False) -> None:
@@ -34,13 +34,13 @@ class ScaleCheck:
         self._norms: list[float] = []
 
     def add(self, rows: Rows) -> None:
-        """Take in rows; those beyond the first :data:`MOST_ROWS` cost nothing."""
+        """Add rows; those after the first :data:`MOST_ROWS` are ignored."""
         room = MOST_ROWS - len(self._norms)
         if room > 0:
             self._norms += _squared_norms(rows[:room]).tolist()
 
     def verdict(self) -> str | None:
-        """Say what was measured where it differs by more than :data:`FACTOR`; None where it does not."""
+        """Return a warning if the scales differ by more than :data:`FACTOR`, or None."""
         if len(self._norms) < LEAST_ROWS:
             return None
         low, high = _vector_norms(self._model)
@@ -52,25 +52,25 @@ class ScaleCheck:
         else:
             return None
         return (
-            f"rows of another scale than the model's: median squared norm {median:.4g} of the first "
-            f"{len(self._norms):,} rows, {extreme} of the model's vectors {size:.4g}"
+            f"the rows have another scale than the model: the median squared norm of the first "
+            f"{len(self._norms):,} rows is {median:.4g}, the {extreme} of the model's vectors {size:.4g}"
             + ("" if self._scaled else "; raw rows need the range file of the training data (`scale`)")
         )
 
 
 def _median(values: list[float]) -> float:
-    """Return the median; NumPy's would import ``numpy.ma``, which takes longer than many predictions."""
+    """Return the median; NumPy's imports ``numpy.ma``, which takes longer than many predictions."""
     ordered, half = sorted(values), len(values) // 2
     return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _squared_norms(rows: Rows) -> FloatArray:
-    with np.errstate(over="ignore"):  # infinity is a scale too
+    with np.errstate(over="ignore"):  # infinity is also a valid scale
         return rows.squared_norms()
 
 
 def _vector_norms(model: Model) -> tuple[float | None, float | None]:
-    """Return the smallest and the largest squared norm of a model's vectors, None where they tell nothing."""
+    """Return the smallest and the largest squared norm of a model's vectors; None if they say nothing."""
     if isinstance(model, CascadeModel):
         return _vector_norms(model.exact)
     if isinstance(model, KernelExpansion):

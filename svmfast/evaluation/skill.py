@@ -1,4 +1,4 @@
-"""Whether a model knows anything of the rows that it is asked about: data of another problem show here."""
+"""Whether a model predicts rows better than chance; if not, they may belong to another problem."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 from svmfast.rows import FloatArray
 from svmfast.score import percent
 
-#: From so many rows on, accuracy must exceed chance by so many standard deviations.
+#: With at least _ENOUGH_ROWS rows, accuracy must exceed chance by _DEVIATIONS standard deviations.
 _ENOUGH_ROWS, _DEVIATIONS = 50, 2.0
 
 
 @dataclass(frozen=True)
 class Skill:
-    """How much better than chance a model answers.
+    """The improvement of a model's predictions over chance.
 
     Attributes
     ----------
     rows : int
     share : float
-        Classification: the share of what chance leaves to be gained, (accuracy - chance) / (1 - chance),
-        Cohen's kappa. Regression: 1 - mean squared error / variance of the targets. At most 1.
+        Classification: Cohen's kappa, (accuracy - chance) / (1 - chance). Regression: 1 - mean squared error
+        / variance of the targets. At most 1.
     found, chance : float
-        Accuracy and what chance gives, in percent; regression: mean squared error and variance.
+        Accuracy, and that of chance, in percent; regression: mean squared error and variance.
     some : bool
-        Better than chance.
+        Whether the predictions are better than chance.
     """
 
     rows: int
@@ -38,7 +38,7 @@ class Skill:
 
 
 def skill(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Skill:
-    """Return how much better than chance predictions are.
+    """Return the improvement of predictions over chance.
 
     Parameters
     ----------
@@ -48,9 +48,10 @@ def skill(predicted: FloatArray, target: FloatArray, *, regression: bool) -> Ski
 
     Notes
     -----
-    Chance deals the same predicted labels out to the rows at random. The variance of the number of right ones
+    Chance means that the predicted labels are randomly permuted. The variance of the number of correct ones
     is that of Hoeffding's combinatorial central limit theorem (Annals of Mathematical Statistics 22, 1951).
-    Where all targets are of one class, nothing separates chance from skill: any right label counts.
+    If all targets are of one class, chance cannot be distinguished from skill, and any correct label counts
+    as skill.
     """
     if regression:
         return _skill_of_values(predicted, target)

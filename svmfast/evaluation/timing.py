@@ -1,4 +1,4 @@
-"""How long a call takes: warm-up, repeats, median and spread."""
+"""Timing of calls: warm-up, repeats, median and spread."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a call took, over its repeats."""
+    """The seconds that each repeat of a call took."""
 
     samples: tuple[float, ...]
 
     @property
     def seconds(self) -> float:
-        """The median."""
+        """The median of the samples."""
         return statistics.median(self.samples)
 
     @property
@@ -43,12 +43,12 @@ def measure(
     ----------
     call : callable without arguments
     repeats : int
-        Timed calls; the median counts.
+        Number of timed calls.
     limit_seconds : float
-        Start no further repeat once so much time is spent; there is always one.
+        No further repeat starts after this time, but there is always one.
     warm_up : bool
-        Call once before, untimed: the first call includes page faults, packing and cold caches. A call that
-        alone uses up the limit is its own warm-up.
+        Call once before without timing, since the first call includes page faults, packing and cold caches. A
+        first call that takes longer than the limit is timed.
     """
     begin = time.perf_counter()
     result = call()
@@ -63,19 +63,19 @@ def measure(
 
 @dataclass(frozen=True)
 class Speed:
-    """How many times as fast as the reference a call is, over samples taken in turn with the reference's.
+    """The speed of a call relative to a reference, from samples taken alternately.
 
     Attributes
     ----------
     ratio : float
-        Median of the reference's seconds over the call's, sample by sample.
+        Median over the samples of the reference's seconds divided by the call's.
     low, high : float
-        With :data:`CONFIDENCE` the median of all such ratios lies between them, whatever their distribution
-        (order statistics, a sign test turned round); 0 and infinity where there are too few samples.
+        Ends of a distribution-free confidence interval of the median, at level :data:`CONFIDENCE`, by order
+        statistics (an inverted sign test); 0 and infinity if there are too few samples.
     samples : int
     processor : bool
-        The times are of processors, added up over threads, in place of the wall clock's: those varied far
-        more, as they do where other programs run on the same processors.
+        Whether the times are processor times, summed over threads. They replace wall-clock times if these
+        vary far more, as on a busy machine.
     """
 
     ratio: float
@@ -90,21 +90,21 @@ class Speed:
         return self.high <= NARROW * self.low
 
 
-#: Two speeds a tenth apart are distinguished by intervals no wider than that.
+#: Intervals of at most this width (high / low) can distinguish speeds that differ by a tenth.
 NARROW = 1.1
 CONFIDENCE = 0.95
-#: Ratios of processor times must be spread so much less than those of the wall clock to be taken instead.
+#: Processor times are used if the spread of their ratios is below this multiple of the wall clock's.
 PROCESSOR_SPREAD = 0.5
-#: A sample repeats a call until it takes so many seconds: clocks and schedulers have a grain.
+#: A sample repeats a call for at least this many seconds, because of the resolution of clocks and schedulers.
 _LEAST_SAMPLE = 0.005
 
 
 def median_ratio(ratios: Sequence[float], *, processor: bool = False) -> Speed:
-    """Return the median of ratios and its interval; `processor` if they are of processor time."""
+    """Return the median of ratios, with its confidence interval; `processor`: they are of processor time."""
     ordered = sorted(ratios)
     n = len(ordered)
     cut, tail = 0, 0.5**n
-    # The median lies below the k smallest of n with probability P(Binomial(n, 1/2) < k).
+    # The median lies below the k-th smallest of n with probability P(Binomial(n, 1/2) < k).
     while tail <= (1 - CONFIDENCE) / 2:
         cut += 1
         tail += math.comb(n, cut) * 0.5**n
@@ -119,30 +119,30 @@ def race(
     rounds: int = 40,
     progress: Progress = silent,
 ) -> tuple[float, dict[str, Speed]]:
-    """Return the median seconds of the first call, the reference, and every call's speed over it.
+    """Return the median seconds of the first call, the reference, and the speed of each call relative to it.
 
-    Every round takes a sample of each call, with one of the reference not long before, so that both meet the
-    same load: other work comes and goes, and figures taken minutes apart compare the load, not the calls. A
-    call whose interval is narrow drops out; the race ends when all have, or the time is over.
+    Every round takes a sample of each call, soon after one of the reference, so that both run under the same
+    load; samples that are minutes apart would compare loads rather than calls. A call whose interval is
+    narrow drops out. The race ends when all calls have dropped out, or at the time limit.
 
-    Speeds are of the wall clock. Where it leaves intervals wide, because other programs take turns with the
-    calls, and the ratios of processor times are spread far less (:data:`PROCESSOR_SPREAD`), all speeds of the
-    race are of processor time. That flatters a call that keeps fewer threads busy than the reference does (by
-    a tenth to a quarter for the fastest models); the wall clock under load was off by several times.
+    Speeds are measured by wall-clock time. If other programs make its intervals wide, and the ratios of
+    processor times vary far less (:data:`PROCESSOR_SPREAD`), all speeds of the race are of processor time.
+    That overstates the speed of a call that keeps fewer threads busy than the reference (by 10 to 25 % for
+    the fastest models), but wall-clock times under load were wrong by a factor of several.
 
     Parameters
     ----------
     calls : mapping of str to callable without arguments
     limit_seconds : float
-        Start no further round once so much time is spent; there is always one.
+        No further round starts after this time, but there is always one.
     rounds : int
-        Most rounds, after one to warm up.
+        The most rounds, after one to warm up.
     progress : callable
     """
     begin = time.perf_counter()
     reference, *others = calls
     once = {name: _seconds(call) for name, call in calls.items()}
-    # A short sample may fit between two turns of another program where a long one cannot: all are as long.
+    # All samples are equally long, because a short one is less likely to be interrupted by other programs.
     length = max(_LEAST_SAMPLE, once[reference])
     repeats = {name: max(1, round(length / seconds)) for name, seconds in once.items()}
 
@@ -162,7 +162,7 @@ def race(
         if number and (spent > limit_seconds or not running):
             break
         progress(min(spent, limit_seconds), limit_seconds, "timing")
-        since = math.inf  # seconds since the reference's last sample, in samples of it
+        since = math.inf  # time since the reference's last sample, in units of that sample
         for name in running or [reference]:
             if since >= 1:
                 samples.append(sample(reference))
@@ -201,7 +201,7 @@ def _spread(ratios: Iterable[Sequence[float]]) -> float:
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    """Warm up, and return the seconds of a call."""
+    """Call once to warm up; return the seconds of a second call."""
     call()
     start = time.perf_counter()
     call()
@@ -209,6 +209,6 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def times_as_fast(one: Callable[[], object], other: Callable[[], object]) -> float:
-    """Race two calls and return how many times as fast `other` is as `one`."""
+    """Race two calls, and return how many times as fast as `one` `other` is."""
     _, speeds = race({"one": one, "other": other})
     return speeds["other"].ratio

@@ -1,4 +1,4 @@
 """Tries every method on one model, measures all results on the same rows, and recommends one.
 
-The plural leaves the name ``svmfast.frontier`` to the function.
+The package's name is plural because ``svmfast.frontier`` is the function.
 """

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from svmfast.import_path import without_current_folder
 
-#: Exit statuses of a negative answer and of refused input.
+#: Exit statuses for a negative answer and for refused input.
 REFUSALS = (1, 2)
 #: Seconds between asking a command to end and killing it.
 GRACE = 5.0
@@ -26,15 +26,15 @@ class OutOfTime(Exception):
 
 
 class Failed(Exception):
-    """A candidate's command ended with another status than 0; the text is its last line on stderr.
+    """A candidate's command ended with a nonzero status; the message is its last line on stderr.
 
     Attributes
     ----------
     final : bool
-        The command ended with a negative answer, or refused its input, and would do so again. False if it was
-        killed or failed.
+        Whether the command would end in the same way again: with a negative answer or refused input. False
+        if it was killed or failed.
     negative : bool
-        The command finished, and its result is a negative answer about the model.
+        Whether the command ended with a negative answer.
     """
 
     def __init__(self, message: str, *, final: bool, negative: bool = False) -> None:
@@ -45,8 +45,8 @@ class Failed(Exception):
 def child_command(arguments: Sequence[str]) -> list[str]:
     """Return the command line that runs ``svmfast ARGUMENTS`` with this Python.
 
-    The child gets this program's import path: it finds svmfast and all that it needs where this program found
-    them, however it was installed, and nothing in the current folder (``-m`` would look there first).
+    The child process gets this program's import path, so that it finds the same svmfast and dependencies,
+    however they were installed, and nothing in the current folder (where ``-m`` would look first).
     """
     path = ascii(without_current_folder(sys.path))
     code = f"import sys;sys.path[:] = {path};from svmfast.__main__ import console;console()"
@@ -63,7 +63,7 @@ def child_command(arguments: Sequence[str]) -> list[str]:
 
 
 def _environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without entries of PYTHONPATH that mean the current folder."""
+    """Return the environment without the entries of PYTHONPATH that refer to the current folder."""
     found = dict(given)
     entries = without_current_folder(found.pop("PYTHONPATH", "").split(os.pathsep))
     if entries:
@@ -83,9 +83,9 @@ def make(
     ----------
     arguments : sequence of str
     seconds : float
-        Time limit, after which the process is ended.
+        Time limit, after which the process is terminated.
     environment : mapping of str to str, optional
-        This program's by default.
+        By default that of this process.
     tick : callable
         Called repeatedly with the share of `seconds` that has passed.
 
@@ -111,8 +111,8 @@ def make(
         lines = stderr.read().decode("utf-8", "replace").strip().splitlines()
     if status:
         words = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
-        said_last = lines[-1].removeprefix("svmfast: ") if lines else words
-        raise Failed(said_last, final=status in REFUSALS, negative=status == 1)
+        message = lines[-1].removeprefix("svmfast: ") if lines else words
+        raise Failed(message, final=status in REFUSALS, negative=status == 1)
     return time.perf_counter() - begin
 
 
@@ -129,7 +129,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float, tick: Callable[[floa
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a running command: by SIGTERM, so that it can remove its temporary files, then by SIGKILL."""
+    """Terminate a running command with SIGTERM, so that it removes its temporary files, then with SIGKILL."""
     for how in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is not None:
             return

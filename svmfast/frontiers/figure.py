@@ -12,7 +12,7 @@ from svmfast.frontiers.pareto import Point
 from svmfast.frontiers.report import Frontier
 from svmfast.methods.registry import methods
 
-#: Legend of thick and thin edges, in grey.
+#: Legend entries for markers with a thick edge and for unfilled ones, in gray.
 _MEANING: dict[str, dict[str, Any]] = {
     "+ exact": {"marker": "o", "markersize": 9, "markeredgewidth": 2.2},
     "beaten": {"marker": "o", "markersize": 7, "markeredgewidth": 1.3},
@@ -20,11 +20,11 @@ _MEANING: dict[str, dict[str, Any]] = {
 
 
 def _styles() -> dict[str, tuple[str, str]]:
-    """Return the colour and the marker of every method."""
+    """Return the color and the marker of every method."""
     return {one.name: (one.style.color, one.style.marker) for one in methods()}
 
 
-#: Percent; no axis needs to reach below one row of 100,000.
+#: The lowest percentage on an axis: one row of 100,000.
 _LOWEST_SHARE = 1e-3
 
 
@@ -38,7 +38,7 @@ def draw(found: Frontier) -> dict[str, bytes]:
     """
     import matplotlib
 
-    rules: Any = {  # matplotlib types the names of its parameters, and other versions have others
+    rules: Any = {  # Any, because the parameter names in matplotlib's types depend on its version
         "svg.hashsalt": "svmfast",
         "svg.fonttype": "path",
         "font.size": 10,
@@ -49,7 +49,7 @@ def draw(found: Frontier) -> dict[str, bytes]:
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # no matplotlibrc changes the figure
+        matplotlib.rcdefaults()  # ignore any matplotlibrc
         matplotlib.rcParams.update(rules)
         figure = Figure(figsize=(9.5, 8), layout="constrained")
         FigureCanvasAgg(figure)
@@ -88,26 +88,26 @@ def _others(found: Frontier) -> list[Point]:
 
 
 def _scatter(axes: Any, found: Frontier, height: Any) -> None:
-    """Draw every point: filled if no other beats it; with a thick edge if the exact model is its fallback."""
+    """Draw every point: filled if it is on the front, with a thick edge if it has the exact fallback."""
     used = {point.method for point in found.points} - {"exact"}
     styles = _styles()
     for method in [known for known in styles if known in used]:
-        colour, marker = styles[method]
+        color, marker = styles[method]
         first = True
         for point, front in zip(found.points, found.on_front, strict=True):
             if point.method != method:
                 continue
             fallback = point.name.endswith("+ exact")
             if point.spent_percent:
-                _fill_part(axes, (point.speed.ratio, height(point)), colour, point.spent_percent / 100)
+                _fill_part(axes, (point.speed.ratio, height(point)), color, point.spent_percent / 100)
             axes.plot(
                 point.speed.ratio,
                 height(point),
                 linestyle="none",
                 marker=marker,
                 markersize=9 if front else 7,
-                markerfacecolor=colour if front and not fallback else "white",
-                markeredgecolor=colour,
+                markerfacecolor=color if front and not fallback else "white",
+                markeredgecolor=color,
                 markeredgewidth=2.2 if fallback else 1.3,
                 alpha=1.0 if front else 0.75,
                 label=method if first else None,
@@ -140,23 +140,21 @@ def _scatter(axes: Any, found: Frontier, height: Any) -> None:
         )
 
 
-def _fill_part(axes: Any, place: tuple[float, float], colour: str, part: float) -> None:
-    """Fill the share of a cascade's marker that equals the share of its allowance that it spent."""
+def _fill_part(axes: Any, place: tuple[float, float], color: str, part: float) -> None:
+    """Fill a cascade's marker in proportion to the part of its allowance that it spent."""
     sector = _sector(part)
-    axes.plot(
-        *place, linestyle="none", marker=sector, markersize=7, markeredgewidth=0, color=colour, zorder=4
-    )
+    axes.plot(*place, linestyle="none", marker=sector, markersize=7, markeredgewidth=0, color=color, zorder=4)
 
 
 def _sector(part: float) -> Any:
-    """Return a marker: a sector of the unit circle, from the top."""
+    """Return a marker that is a sector of the unit circle, starting at the top."""
     from matplotlib.path import Path
 
     return Path.unit_circle() if part >= 1 else Path.wedge(90 - 360 * part, 90)
 
 
 def _quality(axes: Any, found: Frontier) -> None:
-    """Draw the axis of accuracy, or of mean squared error, better on top."""
+    """Draw the plot of accuracy, or of mean squared error, with the better values at the top."""
 
     def value(point: Point) -> float:
         worth = point.confirming.quality
@@ -165,11 +163,11 @@ def _quality(axes: Any, found: Frontier) -> None:
 
     sign = -1.0 if found.regression else 1.0
     reference = value(found.points[0])
-    # Very bad models must not compress the others into one line: the axis shows the better three quarters,
-    # and other points are drawn at its edge.
+    # Very bad models must not squeeze the others into a line. The axis covers the better three quarters, and
+    # the other points are drawn at its edge.
     losses = sorted(sign * (reference - value(point)) for point in _others(found))
     depth = 1.2 * max(losses[: max(1, 3 * len(losses) // 4)], default=0.0)
-    # The axis must have a height even if all values are equal, or all 0.
+    # The axis needs a height even if all values are equal, or all 0.
     depth = max(depth, 0.01 * abs(reference)) or 1.0
     gain = max(0.0, -min(losses, default=0.0))
     edge = reference - sign * depth
@@ -183,16 +181,16 @@ def _quality(axes: Any, found: Frontier) -> None:
     axes.set_ylim(edge - sign * margin, reference + sign * (gain + 2.5 * margin))
     if any(height(point) != value(point) for point in _others(found)):
         axes.axhline(edge, color="#bbbbbb", linewidth=1, linestyle=(0, (1, 4)), zorder=0)
-        _say(axes, "worse still, on the edge", edge, "#888888", left=True)
+        _write(axes, "worse models, on the edge", edge, "#888888", left=True)
     axes.axhline(reference, color="black", linewidth=1, zorder=1)
-    _say(axes, f"exact {reference:.4g}", reference, "black")
+    _write(axes, f"exact {reference:.4g}", reference, "black")
     for point in found.points:
         if point.name == "linear":
             axes.axhline(height(point), color="#555555", linewidth=1, linestyle=":", zorder=1)
-            _say(axes, f"linear {value(point):.4g}", height(point), "#555555")
+            _write(axes, f"linear {value(point):.4g}", height(point), "#555555")
 
 
-def _say(axes: Any, text: str, height: float, colour: str, *, left: bool = False) -> None:
+def _write(axes: Any, text: str, height: float, color: str, *, left: bool = False) -> None:
     axes.annotate(
         text,
         (0.005 if left else 0.995, height),
@@ -202,14 +200,14 @@ def _say(axes: Any, text: str, height: float, colour: str, *, left: bool = False
         ha="left" if left else "right",
         va="bottom",
         fontsize=9,
-        color=colour,
+        color=color,
     )
 
 
 def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
-    """Draw the axis of the share that differs: logarithmic, best on top, with a separate position for none.
+    """Draw the plot of the share that differs: logarithmic, best at the top, with a separate position for 0.
 
-    Returns the function that gives the height of a point.
+    Return the function that gives the height of a point.
     """
     shares = [
         point.confirming.differing.value for point in _others(found) if point.confirming.differing.value > 0
@@ -250,7 +248,7 @@ def _agreement(axes: Any, found: Frontier) -> Callable[[Point], float]:
 
 
 def _name_points(axes: Any, found: Frontier, height: Callable[[Point], float]) -> None:
-    """Name the points that no other beats, closest to the exact model first, where there is room."""
+    """Label the points on the front where there is room, starting with those closest to the exact model."""
     axes.figure.canvas.draw()
     where = {
         point.name: axes.transData.transform((point.speed.ratio, height(point))) for point in _others(found)
@@ -281,18 +279,19 @@ def _name_points(axes: Any, found: Frontier, height: Callable[[Point], float]) -
         if any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3] for t in taken):
             continue
         taken.append(box)
-        colour = _styles()[point.method][0]
+        color = _styles()[point.method][0]
         place = (point.speed.ratio, height(point))
-        axes.annotate(text, place, (6, 4), textcoords="offset points", fontsize=7.5, color=colour)
+        axes.annotate(text, place, (6, 4), textcoords="offset points", fontsize=7.5, color=color)
 
 
 def _speeds(axes: Any, found: Frontier) -> None:
     axes.set_xscale("log")
     axes.set_xlabel(
-        f"rows a second over the exact model's {float(f'{found.points[0].rows_per_second:.3g}'):,.0f}"
+        f"rows per second, relative to the exact model's "
+        f"{float(f'{found.points[0].rows_per_second:.3g}'):,.0f}"
     )
     exact = found.points[0]
-    # A linear product alone, without labels or a model.
+    # Only the product of rows and weights, without labels or a model.
     linear = exact.linear_cost / exact.speed.ratio
     speeds = [point.speed.ratio for point in found.points] + [linear]
     low, high = min(speeds) / 1.5, max(speeds) * 1.5

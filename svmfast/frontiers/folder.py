@@ -1,4 +1,4 @@
-"""The folder of ``svmfast frontier``: the identity of a run, its models, and a record of each."""
+"""The output folder of ``svmfast frontier``: the identity of a run, its models, and a record of each."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from svmfast.frontiers.grid import CandidateCommand
 
 #: Folders with another layout are overwritten.
 LAYOUT = 3
-#: No file that we write and read back is larger.
+#: The largest size of a file that is written and read back.
 _MOST_BYTES = 1 << 20
 _MOST_SECONDS = 1e9
-#: What a folder holds that was made from something else; numbers are named.
+#: Descriptions of a run whose identity differs, by name; a difference in a number is reported with its value.
 _OTHER = {
     "layout": "made by another version of svmfast",
     "model": "on another exact model",
@@ -33,7 +33,7 @@ _OTHER = {
 
 @dataclass(frozen=True)
 class Record:
-    """The record of a candidate: its model's hash and the seconds it took, or why there is none."""
+    """The record of a candidate: its model's hash and the time to make it, or why there is no model."""
 
     sha256: str | None = None
     build_seconds: float | None = None
@@ -43,11 +43,11 @@ class Record:
 
 @dataclass
 class Folder:
-    """``-o DIR``: the identity of a run, its models and its records.
+    """The folder ``-o DIR``, with the identity of a run, its models and its records.
 
-    The identity is what models depend on: inputs by hash, seed, options. A folder with another identity is
-    refused, or with `overwrite` cleared, and each record has the identity of its run; limits, methods and the
-    time limit may change from run to run.
+    The identity consists of everything on which models depend: hashes of the inputs, the seed, and options. A
+    folder with another identity is refused, or cleared with `overwrite`. Each record contains the identity of
+    its run. Limits, methods and the time limit may change from run to run.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class Folder:
     overwrite: bool = False
 
     def check(self) -> bool:
-        """Return whether the folder holds another run; OptionError unless it may be overwritten."""
+        """Return whether the folder holds another run; raise OptionError if it may not be overwritten."""
         place = self.path / "inputs.json"
         wanted = self._wanted()
         if not place.exists():
@@ -68,14 +68,14 @@ class Folder:
                 return True
             what = _other(name, known.get(name), value)
             raise OptionError(
-                f"{self.path} holds a run {what}; give another `output`, or `overwrite` to begin again in "
+                f"{self.path} holds a run {what}; give another `output`, or `overwrite` to start over in "
                 "this one"
             )
         return False
 
     def open(self) -> None:
-        """Make the folder, or continue in it."""
-        if self.check():  # records first: a model without a record is made again
+        """Make the folder, or continue in an existing one."""
+        if self.check():  # remove records first, since a model without a record is made again
             shutil.rmtree(self._records, ignore_errors=True)
             shutil.rmtree(self.models, ignore_errors=True)
         self.models.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ class Folder:
 
     @property
     def models(self) -> Path:
-        """Where the models are."""
+        """The folder of the models."""
         return self.path / "models"
 
     @property
@@ -99,32 +99,32 @@ class Folder:
         return os.fspath(self.models / candidate.name)
 
     def write(self, name: str, values: object) -> None:
-        """Write a JSON file, whole or not at all."""
+        """Write a JSON file atomically."""
         from svmfast.evaluation.json_values import finite
 
         self.write_bytes(name, (json.dumps(finite(values), indent=2, allow_nan=False) + "\n").encode())
 
     def write_bytes(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file atomically."""
         from svmfast.formats.target import write_atomic
 
         with write_atomic(self.path / name) as out:
             out.write(content)
 
     def record(self, candidate: CandidateCommand) -> Record | None:
-        """Return the record of a candidate; None if it must be made (again).
+        """Return the record of a candidate; None if the candidate must be made, perhaps again.
 
         Raises
         ------
         FrontierRecordError
-            A record that no svmfast has written.
+            The record was not written by svmfast.
         """
         place = self._records / f"{candidate.name}.json"
         if not os.path.lexists(place):
             return None
         known = _read(place)
-        # The checksum detects damaged records. A forged record can have a valid one, so every value is
-        # checked too.
+        # The checksum detects damage. A forged record can have a valid checksum, so all values are checked
+        # too.
         if known.pop("seal", None) != _seal(known):
             return None
         if known.pop("run", None) != self._run() or known.pop("arguments", None) != list(candidate.arguments):
@@ -157,7 +157,7 @@ def _read(place: Path) -> dict[str, Any]:
     """Read a JSON object that this program has written."""
 
     def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"'{constant}' is no number")
+        raise ValueError(f"'{constant}' is not a number")
 
     if not stat.S_ISREG(os.stat(place).st_mode):
         raise FrontierRecordError(os.fspath(place), None, "not a regular file", None, _REMOVE)
@@ -165,7 +165,7 @@ def _read(place: Path) -> dict[str, Any]:
         text = file.read(_MOST_BYTES + 1)
     try:
         found = json.loads(text, parse_constant=refuse) if len(text) <= _MOST_BYTES else None
-        json.dumps(found)  # it may be nested deeply enough to be read, but too deeply to be hashed
+        json.dumps(found)  # nesting that can be read may still be too deep for hashing
     except (ValueError, RecursionError) as error:
         raise FrontierRecordError(os.fspath(place), None, f"damaged: {error}", None, _REMOVE) from error
     if not isinstance(found, dict):
@@ -177,7 +177,7 @@ _REMOVE = "remove it, or give another `output`"
 
 
 def _checked(known: dict[str, Any], place: Path) -> Record:
-    """Return the record with these values; FrontierRecordError if one is invalid."""
+    """Return the record with these values; raise FrontierRecordError if one of them is invalid."""
     of_a_model = {"sha256", "build_seconds", "rejected"}
     of_a_failure = {"reason", "rejected"}
     sha256, seconds, reason = known.get("sha256"), known.get("build_seconds"), known.get("reason")
@@ -203,12 +203,12 @@ def _seal(content: dict[str, Any]) -> str:
 
 
 def file_hash(path: str | os.PathLike[str]) -> str | None:
-    """Return the sha256 of a file; None where there is none.
+    """Return the SHA-256 of a file; None if there is no such file.
 
     Raises
     ------
     OptionError
-        A pipe or a terminal: it could not be read once more.
+        The file is a pipe or a terminal, which cannot be read twice.
     """
     digest = hashlib.sha256()
     try:

@@ -29,10 +29,10 @@ class CandidateCommand:
     Attributes
     ----------
     name : str
-        Unique; the model's file name too.
+        Unique; also names the model's file.
     method : str
     level : int
-        Of two candidates of a method, the one with the lower level is cheaper to make.
+        Of two candidates of a method, the one with the lower level takes less work to make.
     arguments : tuple of str
         The arguments of ``svmfast``, with :data:`EXACT`, :data:`TRAIN` and :data:`OUT` in place of paths.
     """
@@ -43,7 +43,7 @@ class CandidateCommand:
     arguments: tuple[str, ...]
 
     def in_memory(self, memory: int) -> CandidateCommand:
-        """Return this command with a memory limit, if that is not the default."""
+        """Return this command with a memory limit, unless that is the default."""
         limited = any(one.name == "memory" for one in options_of(registry.method(self.method).options))
         if memory == MEMORY or not limited:
             return self
@@ -55,7 +55,7 @@ class CandidateCommand:
         return [paths.get(word, word) for word in self.arguments]
 
     def command(self, exact: str, train: str, out: str) -> str:
-        """Return the line to type."""
+        """Return the command as a line for the shell."""
         return shell_line(["svmfast", *self.filled(exact, train, out)])
 
 
@@ -71,7 +71,7 @@ def joining_methods() -> tuple[str, ...]:
 
 
 def chosen_methods(text: str | None) -> tuple[str, ...]:
-    """Return the methods of ``--methods a,b``, all by default (OptionError for an unknown one)."""
+    """Return the methods listed in `text`, or all if it is None (OptionError for an unknown one)."""
     if text is None:
         return tried_methods()
     known = tried_methods()
@@ -80,10 +80,10 @@ def chosen_methods(text: str | None) -> tuple[str, ...]:
         if name not in known:
             raise OptionError(f"no method '{name}'; methods: {', '.join(known)}")
     if not names:
-        raise OptionError(f"`methods` names none; methods: {', '.join(known)}")
+        raise OptionError(f"`methods` is empty; methods: {', '.join(known)}")
     if set(names) <= set(joining_methods()):
         raise OptionError(
-            f"`methods`: {names[0]} joins the exact model with what others make; name one of those too"
+            f"`methods`: {names[0]} joins the exact model with another method's model; name one of those too"
         )
     return tuple(method for method in known if method in names)
 
@@ -91,7 +91,7 @@ def chosen_methods(text: str | None) -> tuple[str, ...]:
 def plan(
     model: KernelExpansion, methods: Sequence[str], *, seed: int, limits: Limits, reading: Sequence[str] = ()
 ) -> tuple[list[CandidateCommand], list[Missing]]:
-    """Return what to try, in order, and what cannot be tried.
+    """Return the candidates in the order in which to try them, and those that cannot be tried.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def plan(
     methods : sequence of str
     seed : int
     limits : Limits
-        A size limit becomes a candidate of its own.
+        A size limit adds a candidate of that size.
     reading : sequence of str
         Options for reading the training data.
     """

@@ -1,4 +1,4 @@
-"""The report of ``svmfast frontier`` as a page: the recommendation, two scatters, a table that sorts."""
+"""The report of ``svmfast frontier`` as an HTML page: the recommendation, two scatter plots, and a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmfast.methods.registry import methods
 from svmfast.pages.page import Cell, Row, command, page, table, text
 from svmfast.pages.scatter import Axes, Mark, efficient, scatter
 
-#: The colour of the exact model, which has no method.
+#: The color of the exact model, which has no method.
 _NEUTRAL = "#7a7f87"
 
 
@@ -22,7 +22,7 @@ def as_html(found: Frontier) -> bytes:
     colors = _colors(found)
     body += _controls(colors)
     body += [_speeds(found, colors), _sizes(found, colors)]
-    body += ["<h2>What was tried, and why it was not taken</h2>", _table(found)]
+    body += ["<h2>What was tried, and why it was not chosen</h2>", _table(found)]
     body.append(f'<p class="soft">{text(legend(found))}</p>')
     if found.missing:
         body += ["<h2>Not in the table</h2>", "<ul>"]
@@ -59,7 +59,7 @@ def _recommendation(found: Frontier) -> list[str]:
 
 
 def _colors(found: Frontier) -> dict[str, str]:
-    """Return the colour of every method in the report, in the registry's order."""
+    """Return the color of every method in the report, in the registry's order."""
     used = {point.method for point in found.points}
     known = {one.name: one.style.color for one in methods() if one.name in used}
     return {"exact": _NEUTRAL, **known}
@@ -87,7 +87,7 @@ def _speeds(found: Frontier, colors: dict[str, str]) -> str:
         x_title="times the exact model's speed",
         y_title=_what_differs(found),
         x_unit="x",
-        x_reference=(1.0, f"exact: {rate:,.0f} rows a second"),
+        x_reference=(1.0, f"exact: {rate:,.0f} rows per second"),
         limit=found.limits.max_diff or None,
     )
     return scatter(_marks(found, colors, lambda point: point.speed.ratio, 1), axes, _caption(found, "right"))
@@ -113,14 +113,16 @@ def _what_differs(found: Frontier) -> str:
 
 
 def _caption(found: Frontier, good: str) -> str:
-    rows = f"{found.origin.confirming:,} confirming rows, used for no choice"
+    rows = f"{found.origin.confirming:,} confirming rows, which influenced no choice"
     cascades = any(point.spent_percent is not None for point in found.points)
     spending = (
-        " The filled part of a cascade's mark is the part of its allowance that it spent." if cascades else ""
+        " A cascade's mark is filled in proportion to the part of its allowance that it spent."
+        if cascades
+        else ""
     )
     return (
-        f"On {rows}. Better models lie at the top {good}; those that no other beats in this view are filled "
-        "and joined. Point at a mark, or move to it with the Tab key, for its figures and its command."
+        f"On {rows}. Better models lie at the top {good}; those that no other model beats in this view are "
+        "filled and joined. Point at a mark, or move to it with the Tab key, for its figures and its command."
         + spending
     )
 
@@ -151,7 +153,7 @@ def _details(point: Point, found: Frontier) -> list[str]:
     what = "of the values' spread differs" if found.regression else "of the labels differ"
     out = [
         f"{known.value:.3g}% {what} ({known.low:.2g}% to {known.high:.2g}%)",
-        f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows a second",
+        f"{point.speed.ratio:.3g} times the exact model's speed, {rate:,.0f} rows per second",
         f"{point.n_bytes:,} bytes",
     ]
     allowance = spent(point)

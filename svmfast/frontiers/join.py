@@ -23,13 +23,13 @@ class Joiner:
     ----------
     exact : KernelExpansion
     sha256 : str
-        Of its file.
-    rows : Rows of n rows
-        The choosing rows.
+        Hash of its file.
+    rows : Rows
+        The n choosing rows.
     exact_labels : (n,) float64
         The exact model's labels of `rows`.
     max_percent : float
-        Rows that may differ.
+        Share of the rows whose label may differ, in percent.
     seed, threads : int
     """
 
@@ -54,7 +54,7 @@ class Joiner:
         Raises
         ------
         OptionError
-            The rows are too few to show the limit for any model.
+            There are too few rows to show that any model meets the limit.
         UnsupportedError
             The models do not answer the same question.
         """
@@ -73,7 +73,7 @@ class Joiner:
         return model if report.cheaper and report.error else None
 
     def command(self, fast: str, exact: str, choosing: str, out: str) -> str:
-        """Return the line that joins the files."""
+        """Return the command line that joins the files."""
         words: Sequence[str] = ("svmfast", "cascade", fast, exact, "--data", choosing)
         words = (*words, "--max-diff", self._limit, "--seed", str(self._seed))
         if len(self._rows) > MOST_ROWS:

@@ -44,7 +44,7 @@ class Losses:
     linear_cost_counted : float or None
         Multiply-adds divided by a linear model's, on the choosing rows; None if they cannot be counted.
     skilled : bool
-        Better than chance on the choosing rows.
+        Whether the model is better than chance on the choosing rows.
     """
 
     choosing: Loss
@@ -62,9 +62,9 @@ class _Answer:
     ----------
     predicted : (n,) float64
     ranking : Ranking or None
-        None unless there is one decision value a row.
+        None unless there is a single decision value per row.
     sure : (n,) bool or None
-        Where it has bounds, the rows that it answers itself.
+        The rows that a model with bounds answers itself; None for others.
     """
 
     predicted: FloatArray
@@ -72,7 +72,7 @@ class _Answer:
     sure: NDArray[np.bool_] | None = None
 
     def backed(self, exact: _Answer) -> _Answer:
-        """Return the answer with that of the exact model for the rows that this one leaves open."""
+        """Return this answer, with the exact model's for the rows that this one leaves open."""
         if self.sure is None:
             return self
         ranking = None
@@ -88,7 +88,7 @@ def _answered(head: Head, predicted: FloatArray, decisions: FloatArray) -> _Answ
 
 
 class Measuring:
-    """The exact model's answers on both sets, with which those of others are compared.
+    """Compares the answers of models with those of the exact model, on both sets of rows.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Measuring:
 
     @property
     def exact_skill(self) -> Skill:
-        """How much better than chance the exact model is on both sets."""
+        """The improvement of the exact model over chance on both sets together."""
         return skill(
             np.concatenate([one.predicted for one in self._exact_answers]),
             np.concatenate((self.choosing.labels, self.confirming.labels)),

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from svmfast.options import Bounded, Seeded, option
 from svmfast.values import Bytes, Choice, Duration, Multiple, Share, Switch, Text
 
-#: Default limits if none is given: percent of the labels that may differ, and by which the error of a
-#: regression may grow.
+#: Default limits: the percentage of labels that may differ and, for regression, by which the error may grow.
 DEFAULT_DIFFERENCE, DEFAULT_LOSS = 0.5, 1.0
 
 

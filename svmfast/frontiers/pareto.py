@@ -1,4 +1,4 @@
-"""The choice among many models: those that no other beats, and the one to recommend within given limits."""
+"""The choice among models: those that no other model beats, and the one to recommend within given limits."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ AS_FAST = 0.9
 
 @dataclass(frozen=True)
 class Point:
-    """One way to answer, measured.
+    """A measured model, alone or with the exact model as fallback.
 
     Attributes
     ----------
     name : str
-        ``compress-125``; with the exact model for the rows that it leaves open ``approximate-3 + exact``.
+        Such as ``compress-125``, or ``approximate-3 + exact`` with the exact model as fallback.
     method : str
-        ``exact``, ``linear`` or a conversion.
+        ``exact``, or the name of a method.
     choosing, confirming : Loss
-        On the rows by which one is chosen, and on those that confirm it.
+        Losses on the rows that select the model to recommend, and on those that confirm it.
     n_bytes : int
-        All files that a prediction needs.
+        Total size of the files that a prediction needs.
     speed : Speed
         Relative to the exact model's, from parsed rows to labels.
     rows_per_second : float
     linear_cost : float
         Time divided by that of a linear model.
     linear_cost_counted : float or None
-        Multiply-adds divided by a linear model's; None if a kind does not count them.
+        Multiply-adds divided by a linear model's; None if the kind of model does not count them.
     certified_percent : float or None
         Confirming rows whose label is provably the exact model's.
     skilled : bool
-        Better than chance on the choosing rows.
+        Whether the model is better than chance on the choosing rows.
     build_seconds : float or None
     command, use : str or None
         The commands that make the file and that predict with it; None for the exact model.
     allowance_percent : float or None
-        Percent of the labels that a cascade may change, the limit for which its threshold was chosen; None
-        for others.
+        For a cascade, the percentage of labels that may differ: the limit for which its threshold was chosen.
+        None for other models.
     """
 
     name: str
@@ -67,32 +67,32 @@ class Point:
 
     @property
     def spent_percent(self) -> float | None:
-        """How much of its allowance a cascade spent on the confirming rows; None for all others."""
+        """The part of its allowance, in percent, that a cascade spent on the confirming rows; else None."""
         if not self.allowance_percent:
             return None
         return 100 * self.confirming.differing.value / self.allowance_percent
 
     @property
     def cost(self) -> float:
-        """What `max_operations` limits: the counted cost, which no load changes, else the measured one."""
+        """The cost that `max_operations` limits: counted, independent of load, or else measured."""
         return self.linear_cost if self.linear_cost_counted is None else self.linear_cost_counted
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on the recommended model; None: no limit.
+    """Limits on the recommended model; None means no limit.
 
     Attributes
     ----------
     max_diff : float or None
         Percent of the labels that may differ from the exact model's; regression: root mean square difference
-        over the spread of the exact model's values.
+        divided by the standard deviation of the exact model's values.
     max_loss : float or None
         Percentage points of accuracy that may be lost; regression: percent by which the mean squared error
         may grow.
     max_bytes, max_operations : int or None, float or None
     balanced : bool
-        `max_loss` is of balanced accuracy.
+        Whether `max_loss` refers to balanced accuracy.
     regression : bool
     """
 
@@ -105,7 +105,7 @@ class Limits:
 
     @property
     def of_quality(self) -> bool:
-        """Whether there is a limit on the answers, not only on size and cost."""
+        """Whether there is a limit on the quality of answers, not only on size and cost."""
         return self.max_diff is not None or self.max_loss is not None
 
     def lost(self, loss: Loss) -> Estimate:
@@ -113,21 +113,21 @@ class Limits:
         return loss.balanced_lost if self.balanced and loss.balanced_lost is not None else loss.lost
 
     def fits(self, point: Point) -> bool:
-        """Whether `point` is small and cheap enough."""
+        """Return whether `point` is small and cheap enough."""
         pairs = ((point.n_bytes, self.max_bytes), (point.cost, self.max_operations))
         return all(limit is None or value <= limit for value, limit in pairs)
 
     def kept_by(self, loss: Loss) -> bool:
-        """Whether the answers are good enough on these rows. That no label differs must be proven."""
+        """Return whether the answers are good enough on these rows; a limit of 0 on labels needs a proof."""
         unproven = self.max_diff == 0 and loss.differing.high > 0
         return not unproven and not self._beyond(loss, lambda known: known.value)
 
     def refuted_by(self, loss: Loss) -> bool:
-        """Whether these rows show that a limit is broken: all of the interval lies beyond it."""
+        """Return whether these rows show that a limit is exceeded: the whole interval lies beyond it."""
         return self._beyond(loss, lambda known: known.low)
 
     def shown_by(self, loss: Loss) -> bool:
-        """Whether these rows show that the limits are kept: all of the interval lies within them."""
+        """Return whether these rows show that the limits are met: the whole intervals lie within them."""
         return not self._beyond(loss, lambda known: known.high)
 
     def _beyond(self, loss: Loss, end: Callable[[Estimate], float]) -> bool:
@@ -151,10 +151,10 @@ class Limits:
 
 
 def pareto(points: Sequence[Point]) -> list[bool]:
-    """Return which points no other beats in agreement with the exact model, speed and size together.
+    """Return which points no other point beats in agreement with the exact model, speed and size together.
 
-    A point is beaten by one that is at least as good in all three and better in one; agreement is that on the
-    confirming rows.
+    A point is beaten by one that is at least as good in all three and better in one. Agreement is measured on
+    the confirming rows.
     """
     figures = [(p.confirming.differing.value, -p.speed.ratio, float(p.n_bytes)) for p in points]
 
@@ -165,16 +165,17 @@ def pareto(points: Sequence[Point]) -> list[bool]:
 
 
 def within(points: Sequence[Point], limits: Limits) -> list[Point]:
-    """Return the points but the first (the exact model) within the limits and better than chance."""
+    """Return the points, except the exact model (the first), that are within the limits and beat chance."""
     return [p for p in points[1:] if limits.fits(p) and limits.kept_by(p.choosing) and p.skilled]
 
 
 def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
-    """Return the point to recommend, by the choosing rows alone; None: the exact model, the first point.
+    """Return the point to recommend, by the choosing rows alone; None recommends the exact model.
 
-    A point must be within the limits, better than chance, and a gain over the exact model: clearly faster
-    (:data:`GAIN`) or, where none is, smaller. With limits on size or cost alone it is the closest to the
-    exact model, else the fastest; of those about as fast as the fastest (:data:`AS_FAST`) the closest.
+    A point must be within the limits, better than chance, and clearly faster than the exact model
+    (:data:`GAIN`) or, if none is faster, smaller. If there are only limits on size or cost, the point closest
+    to the exact model is recommended. Otherwise it is the closest among those about as fast as the fastest
+    (:data:`AS_FAST`).
     """
     exact, kept = points[0], within(points, limits)
     faster = [p for p in kept if is_faster(p)]
@@ -189,9 +190,10 @@ def recommend(points: Sequence[Point], limits: Limits) -> Point | None:
 
 
 def nearest(points: Sequence[Point], limits: Limits) -> Point | None:
-    """Return the point that is a gain over the exact model and nearest to the limits; None if none is a gain.
+    """Return the point nearest to the limits that is faster or smaller than the exact model, or None.
 
-    Of those that are small and cheap enough the closest to the exact model, else the smallest.
+    Of the points that are small and cheap enough this is the closest to the exact model; if there are none,
+    it is the smallest.
     """
     exact, *others = points
     gains = [p for p in others if p.skilled and (is_faster(p) or p.n_bytes < exact.n_bytes)]
@@ -207,7 +209,7 @@ def is_faster(point: Point) -> bool:
 
 
 def fastest(points: Sequence[Point]) -> Point:
-    """Return the fastest point; if timing cannot decide, the one with the least work among the fastest."""
+    """Return the fastest point; if timing cannot decide, that with the fewest multiply-adds."""
     first = max(points, key=lambda p: p.speed.ratio)
     rivals = [p for p in points if p.speed.high >= first.speed.low]
     if any(p.linear_cost_counted is None for p in rivals):
@@ -216,7 +218,7 @@ def fastest(points: Sequence[Point]) -> Point:
 
 
 def as_fast(point: Point, first: Point) -> bool:
-    """Return whether `point` is nearly as fast as `first`; counted work decides what intervals leave open."""
+    """Return whether `point` is nearly as fast as `first`; if timing cannot decide, multiply-adds do."""
     if point.speed.low >= AS_FAST * first.speed.high:
         return True
     if point.speed.high < AS_FAST * first.speed.low:

@@ -35,15 +35,15 @@ class Origin:
     Attributes
     ----------
     train : str
-        What EXACT was trained on.
+        The file on which EXACT was trained.
     test : str or None
-        What the choosing and the confirming rows are halves of; None: parts of `train`.
+        The file of which the choosing and the confirming rows are halves; None if they are parts of `train`.
     trained_rows : int
-        In `train`.
+        Number of rows in `train`.
     trained_skill, unseen_skill : Skill
-        EXACT's, on some rows of `train`, and on the choosing and confirming rows together.
+        EXACT's skill on some rows of `train`, and on the choosing and confirming rows together.
     choosing, confirming : int
-        Rows.
+        Numbers of rows.
     """
 
     train: str
@@ -67,26 +67,26 @@ class Frontier:
     Attributes
     ----------
     exact : str
-        Path as it was given.
+        Path as given.
     origin : Origin
     features, threads, seed : int
     points : sequence of Point
         The exact model first.
     on_front : sequence of bool
-        For each point, whether no other beats it.
+        For each point, whether no other point beats it.
     missing : sequence of Missing
     limits : Limits
     chosen : Point or None
-        The point chosen by the choosing rows; None: none is better than the exact model.
+        The point chosen by the choosing rows; None if none is better than the exact model.
     confirmed_speed : Speed or None
-        Of the chosen one, timed again.
+        Speed of the chosen point, timed again.
     complete : bool
         Whether every candidate was tried within the time limit.
     version : str
     class_names : mapping of float to str, or None
         The name of each label, if the model's classes have names.
     copy : str or None
-        The file of the recommended model, with the exact model inside if it falls back on it.
+        The file of the recommended model, which contains the exact model if that is the fallback.
     """
 
     exact: str
@@ -107,14 +107,15 @@ class Frontier:
 
     @property
     def regression(self) -> bool:
-        """Whether the exact model gives values, not labels."""
+        """Whether the exact model predicts values rather than labels."""
         return self.limits.regression
 
     @property
     def refuted(self) -> str | None:
         """Why the chosen model is not recommended after all: ``limits``, ``speed``, or None.
 
-        The confirming rows show that it breaks a limit, or timed again it is neither faster nor smaller.
+        The confirming rows show that it exceeds a limit, or when timed again it is neither faster nor
+        smaller.
         """
         if self.chosen is None or self.confirmed_speed is None:
             return None
@@ -125,12 +126,12 @@ class Frontier:
 
     @property
     def recommended(self) -> Point | None:
-        """The recommended model; None: the exact one."""
+        """The recommended model; None for the exact model."""
         return None if self.refuted else self.chosen
 
 
 def as_dict(found: Frontier) -> dict[str, Any]:
-    """Return plain values for JSON; docs/frontier.md says what every key means."""
+    """Return plain values for JSON; docs/frontier.md explains every key."""
     origin = found.origin
     task = "regression" if found.regression else "classification"
 
@@ -213,7 +214,7 @@ def _of_exact(known: Skill, task: str) -> dict[str, Any]:
     return {"sampled": known.rows, "mse" if task == "regression" else "accuracy": known.found}
 
 
-#: Head, cell, and whether only the report in the folder has it.
+#: Columns of the table: head, cell, and whether only the report in the folder shows it.
 _COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
     ("", lambda point: "", False),  # a star
     ("accuracy", lambda point: percent(point.confirming.quality.accuracy, 2), False),
@@ -239,7 +240,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Point], str], bool], ...] = (
 
 
 def figure(value: float | None) -> str:
-    """Four digits, or a dash."""
+    """Return a number with four digits, or a dash."""
     return "-" if value is None or math.isnan(value) else f"{value:.4g}"
 
 
@@ -248,7 +249,7 @@ def _interval(known: Estimate) -> str:
 
 
 def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and lines of the table; a star marks the points that no other beats."""
+    """Return the heads and lines of the table; a star marks the points that no other point beats."""
     columns = [["model", *(point.name for point in found.points)]]
     for head, get, detail in _COLUMNS:
         column = (
@@ -260,7 +261,7 @@ def cells(found: Frontier, *, wide: bool = False) -> tuple[list[str], list[list[
     return list(heads), [list(line) for line in lines]
 
 
-#: What the columns mean; `{what}` is what differs. Only those in the table are explained.
+#: Explanations of the columns; `{what}` is what differs. Only columns in the table are explained.
 _MEANINGS = (
     ("differ", "differ: {what}"),
     ("interval", "interval: with 95 % confidence"),
@@ -271,48 +272,48 @@ _MEANINGS = (
     ("of allowance", "of allowance: how much of the share of labels that may differ a cascade spent"),
     (
         "speed-up",
-        "speed-up: over the exact model, ~ where its 95 % interval is wider than a tenth; the recommended "
-        "model is timed once more, alone with the exact one",
+        "speed-up: relative to the exact model, ~ if its 95 % interval is wider than a tenth; the "
+        "recommended model is timed again, with only the exact model",
     ),
-    ("cost", "cost: time over a linear model's"),
-    ("counted", "counted: multiply-adds over a linear model's"),
+    ("cost", "cost: time relative to a linear model's"),
+    ("counted", "counted: multiply-adds relative to a linear model's"),
     ("certified", "certified: rows whose label is proven to be the exact model's"),
-    ("", "*: no other model is at once as close to the exact one, as fast and as small"),
+    ("", "*: no other model is as close to the exact one, as fast and as small at once"),
 )
 _FALLBACK = (
-    "+ exact: the exact model answers what is not certified, or what a cascade is not sure of; how sure it "
-    "must be is chosen on the choosing rows"
+    "+ exact: the exact model answers the rows that are not certified, or that lie near a cascade's "
+    "boundary, with a threshold from the choosing rows"
 )
 
 
 def legend(found: Frontier, *, wide: bool = True) -> str:
-    """Explain the columns of the table, `wide` or as on the terminal."""
+    """Return an explanation of the columns of the table, `wide` or as on the terminal."""
     what = (
-        "root mean square difference from the exact values, over their spread"
+        "root mean square difference from the exact values, relative to their spread"
         if found.regression
         else "labels that are not the exact model's"
     )
     heads, _ = cells(found, wide=wide)
     meanings = [text.format(what=what) for head, text in _MEANINGS if head in heads]
     if any(point.speed.processor for point in found.points):
-        meanings.append("Speed-ups are of processor time, because the wall clock's times varied too much")
+        meanings.append("Speed-ups are of processor time, because wall-clock times varied too much")
     if any(point.name.endswith(" + exact") for point in found.points):
         meanings.append(_FALLBACK)
-    origin = "All figures but `choosing` are measured on the confirming rows, which were used for no choice."
+    origin = "All figures but `choosing` are measured on the confirming rows, which influenced no choice."
     return f"{origin} {'. '.join(meanings)}."
 
 
 def title(found: Frontier) -> str:
-    """Describe what was approximated, and how."""
+    """Return a description of the exact model and of the run."""
     threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
     exact = found.points[0]
     rate = float(f"{exact.rows_per_second:.3g}")
     size = f"{exact.n_bytes:,} bytes, {found.features:,} features"
-    return f"{found.exact}: {size}, {rate:,.0f} rows a second; {threads}"
+    return f"{found.exact}: {size}, {rate:,.0f} rows per second; {threads}"
 
 
 def origins(found: Frontier) -> list[str]:
-    """Name the three sets of rows."""
+    """Return lines that describe the three sets of rows."""
     origin = found.origin
     known = origin.trained_skill
     how = f"MSE {known.found:.4g}" if found.regression else f"{known.found:.2f}%"
@@ -320,13 +321,13 @@ def origins(found: Frontier) -> list[str]:
     seen = how if known.rows == origin.trained_rows else f"{how} (on {known.rows:,} of them)"
     lines = [
         f"trained on  {origin.trained_rows:,} rows of {origin.train}; the exact model there: {seen}",
-        f"choosing    {origin.choosing:,} rows {where}: which model, and how sure a cascade must be",
-        f"confirming  {origin.confirming:,} other rows {where}: the figures below",
+        f"choosing    {origin.choosing:,} rows {where}: select the model and the thresholds of cascades",
+        f"confirming  {origin.confirming:,} other rows {where}: give the figures below",
     ]
     if origin.test is None:
         lines.append(
-            "note        the exact model was trained on all these rows and answers them better than others; "
-            "give `test` for rows that it has not seen"
+            "note        the exact model was trained on all these rows and predicts them better than others; "
+            "use `test` for rows that it has not seen"
         )
     return lines
 
@@ -341,15 +342,15 @@ def verdict(found: Frontier) -> list[str]:
             lines.append(f"nearest: {near.name}, {nearest_miss(near)}")
         lines += _hidden_by_accuracy(exact, found)
         if not found.complete:
-            lines.append("not everything was tried; run again to go on")
+            lines.append("not everything was tried; run again to continue")
         return lines
     assert found.confirmed_speed is not None
     speed, (first, second) = found.confirmed_speed, losses(best, exact, limits)
     if found.refuted == "limits":
-        why = f"{best.name} meets the limits ({limits}) on the choosing rows alone"
+        why = f"{best.name} meets the limits ({limits}) only on the choosing rows"
         return [f"recommended: the exact model as it is; {why}", f"refuted: {first}", f"quality: {second}"]
     if found.refuted:
-        why = f"{best.name} was the fastest when it was chosen, and timed once more it was"
+        why = f"{best.name} was the fastest when it was chosen, but when timed again it was"
         return [f"recommended: the exact model as it is; {why} {gain(speed, best, exact)}"]
     state = "measured"
     if limits.of_quality:
@@ -375,7 +376,7 @@ def _hidden_by_accuracy(point: Point, found: Frontier) -> list[str]:
 
 
 def as_text(found: Frontier) -> str:
-    """Return the table in aligned plain text, then what is missing and what the columns mean."""
+    """Return the table in aligned plain text, then the candidates without a point and the legend."""
     heads, lines = cells(found)
     table = aligned(heads, lines, WIDTH)
     missing = "".join(f"{one.name}: {shown(one.reason)}\n" for one in found.missing)
@@ -383,7 +384,7 @@ def as_text(found: Frontier) -> str:
 
 
 def as_markdown(found: Frontier, *, figure: bool = True) -> str:
-    """Return the whole report in Markdown, `figure` with the picture beside it."""
+    """Return the whole report in Markdown; `figure` includes the picture in the same folder."""
     out = [f"# {markdown(title(found))}", ""]
     for line in origins(found):
         name, text = line[:12].strip(), line[12:]

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from svmfast.frontiers.measuring import Part
     from svmfast.models.scaling import Scaling
 
-#: Without --test this share of TRAIN is held out, half of it to choose and half to confirm; most rows of each
-#: half.
+#: Without --test this share of TRAIN is held out, half of it to choose and half to confirm, with at most
+#: MOST_HELD_OUT rows in each half.
 HELD_OUT, MOST_HELD_OUT = 0.3, 20_000
-#: Training rows of EXACT on which its own score is measured.
+#: The most training rows on which EXACT's own score is measured.
 MOST_SAMPLED = 2_000
 #: Files in DIR.
 TRAIN_PART, CHOOSE_PART, CONFIRM_PART = "train.part", "choose.part", "confirm.part"
@@ -34,19 +34,19 @@ class RowSets:
     Attributes
     ----------
     train : str
-        The file that candidates are trained on.
+        The file on which candidates are trained.
     reading : tuple of str
         Options for reading `train`.
     trained_rows : int
-        In TRAIN.
+        Number of rows in TRAIN.
     sample : Part
-        Some of the rows that EXACT was trained on.
+        Some of the rows on which EXACT was trained.
     choosing, confirming : Part
-        Halves of TEST; without TEST parts of TRAIN, which EXACT has seen and the candidates have not.
+        Halves of TEST; without TEST, parts of TRAIN, which EXACT has seen but the candidates have not.
     rest : Part or None
-        The rest of TRAIN, without TEST.
+        Without TEST, the rest of TRAIN.
     raw : RowSets or None
-        The same sets before they were scaled: the parts that commands read.
+        The same sets before scaling: the parts that commands read.
     """
 
     train: str
@@ -59,7 +59,7 @@ class RowSets:
     raw: RowSets | None = field(default=None, repr=False)
 
     def scaled(self, scaling: Scaling, reading: Sequence[str]) -> RowSets:
-        """Return the scaled sets; commands do the scaling themselves, given the options `reading`."""
+        """Return the scaled sets; commands scale by themselves, by the options `reading`."""
         from svmfast.frontiers.measuring import Part
 
         def part(raw: Part) -> Part:
@@ -108,27 +108,27 @@ def read_sets(
     Parameters
     ----------
     train : str
-        What EXACT was trained on.
+        The file on which EXACT was trained.
     test : str or None
-        Rows that it has not seen; half of them choose, the other half confirms.
+        A file of rows that it has not seen; half of them choose, the other half confirms.
     folder : Path
         Folder of the parts.
     seed : int
     reading : Reading
-        Without a scaling: the rows are raw.
+        Without a scaling, since the sets are raw.
     scaling : Scaling, optional
-        The one that the model carries; it names the columns and classes of tables.
+        The scaling that the model contains; only its names of columns and classes are used.
     threads : int
     note : callable
-        Takes a remark on a file.
+        Called with remarks on a file.
     columns : callable
-        Gets each file's path, its columns of features if it is a table, and how it is read.
+        Called with each file's path, its feature columns if it is a table, and how it is read.
     progress : Progress
 
     Raises
     ------
     UnsupportedError
-        Too few rows.
+        There are too few rows.
     """
     import numpy as np
 
@@ -149,12 +149,13 @@ def read_sets(
     if not half:
         instead = "give more" if test else "give `test`"
         raise UnsupportedError(
-            f"{test or train} has {count(n, 'row')}, too few to choose by some and confirm by others", instead
+            f"{test or train} has {count(n, 'row')}, too few to divide into choosing and confirming rows",
+            instead,
         )
     last = n if test else 2 * half
 
     def part(which: np.ndarray) -> Part:
-        kept = np.sort(which)  # in the file's order, so that labels keep their order of first occurrence
+        kept = np.sort(which)  # in the file's order, to keep the order in which labels first occur
         return Part(dataset.rows.take(kept), dataset.labels[kept])
 
     choosing, confirming = part(order[:half]), part(order[half:last])

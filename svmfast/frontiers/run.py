@@ -1,4 +1,4 @@
-"""One run of ``svmfast frontier``: makes, measures and times candidates, chooses one and confirms it."""
+"""A run of ``svmfast frontier``: makes, measures and times candidates, chooses one and confirms it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
     from svmfast.rows import Rows
 
-#: Speeds are measured on the rows that the exact model answers in so many seconds, but no fewer than these.
+#: Speeds are measured on the rows that the exact model answers in SAMPLE_SECONDS, at least LEAST_SAMPLE.
 SAMPLE_SECONDS, LEAST_SAMPLE = 0.01, 1_000
-#: Upper and lower limit on the seconds after which no further round of timing begins.
+#: Limits on the seconds after which no further round of timing begins.
 MOST_RACE, LEAST_RACE = 20.0, 3.0
-#: Rounds in which all models take part.
+#: Number of rounds in which all models are timed.
 FEW_ROUNDS = 6
-#: Least percentage of certified choosing rows with which the exact model is tried as fallback.
+#: The exact model is tried as fallback if at least this percentage of the confirming rows is certified.
 LEAST_CERTIFIED = 5.0
 FALLBACK = " + exact"
 EMBED = "--embed-exact"
@@ -44,23 +44,24 @@ EMBED = "--embed-exact"
 
 @dataclass(frozen=True)
 class Request:
-    """The options that were given.
+    """What the caller wants.
 
     Attributes
     ----------
     exact : str
-        Path.
+        Path of the exact model.
     model : KernelExpansion
     sha256 : str
-        Of its file.
+        Hash of its file.
     methods : tuple of str
     limits : Limits
     deadline, end : float
-        By ``time.monotonic``: no candidate is made after the first, no round of timing begins after `end`.
+        In the time of ``time.monotonic``: no candidate is made after `deadline`, and no round of timing
+        begins after `end`.
     seed, threads, memory : int
     scaling : Scaling or None
-        Scaling of `model` and of all models made of it. In this module rows are scaled, and models take
-        scaled rows.
+        The scaling of `model`, and of all models made from it. In this module rows are scaled, and models
+        take scaled rows.
     """
 
     exact: str
@@ -76,7 +77,7 @@ class Request:
     scaling: Scaling | None = None
 
     def stored(self, model: Model) -> bytes:
-        """Return the file of a model, with the scaling in front."""
+        """Return the content of a model's file, including the scaling."""
         from svmfast.formats.detect import model_bytes
 
         return model_bytes(with_scaling(model, self.scaling))
@@ -84,7 +85,7 @@ class Request:
 
 @dataclass
 class _Entry:
-    """A measured way to answer: a candidate's file, alone or with the exact model as fallback."""
+    """A measured model: a candidate's file, alone or with the exact model as fallback."""
 
     name: str
     candidate: CandidateCommand
@@ -96,7 +97,7 @@ class _Entry:
 
 
 class FrontierRun:
-    """One run of the command: its state between reading and reporting."""
+    """The state of a run, from reading to reporting."""
 
     def __init__(
         self,
@@ -175,7 +176,7 @@ class FrontierRun:
         self._progress(done, len(candidates) + 2, what)
 
     def _make_all(self, candidates: Sequence[CandidateCommand]) -> tuple[dict[str, Record], dict[str, str]]:
-        """Return the record of each candidate, and for those that were not made in time the reason."""
+        """Return the record of each candidate, and the reason for those that were not made in time."""
         records: dict[str, Record] = {}
         for candidate in candidates:
             if (record := self.folder.record(candidate)) is not None:
@@ -186,7 +187,7 @@ class FrontierRun:
 
         def attempt(candidate: CandidateCommand, seconds: float) -> None:
             def tick(share: float) -> None:
-                # Never complete, because it has yet to be measured.
+                # Never complete, since the model must still be measured.
                 self._show_step(candidates, len(records) + 0.95 * share, f"making {candidate.name}")
 
             records[candidate.name] = self._attempt(candidate, seconds, tick)
@@ -207,14 +208,14 @@ class FrontierRun:
         except Failed as error:
             record = Record(reason=str(error), rejected=error.negative)
             if not error.final:
-                return record  # a full disk or a kill: the next run tries again
+                return record  # after a full disk or a kill, the next run tries again
         except SvmfastError as error:
             record = Record(reason=str(error))
         self.folder.keep(candidate, record)
         return record
 
     def _measure(self, candidate: CandidateCommand, record: Record) -> None:
-        """Measure a candidate's file, and if it has a certificate also with the exact model as fallback."""
+        """Measure a candidate's file; if it has a certificate, also with the exact model as fallback."""
         from svmfast.evaluation.benchmark import ComparedModel, check_same_question
         from svmfast.formats.detect import load_model
         from svmfast.models.polynomial import PolynomialModel
@@ -232,15 +233,14 @@ class FrontierRun:
         self._entries[candidate.name] = found
 
     def _join_all(self) -> list[Missing]:
-        """Join candidates without a certificate with the exact model; return those that cannot be joined."""
+        """Join the exact model with candidates without a certificate; return those that cannot be joined."""
         from svmfast.frontiers.report import Missing
 
         asked = self.request
         percent = asked.limits.max_diff
         if percent is None and not asked.limits.balanced:
-            percent = asked.limits.max_loss  # no more accuracy is lost than labels differ
-        # No number of rows shows that no label differs, and if all labels may differ there is no need for a
-        # cascade.
+            percent = asked.limits.max_loss  # the loss of accuracy is at most the share of labels that differ
+        # A sample cannot show that no label differs; and if all labels may differ, no cascade is needed.
         joining = next((name for name in joining_methods() if name in asked.methods), None)
         if joining is None or asked.model.head.is_regression or not percent or percent >= 100:
             return []
@@ -272,7 +272,7 @@ class FrontierRun:
         return missing
 
     def _points(self) -> list[Point]:
-        """Time all measured models in turn, while this program does nothing else, and return the points."""
+        """Time all measured models in turn, while nothing else runs, and return the points."""
         from svmfast.evaluation.linear import linear_seconds
         from svmfast.evaluation.timing import race
         from svmfast.frontiers.pareto import Point
@@ -319,7 +319,7 @@ class FrontierRun:
         return self._joiner.max_percent
 
     def _confirm_speed(self, best: Point) -> Speed:
-        """Time the chosen model and the exact one again, on rows that were not used to choose it."""
+        """Time the chosen model and the exact model again, on rows that did not influence the choice."""
         from svmfast.evaluation.timing import race
 
         entry = next(e for found in self._entries.values() for e in found if e.name == best.name)
@@ -358,8 +358,7 @@ class FrontierRun:
             choosing = os.fspath(self.folder.path / CHOOSE_PART)
             join = self._joiner.command(path, self.request.exact, choosing, path + "+exact")
             return f"{self._command(entry.candidate)} && {join}"
-        # The model of this name contains the exact one and falls back on it by itself, like the recommended
-        # copy.
+        # The model with this name contains the exact model as its fallback, like the recommended copy.
         words = entry.candidate.filled(self.request.exact, self.sets.train, path + "+exact")
         return shell_line(["svmfast", *words, EMBED])
 
@@ -373,14 +372,14 @@ class FrontierRun:
         return shell_line(words)
 
     def content(self, point: Point) -> bytes:
-        """Return the file of a point, with the exact model inside if that is the fallback."""
+        """Return the content of a point's file, which contains the exact model if that is the fallback."""
         from svmfast.models.polynomial import PolynomialModel
 
         entry = next(e for found in self._entries.values() for e in found if e.name == point.name)
         if not entry.backed:
             return (self.folder.models / point.name).read_bytes()
         if isinstance(entry.model, PolynomialModel):
-            # As --embed-exact makes it.
+            # As with --embed-exact.
             return self.request.stored(replace(entry.model, embedded_exact=self.request.model))
         return self.request.stored(entry.model)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from svmfast.frontiers.child import OutOfTime
 from svmfast.frontiers.grid import CandidateCommand
 
-#: Number of equal shares of the remaining time that a candidate may take: cheap ones leave most of theirs.
+#: A candidate may take this many equal shares of the remaining time, since cheap ones leave most of theirs.
 SHARES = 3.0
-#: Least remaining seconds to start a candidate: starting a program takes a good part of a second.
+#: No candidate starts with fewer seconds left, since starting a program takes a good part of a second.
 LEAST_SHARE = 2.0
 
 
@@ -19,21 +19,21 @@ def run_all(
     attempt: Callable[[CandidateCommand, float], None],
     deadline: float,
 ) -> dict[str, str]:
-    """Try candidates in order, dividing the remaining time; return why others were left out.
+    """Try candidates in order, dividing the remaining time; return the reasons for those left out, by name.
 
     Parameters
     ----------
     candidates : sequence of CandidateCommand
         Cheap ones first.
     attempt : callable
-        Makes and measures one within seconds; raises :class:`OutOfTime`.
+        Makes and measures a candidate within the given seconds, or raises :class:`OutOfTime`.
     deadline : float
-        By ``time.monotonic``.
+        In the time of ``time.monotonic``.
 
     Notes
     -----
-    If a candidate exceeds its share, more expensive ones of its method would too, so they are postponed with
-    it. The time that is left at the end is given to postponed candidates, in order.
+    If a candidate exceeds its share of the time, more expensive ones of its method would too, so they are
+    postponed with it. The time that is left at the end is given to postponed candidates, in order.
     """
     waiting = list(candidates)
     given: dict[str, float] = {}
@@ -44,7 +44,7 @@ def run_all(
         for done, candidate in enumerate(waiting):
             left = deadline - time.monotonic()
             share = min(left, max(LEAST_SHARE, SHARES * left / (len(waiting) - done)))
-            # Only retried with clearly more time than before.
+            # Retry a candidate only with clearly more time than before.
             enough = share >= LEAST_SHARE and share > 1.5 * given.get(candidate.name, 0.0)
             if candidate.method in slow or not enough:
                 late.append(candidate)

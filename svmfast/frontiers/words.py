@@ -12,12 +12,12 @@ from svmfast.solvers.binomial import CONFIDENCE, clopper_pearson, trials_needed
 
 
 def gain(speed: Speed, point: Point, exact: Point) -> str:
-    """Describe how fast and how large `point` is beside the exact model."""
+    """Describe the speed and size of `point` relative to the exact model."""
     known = f" ({speed.low:.3g} to {speed.high:.3g})" if math.isfinite(speed.high) else ""
     fast = f"{speed.ratio:.3g} times as fast as the exact model{known}"
     shrink = exact.n_bytes / point.n_bytes
     if shrink == 1:
-        return f"{fast} and of its size"
+        return f"{fast} and of the same size"
     return (
         f"{fast} and {shrink:.3g} times smaller"
         if shrink > 1
@@ -26,7 +26,7 @@ def gain(speed: Speed, point: Point, exact: Point) -> str:
 
 
 def timing(speed: Speed) -> str | None:
-    """Return a remark if a speed is not known well."""
+    """Return a remark if a speed is uncertain."""
     if not math.isfinite(speed.high):
         return "too few samples for an interval; give a longer `time_limit`"
     if speed.processor:
@@ -41,12 +41,12 @@ def losses(point: Point, exact: Point, limits: Limits) -> list[str]:
     if loss.labels_differing is None:
         return [f"values differ by {_share(loss.differing)} of their spread {rows}", _error(loss, known)]
     if loss.differing == NOTHING:
-        return [f"no label differs {rows}, and none can: that is proven", _accuracy(loss, known, limits)]
+        return [f"no label differs {rows}, and it is proven that none can", _accuracy(loss, known, limits)]
     return [f"{_share(loss.differing)} of the labels differ {rows}", _accuracy(loss, known, limits)]
 
 
 def unstated(point: Point, limits: Limits) -> str | None:
-    """Return a remark if there are too few confirming rows to show the limit even if no label differs."""
+    """Return a remark if there are too few confirming rows to show the limit although no label differs."""
     loss = point.confirming
     if (
         not limits.max_diff
@@ -84,10 +84,10 @@ def _error(loss: Loss, exact: Loss) -> str:
 
 
 def spent(point: Point) -> str | None:
-    """Describe how much of its allowance a cascade spent on the confirming rows; None for other points."""
+    """Describe the part of its allowance that a cascade spent on confirming rows; None for other points."""
     if point.spent_percent is None:
         return None
-    return f"{point.spent_percent:.0f}% of the {point.allowance_percent:g}% that this cascade may let differ"
+    return f"{point.spent_percent:.0f}% of the {point.allowance_percent:g}% that may differ in this cascade"
 
 
 def _share(known: Estimate) -> str:
@@ -107,8 +107,8 @@ def rule(limits: Limits) -> str:
     if not limits.of_quality and (limits.max_bytes, limits.max_operations) != (None, None):
         return f"of the models with {limits}, the closest to the exact model on the choosing rows"
     return (
-        f"of the models with {limits} on the choosing rows, the fastest; of those within {1 - AS_FAST:.0%} "
-        "of the fastest, the closest to the exact model"
+        f"of the models with {limits} on the choosing rows, the fastest; of those within "
+        f"{1 - AS_FAST:.0%} of the fastest, the closest to the exact model"
     )
 
 
@@ -129,7 +129,7 @@ def nearest_miss(point: Point) -> str:
 def why_not(
     point: Point, points: Sequence[Point], limits: Limits, best: Point | None, refuted: str | None
 ) -> str:
-    """Return the reason why `point` is not recommended.
+    """Return why `point` is not recommended, or that it is.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def why_not(
     best : Point or None
         The recommended point.
     refuted : str or None
-        Why the chosen one is not recommended (:attr:`svmfast.frontiers.report.Frontier.refuted`).
+        Why the chosen point is not recommended (:attr:`svmfast.frontiers.report.Frontier.refuted`).
     """
     exact = points[0]
     if point is best:
@@ -152,14 +152,14 @@ def why_not(
     if not limits.fits(point):
         size = limits.max_bytes is not None and point.n_bytes > limits.max_bytes
         return (
-            f"{point.n_bytes:,} bytes are too many"
+            f"{point.n_bytes:,} bytes, too large"
             if size
-            else f"{point.cost:.3g}x a linear model is too much"
+            else f"{point.cost:.3g}x a linear model, too expensive"
         )
     if not limits.kept_by(point.choosing):
         known = point.choosing
         if limits.max_diff == 0 and known.differing.value == 0:
-            return "no label differs on the choosing rows, but that is not proven for others"
+            return "no label differs on the choosing rows, but this is not proven for other rows"
         if limits.max_diff is not None and not known.differing.value <= limits.max_diff:
             return (
                 f"{known.differing.value:.3g}% differs on the choosing rows, more than {limits.max_diff:g}%"
@@ -179,7 +179,7 @@ def why_not(
     if point is not first and not as_fast(point, first):
         if point.speed.high < AS_FAST * first.speed.low:
             return f"slower than {first.name}"
-        return f"timing cannot tell it from {first.name}, which does less work"
+        return f"timing cannot distinguish it from {first.name}, which takes fewer multiply-adds"
     if point.choosing.differing.value > best.choosing.differing.value:
         return f"as fast as {best.name}, but farther from the exact model on the choosing rows"
-    return f"as close and as fast as {best.name}, but of more work"
+    return f"as close and as fast as {best.name}, but takes more multiply-adds"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from svmfast.rows import FloatArray, Rows
     from svmfast.solvers.training_data import TrainingSource
 
-#: Calls both functions in turn and returns how many times as fast the second is.
+#: Calls two functions in turn and returns how many times as fast the second one is.
 Race = Callable[[Callable[[], object], Callable[[], object]], float]
 
 
@@ -27,25 +27,25 @@ class Input:
     Attributes
     ----------
     name : str
-        In Python and in reports.
+        Its name in Python and in reports.
     content : {"model", "exact model", "rows"}
-        An exact model is one of LIBSVM's.
+        An exact model is a LIBSVM model.
     help : str
-        Of an input that is a flag.
+        Its help text, if it has a flag.
     flag : str or None
         Its flag; None for a positional argument.
     required : bool
     many : bool
         The flag may be given several times.
     labels : {"needed", "used", "ignored"}
-        Of rows: whether the method needs their labels, takes them where there are some, or looks at none.
+        For rows: whether the method needs their labels, uses them if there are any, or ignores them.
     most : int or None
-        Of rows: at most so many are used, drawn at random, so that any amount may stream by; None reads all.
+        For rows: the most that are used, drawn at random from a stream of any length; None uses all.
     spooled : bool
-        Of rows: they may be more than memory holds. They are read once, and what goes beyond half of the
-        option `memory` is kept in a temporary file; the run gets a GivenStream.
+        For rows: whether they may exceed memory. They are then read once, and those that do not fit into
+        half of the option `memory` are kept in a temporary file; the run gets a GivenStream.
     role : str or None
-        Its key in JSON reports, where that is not its name.
+        Its key in JSON reports, if that differs from its name.
     """
 
     name: str
@@ -87,13 +87,14 @@ class GivenRows:
 
     Attributes
     ----------
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     labels : (n,) float64 or None
-        None where there are none.
+        None if the rows have no labels.
     name : str
         Their name in messages.
     seen : int
-        How many there were; more than n where only a sample is kept.
+        The number of rows that were read; more than n if only a sample was kept.
     """
 
     rows: Rows
@@ -104,7 +105,7 @@ class GivenRows:
 
 @dataclass(frozen=True, eq=False)
 class GivenStream:
-    """Labelled rows that were read once and come back in working sets.
+    """Labelled rows that were read once and are served in working sets.
 
     Attributes
     ----------
@@ -124,7 +125,7 @@ class GivenStream:
 
 
 class StateFile(Protocol):
-    """Where the state of a run is kept: numbers and arrays."""
+    """A file that holds the state of a run: numbers and arrays."""
 
     @property
     def path(self) -> str:
@@ -134,7 +135,7 @@ class StateFile(Protocol):
         """Return the state; None if there is no file yet."""
 
     def write(self, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Replace the state as a whole."""
+        """Replace the whole state."""
 
 
 class Report(Protocol):
@@ -149,13 +150,13 @@ class Report(Protocol):
 
 @dataclass(frozen=True)
 class PredictionTime:
-    """How long a prediction takes.
+    """The measured time of a prediction.
 
     Attributes
     ----------
     seconds : float
     linear_seconds : float
-        A linear model's, on the same rows.
+        The time of a linear model on the same rows.
     rows : int
     """
 
@@ -165,7 +166,7 @@ class PredictionTime:
 
     @property
     def linear_cost(self) -> float:
-        """The time over a linear model's."""
+        """The time as a multiple of a linear model's."""
         return self.seconds / self.linear_seconds
 
 
@@ -176,13 +177,13 @@ class Outcome:
     Attributes
     ----------
     model : Model or None
-        None where nothing is to be written: the run scores only, or refuses.
+        None if there is nothing to write: the run only scores, or it refuses to make a model.
     report : Report
     refusal : str or None
-        Why there is no such model: a negative answer, not an error.
+        The reason for refusing: a negative answer, not an error.
     fallback_error : float or None
-        The error that ``predict`` may assume of the model, to answer the other rows by the exact model
-        that was converted.
+        The error of the decision values that ``predict`` may assume; rows whose label could change within
+        it are left to the exact model that was converted.
     warnings : tuple of str
         Warnings to print once the model is written; if writing fails, only the error is printed.
     """
@@ -196,30 +197,30 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """The settings that the front end passes to a run.
+    """What the front end passes to a run.
 
     Attributes
     ----------
     threads : int
     progress : Progress
     note, warn : callable
-        Take one sentence.
+        Called with one sentence, a remark or a warning.
     stored_size : callable
-        Returns the bytes that a model takes as the file it will be.
+        Returns the size in bytes of the file of a model.
     prediction_time : callable
-        Times the prediction of rows by a model; None if no times are wanted.
+        Times a model's prediction of rows; returns None if no times are wanted.
     log : callable or None
-        Takes the text that a solver prints, piece by piece and from another thread; None where nobody looks.
+        Called from another thread with pieces of the text that a solver prints; None if it is not wanted.
     status : callable or None
-        Takes the name of a step and a line on how it stands; None where nobody looks.
+        Called with the name of a step and a line about its state; None if these are not wanted.
     checkpoint : StateFile or None
-        Where to keep the state of the run; None unless the caller wants that.
+        The file for the state of the run; None if the caller wants no checkpoints.
     should_stop : callable
-        Tells whether to save the state and raise KeyboardInterrupt.
+        Returns whether to save the state and raise KeyboardInterrupt.
     writes : bool
-        Whether the caller has a place for a model.
+        Whether the caller will write a model.
     race : callable or None
-        Measures which of two ways to answer is faster; None where nothing may be timed.
+        Measures which of two functions is faster; None if nothing may be timed.
     """
 
     threads: int
@@ -242,26 +243,26 @@ class Inputs(dict[str, Any]):
     Attributes
     ----------
     scaling : Scaling or None
-        What all rows went through, and what the result will carry; the method sees scaled rows and models of
-        scaled rows alone.
+        The scaling that was applied to all rows and that the result will contain; the method sees only
+        scaled rows, and models of scaled rows.
     """
 
     scaling: Scaling | None = None
 
     def rows(self, name: str) -> GivenRows:
-        """Return rows that are there."""
+        """Return rows that were given."""
         given = self[name]
         assert isinstance(given, GivenRows), name
         return given
 
     def stream(self, name: str) -> GivenStream:
-        """Return spooled rows that are there."""
+        """Return spooled rows that were given."""
         given = self[name]
         assert isinstance(given, GivenStream), name
         return given
 
     def model(self, name: str) -> GivenModel:
-        """Return a model that is there."""
+        """Return a model that was given."""
         given = self[name]
         assert isinstance(given, GivenModel), name
         return given

@@ -1,4 +1,4 @@
-"""What frontier tries of a method: candidates, what is not tried and why, and how results are drawn."""
+"""What a method tells ``frontier``: candidates to try, those left out and why, and a style for the figure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to use a method that ``frontier`` tries.
+    """A method with options, for ``frontier`` to try.
 
     Attributes
     ----------
     name : str
-        Unique; the model's file name too.
+        Unique; also names the model's file.
     level : int
-        Of two candidates of a method, the one of the lower level is the cheaper to make.
+        Of two candidates of a method, the one with the lower level takes less work to make.
     options : mapping
-        Options other than their defaults.
+        Options that differ from their defaults.
     inputs : tuple of str
-        The inputs it takes.
+        Names of the inputs it takes.
     """
 
     name: str
@@ -42,14 +42,14 @@ class NotTried:
 
 @dataclass(frozen=True)
 class Grid:
-    """The inputs of a method's grid of candidates.
+    """The quantities from which a method derives its candidates.
 
     Attributes
     ----------
     exact : KernelExpansion
     seed : int
     max_bytes : int or None
-        A limit on the size of the result.
+        Limit on the size of the resulting model.
     """
 
     exact: KernelExpansion
@@ -59,7 +59,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Style:
-    """A method's color and marker in figures; the colors can be distinguished by color-blind readers."""
+    """A method's color and marker in figures; color-blind readers can distinguish the colors."""
 
     color: str
     marker: str

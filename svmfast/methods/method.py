@@ -1,6 +1,6 @@
 """The declaration of a method: its name, inputs, options, and the location of its code.
 
-Nothing here, nor in the declarations, imports NumPy: help and completion start at Python's own speed.
+Neither this module nor any declaration imports NumPy, so that help and completion start quickly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from svmfast.methods.given import Input, Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, NotTried, Style
-from svmfast.options import words_of
+from svmfast.options import command_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,45 +22,45 @@ class Method:
     Attributes
     ----------
     name : str
-        Of the command; the Python function has underscores.
+        The command's name; the Python function has underscores in place of hyphens.
     summary : str
         One line for ``svmfast --help``.
     description : str
         The body of the command's help and of the function's docstring.
     group : {"convert", "train"}
     inputs : tuple of Input
-        Positional ones in their order.
+        Positional inputs in the order of the arguments.
     options : type
         A dataclass of options (:mod:`svmfast.options`). Its method ``check(given)``, if it has one, is called
-        with the names of the inputs that are given, ``output`` where a model is wanted, ``checkpoint`` and
-        ``unlabelled`` where they are, before anything is read. `precomputed`, if it has that, says that rows
-        hold kernel values.
+        before anything is read. `given` holds the names of the given inputs and, where they apply,
+        ``output``, ``checkpoint`` and ``unlabelled``. Its attribute `precomputed`, if it has one, is True if
+        rows hold kernel values.
     run : str
         ``module:function``; the function takes ``(inputs, options, setting)`` and returns an Outcome.
     candidates : str or None
         ``module:function``; the function takes a Grid and returns candidates and those not tried.
     style : Style
     scores_alone : tuple of str
-        Options with which a run may do without a model, each ``name`` or ``name=value``: on the command line
-        no output is named for it, and the Python function has the keyword `scores_only`.
+        Options, each ``name`` or ``name=value``, with which a run may only score: the command makes a model
+        only if an output is named, and the Python function has the keyword `scores_only`.
     scores_instead : str or None
-        An option, ``name`` or ``name=value``, with which a run only scores, and never makes a model.
+        An option, ``name`` or ``name=value``, with which a run only scores and never makes a model.
     svm_train_output : bool
-        The output may also be the last argument, and a class's weight is given as in ``-w-1 2``, as for
-        svm-train.
+        As with svm-train, the output may also be the last argument, and a class weight is given as
+        ``-w-1 2``.
     stands_in_for_svm_train : bool
-        The command prints what the solver prints in the place of a report, and NAME.model is the default
-        output.
+        The command prints the solver's output instead of a report, and its default output is NAME.model.
     joins : bool
-        The method joins the exact model with what other methods make; ``frontier`` tries it on each of them.
+        The method joins the exact model with a model that another method made; ``frontier`` tries it on
+        each of these.
     certifies : bool
         Its models can prove that a label is the exact model's.
     checkpoints : str or None
-        The help of `checkpoint`, a file for the state of a run, of which an interrupted one can go on; None
-        where runs have none.
+        The help of `checkpoint`, a file with the state of a run, from which an interrupted run continues;
+        None if the method has no checkpoints.
     shows_status : str or None
-        The help of ``--verbose``, which prints the lines that the run gives to `status`; None where it has
-        none.
+        The help of ``--verbose``, which prints the lines that the run passes to `status`; None if the
+        method has none.
     """
 
     name: str
@@ -106,14 +106,14 @@ class Method:
         for one in self.inputs:
             if one.flag is not None and one.name in inputs:
                 words += [one.flag, inputs[one.name]]
-        return [*words, *words_of(self.options, options), *reading, "-o", output]
+        return [*words, *command_words(self.options, options), *reading, "-o", output]
 
     def makes_no_model(self, options: Mapping[str, Any]) -> bool:
-        """Return whether a run with these options makes no model where no output is named."""
+        """Return whether a run with these options makes no model unless an output is named."""
         return self.only_scores(options) or any(_holds(word, options) for word in self.scores_alone)
 
     def only_scores(self, options: Mapping[str, Any]) -> bool:
-        """Return whether a run with these options only scores, and never makes a model."""
+        """Return whether a run with these options only scores and never makes a model."""
         return self.scores_instead is not None and _holds(self.scores_instead, options)
 
     def runner(self) -> Callable[[Inputs, Any, Setting], Outcome]:
@@ -130,7 +130,7 @@ class Method:
 
 
 def _holds(word: str, options: Mapping[str, Any]) -> bool:
-    """Return whether an option is there (``name``), or has a value (``name=value``)."""
+    """Return whether an option is set (``name``), or has a certain value (``name=value``)."""
     name, equals, value = word.partition("=")
     return str(options.get(name)) == value if equals else bool(options.get(name))
 

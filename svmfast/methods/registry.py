@@ -27,7 +27,7 @@ def methods() -> tuple[Method, ...]:
 
 
 def method(name: str) -> Method:
-    """Return the method of a command's or function's name (KeyError where there is none)."""
+    """Return the method with this command or function name (KeyError if there is none)."""
     for one in _METHODS:
         if name in (one.name, one.function_name):
             return one
@@ -43,10 +43,10 @@ def register(one: Method) -> None:
         The name is taken.
     """
     if any(one.name == other.name for other in _METHODS):
-        raise ValueError(f"there is a method '{one.name}' already")
+        raise ValueError(f"there is already a method '{one.name}'")
     _METHODS.append(one)
 
 
 def unregister(name: str) -> None:
-    """Take a method out again."""
+    """Remove a method."""
     _METHODS.remove(method(name))

@@ -1,1 +1,1 @@
-"""Reports as one HTML file each: no network, legible without JavaScript, light and dark."""
+"""Reports as single HTML files that need no network or JavaScript, in a light and a dark style."""

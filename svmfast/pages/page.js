@@ -8,7 +8,7 @@
     button.addEventListener("click", () => {
       const text = document.getElementById(button.dataset.of).textContent;
       const done = () => { button.textContent = "copied"; setTimeout(() => { button.textContent = "copy"; }, 1500); };
-      // A page opened from a file has no clipboard in some browsers.
+      // Some browsers give a page that was opened from a file no access to the clipboard.
       const select = () => { getSelection().selectAllChildren(document.getElementById(button.dataset.of)); };
       if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, select); else select();
     });
@@ -67,7 +67,7 @@
         const value = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
         const rows = [...body.rows].sort((a, b) => {
           const [x, y] = [value(a), value(b)];
-          // What has no figure stays below, whichever way.
+          // Rows without a value stay at the bottom in either order.
           if (x === "" || y === "") return (x === "") - (y === "");
           const order = isNaN(x) || isNaN(y) ? x.localeCompare(y) : x - y;
           return up ? order : -order;

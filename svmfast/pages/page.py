@@ -1,4 +1,4 @@
-"""A page: its parts, escaped and put together with the style and the script inside."""
+"""HTML pages: escaped parts, assembled with the style sheet and the script inline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmfast.display import shown
 
 
 def text(words: str) -> str:
-    """Return words that others may have written as HTML, control characters made visible."""
+    """Return untrusted text escaped for HTML, with control characters made visible."""
     return html.escape(shown(words))
 
 
@@ -43,7 +43,7 @@ def page(title: str, body: Sequence[str]) -> bytes:
 
 
 def command(words: str, name: str) -> str:
-    """Return a command line with a button that copies it; `name` tells it from others on the page."""
+    """Return a command line with a button that copies it; `name` is its id, unique on the page."""
     return (
         f'<div class="command"><pre><code id="{name}">{text(words)}</code></pre>'
         f'<button class="copy" type="button" data-of="{name}" hidden>copy</button></div>'
@@ -58,7 +58,7 @@ class Cell:
     ----------
     words : str
     value : float, str or None
-        By which rows are sorted; None: there is no figure.
+        The key by which rows are sorted; rows with None stay last.
     note : str
         A remark below, in small type.
     """
@@ -70,7 +70,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table; `group` is what filters hide, `chosen` stands out."""
+    """A row of a table; filters hide rows by `group`, and a `chosen` row is highlighted."""
 
     cells: Sequence[Cell]
     group: str = ""
@@ -78,7 +78,7 @@ class Row:
 
 
 def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return a table that sorts by a click on a head."""
+    """Return a table that a click on a column's head sorts."""
     out = ['<div class="scroll"><table class="sortable"><thead><tr>']
     out += [f'<th scope="col">{text(head)}</th>' for head in heads]
     out.append("</tr></thead><tbody>")

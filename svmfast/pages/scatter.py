@@ -1,4 +1,4 @@
-"""A scatter of models as SVG: what is good lies at the top right, the efficient ones are joined."""
+"""A scatter plot of models as SVG: the best lie at the top right, and a line joins the efficient ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svmfast.pages.page import text
 
 _WIDTH, _HEIGHT = 900, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 30, 26, 56
-#: Half the size of a mark, and room around a name.
+#: Radius of a mark, and width of a character of its name.
 _SIZE, _CHARACTER = 6.5, 6.6
 
 
@@ -22,15 +22,15 @@ class Mark:
     ----------
     name, group, color : str
     x, y : float
-        x above 0. y in percent; 0 has a place of its own.
+        x is positive. y is in percent; 0 has its own position above the logarithmic scale.
     details : sequence of str
-        Lines that are shown on hovering.
+        Lines that are shown on hover.
     efficient : bool
-        No other is better in both directions.
+        No other mark is at least as good in both directions.
     chosen : bool
     part : float or None
-        From 0 to 1: how much of the mark is filled, as a sector from the top. None: all of an efficient mark,
-        nothing of others.
+        The share of the mark that is filled, 0 to 1, as a sector from the top. None fills efficient marks
+        and leaves the others empty.
     """
 
     name: str
@@ -46,19 +46,19 @@ class Mark:
 
 @dataclass(frozen=True)
 class Axes:
-    """What the axes mean.
+    """The meaning of the axes.
 
     Attributes
     ----------
     view : str
-        Tells one figure of a page from another.
+        Identifies the figure among those of a page.
     x_title, y_title : str
     x_unit : str
-        Behind the numbers of the x axis, such as ``x``.
+        Appended to the numbers of the x axis, such as ``x``.
     x_reference : tuple of float and str, or None
-        A line, and what it stands for.
+        The position of a vertical line, and its label.
     limit : float or None
-        Values of y above it are beyond a limit.
+        The largest y that is acceptable; the area beyond it is shaded.
     small_is_good : bool
         The x axis runs from large to small.
     """
@@ -73,7 +73,7 @@ class Axes:
 
 
 def scatter(marks: Sequence[Mark], axes: Axes, caption: str) -> str:
-    """Return a figure; the nearer to the top right, the better."""
+    """Return the figure as HTML."""
     across, up = _across(marks, axes), _up(marks, axes)
     out = [
         f'<figure data-is-view="{text(axes.view)}">',
@@ -93,7 +93,7 @@ def scatter(marks: Sequence[Mark], axes: Axes, caption: str) -> str:
 
 
 def efficient(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return which points (gain, loss) no other beats: at least as good in both, better in one."""
+    """Return which points (gain, loss) are efficient: no other point is at least as good in both."""
     return [
         not any(x >= own_x and y <= own_y and (x, y) != (own_x, own_y) for x, y in points)
         for own_x, own_y in points
@@ -102,7 +102,7 @@ def efficient(points: Sequence[tuple[float, float]]) -> list[bool]:
 
 @dataclass(frozen=True)
 class _Scale:
-    """A logarithmic axis; `none` is the place of 0, where it has one."""
+    """A logarithmic axis; `none` is the position of 0, if the axis has one."""
 
     low: float
     high: float
@@ -135,7 +135,7 @@ def _up(marks: Sequence[Mark], axes: Axes) -> _Scale:
     shares = [mark.y for mark in marks if mark.y > 0] + ([axes.limit] if axes.limit else [])
     low = 10.0 ** math.floor(math.log10(min(shares, default=0.1)))
     high = max([*shares, low * 10]) * 1.3
-    # 0, which no logarithm has, stands above all others.
+    # 0 has no logarithm; its position is above all other values.
     return _Scale(low, high, _TOP + 46, _HEIGHT - _BOTTOM, none=_TOP + 14)
 
 
@@ -170,7 +170,7 @@ def _label(x: float, y: float, words: str, anchor: str, kind: str = "") -> str:
 
 
 def _mark(mark: Mark, x: float, y: float) -> str:
-    # <title> is what a browser shows without a script; the script shows the same.
+    # Browsers show <title> without a script; the script shows the same text.
     title = "\n".join(map(text, [mark.name, *mark.details]))
     place = f'cx="{x:.1f}" cy="{y:.1f}"'
     whole = mark.efficient if mark.part is None else mark.part >= 1
@@ -197,7 +197,7 @@ def _sector(mark: Mark, x: float, y: float) -> str:
 
 
 def _names(marks: Sequence[Mark], across: _Scale, up: _Scale) -> list[str]:
-    """Name the chosen one, then the efficient ones where there is room."""
+    """Label the chosen mark, then the efficient ones, where there is room."""
     places = [(across.place(mark.x), up.place(mark.y)) for mark in marks]
     taken = [(x - _SIZE, y - _SIZE, x + _SIZE, y + _SIZE) for x, y in places]
     out = []

@@ -1,8 +1,8 @@
 """The kinds of option values: numbers, shares, multiples, sizes, times, grids, choices and switches.
 
 Every kind of value reads text (the command line) and accepts Python values (the API) by the same rules.
-Numbers are written in decimal with the digits 0 to 9; nan, inf, ``1_000``, digits of other scripts and what
-float64 cannot hold are refused.
+Numbers are written in decimal with the digits 0 to 9; nan, inf, ``1_000``, digits of other scripts and
+numbers that float64 cannot hold are refused.
 """
 
 from svmfast.values.base import MOST as MOST

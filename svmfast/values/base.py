@@ -1,4 +1,4 @@
-"""What every kind of value can do, and how decimal text is read."""
+"""The base class of all kinds of values, and the reader of decimal text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
-#: Largest count: what LIBSVM's int holds.
+#: Largest count: LIBSVM stores counts as 32-bit int.
 MOST = 2**31 - 1
 #: Largest number that is stored in 64 bits: seeds, bytes.
 MOST_64 = 2**63 - 1
 
 DECIMAL_TEXT = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _DECIMAL = re.compile(rf"[+-]?{DECIMAL_TEXT}(?:[eE][+-]?[0-9]+)?")
-#: Longest text of a number; Python refuses to read thousands of digits.
+#: Longest text that is read as a number; Python refuses thousands of digits.
 _MOST_DIGITS = 400
 
 
@@ -34,7 +34,7 @@ class Value(ABC):
     type_expected = "a number"
 
     def has_type(self, value: Any) -> bool:
-        """Return whether a Python value is of a type that may hold such a value."""
+        """Return whether a Python value has one of the accepted types."""
         return isinstance(value, Number) and not isinstance(value, bool)
 
     def of_text(self, text: str) -> Any:
@@ -52,34 +52,34 @@ class Value(ABC):
 
     @abstractmethod
     def accept(self, value: Any) -> Any:
-        """Return a Python value in the form that :meth:`read` gives; None where it is not allowed."""
+        """Return a Python value in the form that :meth:`read` returns; None if it is not allowed."""
 
     def text(self, value: Any) -> str:
-        """Return text that :meth:`read` turns into `value` again."""
+        """Return text that :meth:`read` turns back into `value`."""
         return repr(value) if isinstance(value, float) else str(value)
 
     def command_words(self, flags: Sequence[str], value: Any) -> list[str]:
-        """Return the words of a command line that give an option with these flags this value."""
+        """Return the command-line arguments that set an option with these flags to this value."""
         return [flags[0], self.text(value)]
 
     def reported(self, value: Any) -> Any:
-        """Return a value as JSON reports have it: as it is typed."""
+        """Return a value as JSON reports show it: as one would type it on the command line."""
         return value
 
     def hint(self, text: str) -> str | None:
-        """Return a message for `text` that is not allowed, where there is a better one than the usual."""
+        """Return a message for `text` that is not allowed; None if the usual message will do."""
         return None
 
 
 def read_decimal(text: str) -> float | None:
-    """Return the finite float64 that decimal `text` spells; None where it is no decimal number, or where only
-    0 or infinity is nearest to it.
+    """Return the finite float64 that decimal `text` spells; None if it is not a decimal number, underflows
+    to 0, or overflows.
     """
     if not _DECIMAL.fullmatch(text):
         return None
     number = float(text)
-    vanished = number == 0 and any(digit in "123456789" for digit in re.split("[eE]", text)[0])
-    return None if vanished or math.isinf(number) else number
+    underflows = number == 0 and any(digit in "123456789" for digit in re.split("[eE]", text)[0])
+    return None if underflows or math.isinf(number) else number
 
 
 def finite_float(value: Any) -> float | None:

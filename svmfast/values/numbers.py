@@ -1,4 +1,4 @@
-"""Values that are numbers: whole, real, shares, multiples, sizes, times and grids."""
+"""Numeric option values: whole and real numbers, shares, multiples, sizes, times and grids."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class WholeOrAuto(Whole):
 
 
 class Real(Value):
-    """A finite number; `least` and `most` belong to the range unless it is open `above` or `below` them."""
+    """A finite number from `least` to `most`; `above` excludes `least`, and `below` excludes `most`."""
 
     name = "NUMBER"
 
@@ -88,17 +88,17 @@ class Real(Value):
         number = finite_float(value)
         if number is None or not self.least <= number <= self.most:
             return None
-        beyond = (self.above and number == self.least) or (self.below and number == self.most)
-        return None if beyond else number
+        excluded = (self.above and number == self.least) or (self.below and number == self.most)
+        return None if excluded else number
 
 
 class Share(Value):
-    """``5%``: a share above 0 and below 1, or from 0 to 1 where the ends may be meant.
+    """``5%``: a share above 0 and below 1; `zero` also allows 0, and `whole` 1.
 
-    Text without the sign is refused: 0.5 could be 0.5% or 50%. The share is exact until it is rounded once,
-    as a share or (`percent`) as a percentage: it is then the double that ``k / n`` or ``100 * k / n`` gives
-    for the same share of n rows, and a limit is met by what just reaches it. A Python value is a share
-    (0.005), or with `percent` a percentage.
+    Text without a percent sign is refused: 0.5 could mean 0.5% or 50%. Text is read exactly and rounded once,
+    to a share or, with `percent`, to a percentage. The result is the double that ``k / n`` or ``100 * k / n``
+    gives for the same share of n rows, so that a count exactly at a limit does not exceed it. A Python value
+    is a share (0.005), or a percentage with `percent`.
     """
 
     name = "SHARE%"
@@ -111,8 +111,8 @@ class Share(Value):
         if found is None:
             return None
         share = Fraction(found[1]) / 100
-        signed = found[2] or share == 0  # which is 0 either way
-        if not signed or not self._within(share):
+        unambiguous = found[2] or share == 0
+        if not unambiguous or not self._within(share):
             return None
         return float(100 * share) if self.percent else float(share)
 
@@ -139,12 +139,12 @@ class Share(Value):
             return None
         number, whole = found[1], f"{float(100 * Fraction(found[1])):.15g}%"
         if Fraction(number) > 1:
-            return f"'{number}' lacks the sign of a share; write {number}%"
+            return f"'{number}' lacks a percent sign; write {number}%"
         return f"'{number}' could mean {number}% or {whole}; write one of them"
 
 
 class Multiple(Value):
-    """``12x`` or ``12``, above 0."""
+    """A positive multiple: ``12x`` or ``12``."""
 
     name = "12x"
 
@@ -164,7 +164,7 @@ class Multiple(Value):
 
 
 class Bytes(Value):
-    """``32k``, ``2M``, ``500MiB``, ``1G`` or a plain number; k is 1024."""
+    """A size in bytes: ``32k``, ``2M``, ``500MiB``, ``1G`` or a plain number; k is 1024."""
 
     name = "SIZE"
     type_expected = "a number, or text such as '32k'"
@@ -189,7 +189,7 @@ class Bytes(Value):
 
 
 class Duration(Value):
-    """``90s``, ``10m`` or ``2h``, in seconds."""
+    """A time in seconds: ``90s``, ``10m`` or ``2h``."""
 
     name = "TIME"
 
@@ -209,7 +209,7 @@ class Duration(Value):
 
 
 class Grid(Value):
-    """One positive number or several: ``0.5``, ``2^-4``, ``0.01,0.1,1``; a tuple."""
+    """A tuple of one or more positive numbers: ``0.5``, ``2^-4``, ``0.01,0.1,1``."""
 
     name = "G[,G...]"
     type_expected = "a number, or a sequence of numbers"

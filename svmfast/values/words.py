@@ -1,4 +1,4 @@
-"""Values that are words: switches, choices, class weights, names and files."""
+"""Option values that are words: switches, choices, class weights, names and files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Switch(Value):
 
 
 class OnOff(Switch):
-    """True or False; on the command line ``1`` or ``0``, as LIBSVM's programs have it."""
+    """True or False; on the command line ``1`` or ``0``, as in LIBSVM's programs."""
 
     name = "0|1"
 
@@ -83,14 +83,14 @@ class Choice(Value):
 
 
 class Numbered(Value):
-    """One of LIBSVM's words; on the command line its number, its place in the list.
+    """One of a list of LIBSVM's words; on the command line, its position in the list.
 
     Parameters
     ----------
     all_words : sequence of str
-        At the places of their numbers.
+        In the order of their numbers, from 0.
     allowed : sequence of str, optional
-        Those that may be chosen; by default all.
+        The words that may be chosen; by default all.
     """
 
     name = "N"
@@ -124,7 +124,7 @@ class Numbered(Value):
 
 
 class Weights(Value):
-    """A weight for each of some classes, a tuple of (label, weight); on the command line ``-w-1 2.5``.
+    """Weights of classes, a tuple of (label, weight); on the command line ``-w-1 2.5``.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class Text(Value):
 
 
 class ScalingFile(Value):
-    """The path of a file that a scaling is read from; in Python also the scaling itself."""
+    """The path of a file from which a scaling is read; in Python also the scaling itself."""
 
     name = "RANGES"
     type_expected = "a path, or a Scaling"
@@ -202,7 +202,7 @@ class ScalingFile(Value):
 
 
 class Names(Value):
-    """One name or several, separated by commas; a tuple."""
+    """A tuple of one or more names, separated by commas."""
 
     name = "NAME[,NAME...]"
     type_expected = "a sequence of names"
@@ -211,7 +211,7 @@ class Names(Value):
         return isinstance(value, Sequence)
 
     def of_text(self, text: str) -> tuple[str, ...] | None:
-        return self.read(text.strip(" \t\n"))  # however many they are
+        return self.read(text.strip(" \t\n"))  # of any length
 
     def read(self, text: str) -> tuple[str, ...] | None:
         return self.accept(text.split(","))
@@ -224,5 +224,5 @@ class Names(Value):
 
     def accept(self, value: Any) -> tuple[str, ...] | None:
         names = (value,) if isinstance(value, str) else tuple(value)
-        fine = names and all(isinstance(one, str) and one for one in names) and len({*names}) == len(names)
-        return names if fine else None
+        valid = names and all(isinstance(one, str) and one for one in names) and len({*names}) == len(names)
+        return names if valid else None

@@ -44,8 +44,8 @@ def test_trains_into_the_current_folder_and_reports(tmp_path):
     for line in (
         r"^data        380 rows, 30 features, 2 classes, 1 decision function$",
         r"^problem     gamma 0\.05, lambda 0\.000263158$",
-        r"^steps       3,800 in 10 passes, [0-9,]+ a second and core; .* budget of 20$",
-        r"^lookup-wd   [0-9,]+ times, [0-9.]+ % of the steps; weight degradation [0-9.e+]+ in all$",
+        r"^steps       3,800 in 10 passes, [0-9,]+ per second and core; .* budget of 20$",
+        r"^lookup-wd   [0-9,]+ times, [0-9.]+ % of the steps; total weight degradation [0-9.e+]+$",
         r"^refit       objective .* in \d+ Newton steps, [0-9.]+ s; (not )?returned",
         r"^compared    on 380 training rows: iterate [0-9.]+, returned [0-9.]+ % wrong$",
         r"^model       20 support vectors$",
@@ -199,7 +199,7 @@ def test_resume_starts_without_a_checkpoint_and_reports_one(tmp_path):
     assert "going on" not in stderr_of(first)
     model = (tmp_path / "m").read_bytes()
     again = svmfast(*run, cwd=tmp_path)
-    assert "svmfast: state: going on after 3,800 rows" in stderr_of(again)
+    assert "svmfast: state: continuing after 3,800 rows" in stderr_of(again)
     assert (tmp_path / "m").read_bytes() == model
 
 
@@ -264,10 +264,10 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-v", "3", "DATA", "m"), "svmfast: cross validation (--folds) writes no model; name none"),
+        (("-v", "3", "DATA", "m"), "svmfast: cross validation (--folds) writes no model; name no output"),
         (
             ("-v", "3", "--validate", "x", "DATA"),
-            "svmfast: cross validation (--folds) prints its score; --validate and --checkpoint do nothing",
+            "svmfast: cross validation (--folds) only prints a score; leave out --validate and --checkpoint",
         ),
         (("-",), "svmfast: DATA is standard input, so the model needs a name; give --output"),
         (
@@ -275,7 +275,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
             "svmfast: standard input can be read only once: '-' is for DATA, --validate",
         ),
         (("--json", "DATA", "-"), "svmfast: MODEL and --json cannot both go to standard output"),
-        (("--resume", "DATA", "m"), "svmfast: --resume needs --checkpoint: the file to go on from"),
+        (("--resume", "DATA", "m"), "svmfast: --resume needs --checkpoint, the file to continue from"),
         (("DATA", "DATA"), "svmfast: MODEL is DATA itself, 'DATA'; it would be lost"),
         (("--validate", "HALF", "DATA", "HALF"), "svmfast: MODEL is --validate itself, 'HALF'"),
         (("--checkpoint", "HALF", "DATA", "HALF"), "svmfast: --checkpoint is MODEL itself, 'HALF'"),

@@ -87,8 +87,8 @@ def test_max_diff(tmp_path: Path) -> None:
     assert report["held_out"]["labels_differing_percent"] <= 2
     assert dict(report["sizes_tried"])[report["support_vectors"]] <= 0.02
     assert report["support_vectors"] < 60
-    assert any("chosen by the rows of the statement" in note for note in report["notes"])
-    assert any("held-out rows only" in note for note in report["notes"])
+    assert any("chosen by the same rows on which" in note for note in report["notes"])
+    assert any("measured on only " in note for note in report["notes"])
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_max_diff(tmp_path: Path) -> None:
         (
             "breast_c_rbf",
             ("--sv", 60),
-            "the model, of 51 support vectors and 16,722 bytes, is small enough already",
+            "the model, of 51 support vectors and 16,722 bytes, is already small enough",
         ),
-        ("breast_c_rbf", ("--max-bytes", "1M"), "is small enough already"),
+        ("breast_c_rbf", ("--max-bytes", "1M"), "is already small enough"),
         ("onehot_c_rbf", ("--sv", 60), "the file would grow: 60 dense support vectors take"),
     ],
 )
@@ -149,14 +149,14 @@ def test_a_printed_threshold_is_not_rounded_down() -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((), "say how small in one way: --sv, --ratio, --max-diff or --max-bytes; got none"),
+        ((), "give the size by exactly one of --sv, --ratio, --max-diff and --max-bytes; got none"),
         (("--sv", "3", "--ratio", "5%"), "got --sv and --ratio"),
-        (("--ratio", "5"), "'5' lacks the sign of a share; write 5%"),
+        (("--ratio", "5"), "'5' lacks a percent sign; write 5%"),
         (("--ratio", "a%"), "'a%' is not a share"),
         (("--max-bytes", "32q"), "'32q' is not a size"),
         (("--sv", "3", "--json", "-o", "-"), "cannot both go to standard output"),
         (("--sv", "3", "--data", "-", "--data", "-"), "standard input can be read only once"),
-        (("--sv", "3", "--select-only", "--sparse-tolerance", "0.1"), "--select-only moves none"),
+        (("--sv", "3", "--select-only", "--sparse-tolerance", "0.1"), "and --select-only moves none"),
     ],
 )
 def test_bad_options(args: tuple[str, ...], message: str, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_remarks_begin_with_the_programs_name(tmp_path: Path) -> None:
     rows = tmp_path / "rows"
     rows.write_text("1 1:1\n1 1:2\n1 1:3\n")
     errors = svmfast("train", "-g", "1", rows, tmp_path / "trained").stderr.decode().splitlines()
-    assert f"svmfast: {rows}: all rows have label 1: the model will always answer that" in errors
+    assert f"svmfast: {rows}: all rows have label 1: the model will always predict that" in errors
 
 
 @pytest.mark.parametrize("name", [None, *main.commands()])

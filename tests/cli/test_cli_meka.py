@@ -95,7 +95,7 @@ def test_command_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     status, _, err = call(capsys, FIXTURES / "data" / "breast.train", "-o", model, "--from", linear)
     assert (status, err) == (
         2,
-        "svmfast: the exact model's kernel is linear; give the width of ours, --gamma\n",
+        "svmfast: the exact model's kernel is linear; give the new kernel's width, --gamma\n",
     )
 
 
@@ -116,7 +116,8 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert "kmeans-nystrom" in out
     status, out, _ = call(capsys, *words[:-2], 8, "-q")
     assert (
-        "; exact blocks of smaller clusters are closer at the same memory (to train so: --block-only" in out
+        "; exact blocks of smaller clusters are closer at the same memory (to train with them: --block-only"
+        in out
     )
     status, out, _ = call(capsys, file, "--task", "error", "--block-only", "-q")
     assert out.splitlines()[2].startswith("exact blocks")
@@ -128,12 +129,12 @@ def test_command_error(capsys: pytest.CaptureFixture[str]) -> None:
         ([], "give --task (ridge, svc or error) or --from"),
         (["-o", "m", "--task", "error"], "--task error makes no model; leave out --output"),
         (["--task", "error", "-v", "3"], "--task error has nothing to cross-validate; leave out --folds"),
-        (["-o", "m", "--task", "ridge", "-c", "1"], "-c is the cost of --task svc; ridge has --lambda"),
+        (["-o", "m", "--task", "ridge", "-c", "1"], "-c is for --task svc; ridge has --lambda"),
         (
             ["-o", "m", "--task", "svc", "--lambda", "1"],
-            "--lambda belongs to ridge; --task svc does not use it",
+            "--lambda is for ridge; --task svc does not use it",
         ),
-        (["-o", "m", "--task", "svc", "--compare"], "--compare belongs to --task error"),
+        (["-o", "m", "--task", "svc", "--compare"], "--compare is only used with --task error"),
         (
             ["-o", "m", "--task", "svc", "--from", "x"],
             "--from fits decision values by ridge regression; leave out --task svc",
@@ -239,7 +240,7 @@ def test_a_label_that_is_no_class_names_its_line(tmp_path: Path, capsys: pytest.
     assert status == 2
     assert err == (
         f"{file}:3: class label is not an integer ('1.5'); "
-        "expected integers of 32 bits for classes, or --task ridge for real targets\n"
+        "expected 32-bit integers for classes, or --task ridge for real targets\n"
     )
     assert not (tmp_path / "m").exists()
 

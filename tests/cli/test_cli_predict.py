@@ -126,8 +126,8 @@ def test_unknown_features_are_counted_and_named() -> None:
     beyond = sum(max(row) > 4 for row in indices)
     assert beyond > 0
     expected = (
-        f"svmfast: {beyond} of 50 rows have features the model does not know "
-        f"(index up to {max(map(max, indices))}, the model knows 4)"
+        f"svmfast: {beyond} of 50 rows have features that the model does not have "
+        f"(index up to {max(map(max, indices))}, the model has 4)"
     )
     assert expected in done.stderr.decode()
 

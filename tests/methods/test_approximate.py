@@ -152,7 +152,7 @@ def test_other_kernels_are_refused_with_an_alternative(name: str) -> None:
 def test_limits_are_checked_before_any_work() -> None:
     with pytest.raises(MemoryLimitError, match=r"order 9 in 59 variables needs .* lower `order`"):
         approximate(model("digits_nu_rbf"), order=9)
-    with pytest.raises(MemoryLimitError, match=r"densely stored, needs"):
+    with pytest.raises(MemoryLimitError, match=r"stored densely, needs"):
         approximate(model("digits_nu_rbf"), order=0, center="mean", memory=1000)
     with pytest.raises(OptionError, match="`order` is 17; expected a whole number from 0 to 16"):
         approximate(model("iris_c_rbf_prob"), order=17)

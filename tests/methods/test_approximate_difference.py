@@ -114,7 +114,7 @@ def test_above_one_percent_there_is_a_warning_even_if_quiet(
     assert "% of the labels differ from the exact model's (" in report["difference_warning"]
     for way in ("--cells", "svmfast compress", "svmfast dcpred", "--embed-exact", "svmfast cascade"):
         assert way in report["difference_warning"]
-    assert "--data measures on rows like yours" in report["difference_warning"]
+    assert "with --data your own rows are measured" in report["difference_warning"]
 
 
 def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_named_options_apply_to_the_model(tmp_path: Path) -> None:
     )
     plain, _ = written(tmp_path, wavy(2.0))
     errors = svmfast("approximate", plain, "-o", tmp_path / "out", "--certificate", "none").stderr.decode()
-    assert "leave rows in doubt to the exact model with svmfast cascade" in errors
+    assert "leave uncertain rows to the exact model with svmfast cascade" in errors
 
 
 def test_regression_is_measured_by_the_error_over_the_spread(tmp_path: Path) -> None:

@@ -229,9 +229,9 @@ def test_cross_validation_is_stratified_and_predicts_every_row():
         ({"keep": "all"}, "`keep` is 'all'; expected refit, best or last"),
         ({"svm_type": "epsilon_svr", "weights": {1: 2.0}}, "`weights` have no effect on regression"),
         ({"C": 1, "lambda_": 1}, "`C` and `lambda_` both set the regularization; give one of them"),
-        ({"resume": True}, "`resume` needs `checkpoint`: the file to go on from"),
+        ({"resume": True}, "`resume` needs `checkpoint`, the file to continue from"),
         ({"checkpoint": "-"}, "`checkpoint` needs a file: every checkpoint replaces the whole file"),
-        ({"folds": 3, "checkpoint": "c"}, "cross validation (`folds`) prints its score; `validate` and"),
+        ({"folds": 3, "checkpoint": "c"}, "cross validation (`folds`) only prints a score; leave out"),
         ({"memory": 1000}, "1,000 bytes of memory for training rows; at least 1,048,576 are needed"),
     ],
 )
@@ -254,7 +254,7 @@ def test_a_run_in_python_continues_from_its_checkpoint(tmp_path):
     assert libsvm_model_bytes(first.model) != libsvm_model_bytes(whole)
     again = svmfast.budget_train(rows, passes=3, checkpoint=place, resume=True, **options)
     assert libsvm_model_bytes(again.model) == libsvm_model_bytes(whole)
-    assert again.notes == (f"{place}: going on after 760 rows",)
+    assert again.notes == (f"{place}: continuing after 760 rows",)
     with pytest.raises(CheckpointError, match="written with `budget` 9, this run has `budget` 10; "):
         svmfast.budget_train(rows, checkpoint=place, resume=True, **{**options, "budget": 10})
 

@@ -98,11 +98,11 @@ def test_class_weights_are_weights_of_rows(name: str) -> None:
 
 def test_class_weights_need_classes() -> None:
     rows = read_svmlight(data_path("diabetes.train"))
-    with pytest.raises(OptionError, match="`weights` are of classes; they go with `task` svc"):
+    with pytest.raises(OptionError, match="`weights` is for classification, `task` svc"):
         svmfast.dcpred(rows, task="ridge", weights={1: 2.0})
     exact = model_path("iris_c_rbf_prob")
     done = run_program("dcpred", data_path("iris.train"), "--from", exact, "-w1", "2")
-    assert (done.returncode, done.stderr) == (2, b"svmfast: -w are of classes; they go with --task svc\n")
+    assert (done.returncode, done.stderr) == (2, b"svmfast: -w is for classification, --task svc\n")
 
 
 def test_a_leaf_distinguishes_only_its_own_classes() -> None:
@@ -193,7 +193,7 @@ def test_the_cost_is_within_the_limit_and_close_to_it(name: str) -> None:
 
 def test_a_cost_limit_that_nothing_meets() -> None:
     rows, y = data("digits.train")
-    with pytest.raises(UnsupportedError, match="allows not a single landmark"):
+    with pytest.raises(UnsupportedError, match="does not allow a single landmark"):
         fit_svc(rows, y, settings(max_operations=0.01))
 
 
@@ -274,7 +274,7 @@ def test_in_python() -> None:
     )
     assert scores.model is None
     assert len(scores.report.cross_validation) == 2
-    with pytest.raises(OptionError, match="only `folds` can do without `output`"):
+    with pytest.raises(OptionError, match="give `output`; only `folds` can be used without it"):
         svmfast.dcpred(train_set, task="svc", scores_only=True)
     with pytest.raises(OptionError, match="`task` is 'svr'; expected svc or ridge"):
         svmfast.dcpred(train_set, task="svr")
@@ -359,10 +359,13 @@ def test_the_program_chooses(tmp_path: Path) -> None:
     ("words", "message"),
     [
         ([], "give either --task or --from"),
-        (["--task", "svc", "--fit", "values"], "--fit values belongs to --from"),
-        (["--task", "ridge", "-c", "1"], "-c is the cost of classes"),
-        (["--task", "svc", "--lambda", "1"], "--lambda belongs to ridge"),
-        (["--task", "svc", "--max-operations", "9x", "--clusters", "4"], "leave out --clusters"),
+        (["--task", "svc", "--fit", "values"], "--fit values needs --from"),
+        (["--task", "ridge", "-c", "1"], "-c is for classification"),
+        (["--task", "svc", "--lambda", "1"], "--lambda is for ridge"),
+        (
+            ["--task", "svc", "--max-operations", "9x", "--clusters", "4"],
+            "chooses --clusters; leave it out",
+        ),
         (["--task", "svc", "--max-operations", "much"], "'much' is not a multiple such as 12x"),
         (["--task", "svc", "--pseudo-landmarks", "4"], "--pseudo-landmarks needs --pseudo"),
         (["--from", "nothing.model", "-v", "3"], "leave out --folds"),

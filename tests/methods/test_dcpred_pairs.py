@@ -105,7 +105,7 @@ def test_problems_that_cannot_be_fitted_by_pairs() -> None:
     two = read_svmlight(data_path("breast.train"))
     with pytest.raises(OptionError, match="`fit` pairs is for three or more classes"):
         fit_svc(two.rows, two.labels, MINE)
-    with pytest.raises(OptionError, match="`fit` values belongs to `exact`"):
+    with pytest.raises(OptionError, match="`fit` values needs `exact`"):
         fit_svc(two.rows, two.labels, replace(MINE, fit="values"))
     with pytest.raises(OptionError, match="`fit` pairs is for classifiers"):
         fit_exact(two.rows, load_model(model_path("diabetes_eps_rbf_prob")), MINE)

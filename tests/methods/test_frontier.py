@@ -179,7 +179,7 @@ def test_a_second_run_continues(tmp_path: Path) -> None:
     assert (
         refused.stderr
         == b"svmfast: dir holds a run with seed 0, this one has 7; give another --output, or --overwrite to "
-        b"begin again in this one\n"
+        b"start over in this one\n"
     )
     refused = frontier(tmp_path, *BREAST, *few)
     assert refused.returncode == 2
@@ -262,7 +262,7 @@ def test_a_run_on_other_inputs_starts_again_with_overwrite(tmp_path: Path) -> No
     other = (BREAST[0], "--data", "train", *TEST, "--methods", "linear")
     refused = frontier(tmp_path, *other)
     assert refused.returncode == 2
-    assert refused.stderr.endswith(b"or --overwrite to begin again in this one\n")
+    assert refused.stderr.endswith(b"or --overwrite to start over in this one\n")
     assert (tmp_path / "dir/models/linear").read_bytes() == first
     assert frontier(tmp_path, *other, "--overwrite").returncode in (0, 1)
     assert (tmp_path / "dir/models/linear").read_bytes() != first
@@ -414,7 +414,7 @@ def test_no_time(tmp_path: Path) -> None:
     assert time.monotonic() - begin < 20 * PATIENCE
     assert done.returncode == 1
     assert b"linear: not tried within the time limit\n" in done.stdout
-    assert b"\nnot everything was tried; run again to go on\n" in done.stdout
+    assert b"\nnot everything was tried; run again to continue\n" in done.stdout
     assert not report(tmp_path)["complete"]
     assert not list((tmp_path / "dir" / "models").iterdir())
 

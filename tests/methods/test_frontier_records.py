@@ -189,5 +189,5 @@ def test_differences_from_another_run_are_described(
     known = json.loads((copied.path / "inputs.json").read_text())
     (copied.path / "inputs.json").write_text(json.dumps({**known, name: value}))
     assert run(["frontier", *ARGUMENTS, str(copied.path)]) == 2
-    rest = "give another --output, or --overwrite to begin again in this one"
+    rest = "give another --output, or --overwrite to start over in this one"
     assert capfd.readouterr().err == f"svmfast: {copied.path} holds a run {line}; {rest}\n"

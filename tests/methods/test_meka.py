@@ -187,7 +187,7 @@ def test_class_weights_of_blocks_are_those_of_libsvm(laplacian: bool) -> None:
 
 def test_class_weights_need_classes() -> None:
     dataset = read_svmlight(FIXTURES / "data" / "diabetes.train")
-    with pytest.raises(OptionError, match="`weights` are of classes; they go with `task` svc"):
+    with pytest.raises(OptionError, match="`weights` is for classification, `task` svc"):
         meka(dataset, task="ridge", weights={1: 2.0})
 
 

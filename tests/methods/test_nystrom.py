@@ -120,5 +120,5 @@ def test_class_weights_are_weights_of_rows_in_a_linear_model_of_the_features(nam
 
 def test_class_weights_need_classes() -> None:
     train = package.read_svmlight(data("diabetes.train"))
-    with pytest.raises(OptionError, match="`weights` are of classes"):
+    with pytest.raises(OptionError, match="`weights` is for classification, `task` svc"):
         package.nystrom(train, task="ridge", weights={1: 2.0})

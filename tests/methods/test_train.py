@@ -182,7 +182,7 @@ def test_explicit_zeros_are_kept_as_svm_train_keeps_them(tmp_path: Path) -> None
 def test_a_single_class_is_reported(tmp_path: Path) -> None:
     done = run(DATA / "single.train", tmp_path / "model")
     assert done.stdout.startswith("WARNING: training data in only one class. See README for details.\n")
-    assert done.stderr.endswith("single.train: all rows have label 7: the model will always answer that\n")
+    assert done.stderr.endswith("single.train: all rows have label 7: the model will always predict that\n")
 
 
 def test_arrays_and_sparse_matrices_train_alike() -> None:
@@ -341,7 +341,7 @@ def test_shapes_that_do_not_fit() -> None:
         (("--unlabelled", "data"), "labels are needed: --unlabelled is for one-class training (--svm-type)"),
         (
             ("--unlabelled", "-s", "2", "-v", "3", "data"),
-            "cross validation (--folds) needs labels to compare with; leave out --unlabelled",
+            "cross validation (--folds) needs labels for its score; leave out --unlabelled",
         ),
         (("-",), "svmfast: DATA is standard input, so the model needs a name; give --output"),
         (("data", "data"), "svmfast: MODEL is DATA itself, 'data'; it would be lost"),

@@ -50,7 +50,7 @@ PHASES: dict[str, tuple[list[object], list[str]]] = {
             *("dcpred", data("breast.train"), "-o", "o", "--from", model("breast_c_rbf")),
             *("--max-operations", "10x"),
         ],
-        ["read", "exact model on the rows", "clusters", "ways to spend the multiply-adds", "leaves"],
+        ["read", "exact model on the rows", "clusters", "candidates", "leaves"],
     ),
     "meka": (
         ["meka", data("breast.train"), "-o", "o", "--task", "ridge", *TREE],

@@ -91,7 +91,7 @@ def test_a_share_has_its_sign(text: str, share: float) -> None:
         ("0.5", "'0.5' could mean 0.5% or 50%; write one of them"),
         ("0.07", "'0.07' could mean 0.07% or 7%; write one of them"),
         ("1", "'1' could mean 1% or 100%; write one of them"),
-        ("99.5", "'99.5' lacks the sign of a share; write 99.5%"),
+        ("99.5", "'99.5' lacks a percent sign; write 99.5%"),
         ("101%", "'101%' is not a share"),
         ("101", "'101' is not a share"),
         ("-5%", "'-5%' is not a share"),

@@ -1,4 +1,4 @@
-"""One polynomial, or one for each cell, in place of all support vectors."""
+"""approximate: polynomials, one or one per cell, in place of the support vectors."""
 
 from __future__ import annotations
 

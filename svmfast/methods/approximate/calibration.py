@@ -1,4 +1,4 @@
-"""Calibration: the terms of each degree rescaled, to come closer to the exact values of given rows."""
+"""Calibration: rescaling the terms of each degree to approach the exact values of given rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def calibration(
 
 
 def _correction(columns: FloatArray, values: FloatArray) -> FloatArray:
-    """Return by how much each column's factor should differ from 1, and what to add to their sum.
+    """Return the least-squares changes of the columns' factors from 1, and the constant to add to their sum.
 
     Degrees that contribute almost nothing on these rows are left unchanged.
     """

@@ -1,4 +1,4 @@
-"""Cells about given or found centers: the rows of each, and how large the residual can be about it."""
+"""Makes cells from centers: the rows of each cell, and bounds on the residual of its expansion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from svmfast.threads import map_with_threads
 
 
 class OutOfTimeError(Exception):
-    """The time that planning may take is over."""
+    """The time limit of planning has passed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,15 +33,15 @@ class CellMaker:
     terms : DualExpansion
     gamma : float
     sample : CertificationSample
-        The rows that fit and choose.
+        The rows for fitting and choosing.
     lowest, highest : int
         The orders that a polynomial may have.
     by_row_norms : bool
-        Bound by row norms only (:func:`svmfast.methods.approximate.residual.residual_tail`).
+        Bound the residual by row norms only (:func:`svmfast.methods.approximate.residual.residual_tail`).
     seed : int
-        Of k-means.
+        Seed of k-means.
     deadline : float
-        By ``time.monotonic``: cells that are not finished then raise OutOfTimeError.
+        In the time of ``time.monotonic``; cells that are not finished by then raise OutOfTimeError.
     threads : int
     progress : Progress
     """
@@ -58,12 +58,12 @@ class CellMaker:
     progress: Progress = silent
 
     def centers(self, size: int) -> FloatArray:
-        """Return at most `size` centers of the rows that fit."""
+        """Return at most `size` centers, found by k-means on the fitting rows."""
         fitting = Rows.from_dense(self.sample.points[self.sample.fitting])
         return kmeans_centers(fitting, size, seed=self.seed)
 
     def cells(self, centers: FloatArray) -> tuple[Cell, ...]:
-        """Return the cells about `centers`, without those that are nearest to no row."""
+        """Return the cells about `centers`, leaving out centers that are nearest to no row."""
         nearest = nearest_center(self.sample.points, centers)
         order = np.argsort(nearest, kind="stable")
         start = np.searchsorted(nearest[order], np.arange(len(centers) + 1))
@@ -91,7 +91,7 @@ class CellMaker:
         )
 
     def _tail(self, p: int, center: FloatArray, top: int, reach: float, threads: int) -> Tail:
-        """Return function p's residual: of one order where there is no choice, else of all orders at once."""
+        """Return function p's residual: for the only allowed order, otherwise for all orders at once."""
         return residual_tail(
             self.terms.points_of(p),
             self.terms.beta[p],
@@ -112,7 +112,7 @@ class CellMaker:
 
 
 def nearest_center(points: FloatArray, centers: FloatArray) -> NDArray[np.int64]:
-    """Return the number of the center nearest to each of ``(n, d)`` points."""
+    """Return the index of the center nearest to each of ``(n, d)`` points."""
     if len(centers) == 1:
         return np.zeros(len(points), dtype=np.int64)
     squares = np.einsum("ij,ij->i", centers, centers)

@@ -1,13 +1,14 @@
 """The plan of an approximation, made before anything is built: the cells, their centers and orders.
 
-The degrees of a residual are known without its polynomial (:mod:`svmfast.methods.approximate.residual`), for
-all orders at once. So a plan is tried by its certificates alone: centers by k-means on the rows that fit,
-doubled until enough rows are certified or more cells stop helping. (Splitting only the cells with most open
-rows was measured too: at the same number of cells it certified fewer rows than k-means over all of them.)
+The residual of every order can be bounded without building the polynomial
+(:mod:`svmfast.methods.approximate.residual`), so a plan can be judged by its certificates alone. Centers come
+from k-means on the fitting rows; their number doubles until enough rows are certified or more cells stop
+helping. (Splitting only the cells with the most open rows certified fewer rows, in measurements, than k-means
+over all rows with the same number of cells.)
 
-A center is the mean of the rows it was made from, and so nearer to them than to any other row; with a few
-rows a cell the difference is large. So the rows that compare the plans are others than those that fit them,
-and what a step certifies is measured on rows that did neither.
+A center is the mean of the rows from which it was made, and so is nearer to them than to other rows; with few
+rows per cell the difference is large. Plans are therefore compared on rows that no center was fitted to, and
+the share that a plan certifies is measured on rows that were used for neither.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from svmfast.rows import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A center, the planning rows nearest to it, and how large the residual can be about it.
+    """A center, the planning rows nearest to it, and bounds on the residual of an expansion about it.
 
     Attributes
     ----------
     center : (d,) float64
     rows : (m,) int64
+        Indices of the rows.
     squared : (m,) float64
         Their squared distances from the center.
     tails : tuple of p Tail
-        Of order -1: all degrees.
+        For order -1, which covers all degrees.
     """
 
     center: FloatArray
@@ -42,7 +44,7 @@ class Cell:
     tails: tuple[Tail, ...]
 
     def bounds(self, gamma: float, orders: Sequence[int]) -> FloatArray:
-        """Return the ``(m, p)`` truncation bounds of its rows when function p has order ``orders[p]``."""
+        """Return the ``(m, p)`` truncation bounds of the cell's rows; function p has order ``orders[p]``."""
         return self.bounds_at(self.squared, gamma, orders)
 
     def bounds_at(self, squared: FloatArray, gamma: float, orders: Sequence[int]) -> FloatArray:
@@ -62,17 +64,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Step:
-    """A plan that was tried: a number of cells, the largest order, and the share of held-out rows certified.
+    """A plan that was tried, with the share of the held-out rows that it certifies.
 
     Attributes
     ----------
     cells, order : int
+        Number of cells, and the largest order.
     certified_percent : float
-        As foreseen from the exact values and the bounds.
+        Predicted from the exact values and the bounds.
     operations : float
-        Counted multiply-adds a row, those of the exact model for open rows included.
+        Counted multiply-adds per row, including the exact model's for open rows.
     numbers : int
-        Stored, by polynomials, centers and certificate.
+        Numbers that the polynomials, centers and certificate store.
     """
 
     cells: int
@@ -91,9 +94,9 @@ class Plan:
     cells : tuple of Cell
     orders : (cells, p) int32
     certified_percent : float
-        Of the rows that choose.
+        Share of the choosing rows.
     operations : float
-        Counted multiply-adds of such a row, those of the exact model for open rows included.
+        Counted multiply-adds per choosing row, including the exact model's for open rows.
     """
 
     cells: tuple[Cell, ...]
@@ -111,11 +114,11 @@ class Found:
     best : Plan or None
         None if no plan was worth its size, or none was finished in time.
     step : Step or None
-        Of the best plan; without one, of the plan that costs least.
+        The step of the best plan; without one, that of the plan with the fewest multiply-adds.
     steps : tuple of Step
-        All that were tried.
+        All plans that were tried.
     late : bool
-        Planning ended because its time was over.
+        Planning ended at the time limit.
     """
 
     best: Plan | None

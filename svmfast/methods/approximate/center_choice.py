@@ -1,4 +1,4 @@
-"""The choice between centers of a single expansion, by the bound's leading term or by the error."""
+"""The choice of the center of a single expansion, by the leading term of the bound or by the error."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from svmfast.methods.approximate.expander import Expander
 from svmfast.methods.approximate.residual import residual_tail, squared_norms_about
 from svmfast.rows import FloatArray
 
-# Support vectors on which the bound is taken: enough to choose, at a fraction of the certificate's cost.
+# Support vectors for which the bound is computed: enough for a choice, at a fraction of the certificate's
+# cost.
 SAMPLE = 2000
-#: exp() of more is out of range.
+#: exp() of larger numbers overflows.
 _LARGEST_POWER = 709.0
-#: Features up to which a center is chosen by the full bound, whose matrices then take 128 MiB each.
+#: The most features for which the full bound is computed; its matrices then take 128 MiB each.
 _WIDEST_LEADING = 4096
 
 
 def better_center(
     expander: Expander, names: Sequence[str], order: int, errors: Mapping[str, float], certify: bool
 ) -> str:
-    """Return which of the centers `names` has the smaller bound, or without certificate the smaller error."""
+    """Return the center of `names` with the smallest bound or, without a certificate, the smallest error."""
     if len(names) == 1:
         return names[0]
     if certify:
@@ -36,13 +37,13 @@ def leading_term(expander: Expander, center: FloatArray, order: int) -> float:
         step = max(1, -(-len(terms.beta[p]) // SAMPLE))
         points, beta = terms.points[terms.support[p][::step]], terms.beta[p][::step]
         s = float(squared_norms_about(points, center).mean()) if len(points) else 0.0
-        # It only decides a choice: with many features no (features, features) matrix is made.
+        # For a mere choice, no (features, features) matrix is made if there are many features.
         wide = points.shape[1] > _WIDEST_LEADING
         tail = residual_tail(
             points, beta, gamma, center, order, top=order + 1, by_row_norms=wide, threads=expander.threads
         )
         lead = float(tail.degrees[order + 1])
-        if lead > 0 and s > 0:  # in logarithms: the power alone may be out of range
+        if lead > 0 and s > 0:  # in logarithms, because the power alone may overflow
             power = math.log(lead) + (order + 1) / 2 * math.log(s) - gamma * s
             worst = max(worst, math.exp(power) if power < _LARGEST_POWER else math.inf)
     return worst

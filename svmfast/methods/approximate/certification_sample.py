@@ -1,8 +1,8 @@
-"""The rows of an approximation: some choose centers and orders, others measure the result.
+"""The rows for an approximation: some serve to choose centers and orders, others to measure the result.
 
-The exact decision values of all of them are known. A certified value lies within its bound of the exact one
-and is in practice far closer, so while choosing a row counts as certified when its exact values exceed the
-bounds: no polynomial is evaluated. What is measured is measured on held-out rows.
+The exact decision values of all rows are known. A certified value lies within its bound of the exact value,
+and is far closer in practice. While plans are compared, a row therefore counts as certified if its exact
+values exceed the bounds, and no polynomial is evaluated. The result is measured on held-out rows.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
 
-# Most rows that are used: enough to distinguish a share of 99 % from one of 98 %.
+# The most rows that are used: enough to distinguish a share of 99 % from one of 98 %.
 MOST_ROWS = 20_000
-# Regression without a tolerance: an error bar counts up to this share of the values' spread.
+# Regression without a tolerance: an error bar may be up to this share of the standard deviation of the
+# values.
 REGRESSION_SHARE = 0.01
-# A quarter of the distinct rows only measures; a third of the others only chooses among plans.
+# A quarter of the distinct rows is held out to measure; a third of the others only serves to choose a plan.
 HELD_OUT, CHOOSING = 0.25, 1 / 3
-# Rows that measure if nothing is chosen: as many as this much work allows, within these limits.
+# Rows for measuring if nothing is chosen: as many as this much work allows, within these limits.
 MEASURED, MEASURING_WORK = (1_000, 5_000), 2e10
-# With fewer distinct rows, or support vectors, they are not divided.
+# Fewer distinct rows or support vectors than this are not divided.
 LEAST_ROWS = 8
-# Number of support vectors that are searched for in the data.
+# The number of support vectors that are looked up in the data.
 SOUGHT = 2_000
-# Numbers of dense points that are held at once.
+# The most numbers that are held at once as dense points.
 _BLOCK = 1 << 22
 
-#: What rows are, in reports.
+#: Names of the sources of rows in reports.
 OF_DATA, OF_VECTORS = "data", "support vectors and points between them"
 
 
@@ -55,8 +56,8 @@ class CertificationSample:
     source : str
         :data:`OF_DATA` or :data:`OF_VECTORS`.
     choosing : (n,) bool
-        Rows by which plans are compared; centers and orders are fitted to the others, or to all rows where
-        all of them choose.
+        Rows on which plans are compared. Centers and orders are fitted to the other rows, or to all rows if
+        there are no others.
     """
 
     head: Head
@@ -77,7 +78,7 @@ class CertificationSample:
 
     @cached_property
     def points(self) -> FloatArray:
-        """The rows in the columns of the support vectors; ``(n, d)`` float64."""
+        """The rows as dense vectors of the features of the support vectors; ``(n, d)`` float64."""
         return self.terms.dense(self.rows)
 
     @cached_property
@@ -93,7 +94,7 @@ class CertificationSample:
         return certified_rows(self.head, self.values[rows], bounds, tolerance=tolerance)
 
     def squared_distances(self, rows: NDArray[np.int64], center: FloatArray) -> FloatArray:
-        """Return ``||z - center||^2`` of `rows`, all columns counted."""
+        """Return ``||z - center||^2`` of `rows`, over all columns."""
         u = self.points[rows] - center
         squared: FloatArray = np.einsum("ij,ij->i", u, u) + self.outside[rows]
         return squared
@@ -101,16 +102,16 @@ class CertificationSample:
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """The rows that choose and the rows that measure; no row does both.
+    """The rows for planning and the rows for measuring; no row serves for both.
 
     Attributes
     ----------
     planning : CertificationSample or None
-        None where nothing is chosen by rows.
+        None if no choice is made by rows.
     held_out : CertificationSample
     trained_on : bool or None
-        Whether the data holds most of the support vectors, so that the exact model was trained on such rows
-        and is surer of them than of others; None without data.
+        Whether the data contains most of the support vectors: the exact model was then trained on such rows,
+        and is more confident on them than on others. None without data.
     """
 
     planning: CertificationSample | None
@@ -139,13 +140,13 @@ def roles(
         Of the same model.
     data : Rows or None
         Rows like those to be predicted; labels are ignored. Equal rows stay together. Fewer than
-        :data:`LEAST_ROWS` different ones cannot be divided: then the support vectors measure.
+        :data:`LEAST_ROWS` distinct rows are not divided; the result is then measured on support vectors.
     seen : int, optional
-        How many rows `data` is a sample of (default: of itself).
+        The number of rows of which `data` is a sample; by default all are in `data`.
     plans : bool
-        Whether rows choose at all; otherwise all of them may measure.
+        Whether rows serve to choose at all; otherwise all of them may serve to measure.
     calibrated : Rows, optional
-        Rows that took part in a calibration: they do not measure.
+        Rows that were used for calibration; they are not used to measure.
     tolerance : float, optional
         For regression; by default a hundredth of the standard deviation of the exact values.
     seed : int
@@ -167,15 +168,15 @@ def roles(
         source = OF_VECTORS
         vectors, measuring = _near_vectors(model, terms, plans and data is None, most, calibrated, rng)
         planning = vectors if data is None else planning
-    judge = None
+    planning_sample = None
     if plans:
         assert planning is not None, "data and support vectors both give rows to choose by"
         rows, choosing = planning
         values = model.decision_values(rows, threads=threads)
         if tolerance is None and model.head.is_regression:
             tolerance = _usual_tolerance(values)
-        of = OF_VECTORS if data is None else OF_DATA
-        judge = CertificationSample(model.head, terms, rows, values, tolerance, of, choosing)
+        origin = OF_VECTORS if data is None else OF_DATA
+        planning_sample = CertificationSample(model.head, terms, rows, values, tolerance, origin, choosing)
     else:
         measuring = _sample(measuring, most, rng)
     values = model.decision_values(measuring, threads=threads)
@@ -183,7 +184,7 @@ def roles(
         tolerance = _usual_tolerance(values)
     every = np.ones(len(measuring), dtype=np.bool_)
     held_out = CertificationSample(model.head, terms, measuring, values, tolerance, source, every)
-    return Roles(judge, held_out, trained_on)
+    return Roles(planning_sample, held_out, trained_on)
 
 
 def _usual_tolerance(values: FloatArray) -> float:
@@ -191,7 +192,7 @@ def _usual_tolerance(values: FloatArray) -> float:
 
 
 def _measured(model: KernelExpansion) -> int:
-    """Return how many rows measure: few enough that their exact values are computed quickly."""
+    """Return how many rows to measure on: few enough that their exact values are computed quickly."""
     work = max(1, len(model.sv)) * max(1.0, model.sv.nnz / max(1, len(model.sv)))
     return int(min(max(MEASURING_WORK / work, MEASURED[0]), MEASURED[1]))
 
@@ -201,7 +202,7 @@ def _sample(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
 
 
 def _holds_vectors(model: KernelExpansion, keys: list[bytes], share: float) -> bool:
-    """Return whether rows with `keys`, a `share` of the data, hold over half of that share of the vectors."""
+    """Return whether the data contains most support vectors; `keys` are those of a `share` of its rows."""
     n = len(model.sv)
     sought = row_keys(model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SOUGHT)).astype(np.int64))))
     found = len(set(sought) & set(keys))
@@ -211,7 +212,7 @@ def _holds_vectors(model: KernelExpansion, keys: list[bytes], share: float) -> b
 def _divided(
     data: Rows, keys: list[bytes], plans: bool, calibrated: Rows | None, rng: np.random.Generator
 ) -> tuple[tuple[Rows, NDArray[np.bool_]] | None, Rows]:
-    """Return the rows that plan, with those among them that choose, and the rows that measure."""
+    """Return the planning rows with a mask of the choosing rows, and the measuring rows."""
     if not plans and calibrated is None:
         return None, data
     known = np.zeros(len(data), dtype=np.bool_)
@@ -230,7 +231,7 @@ def _divided(
 
 
 def _parts(n: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Draw which of `n` are held out, and which choose."""
+    """Draw which of `n` items are held out, and which serve to choose; two masks."""
     order = rng.permutation(n)
     aside = max(1, round(HELD_OUT * n))
     held, choosing = np.zeros((2, n), dtype=np.bool_)
@@ -247,7 +248,7 @@ def _near_vectors(
     calibrated: Rows | None,
     rng: np.random.Generator,
 ) -> tuple[tuple[Rows, NDArray[np.bool_]] | None, Rows]:
-    """Return what :func:`_divided` does, of support vectors and points between them."""
+    """Do as :func:`_divided`, with support vectors and points between them in place of data."""
     n = len(terms.points)
     everything = np.arange(n)
     if not plans:
@@ -273,22 +274,22 @@ def near_vectors(
     most: int,
     rng: np.random.Generator,
 ) -> tuple[Rows, NDArray[np.int64]]:
-    """Return support vectors, and as many points on the way from one to a near other one.
+    """Return support vectors, and as many points on the line from each to another one nearby.
 
     Parameters
     ----------
     which : (m,) int64
-        The support vectors that take part.
+        The support vectors to draw from.
     most : int
-        Rows to return at most.
+        The most rows to return.
     rng : numpy Generator
 
     Returns
     -------
-    rows : Rows of n rows
-        First the support vectors, then the points.
+    rows : Rows
+        n rows: first the support vectors, then the points.
     start : (n,) int64
-        The support vector that each of them is or starts from.
+        The support vector that each row is, or from which its line starts.
     """
     m = len(which)
     if m < 2:
@@ -305,7 +306,7 @@ def near_vectors(
             squared = np.einsum("ijk,ijk->ij", ways, ways)
             nearest = np.where(squared > 0, squared, np.inf).argmin(axis=1)
             there = here + along[at : at + step] * ways[np.arange(len(here)), nearest]
-        # There are no points between vectors whose difference overflows.
+        # No point lies between vectors whose difference overflows; the vector itself stands in for it.
         points = Rows.from_dense(np.where(np.isfinite(there).all(axis=1, keepdims=True), there, here))
         columns = terms.features[points.indices].astype(np.int32)
         between.append(Rows(points.indptr, columns, points.values, model.n_features))

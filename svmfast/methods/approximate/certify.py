@@ -1,4 +1,4 @@
-"""The certificate of an expansion: truncation and rounding together, as the numbers a model file stores."""
+"""The certificate of an expansion: bounds on truncation and rounding, as the numbers that a model stores."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from svmfast.methods.approximate.rounding_bound import (
 from svmfast.methods.approximate.taylor import gaussian_coefficients, symmetric_norms
 from svmfast.rows import FloatArray
 
-# Degrees above the last one counted may add this much at the distance of most support vectors.
+# Degrees without a number of their own may add this much at the distance of most support vectors.
 NEGLIGIBLE = 1e-4
 MOST_DEGREES = 30
 
 
 def last_degree(terms: DualExpansion, gamma: float, reach: float, order: int) -> int:
-    """Return the last degree of the residual that gets a number of its own, for rows at distance `reach`."""
+    """Return the last degree of the residual that needs its own number, for rows at distance `reach`."""
     if not len(terms.points):
         return order + 1
     exponent = 2 * gamma * 1.2 * reach * reach
@@ -58,16 +58,16 @@ def gaussian_certificate(
     Parameters
     ----------
     tail : Tail
-        Of this order or a lower one.
+        For this order or a lower one.
     coefficients, moved
-        The packed polynomial as stored, and the symmetric norms of the changes by shortening.
+        The packed polynomial as stored, and the symmetric norms of what shortening changed.
     scales, shift
-        The change of each degree and of rho by calibration, which counts as error.
+        The factor of each degree and the change of rho by calibration, which count as error.
     """
     points, beta = terms.points_of(p), terms.beta[p]
     tail = tail.of_order(order)
     factors = np.ones(order + 1) if scales is None else scales
-    slack = gaussian_rounding_bound(
+    rounding = gaussian_rounding_bound(
         points,
         beta,
         gamma,
@@ -80,13 +80,13 @@ def gaussian_certificate(
         scales=factors,
     )
     degrees = tail.degrees.copy()
-    degrees[: order + 1] += slack.degrees
+    degrees[: order + 1] += rounding.degrees
     if scales is not None:
         plain = gaussian_coefficients(points, beta, gamma, center, order, about_zero=False, threads=threads)
         degrees[: order + 1] += np.abs(1 - scales) * (
             symmetric_norms(plain, len(center), order) * (1 + 1e-9) + SMALLEST
         )
-    rest = _rest(slack, tail.beyond)
+    rest = _rest(rounding, tail.beyond)
     rest[1] += abs(shift) * (1 + 1e-9)
     return rounded_up(degrees), rounded_up(rest)
 
@@ -100,20 +100,26 @@ def polynomial_certificate(
     coefficients: FloatArray,
     rho: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same for an exactly converted kernel: rounding only."""
+    """Return the same numbers for a kernel that was converted exactly, where only rounding errs."""
     points, beta = terms.points_of(p), terms.beta[p]
-    slack = polynomial_rounding_bound(points, beta, gamma, coef0, degree, coefficients, rho)
-    return rounded_up(slack.degrees), rounded_up(_rest(slack, 0.0))
+    rounding = polynomial_rounding_bound(points, beta, gamma, coef0, degree, coefficients, rho)
+    return rounded_up(rounding.degrees), rounded_up(_rest(rounding, 0.0))
 
 
-def _rest(slack: RoundingBound, beyond: float) -> FloatArray:
+def _rest(rounding: RoundingBound, beyond: float) -> FloatArray:
     rest = np.zeros(REST)
-    rest[:] = beyond, slack.constant, slack.per_square, slack.relative, slack.relative_per_square
+    rest[:] = (
+        beyond,
+        rounding.constant,
+        rounding.per_square,
+        rounding.relative,
+        rounding.relative_per_square,
+    )
     return rest
 
 
 def rounded_up(values: FloatArray) -> FloatArray:
-    """Return values rounded up to few digits: a bound must not become smaller when it is written."""
+    """Return values rounded up to a few digits, because writing a bound must not make it smaller."""
     return np.array([_rounded_up(value) for value in values])
 
 

@@ -1,6 +1,6 @@
-"""approximate: replace the sum over support vectors by one truncated expansion (Claesen et al., centered).
+"""approximate: replace the sum over support vectors by truncated expansions (Claesen et al., but centered).
 
-Linear and polynomial kernels are polynomials already and collapse exactly.
+Linear and polynomial kernels are polynomials already and are converted exactly.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from svmfast.models.polynomial import PolynomialModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
-# Support vectors on which the centers are compared: enough for a mean, and quickly evaluated.
+# Support vectors on which centers are compared: enough for a mean error, and quick to evaluate.
 SAMPLE = 2000
-#: Share of a time limit; building and measuring take the rest.
+#: Planning's share of the time limit; building and measuring take the rest.
 PLANNING_SHARE = 0.7
 
 
@@ -45,11 +45,11 @@ class Task:
     Attributes
     ----------
     order, cells : int or "auto"
-        Those of the options, as far as the kernel allows them.
+        From the options, as far as the kernel allows.
     collapses : bool
         The kernel is a polynomial: nothing is truncated.
     chooses : bool
-        Orders, cells or digits are chosen by rows.
+        Whether orders, cells or digits are chosen by rows.
     """
 
     order: int | str
@@ -68,11 +68,11 @@ class Built:
         ``mean``, ``origin`` or ``cells``.
     model : PolynomialModel
     errors : mapping of str to float
-        Mean error on the support vectors of every center that was tried.
+        For each center that was tried, the mean error on the support vectors.
     steps : tuple of Step
-        Numbers of cells that were tried.
+        The plans that were tried.
     late : bool
-        More of them would have been tried in more time.
+        Whether the time limit ended the search.
     """
 
     center: str
@@ -100,24 +100,24 @@ def approximate(
     Parameters
     ----------
     model : KernelExpansion
-        rbf: truncated. linear, polynomial: converted exactly, whatever the options.
+        An rbf kernel is truncated; linear and polynomial kernels are converted exactly, whatever the options.
     options : ApproximateOptions, optional
-        With `order` or `cells` auto the cheapest expansions are made that certify `target_certified` of the
-        rows. `force` makes them also where the exact model is foreseen to be the better choice.
+        With `order` or `cells` auto, the result is the cheapest that certifies `target_certified` of the
+        rows. `force` makes it even if the exact model is expected to be the better choice.
     data : Rows, optional
-        Rows like those to be predicted, unlabelled: cells and orders are chosen for them, and the report
-        measures on rows that were not used for a choice. By default support vectors and points between them.
+        Unlabelled rows like those to be predicted. Cells and orders are chosen for some of them, and the
+        report measures on the others. By default support vectors and points between them are used.
     data_seen : int, optional
-        How many rows `data` is a sample of.
+        The number of rows of which `data` is a sample.
     calibrate : Rows, optional
         Unlabelled rows on which the terms of each degree are rescaled, by least squares to the exact values.
     size_of : callable, optional
-        Bytes of a model's file, for `max_bytes`.
+        Returns the size in bytes of a model's file, for `max_bytes`.
     race : callable, optional
-        ``race(one, other)`` calls both in turn and returns how many times as fast `other` is. With auto the
-        prediction step, the exact model answering what is not certified, is raced against the exact model's
-        on the held-out rows; the report refuses a result that is not clearly faster, or grows by more than
-        it is faster.
+        ``race(one, other)`` calls both in turn and returns how many times as fast `other` is. With auto, the
+        result (with the exact model for rows that are not certified) is raced against the exact model on the
+        held-out rows. The report refuses a result that is not clearly faster, or whose size grows by a
+        larger factor than its speed.
     provenance : mapping of str to str, optional
         Stored in the model, with the method and its parameters.
     threads : int
@@ -129,10 +129,10 @@ def approximate(
     UnsupportedError
         For sigmoid and precomputed kernels.
     NegativeAnswerError
-        With `auto` or `max_bytes`: no order and no number of cells is cheaper than the exact model, or none
-        fits into `max_bytes`, or none was finished in time.
+        With `auto` or `max_bytes`: no order and number of cells is cheaper than the exact model, fits into
+        `max_bytes`, or was finished in time.
     MemoryLimitError
-        Before any work.
+        Raised before any work.
     """
     begin = time.perf_counter()
     options = options or ApproximateOptions()
@@ -141,7 +141,7 @@ def approximate(
     terms = dual_expansion(model, memory_limit=options.memory)
     by_row_norms = options.certificate == "row-norms"
     expander = Expander(model, terms, by_row_norms=by_row_norms, threads=threads, progress=progress)
-    who = roles(
+    samples = roles(
         model,
         terms,
         data,
@@ -154,7 +154,7 @@ def approximate(
     )
     finished = partial(_finished, expander.model, task, options, calibrate is not None, provenance or {})
     if task.chooses:
-        built = _chosen(expander, who, task, options, finished, size_of)
+        built = _chosen(expander, samples, task, options, finished, size_of)
     elif task.collapses:
         built = _collapsed(expander, int(task.order), options)
     else:
@@ -164,18 +164,18 @@ def approximate(
     if not task.chooses and limit is not None and size_of is not None and size_of(made) > limit:
         raise NegativeAnswerError(f"the exact polynomial takes {size_of(made):,} bytes, more than {limit:,}")
     progress(0, None, "measure")
-    measured = measure(made, model, who.held_out, threads=threads)
+    measured = measure(made, model, samples.held_out, threads=threads)
     if race is not None and task.chooses and options.free:
-        measured = raced(measured, made, model, who.held_out, race, size_of, limit, threads=threads)
+        measured = raced(measured, made, model, samples.held_out, race, size_of, limit, threads=threads)
     if model.head.is_regression and not task.chooses and data is None:  # there is no tolerance
         measured = replace(measured, certified_percent=None)
-    report = _reported(expander, replace(built, model=made), measured, who, task, options)
-    taken = time.perf_counter() - begin
-    return made, replace(report, calibrated=calibrate is not None, seconds=taken)
+    report = _reported(expander, replace(built, model=made), measured, samples, task, options)
+    seconds = time.perf_counter() - begin
+    return made, replace(report, calibrated=calibrate is not None, seconds=seconds)
 
 
 def _task(model: KernelExpansion, options: ApproximateOptions) -> Task:
-    """Return what to make; UnsupportedError if the kernel has no expansion."""
+    """Return what to make (UnsupportedError if the kernel has no expansion)."""
     kernel, order, cells = model.kernel, options.order, options.cells
     if kernel.kind in ("linear", "polynomial"):
         order = 1 if kernel.kind == "linear" else kernel.degree
@@ -231,26 +231,31 @@ def _collapsed(expander: Expander, order: int, options: ApproximateOptions) -> B
 
 def _chosen(
     expander: Expander,
-    who: Roles,
+    samples: Roles,
     task: Task,
     options: ApproximateOptions,
     finished: Callable[[PolynomialModel, str], PolynomialModel],
     size_of: Callable[[Model], int] | None,
 ) -> Built:
-    """Return cells and orders chosen by rows."""
+    """Return a model whose cells and orders are chosen by rows."""
     size = None if size_of is None else lambda made, center: size_of(finished(made, center))
     limit = options.time_limit
     deadline = math.inf if limit is None else time.monotonic() + PLANNING_SHARE * limit
-    plan = planned(expander, who, Request(options, size, deadline))
+    plan = planned(expander, samples, Request(options, size, deadline))
     return Built(plan.center, plan.model, {}, plan.steps, plan.late)
 
 
 def _reported(
-    expander: Expander, built: Built, measured: Measured, who: Roles, task: Task, options: ApproximateOptions
+    expander: Expander,
+    built: Built,
+    measured: Measured,
+    samples: Roles,
+    task: Task,
+    options: ApproximateOptions,
 ) -> ApproximationReport:
     """Return the report of a finished model."""
     report = report_of(
-        expander, built.model, measured, who, options.target if task.chooses and options.free else 0.0
+        expander, built.model, measured, samples, options.target if task.chooses and options.free else 0.0
     )
     lowest = 0 if task.order == "auto" else int(task.order)
     return replace(
@@ -293,6 +298,6 @@ def _single(expander: Expander, order: int, options: ApproximateOptions, calibra
 
 
 def _sample(model: KernelExpansion) -> Rows:
-    """Return evenly chosen support vectors."""
+    """Return support vectors at equal intervals."""
     n = len(model.sv)
     return model.sv.take(np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)))

@@ -1,4 +1,4 @@
-"""The cost of a plan: counted multiply-adds of a prediction, numbers stored, and what forbids it."""
+"""The cost of a plan: counted multiply-adds of a prediction, numbers stored, and limits that it exceeds."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.approximate.taylor import coefficient_count
 from svmfast.models.expansion import KernelExpansion
 
-# The most numbers that `auto` stores: some 20 MB of text.
+# The most numbers that `auto` stores: about 20 MB of text.
 LARGEST_AUTO = 1 << 21
 
 
 class Costs:
-    """What plans for one model cost, beside the model itself.
+    """The costs of plans for one model, compared with those of the model itself.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class Costs:
         Of the same model.
     options : ApproximateOptions
     about_zero : sequence of bool
-        For each order, whether the polynomials are about zero.
+        For each order, whether the polynomials are in powers of z rather than of z - center.
 
     Attributes
     ----------
     exact : float
-        Counted multiply-adds of the exact model, a row.
+        Counted multiply-adds of the exact model, per row.
     exact_numbers : int
-        Numbers that it stores.
+        The numbers that the exact model stores.
     """
 
     def __init__(
@@ -55,22 +55,22 @@ class Costs:
         self.exact_numbers = exact_numbers(model)
 
     def polynomial(self, order: int) -> float:
-        """Return the multiply-adds of one polynomial of an order."""
+        """Return the multiply-adds of one polynomial of this order."""
         about_zero = self._about_zero[order]
         return polynomial_operations(self._features, order, self._entries, about_zero=about_zero)
 
     def each_row(self, cells: int) -> float:
-        """Return what every row takes beside its polynomials: finding the cell, and the certificate."""
+        """Return each row's multiply-adds apart from polynomials: finding its cell, and the certificate."""
         return routing_operations(self._features, cells) + certificate_operations(self._functions)
 
     def numbers(self, order: int) -> int:
-        """Return the numbers that one polynomial stores, its share of the certificate included."""
+        """Return how many numbers one polynomial stores, including its part of the certificate."""
         return coefficient_count(self._features, order) + CERTIFICATE_NUMBERS
 
     def worth(self, numbers: int, operations: float) -> bool:
-        """Return whether so many stored numbers are worth their size at so many multiply-adds.
+        """Return whether a plan that stores `numbers` numbers and takes `operations` is worth its size.
 
-        Where nothing was asked of size and speed, a model may grow by no more than it gets faster.
+        Unless an option says otherwise, the model's size may not grow by a larger factor than its speed.
         """
         options = self.options
         if not options.free or options.force or options.max_bytes is not None:
@@ -78,7 +78,7 @@ class Costs:
         return numbers <= max(1.0, self.exact / operations) * self.exact_numbers
 
     def obstacle(self, cells: int, order: int) -> str | None:
-        """Return what forbids so many cells of this order, as the end of a sentence; None if nothing does."""
+        """Return why `cells` cells of this order are not allowed, as the end of a sentence, or None."""
         options = self.options
         stored = cells * self._functions * coefficient_count(self._features, order)
         cost = self._functions * self.polynomial(order) + self.each_row(cells)
@@ -90,7 +90,7 @@ class Costs:
 
 
 def too_large(stored: int, max_bytes: int | None, memory_limit: int) -> str | None:
-    """Return why so many numbers are too many for a file or for memory; None if they are not."""
+    """Return why `stored` numbers do not fit into a file or into memory, or None."""
     if max_bytes is not None and 2 * stored > max_bytes:  # a dropped coefficient still takes two bytes
         return f"stores {stored:,} numbers, more than {max_bytes:,} bytes hold"
     if 8 * stored > memory_limit:

@@ -23,9 +23,9 @@ class DualExpansion:
     points : (n, d) float64
         The support vectors in these columns.
     support : tuple of p (m,) int64
-        Which support vectors take part.
+        For each function, the indices of its support vectors.
     beta : tuple of p (m,) float64
-        Their coefficients.
+        For each function, the coefficients of its support vectors.
     """
 
     features: NDArray[np.int64]
@@ -39,12 +39,12 @@ class DualExpansion:
         return len(self.support)
 
     def points_of(self, p: int) -> FloatArray:
-        """Return the support vectors of decision function `p`: no copy where all of them take part."""
+        """Return the support vectors of decision function `p`, without a copy if it uses all of them."""
         support = self.support[p]
         return self.points if len(support) == len(self.points) else self.points[support]
 
     def dense(self, rows: Rows) -> FloatArray:
-        """Return `rows` in the columns of `features`; entries elsewhere are left out."""
+        """Return `rows` as dense vectors of the columns in `features`; other entries are left out."""
         out = np.zeros((len(rows), len(self.features)))
         at = np.searchsorted(self.features, rows.indices)
         known = at < len(self.features)
@@ -55,12 +55,12 @@ class DualExpansion:
 
 
 def dual_expansion(model: KernelExpansion, *, memory_limit: int) -> DualExpansion:
-    """Return the sums of `model` (MemoryLimitError when its dense support vectors exceed the limit)."""
+    """Return the sums of `model` (MemoryLimitError if its dense support vectors exceed the limit)."""
     features = np.unique(model.sv.indices).astype(np.int64)
     needed = 8 * len(model.sv) * len(features)
     if needed > memory_limit:
         raise MemoryLimitError(
-            f"{len(model.sv):,} support vectors of {len(features):,} features, densely stored,",
+            f"{len(model.sv):,} support vectors of {len(features):,} features, stored densely,",
             needed,
             memory_limit,
             "raise `memory`; with so many features an expansion would not be smaller than the model",
@@ -74,7 +74,7 @@ def dual_expansion(model: KernelExpansion, *, memory_limit: int) -> DualExpansio
                 mine = np.arange(start[i], start[i + 1]), np.arange(start[j], start[j + 1])
                 coef = np.concatenate([model.sv_coef[j - 1][mine[0]], model.sv_coef[i][mine[1]]])
                 index = np.concatenate(mine)
-                # A support vector of another pair only has the coefficient 0 here.
+                # A support vector that only other pairs use has coefficient 0 here.
                 used = coef != 0
                 support.append(index[used])
                 beta.append(coef[used])

@@ -1,4 +1,4 @@
-"""Expansions of one model: polynomials, their certificates, and the model made of them."""
+"""Builds expansions of a model: the polynomials, their certificates, and a model of both."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from svmfast.progress import Progress
 from svmfast.rows import FloatArray
 from svmfast.threads import map_with_threads
 
-# Largest exponent by which terms about zero may outgrow their sum: exp(16) leaves nine digits.
+# Terms about zero may exceed their sum by up to exp(16): nine digits remain after cancellation.
 LARGEST_GROWTH = 16.0
-# Coefficients are rounded to so few digits that the text is short and the error far below the truncation's.
+# Relative rounding of the coefficients: the text is short, and the error far below that of truncation.
 ROUNDING = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One polynomial: packed coefficients, and by how much shortening moved each degree (symmetric norms)."""
+    """One polynomial: packed coefficients, and the symmetric norm of what shortening changed, per degree."""
 
     coefficients: FloatArray
     moved: FloatArray
 
 
 class Expander:
-    """Makes polynomials and certificates of one model, cell by cell."""
+    """Makes the polynomials and certificates for one model, cell by cell."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Expander:
         self.mean = terms.points.mean(axis=0) if len(terms.points) else np.zeros(len(terms.features))
 
     def center(self, name: str) -> FloatArray:
-        """Return the center called ``mean`` or ``origin``."""
+        """Return the center with the name ``mean`` or ``origin``."""
         return self.mean if name == "mean" else np.zeros_like(self.mean)
 
     def largest_squared_distance(self, center: FloatArray) -> float:
@@ -66,10 +66,10 @@ class Expander:
         return float(squared_norms_about(self.terms.points, center).max())
 
     def about(self, centers: Sequence[FloatArray], order: int) -> str:
-        """Return where the polynomials are centered: about zero, rows with few entries are cheap."""
+        """Return where the polynomials are centered: ``zero``, if cheaper for sparse rows, or ``centre``."""
         if not any(center.any() for center in centers):
             return "zero"
-        # Far from zero the terms grow by exp(2 gamma ||x - mu|| ||mu||) before they cancel.
+        # With a center mu far from zero, terms are up to exp(2 gamma ||x - mu|| ||mu||) before they cancel.
         growth = max(
             2
             * self.model.kernel.gamma
@@ -96,7 +96,7 @@ class Expander:
         scales : (p, order + 1) float64, optional
             Factors of the degrees (calibration).
         allowances : p arrays (order + 1,), optional
-            Change of each degree that shortening may cause, if it is not negligible.
+            The change of each degree that shortening may cause; by default a negligible one.
         """
         out = []
         for p in range(self.terms.n_functions):
@@ -120,7 +120,7 @@ class Expander:
     def expanded(
         self, center: FloatArray, order: int, scales: FloatArray | None = None
     ) -> tuple[PolynomialModel, list[Part]]:
-        """Return the model of one cell, without certificate, and its parts."""
+        """Return the model with one cell, without a certificate, and its parts."""
         self.progress(0, None, "expand")
         orders = [order] * self.terms.n_functions
         about = self.about([center], order)
@@ -128,7 +128,7 @@ class Expander:
         return self.assemble([center], np.array([orders], dtype=np.int32), about, [parts]), parts
 
     def collapsed(self, order: int) -> PolynomialModel:
-        """Return the exact polynomial of a linear or polynomial kernel, with the bound of its rounding."""
+        """Return the exact polynomial of a linear or polynomial kernel, with a bound on its rounding."""
         kernel, terms = self.model.kernel, self.terms
         gamma, coef0 = (1.0, 0.0) if kernel.kind == "linear" else (kernel.gamma, kernel.coef0)
         parts, bounds = [], []
@@ -144,7 +144,7 @@ class Expander:
         return with_bounds(model, [bounds])
 
     def tails(self, center: FloatArray, order: int) -> tuple[Tail, ...]:
-        """Return every function's residual beyond `order`, for rows as far out as the support vectors."""
+        """Return every function's residual above `order`, for rows as far out as the support vectors."""
         squares = squared_norms_about(self.terms.points, center)
         reach = math.sqrt(float(np.quantile(squares, 0.9))) if len(squares) else 0.0
         top = last_degree(self.terms, self.model.kernel.gamma, reach, order)
@@ -177,7 +177,7 @@ class Expander:
         rho: FloatArray | None = None,
         threads: int | None = None,
     ) -> list[tuple[FloatArray, FloatArray]]:
-        """Return one cell's numbers of the certificate, function by function."""
+        """Return the numbers of one cell's certificate, function by function."""
         rho = self.model.rho if rho is None else rho
         return [
             gaussian_certificate(
@@ -205,7 +205,7 @@ class Expander:
         tails: Sequence[Sequence[Tail]] | None,
         allowances: Sequence[Sequence[FloatArray]] | None,
     ) -> PolynomialModel:
-        """Return the model of these cells; `tails` (None: no certificate) are of a lower order."""
+        """Return the model of these cells; `tails` of a lower order give its certificate (None: without)."""
         n = len(centers)
         about = self.about(centers, int(orders.max(initial=0)))
         done = 0
@@ -238,7 +238,7 @@ class Expander:
         about: str,
         parts: Sequence[Sequence[Part]],
     ) -> PolynomialModel:
-        """Return the model of these polynomials, without certificate."""
+        """Return the model of these polynomials, without a certificate."""
         coefficients = [part.coefficients for cell in parts for part in cell]
         return PolynomialModel(
             head=self.model.head,
@@ -262,7 +262,7 @@ class Expander:
 def with_bounds(
     model: PolynomialModel, bounds: Sequence[Sequence[tuple[FloatArray, FloatArray]]]
 ) -> PolynomialModel:
-    """Return `model` with its certificate, or without if a bound overflows."""
+    """Return `model` with its certificate, or without one if a bound overflows."""
     if not all(bounds):
         return model
     degrees = np.array([[degrees for degrees, _ in cell] for cell in bounds])

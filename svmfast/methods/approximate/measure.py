@@ -1,4 +1,4 @@
-"""How far an approximation is from the exact model: measured on held-out rows, and judged."""
+"""The difference between an approximation and the exact model on held-out rows, and when it is too large."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray
 
-#: Percent of differing labels, or of the spread for regression: a warning above, and no model above.
+#: Percent of differing labels (regression: of the spread) above which there is a warning, and no model.
 WARN_ABOVE, REFUSE_ABOVE = 1.0, 10.0
-#: At most this share of the exact model's time, or counted operations, is worth a file.
+#: A model is worth a file if it takes at most this share of the exact model's time or counted operations.
 WORTHWHILE = 0.75
-#: Rows that are raced: as many as the exact model answers with so many multiply-adds, within these limits.
+#: Rows for the race: as many as the exact model answers with RACED_WORK multiply-adds, within these limits.
 RACED_WORK, RACED_ROWS = 2e9, (2_000, 20_000)
 BETTER = "the exact model is the better choice: "
-#: A spread, or a difference, of so small a share of the values is rounding.
+#: A spread or a difference of at most this share of the values is attributed to rounding.
 _ROUNDING = 1e-9
 
 
@@ -37,22 +37,22 @@ class Measured:
     ----------
     rows : int
     source : str
-        What the rows are: ``OF_DATA`` of :mod:`svmfast.methods.approximate.certification_sample`, held out
-        from every choice, or its ``OF_VECTORS``.
+        The source of the rows: ``OF_DATA`` of :mod:`svmfast.methods.approximate.certification_sample`, held
+        out from every choice, or its ``OF_VECTORS``.
     labels_differing : int or None
-        Rows whose label differs from the exact model's, with the model's own fallback: with an embedded exact
-        model the rows that are not certified are that one's. None for regression.
+        Rows whose label differs from the exact model's. An embedded exact model answers the rows that are not
+        certified. None for regression.
     labels_differing_without_fallback : int or None
-        The same of the expansion alone; None unless an exact model is embedded.
+        The same for the expansion alone; None unless an exact model is embedded.
     values_differing_percent : float or None
         Regression: root mean square difference from the exact values, over their standard deviation.
     certified_percent : float or None
         Rows whose label (or value, within the tolerance) is certified; None without a certificate.
     speedup_with_fallback : float or None
-        How many times as fast as the exact model, where that answers the rows that are not certified; None
-        where nothing was raced.
+        How many times as fast as the exact model, which answers the rows that are not certified; None if
+        they were not raced.
     growth : float or None
-        Bytes of the file over those of the exact model's, where only the gain in speed can make up for them.
+        The file's size as a multiple of the exact model's; None if it does not matter.
     """
 
     rows: int
@@ -66,12 +66,12 @@ class Measured:
 
     @property
     def labels_differing_percent(self) -> float | None:
-        """Share of the rows with another label."""
+        """Share of the rows whose label differs, in percent."""
         return None if self.labels_differing is None else 100 * self.labels_differing / max(1, self.rows)
 
     @property
     def percent(self) -> float:
-        """The one figure that is judged."""
+        """The figure that decides: differing labels, or values for regression."""
         labels = self.labels_differing_percent
         return labels if labels is not None else self.values_differing_percent or 0.0
 
@@ -79,7 +79,7 @@ class Measured:
     def sentence(self) -> str:
         """The figure in words."""
         if not self.rows:
-            return "nothing to compare with the exact model on: it has no support vectors"
+            return "there are no rows for a comparison with the exact model: it has no support vectors"
         rows = f"{self.rows:,} "
         rows += "held-out rows of the data" if self.source == OF_DATA else self.source
         if self.labels_differing is None:
@@ -128,17 +128,18 @@ def raced(
     *,
     threads: int,
 ) -> Measured:
-    """Return `measured` with the speed and the size of `made`, the exact model answering open rows.
+    """Return `measured` with the speed and the size of `made`; the exact model answers open rows.
 
     Parameters
     ----------
     sample : CertificationSample
-        Its rows are predicted, few of them repeatedly: calls of a few rows are mostly overhead.
+        Its rows are predicted. If there are few they are repeated, since a call with few rows is mostly
+        overhead.
     race : callable
         See :func:`svmfast.methods.approximate.convert.approximate`.
     size_of : callable or None
     max_bytes : int or None
-        Where the size was limited it needs no further judgement.
+        A model whose size was limited by the user is not judged by its size.
     """
     n = len(sample)
     if not n:
@@ -165,19 +166,19 @@ def refusal(measured: Measured, made: PolynomialModel) -> str | None:
     speed, growth = measured.speedup_with_fallback, measured.growth
     if speed is not None and speed < 1 / WORTHWHILE:
         return (
-            f"{BETTER}raced on held-out rows, and with it for those that are not certified, the "
-            f"approximation is {speed:.2f} times as fast; less than {1 / WORTHWHILE:.2f} is not worth a file"
+            f"{BETTER}with it for the rows that are not certified, the approximation is "
+            f"{speed:.2f} times as fast on held-out rows; less than {1 / WORTHWHILE:.2f} is not worth a file"
         )
     if speed is not None and growth is not None and growth > max(1.0, speed):
         return (
             f"{BETTER}the approximation is {speed:.1f} times as fast, but {growth:.1f} times as large; "
-            "with a limit of the file's size (`max_bytes`) it may be as large"
+            "a limit on the file's size (`max_bytes`) allows that"
         )
     return None
 
 
 def difference_warning(measured: Measured, made: PolynomialModel) -> str | None:
-    """Return a caution about `made`, or None."""
+    """Return a warning about the error of `made`, or None."""
     return (
         f"{measured.sentence}; {alternatives(made, measured.source)}"
         if measured.percent > WARN_ABOVE
@@ -199,9 +200,9 @@ def _spread_percent(values: FloatArray, exact: FloatArray) -> float:
 
 
 def alternatives(made: PolynomialModel, source: str) -> str:
-    """Return options that may give a closer model than `made`, for this kind of model.
+    """Return a suggestion of options and commands that may give a closer model than `made`.
 
-    `source` is what `made` was measured on.
+    `source` tells on which rows `made` was measured.
     """
     ways = ["svmfast compress", "svmfast dcpred of the exact model"]
     if made.gamma > 0:
@@ -210,7 +211,7 @@ def alternatives(made: PolynomialModel, source: str) -> str:
     if not made.head.is_regression:
         joined = ["`embed_exact`"] if made.has_error_bound and made.embedded_exact is None else []
         joined.append("svmfast cascade")
-        found += f", or leave rows in doubt to the exact model with {' or '.join(joined)}"
+        found += f", or leave uncertain rows to the exact model with {' or '.join(joined)}"
     if source == OF_VECTORS:
-        found += "; support vectors lie nearest to the boundary: `data` measures on rows like yours"
+        found += "; support vectors lie closest to the boundary: with `data` your own rows are measured"
     return found

@@ -9,7 +9,7 @@ from svmfast.errors import OptionError
 from svmfast.options import Bounded, Seeded, option
 from svmfast.values import Bytes, Choice, Duration, Real, Share, Switch, WholeOrAuto
 
-#: Rows of data that are used: enough to tell a share of 99 % from one of 98 %.
+#: The most rows of data that are used: enough to distinguish a share of 99 % from one of 98 %.
 MOST_ROWS = 20_000
 #: Highest degree of a polynomial.
 MOST_ORDER = 16
@@ -82,7 +82,7 @@ class ApproximateOptions(Seeded, Bounded):
 
     @property
     def free(self) -> bool:
-        """Whether something is chosen that may turn out worse than the exact model."""
+        """Whether `order` or `cells` is auto, so that the exact model may be the better choice."""
         return "auto" in (self.order, self.cells)
 
     @property
@@ -92,7 +92,7 @@ class ApproximateOptions(Seeded, Bounded):
 
     @property
     def target(self) -> float:
-        """The share of the rows to certify."""
+        """The share of the rows to certify, 0 to 1."""
         return TARGET if self.target_certified is None else self.target_certified
 
     def check(self, given: Collection[str]) -> None:

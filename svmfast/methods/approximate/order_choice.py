@@ -1,7 +1,8 @@
-"""The choice of every polynomial's order, for cells that are given.
+"""The choice of the order of each polynomial, for given cells.
 
-The exact model answers the rows that stay open, at a cost. A cell weighs the cost of its polynomials against
-that of its open rows; the more an open row counts, the higher the orders and the fewer rows stay open.
+The exact model answers open rows, those that are not certified, at a higher cost. For each cell the cost of
+its polynomials is weighed against that of its open rows; a larger weight of open rows gives higher orders and
+fewer open rows.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from svmfast.methods.approximate.certification_sample import CertificationSample
 from svmfast.methods.approximate.costs import Costs
 from svmfast.rows import FloatArray
 
-# Share of its bound that the error of an expansion of order 0, 1, 2 and more may take up, on the safe side:
-# a row is foreseen as certified when its exact value exceeds bound and error.
+# A safe estimate of the error of an expansion of order 0, 1, 2 or more, as a share of its bound: a row is
+# expected to be certified if its exact value exceeds bound plus error.
 ERROR_SHARE = (0.9, 0.4, 0.05)
-# How much more than its cost an open row may count, to reach the target.
+# Weights of an open row, as multiples of its cost, that are tried in order to reach the target.
 OPEN_ROW_WEIGHTS = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, math.inf)
 
 
 @dataclass(frozen=True)
 class Orders:
-    """One order for each cell, and what follows for the rows that choose.
+    """One order for each cell, and the results on the choosing rows.
 
     Attributes
     ----------
@@ -35,7 +36,7 @@ class Orders:
     certified : float
         Share of the rows, 0 to 1.
     operations : float
-        Counted multiply-adds a row, those of the exact model for open rows included.
+        Counted multiply-adds per row, including the exact model's for open rows.
     """
 
     of_cells: list[int]
@@ -44,18 +45,18 @@ class Orders:
 
 
 class OrderChoice:
-    """The orders of the polynomials of some cells.
+    """Chooses the orders of the polynomials of given cells.
 
     Parameters
     ----------
     cells : tuple of Cell
     orders : range
-        Those to choose from.
+        The orders to choose from.
     gamma : float
     functions : int
-        Polynomials of a cell.
+        Number of polynomials in a cell.
     sample : CertificationSample
-        The rows that fit and choose.
+        The rows for fitting and choosing.
     costs : Costs
     """
 
@@ -70,13 +71,13 @@ class OrderChoice:
     ) -> None:
         self.cells, self.orders, self.gamma, self.functions = cells, orders, gamma, functions
         self.sample, self.costs = sample, costs
-        self._certified = [{k: self._foreseen(cell, [k] * functions) for k in orders} for cell in cells]
+        self._certified = [{k: self._expected(cell, [k] * functions) for k in orders} for cell in cells]
 
     def plan(self, target: float) -> Plan:
-        """Return the cheapest orders that certify a share `target` of the rows, else the cheapest.
+        """Return the cheapest orders that certify a share `target` of the rows, or else the cheapest of all.
 
-        The weight of an open row is raised until enough of the rows that choose are certified. Where none is
-        large enough, or only one whose polynomials are not worth their size, it stays 1.
+        The weight of an open row is raised until enough of the choosing rows are certified by polynomials
+        that are worth their size. If no weight achieves that, the weight is 1.
         """
         cheapest = self.at(OPEN_ROW_WEIGHTS[0])
         found = next((o for o in map(self.at, OPEN_ROW_WEIGHTS) if self._is_enough(o, target)), cheapest)
@@ -87,10 +88,10 @@ class OrderChoice:
         return Plan(self.cells, each, 100 * found.certified, found.operations)
 
     def at(self, weight: float) -> Orders:
-        """Return each cell's cheapest order where an open row counts `weight` times its cost.
+        """Return each cell's cheapest order if an open row counts `weight` times its cost.
 
-        Orders are fitted to the rows that fit; what they certify is counted on the rows that choose. With an
-        infinite weight the order with the fewest open rows is taken.
+        Orders are fitted to the fitting rows, and certified rows are counted among the choosing rows. An
+        infinite weight selects the order with the fewest open rows.
         """
         choosing = self.sample.choosing
         chooses = max(1, int(np.count_nonzero(choosing)))
@@ -108,7 +109,7 @@ class OrderChoice:
     def _cheapest(
         self, certified: dict[int, NDArray[np.bool_]], fits: NDArray[np.bool_], weight: float
     ) -> int:
-        """Return a cell's order: the least cost of its polynomials and open rows, among the rows that fit."""
+        """Return the cell's order with the least cost of polynomials and open rows, on the fitting rows."""
         rows = int(np.count_nonzero(fits))
 
         def cost(order: int) -> tuple[float, float]:
@@ -128,15 +129,15 @@ class OrderChoice:
         stored = numbers_of(each, len(self.sample.terms.features), self.costs)
         return orders.certified >= target and self.costs.worth(stored, orders.operations)
 
-    def _foreseen(self, cell: Cell, orders: Sequence[int]) -> NDArray[np.bool_]:
+    def _expected(self, cell: Cell, orders: Sequence[int]) -> NDArray[np.bool_]:
         bounds = cell.bounds(self.gamma, orders) * with_error(orders)
         return self.sample.certified(cell.rows, bounds)
 
     def _lowered(self, cell: Cell, order: int, certified: NDArray[np.bool_]) -> list[int]:
-        """Lower the order of each pair as far as no certified row is lost.
+        """Lower the order of each pair as far as possible without losing a certified row.
 
-        A pair whose sign is certain all over the cell, or that cannot matter there, needs little: order 0 is
-        one number, its sign.
+        A pair whose sign is the same throughout the cell, or does not affect the label there, needs only
+        order 0: a single number with the sign.
         """
         orders = [order] * self.functions
         if self.functions == 1 or not certified.any():
@@ -144,19 +145,19 @@ class OrderChoice:
         for q in range(self.functions):
             for lower in range(order):
                 trial = [*orders[:q], lower, *orders[q + 1 :]]
-                if (self._foreseen(cell, trial) >= certified).all():
+                if (self._expected(cell, trial) >= certified).all():
                     orders = trial
                     break
         return orders
 
 
 def with_error(orders: Sequence[int]) -> FloatArray:
-    """Return, for each order, the factor by which bound and error together exceed the bound."""
+    """Return, for each order, the sum of bound and expected error as a multiple of the bound."""
     return np.array([1 + ERROR_SHARE[min(order, len(ERROR_SHARE) - 1)] for order in orders])
 
 
 def numbers_of(orders: NDArray[np.int32], features: int, costs: Costs) -> int:
-    """Return the numbers that a plan stores: centers, polynomials and certificate.
+    """Return how many numbers a plan stores: centers, polynomials and certificate.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The choice of cells and orders: plan them, build them, and shorten them to the required size."""
+"""Plans cells and orders, builds the model, and shortens its coefficients to the required size."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from svmfast.rows import FloatArray
 
 # The highest order that `auto` tries.
 HIGHEST_AUTO = 6
-# Shortening may take up this share of the truncation's bound; to meet a file size, more and more of it.
+# The error of shortening as a share of the truncation bound; larger shares are tried to meet a file size.
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass(frozen=True)
 class Request:
-    """The options that were given.
+    """What the caller wants.
 
     Attributes
     ----------
     options : ApproximateOptions
     size_of : callable or None
-        Bytes of the file of a model about a center of this name.
+        Returns the size in bytes of the file of a model, given the model and the name of its center.
     deadline : float
-        By ``time.monotonic``: planning ends then.
+        When planning ends, in the time of ``time.monotonic``.
     """
 
     options: ApproximateOptions
@@ -55,9 +55,9 @@ def check_size(
     max_bytes: int | None,
     memory_limit: int,
 ) -> None:
-    """Refuse work that cannot fit in memory before anything is stored densely.
+    """Refuse work that cannot fit in memory, before anything is stored densely.
 
-    `tried` centers are held at once.
+    The expansions about `tried` centers are held at once.
     """
     d, p = len(np.unique(model.sv.indices)), model.head.n_functions
     lowest = 0 if order == "auto" else int(order)
@@ -72,7 +72,7 @@ def check_size(
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A model made to a plan.
+    """A model built from a plan.
 
     Attributes
     ----------
@@ -80,9 +80,9 @@ class Planned:
         ``mean``, ``origin`` or ``cells``.
     model : PolynomialModel
     steps : tuple of Step
-        The numbers of cells that were tried.
+        The plans that were tried.
     late : bool
-        More of them would have been tried in more time.
+        Whether the time limit ended the search.
     """
 
     center: str
@@ -91,9 +91,9 @@ class Planned:
     late: bool
 
 
-def planned(expander: Expander, who: Roles, request: Request) -> Planned:
-    """Choose cells and orders, build them, and shorten them to the required size."""
-    assert who.planning is not None
+def planned(expander: Expander, samples: Roles, request: Request) -> Planned:
+    """Choose cells and orders, build the model, and shorten it to the required size."""
+    assert samples.planning is not None
     options, terms, model = request.options, expander.terms, expander.model
     highest = HIGHEST_AUTO if options.order == "auto" else int(options.order)
     lowest = 0 if options.order == "auto" else highest
@@ -108,7 +108,7 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
     maker = CellMaker(
         terms=terms,
         gamma=model.kernel.gamma,
-        sample=who.planning,
+        sample=samples.planning,
         lowest=lowest,
         highest=highest,
         by_row_norms=options.certificate != "full",
@@ -117,7 +117,7 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
         threads=expander.threads,
         progress=expander.progress,
     )
-    found = Planner(maker, who.held_out, costs, target=options.target).plan(center, cells)
+    found = Planner(maker, samples.held_out, costs, target=options.target).plan(center, cells)
     if found.best is None or found.step is None:
         raise NegativeAnswerError(_no_plan(found, costs))
     if options.free and not options.force and found.step.operations > WORTHWHILE * costs.exact:
@@ -128,7 +128,7 @@ def planned(expander: Expander, who: Roles, request: Request) -> Planned:
 
 
 def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> PolynomialModel:
-    """Build the plan; coarser and coarser until the file is small enough."""
+    """Build the plan, with coefficients shortened more and more until the file is small enough."""
     options = request.options
     centers, distances = [cell.center for cell in plan.cells], _distances(plan.cells)
     tails = None if options.certificate == "none" else [cell.tails for cell in plan.cells]
@@ -145,15 +145,15 @@ def _shortened(expander: Expander, plan: Plan, request: Request, name: str) -> P
             return made
     raise NegativeAnswerError(
         f"{len(centers):,} cell{'s' * (len(centers) != 1)} of order {int(plan.orders.max(initial=0))} take "
-        f"{size:,} bytes however short, more than {options.max_bytes:,}; "
+        f"{size:,} bytes with the shortest coefficients, more than {options.max_bytes:,}; "
         "lower `order` or `cells`, or raise `max_bytes`"
     )
 
 
 def _allowance(cell: Cell, p: int, order: int, r: float, share: float) -> FloatArray:
-    """By how much shortening may move each degree: a share of the bound at distance `r` from the center."""
+    """Return how much shortening may change each degree: a share of the bound at distance `r`."""
     beyond = cell.tails[p].degrees[order + 1 :]
-    # c_j r^j / r^m as c_j r^(j - m): no quotient of two powers that may both be 0 in a tiny cell.
+    # c_j r^j / r^m is computed as c_j r^(j - m), since both powers may be 0 in a tiny cell.
     powers = np.arange(order + 1, order + 1 + len(beyond)) - np.arange(order + 1)[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
         allowed: FloatArray = share / (order + 1) * (r**powers @ beyond)
@@ -161,7 +161,7 @@ def _allowance(cell: Cell, p: int, order: int, r: float, share: float) -> FloatA
 
 
 def _distances(cells: Sequence[Cell]) -> list[float]:
-    """Return how far from each center its rows lie: the median, over all cells where a cell's own is 0."""
+    """Return each cell's median distance of its rows from the center; the median of all rows if that is 0."""
     every = np.concatenate([cell.squared for cell in cells])
     typical = float(np.median(every)) if len(every) else 0.0
     own = [float(np.median(cell.squared)) if len(cell.squared) else 0.0 for cell in cells]
@@ -172,7 +172,7 @@ def _tried(found: Found) -> str:
     listed = "; ".join(
         f"{_cells(step)} of order {step.order}: {step.certified_percent:.1f}%" for step in found.steps
     )
-    return f"tried {listed}" + ("; then the time was over" if found.late else "")
+    return f"tried {listed}" + ("; then the time limit was reached" if found.late else "")
 
 
 def _cells(step: Step) -> str:
@@ -184,22 +184,22 @@ def _no_plan(found: Found, costs: Costs) -> str:
     if step is None:
         return "no number of cells was finished within the time limit"
     return (
-        f"{BETTER}{_cells(step)} would store {step.numbers / costs.exact_numbers:.1f} times its numbers, "
+        f"{BETTER}{_cells(step)} would store {step.numbers / costs.exact_numbers:.1f} times as many numbers, "
         f"for a prediction of {step.operations:,.0f} multiply-adds instead of {costs.exact:,.0f} "
         f"({_tried(found)}); "
-        "to take that, limit the size of the file (`max_bytes`)"
+        "a limit on the file's size (`max_bytes`) allows that"
     )
 
 
 def _too_slow(found: Found, step: Step, exact: float, target: float) -> str:
-    """Explain why the best plan is no better: too few rows are certified, or enough at too high a cost."""
+    """Explain why the best plan is too slow: it certifies too few rows, or enough at too high a cost."""
     rows = f"{step.certified_percent:.4g}% of the rows"
     if step.certified_percent >= 100 * target:
         certify = "certifies" if step.cells == 1 else "certify"
         what = f"{_cells(step)} of order {step.order} {certify} {rows}, but"
     else:
-        what = f"no order and no number of cells certifies enough: at {rows}"
-    open_rows = ", the exact model's for the others included," if step.certified_percent < 100 else ""
+        what = f"no order and number of cells certifies enough rows: at {rows}"
+    open_rows = ", including the exact model's for the others," if step.certified_percent < 100 else ""
     return (
         f"{BETTER}{what} a prediction{open_rows} takes {step.operations:,.0f} multiply-adds, more than "
         f"{WORTHWHILE:.0%} of its {exact:,.0f} ({_tried(found)})"

@@ -1,4 +1,4 @@
-"""The search for a plan: cells doubled, orders raised, until enough rows are certified or no more help."""
+"""The search for a plan: more cells and higher orders until enough rows are certified or more do not help."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from svmfast.methods.approximate.costs import Costs
 from svmfast.methods.approximate.order_choice import OrderChoice, numbers_of, with_error
 from svmfast.rows import FloatArray
 
-# Sizes that are tried when the number of cells is free.
+# Numbers of cells that are tried if the number is not given.
 SIZES = (1, 5, 10, 20, 40, 80, 160, 320)
-# More cells are worth trying while a doubling leaves at most this share of the open rows open.
+# More cells are tried as long as the last step left at most this share of the open rows open.
 STALLED = 0.92
-# Below so many percent with ten cells or more no number of cells will do.
+# If ten or more cells certify less than this percentage, the search ends.
 HOPELESS = 1.0
-# Rows that fit, for each cell, where the number of cells is free: of fewer a center says little of others.
+# Fitting rows per cell if the number of cells is not given: a center of fewer rows does not represent others.
 ROWS_A_CELL = 10
 
 
@@ -30,7 +30,7 @@ class Planner:
     ----------
     maker : CellMaker
     held_out : CertificationSample
-        The rows that neither fit nor choose.
+        Rows that are used neither for fitting nor for choosing.
     costs : Costs
     target : float
         Share of the rows to certify, 0 to 1.
@@ -43,13 +43,14 @@ class Planner:
         self._features, self._functions = len(maker.terms.features), maker.terms.n_functions
 
     def plan(self, center: FloatArray, cells: int | None) -> Found:
-        """Return the plan for `cells` cells, or (None) for as many as it takes.
+        """Return the plan for `cells` cells.
 
         Parameters
         ----------
         center : (d,) float64
-            Of a single cell.
+            The center to use if there is a single cell.
         cells : int or None
+            None: as many as needed.
         """
         tried: list[tuple[Plan, Step]] = []
         best: Plan | None = None
@@ -69,7 +70,7 @@ class Planner:
             worth = self.costs.worth(self._numbers(plan), plan.operations)
             if worth and (best is None or reached or plan.operations < best.operations):
                 best = plan
-            if reached or len(made) < size or _is_in_vain(size, plan, open_before):
+            if reached or len(made) < size or _is_hopeless(size, plan, open_before):
                 break
             open_before = 100 - plan.certified_percent
         steps = tuple(step for _, step in tried)
@@ -78,7 +79,7 @@ class Planner:
         return Found(best, of_best or least, steps, late)
 
     def chosen(self, cells: tuple[Cell, ...], size: int) -> Plan:
-        """Return these cells with the best orders that are allowed for `size` cells."""
+        """Return the plan of these cells with the best orders that are allowed for `size` cells."""
         orders = range(self.maker.lowest, self.maker.highest + 1)
         highest = max(k for k in orders if self._is_allowed(size, k))
         allowed = range(self.maker.lowest, highest + 1)
@@ -118,7 +119,7 @@ class Planner:
         return self.costs.obstacle(cells, order) is None
 
 
-def _is_in_vain(size: int, plan: Plan, open_before: float) -> bool:
-    """Return whether more cells are not worth trying; `open_before`: percent of open rows a step before."""
-    hopeless = size >= 10 and plan.certified_percent < HOPELESS
-    return hopeless or (size >= 20 and 100 - plan.certified_percent > STALLED * open_before)
+def _is_hopeless(size: int, plan: Plan, open_before: float) -> bool:
+    """Return whether more cells are unlikely to help; `open_before`: percent open rows in the last step."""
+    too_few = size >= 10 and plan.certified_percent < HOPELESS
+    return too_few or (size >= 20 and 100 - plan.certified_percent > STALLED * open_before)

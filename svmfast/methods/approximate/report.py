@@ -32,22 +32,23 @@ class ApproximationReport:
     ----------
     labels_differing : int or None
     labels_differing_percent : float or None
-        Rows with another label than the exact model's, as the result answers by itself; None for regression.
+        Rows whose label differs from the exact model's, with the fallback that the result itself contains;
+        None for regression.
     values_differing_percent : float or None
         Regression: root mean square difference from the exact values over their standard deviation.
     labels_differing_without_fallback : int or None
-        Of the expansion alone, where the exact model is embedded and answers the rows that are not certified.
+        The same for the expansion alone, if an embedded exact model answers the rows that are not certified.
     measured_rows : int
     measured_on : str
-        The rows on which this and `certified_percent` were measured: ``data``, rows of the data that chose
-        nothing, or ``support vectors and points between them``.
+        The rows on which these figures and `certified_percent` were measured: ``data`` (rows of the data that
+        influenced no choice) or ``support vectors and points between them``.
     trained_on : bool or None
-        Whether the data holds most of the support vectors: the exact model was trained on such rows. None
+        Whether the data contains most of the support vectors, so that the exact model was trained on it. None
         without data.
     difference_warning : str or None
-        More than 1 % differ: how many, and what may come closer.
+        If more than 1 % differ: how many, and what may reduce the difference.
     refusal : str or None
-        Why the result should not be used; the command line writes no file then.
+        Why the result should not be used; the command line then writes no file.
     svm_type, kernel : str
     features, n_sv, functions : int
         Features in use, support vectors, decision functions.
@@ -59,33 +60,33 @@ class ApproximationReport:
     exact : bool
         The kernel is a polynomial itself: nothing was truncated.
     center : str
-        ``mean`` or ``origin``, ``origin`` for exact conversions; ``cells`` where there are several.
+        ``mean`` or ``origin``; ``origin`` for exact conversions, ``cells`` if there are several cells.
     center_errors : mapping of str to float
-        Mean |difference of decision values| on the support vectors, for every center that was tried.
+        Mean |difference of decision values| on the support vectors, for each center that was tried.
     gamma : float
     gamma_max_paper, gamma_max_centered : float
-        Largest gamma for which the validity bound of the lowest order holds when rows reach as far as the
-        support vectors do: about the origin, and about their mean.
+        The largest gamma for which the validity bound of the lowest order holds for rows that are no farther
+        out than the support vectors: about the origin, and about their mean.
     calibrated : bool
     certified_percent : float or None
-        Rows whose label (or sign) is certified; None without a certificate, for regression also without rows.
+        Rows whose label (or value) is certified; None without a certificate, and for regression without rows.
     speedup_with_fallback : float or None
-        How many times as fast the prediction step was as the exact model's on the measured rows, with the
-        exact model for those that are not certified; None unless it was raced.
+        How many times as fast as the exact model it predicts the measured rows, with the exact model
+        answering those that are not certified; None if they were not raced.
     steps : tuple of Step
-        The numbers of cells that were tried, where there was a choice.
+        The plans that were tried, if there was a choice.
     time_limit_reached : bool
-        More of them would have been tried in more time.
+        Whether the time limit ended the search.
     coefficients, numbers_before : int
         Numbers stored by the polynomials, and by the exact model (entries and coefficients).
     operations, operations_before : float
-        Multiply-adds a row, in full vector lanes, for a row with as many entries as the mean support vector.
+        Multiply-adds per row, in full vectors, for a row with as many entries as the mean support vector.
     seconds : float
     warnings : tuple of str
     bytes_exact : int or None
         Size of the exact model's file.
     probabilities : {"none", "kept", "refitted", "dropped"}
-        The fate of the exact model's probabilities.
+        What became of the exact model's probabilities.
     """
 
     labels_differing: int | None
@@ -128,7 +129,7 @@ class ApproximationReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
         values = asdict(self)
-        del values["seconds"], values["warnings"]  # of the head
+        del values["seconds"], values["warnings"]  # reported at the top level
         return {
             "bytes_exact": values.pop("bytes_exact"),
             "support_vectors_exact": values.pop("n_sv"),
@@ -142,11 +143,11 @@ class ApproximationReport:
 
     def lines(self) -> list[str]:
         """Return the report as text."""
-        of = f"{self.n_sv:,} support vectors, {count(self.features, 'feature')}"
+        vectors = f"{self.n_sv:,} support vectors, {count(self.features, 'feature')}"
         functions = count(self.functions, "decision function")
         lines = [
             self._difference(),
-            f"model        {self.svm_type}, {self.kernel} kernel, {of}, {functions}",
+            f"model        {self.svm_type}, {self.kernel} kernel, {vectors}, {functions}",
         ]
         if self.exact:
             lines.append(f"expansion    order {self.order}, exact: this kernel is a polynomial")
@@ -170,7 +171,7 @@ class ApproximationReport:
         return lines + probability_lines(self.probabilities)
 
     def _difference(self) -> str:
-        """The first line: how far the result is from the exact model."""
+        """Return the first line: the difference from the exact model."""
         rows = f"{self.measured_rows:,} "
         rows += "held-out rows of `data`" if self.measured_on == "data" else self.measured_on
         if not self.measured_rows:
@@ -183,7 +184,7 @@ class ApproximationReport:
         return line if alone is None else f"{line}; {alone:,} without the embedded model"
 
     def _expansion_lines(self) -> list[str]:
-        """Where and to which order; and how that was found, if it was."""
+        """Return the lines about the center, the order and gamma, and the plans that were tried."""
         orders = ", ".join(f"order {order}: {n:,}" for order, n in self.orders.items())
         where = f"about the {self.center}" if self.cells == 1 else f"about {self.cells:,} centers"
         line = f"expansion    order {self.order} {where}" + (", calibrated" if self.calibrated else "")
@@ -202,8 +203,8 @@ class ApproximationReport:
         for step in self.steps:
             lines.append(
                 f"tried        {step.cells:,} cell{'s' * (step.cells != 1)}, orders up to {step.order}: "
-                f"{step.certified_percent:.2f}% foreseen certified, {step.operations:,.0f} multiply-adds "
-                "a row with the exact model's for the others"
+                f"{step.certified_percent:.2f}% expected certified, {step.operations:,.0f} multiply-adds "
+                "per row, including the exact model's for the others"
             )
         if self.time_limit_reached:
             lines.append("             then the time limit was reached")
@@ -211,11 +212,11 @@ class ApproximationReport:
 
 
 def report_of(
-    expander: Expander, made: PolynomialModel, measured: Measured, who: Roles, target: float
+    expander: Expander, made: PolynomialModel, measured: Measured, samples: Roles, target: float
 ) -> ApproximationReport:
-    """Return the remarks on `made` and on the figures measured on the rows that `who` holds out.
+    """Return the report of `made`, with the figures measured on the held-out rows of `samples`.
 
-    `target` is the share of rows that was to be certified.
+    `target` is the share of rows that should be certified.
     """
     model, sv = expander.model, expander.model.sv
     d, n = len(expander.terms.features), len(sv)
@@ -228,7 +229,7 @@ def report_of(
         )
     else:
         operations = (
-            made.multiply_adds(who.held_out.rows) - made.n_cells * d + routing_operations(d, made.n_cells)
+            made.multiply_adds(samples.held_out.rows) - made.n_cells * d + routing_operations(d, made.n_cells)
         )
     before = exact_operations(model, d, entries)
     origin, mean = (expander.largest_squared_distance(expander.center(name)) for name in ("origin", "mean"))
@@ -241,7 +242,7 @@ def report_of(
         labels_differing_without_fallback=measured.labels_differing_without_fallback,
         measured_rows=measured.rows,
         measured_on=measured.source,
-        trained_on=who.trained_on,
+        trained_on=samples.trained_on,
         difference_warning=difference_warning(measured, made),
         refusal=refusal(measured, made),
         svm_type=model.head.svm_type,
@@ -262,7 +263,7 @@ def report_of(
         operations=operations,
         operations_before=before,
         warnings=tuple(
-            _warnings(made, measured, numbers, (operations, before), target, (d, n), who.trained_on)
+            _warnings(made, measured, numbers, (operations, before), target, (d, n), samples.trained_on)
         ),
     )
 
@@ -278,13 +279,13 @@ def _warnings(
 ) -> Iterator[str]:
     if trained_on:
         yield (
-            "the exact model was trained on rows of the data, most of its support vectors are among them: of "
-            "other rows more may differ and fewer be certified"
+            "the exact model was trained on rows of the data, which contain most of its support vectors: on "
+            "other rows more labels may differ, and fewer may be certified"
         )
     if len(made.coefficients) >= numbers:
         yield (
             f"the approximation stores {len(made.coefficients):,} numbers, the exact model only "
-            f"{numbers:,}: {size[0]:,} features are many against {size[1]:,} support vectors"
+            f"{numbers:,}: {size[0]:,} features are many for {size[1]:,} support vectors"
         )
     if operations[0] >= operations[1]:
         yield (

@@ -1,4 +1,4 @@
-"""How large the tail of a truncated expansion can be, degree by degree: the numbers behind the certificate.
+"""Bounds on the tail of a truncated expansion, degree by degree: the numbers behind the certificate.
 
 With ``x_i = sqrt(2 gamma) (sv_i - center)``, ``y = sqrt(2 gamma) (z - center)`` and
 ``a_i = beta_i exp(-|x_i|^2 / 2)`` the residual of an expansion of order k is
@@ -9,8 +9,9 @@ Splitting one factor off the symmetric tensor of degree j and using Cauchy-Schwa
 
     |e_j(y)| <= |y|^(j-1) / j! sqrt(y^T M_j y),    M_j = sum_il a_i a_l (x_i.x_l)^(j-1) x_i x_l^T
 
-so ``|e_j(y)| <= |y|^j sqrt(lambda_max(M_j)) / j!``. The trace of M_j in its place gives the RKHS norm of
-degree j; that is never smaller, and never larger than the sum of the absolute values (docs/certificate.md).
+so ``|e_j(y)| <= |y|^j sqrt(lambda_max(M_j)) / j!``. With the trace of M_j in place of lambda_max, the bound
+is the RKHS norm of degree j. That is never smaller than the first bound, and never larger than the sum of the
+absolute values (docs/certificate.md).
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from svmfast.solvers.eigen import symmetric_eigen
 from svmfast.threads import map_in_threads, one_blas_thread
 
 UNIT = 2.0**-53
-# What is not zero is never stored as less.
+# The smallest number that is stored for a bound other than 0.
 SMALLEST = 1e-300
-# Degrees whose largest eigenvalue is worth its matrix products; later ones take the trace's cheaper relative.
+# The number of degrees for which the largest eigenvalue is computed; later degrees use the cheaper trace.
 SPECTRAL = 4
-# Tiles of the Gram matrix: a stripe of rows is one task, and a tile and its powers stay in the cache.
+# The Gram matrix is computed in tiles: a stripe of rows is one task; a tile and its powers stay in the cache.
 STRIPE = 256
 TILE = 512
-# Numbers of a block of points that is worked on at a time.
+# The most numbers in a block of points.
 BLOCK = 1 << 18
 
 
@@ -58,14 +59,14 @@ class Tail:
     degrees : (top + 1,) float64
         Zero up to the order of the expansion.
     beyond : float
-        For all degrees above the last, without the exponential factor.
+        Covers all higher degrees, without the exponential factor.
     """
 
     degrees: FloatArray
     beyond: float
 
     def of_order(self, order: int) -> Tail:
-        """Return the tail of the expansion of order `order`, from the tail of a lower one."""
+        """Return the tail of the expansion of order `order`; this one must be of a lower order."""
         degrees = self.degrees.copy()
         degrees[: order + 1] = 0
         return Tail(degrees, self.beyond)
@@ -94,16 +95,17 @@ def residual_tail(
     gamma : float
     center : (d,) float64
     order : int
-        -1 gives every degree from 0 up: the tails of all orders at once, see :meth:`Tail.of_order`.
+        -1 gives every degree from 0 up, and so the tails of all orders at once; see :meth:`Tail.of_order`.
     top : int
-        Last degree with a number of its own.
+        The last degree with a number of its own.
     reach, negligible : float
-        Points that together change no value by more than `negligible` at this distance from the center leave
-        the quadratic part: the triangle inequality bounds what they add, so the claim stays as it is.
+        Points that together change no value by more than `negligible` at distance `reach` from the center are
+        left out of the quadratic part. The triangle inequality bounds their contribution instead, so the
+        result is still a bound.
     by_row_norms : bool
-        Use the triangle inequality for all points: O(n d) instead of O(n^2 d), and never smaller.
+        Use the triangle inequality for all points: O(n d) instead of O(n^2 d), and never a smaller bound.
     tick : callable, optional
-        Called between parts of the work; it may raise to end it.
+        Called between parts of the work; it may raise an exception to end it.
     threads : int
         The result does not depend on it.
     """
@@ -152,10 +154,10 @@ def _tail(
         apart = _negligible(beta, norms, math.sqrt(2 * gamma) * reach, negligible)
     scale = math.sqrt(2 * gamma)
     a = beta * np.exp(-squares / 2)
-    # Relative error of every a_i (exponent, exponential), then of products and sums in any order.
+    # The relative error of each a_i (exponent and exponential), then of products and sums in any order.
     of_a = ((d + 4) * float(squares.max()) + 4) * UNIT
     loose = 1 + (n + d + 50) * UNIT * 4 + of_a * 2
-    # A weight that underflowed has nothing to multiply; the slack's constant allows for it.
+    # Points whose weight underflowed are left out; the constant of the rounding bound covers them.
     apart = np.union1d(apart, np.flatnonzero(a == 0))
     heavy = apart[a[apart] != 0]
     alone = np.array([float(np.abs(a[heavy]) @ norms[heavy] ** j) * loose for j in range(top + 1)])
@@ -167,7 +169,7 @@ def _tail(
     x *= scale
     matrices, quadratic = _moments(x, a, first, top, tick, threads) if m else ({}, {})
     for j in range(order + 1, top + 1):
-        absolute = float(np.square(np.abs(a) @ norms**j))  # inf where it overflows, and so is the bound
+        absolute = float(np.square(np.abs(a) @ norms**j))  # inf if it overflows, which makes the bound inf
         error = ((2 * m + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
         if j == 0 or not m:
             square = absolute * (1 + 1e-12) if j == 0 else 0.0
@@ -179,24 +181,24 @@ def _tail(
             square = quadratic[j] + error
         size = math.sqrt(max(square, 0.0)) + float(alone[j])
         degrees[j] = _scaled(size, j, scale, math.lgamma(j + 1))
-    # sum_{j > top} <= ||.|| sqrt(x^(top + 1) / (top + 1)!), and the norm by the triangle inequality.
+    # sum_{j > top} <= ||.|| sqrt(x^(top + 1) / (top + 1)!); the triangle inequality bounds the norm.
     total = float(np.abs(beta).sum())
     return Tail(degrees, _scaled(total, top + 1, scale, 0.5 * math.lgamma(top + 2)))
 
 
 def _scaled(size: float, degree: int, scale: float, log_divisor: float) -> float:
-    """Return no less than ``size * scale^degree / divisor``, also where a factor alone leaves the range."""
+    """Return at least ``size * scale^degree / divisor``, even if a factor alone overflows or underflows."""
     if size == 0:
         return 0.0
     if not size < math.inf:
         return math.inf
     logarithm = math.log(size) + degree * math.log(scale) - log_divisor
-    # The logarithm errs by some 1e-13 of its terms; a bound that underflows would claim too much.
+    # The logarithm errs by about 1e-13 of its terms; a bound must not underflow to 0.
     return math.inf if logarithm > 700 else max(math.exp(logarithm) * (1 + 1e-9), SMALLEST)
 
 
 def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: float) -> NDArray[np.int64]:
-    """Indices of the points whose kernel values at distance `reach` add up to at most `negligible`."""
+    """Return the indices of points whose terms at distance `reach` add up to at most `negligible`."""
     size = np.abs(beta) * np.exp(-(np.maximum(norms - reach, 0) ** 2) / 2)
     order = np.argsort(size, kind="stable")
     return np.sort(order[: int(np.searchsorted(np.cumsum(size[order]), negligible))])
@@ -205,12 +207,12 @@ def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: f
 def _moments(
     x: FloatArray, a: FloatArray, first: int, top: int, tick: Callable[[], None] | None, threads: int
 ) -> tuple[dict[int, FloatArray], dict[int, float]]:
-    """M_j for the first degrees from `first`, and ``sum a_i a_l (x_i.x_l)^j`` for the others up to `top`."""
+    """Return M_j of the first degrees from `first`, and ``sum a_i a_l (x_i.x_l)^j`` of those up to `top`."""
     n, d = x.shape
     ax = a[:, None] * x
     spectral = range(first, min(first + SPECTRAL - 1 + (SPECTRAL if first == 1 else 0), top) + 1)
 
-    @np.errstate(over="ignore", invalid="ignore")  # a pool's threads do not inherit it
+    @np.errstate(over="ignore", invalid="ignore")  # threads of a pool do not inherit the setting
     def stripe(start: int) -> tuple[list[FloatArray], list[float]]:
         if tick is not None:
             tick()
@@ -222,7 +224,7 @@ def _moments(
             right = min(n, left + TILE)
             shape = stop - start, right - left
             gram = np.matmul(x[start:stop], x[left:right].T, out=grams[: shape[0] * shape[1]].reshape(shape))
-            # The Gram matrix is symmetric: what lies right of the diagonal block counts twice.
+            # The Gram matrix is symmetric: columns to the right of the diagonal block count twice.
             twice = np.where(np.arange(left, right) >= stop, 2.0, 1.0)
             right_ax, right_a = ax[left:right] * twice[:, None], a[left:right] * twice
             power = powers[: gram.size].reshape(shape)
@@ -249,9 +251,9 @@ def _moments(
                 matrices[j] += part
             terms.append(sums)
 
-    # Added in the order of the stripes: the same numbers for any number of threads.
+    # Added in the order of the stripes, so that the number of threads does not change the sums.
     starts = range(0, n, STRIPE)
-    # Rounds of a few stripes, so that no more than these wait in memory.
+    # Only a few stripes at a time, to limit the memory of their results.
     together = 1 if threads <= 1 else 4 * threads
     for at in range(0, len(starts), together):
         add(map_in_threads(stripe, starts[at : at + together], threads))
@@ -261,12 +263,12 @@ def _moments(
 
 
 def largest_eigenvalue(matrix: FloatArray) -> float:
-    """Return an upper bound of the largest eigenvalue of a symmetric positive semidefinite matrix.
+    """Return an upper bound on the largest eigenvalue of a symmetric positive semidefinite matrix.
 
-    The eigensolver is not trusted: with its V and L, ``M = V^-T (L + R) V^-1`` for ``R = V^T M V - L``, so
-    lambda_max <= (max L + ||R||) / (1 - ||V^T V - I||), both norms computed, with what rounding may have
-    taken from them (:func:`product_rounding`). No entry is so small or so large that its square leaves the
-    range of doubles: the matrix is scaled by a power of two first.
+    The eigensolver is not trusted. With its V and L, ``M = V^-T (L + R) V^-1`` for ``R = V^T M V - L``, so
+    lambda_max <= (max L + ||R||) / (1 - ||V^T V - I||). Both norms are computed, and a bound on their
+    rounding errors is added (:func:`product_rounding`). The matrix is first scaled by a power of two so that
+    squares of its entries do not overflow.
     """
     d = len(matrix)
     largest = float(np.abs(matrix).max(initial=0.0))
@@ -292,20 +294,20 @@ def largest_eigenvalue(matrix: FloatArray) -> float:
 
 
 def product_rounding(d: int) -> tuple[float, float]:
-    """Return what rounding can hide of ``||V^T M V||`` (in units of ``||M||``) and of ``||V^T V - I||``.
+    """Return bounds on the rounding errors of ``||V^T M V||`` (in units of ``||M||``) and ``||V^T V - I||``.
 
-    A product of d x d matrices errs by at most ``gamma_d |A| |B|`` entry by entry, gamma_d = d u / (1 - d u).
-    With ``||V||_F^2 <= 1.5 d`` and ``||V||_2^2 <= 1.5`` (else the bound is not used) that is at most
-    ``1.5 d gamma_d`` for ``V^T V``, in the norm of Frobenius as all here, and for ``(V^T M) V`` at most
-    ``gamma_d sqrt(1.5 d) (2 sqrt(1.5) + gamma_d sqrt(1.5 d))``, about ``3 d^1.5 u``. Subtracting L and I, and
-    the norms, take less than the room that is left.
+    The error of a product of d x d matrices is at most ``gamma_d |A| |B|``, entry by entry, with
+    gamma_d = d u / (1 - d u). All norms here are Frobenius norms unless marked. With ``||V||_F^2 <= 1.5 d``
+    and ``||V||_2^2 <= 1.5`` (otherwise the bound is not used), the error is at most ``1.5 d gamma_d`` for
+    ``V^T V`` and ``gamma_d sqrt(1.5 d) (2 sqrt(1.5) + gamma_d sqrt(1.5 d))``, about ``3 d^1.5 u``, for
+    ``(V^T M) V``. The errors of subtracting L and I and of the norms fit into the remaining margin.
     """
     both = 8 * d * math.sqrt(d) * UNIT
     return both, max(both, 2 * d * d * UNIT)
 
 
 def _power_of_two(x: float, exponent: int) -> float:
-    """Return no less than ``x 2^exponent``."""
+    """Return at least ``x 2^exponent``."""
     try:
         y = math.ldexp(x, exponent)
     except OverflowError:

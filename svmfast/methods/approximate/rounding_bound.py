@@ -1,7 +1,7 @@
 """Bounds on rounding errors: those of an expansion, and those of the exact model.
 
-Every constant here is derived in docs/certificate.md. Counts of operations are bounded from above, and the
-classical bound gamma_m = m u / (1 - m u) <= 1.01 m u stands for any order of summation.
+Every constant here is derived in docs/certificate.md. Operations are counted generously, and the classical
+bound gamma_m = m u / (1 - m u) <= 1.01 m u holds for any order of summation.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from svmfast.methods.approximate.residual import SMALLEST, UNIT, squared_norms_a
 from svmfast.methods.approximate.taylor import PowerScales, symmetric_norms, width_exponent
 from svmfast.rows import FloatArray
 
-# Limits of what is certified (docs/certificate.md, underflow): the rbf kernel's gamma, a function's sum of
-# |coefficients|, and for polynomial kernels gamma, the longest vector, and their product.
+# Models outside these limits are not certified (docs/certificate.md, underflow): the rbf kernel's gamma, a
+# function's sum of |coefficients|, and for polynomial kernels gamma, the longest vector, and their product.
 LEAST_GAMMA, MOST_GAMMA = 1e-280, 1e280
 LEAST_TOTAL, MOST_TOTAL = 1e-100, 1e200
 MOST_FACTOR = 1e150
-# What underflow can take, at most: from sums of scaled numbers, relative to the sum of |coefficients|; from a
-# scaled coefficient of the expansion; from a vector's power, relative to the longest vector's.
+# The largest errors by underflow: of sums of scaled numbers, relative to the sum of |coefficients|; of a
+# scaled coefficient of the expansion; of a power of a vector, relative to the longest vector's.
 NEGLIGIBLE = 1e-25
 LOST = 1e-220
 NEGLIGIBLE_POWER = 1e-60
@@ -59,7 +59,7 @@ def gaussian_rounding_bound(
     about_zero: bool,
     scales: FloatArray,
 ) -> RoundingBound:
-    """Return the rounding error of a Gaussian expansion: building, shortening, evaluating, the exact side.
+    """Bound all rounding errors of a Gaussian expansion: building, shortening, evaluation, the exact sum.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def gaussian_rounding_bound(
     center : (d,) float64
     coefficients : packed polynomial as stored
     moved : (order + 1,) float64
-        Symmetric norms of the changes by shortening, degree by degree.
+        Symmetric norms of what shortening changed, degree by degree.
     rho : float
     order, about_zero, scales
         As in :func:`svmfast.methods.approximate.taylor.gaussian_coefficients`.
@@ -78,7 +78,7 @@ def gaussian_rounding_bound(
     if not (LEAST_GAMMA <= gamma <= MOST_GAMMA and _is_moderate(total)):
         return _nothing(order)
     k = width_exponent(gamma)
-    if k:  # the same kernel, of numbers whose powers stay in range
+    if k:  # the same kernel, with numbers whose powers stay in range
         points, center, gamma = np.ldexp(points, k), np.ldexp(center, k), math.ldexp(gamma, -2 * k)
     n, d = points.shape
     squares = squared_norms_about(points, center)
@@ -86,16 +86,16 @@ def gaussian_rounding_bound(
     a = np.abs(beta) * np.exp(-gamma * squares)
     of_center = float(np.sqrt(center @ center))
     largest = float(squares.max()) if n else 0.0
-    # Relative error of a_i, of powers of u, of factors, and of sums over n in any order.
-    # About zero the powers of sigma, a dot product, err as well.
+    # The relative error of a_i, of powers of u, of factors, and of sums over n in any order.
+    # About zero, the powers of sigma, a dot product, have errors too.
     powers = order * (d + 4) if about_zero else 0
     built = ((d + 4) * gamma * largest + n + 8 * order + powers + 40) * 1.01 * UNIT
-    # A path through the nested sums: at most d additions, two roundings each without fma, on each level.
+    # A path through the nested sums: at most d additions on each level, with two roundings each without fma.
     evaluated = (2 * order * (d + 4) + 20) * 1.01 * UNIT
     stored = symmetric_norms(coefficients, d, order)
     per_norm = evaluated * stored + moved * (1 + 1e-9)
     sigma = 2 * gamma * norms * of_center if about_zero else np.zeros(n)
-    # Where no point has a direction, the coefficients above degree 0 are exact zeros.
+    # If all points equal the center, the coefficients above degree 0 are exactly 0.
     varied = bool((points != center).any())
     lost = LOST * (1 + float(np.abs(scales).max()))
     for m in range(order + 1):
@@ -111,7 +111,8 @@ def gaussian_rounding_bound(
     degrees = _about_center(per_norm, of_center) if about_zero else per_norm
     entries = 2 * d + SPARE_ENTRIES
     reach = float(np.sqrt(np.einsum("ij,ij->i", points, points).max())) if n else 0.0
-    # Squared norms and products of vectors no longer than `reach`, of_center or ||z|| <= r + of_center.
+    # Errors of squared norms and products of vectors of norms up to `reach`, of_center, ||z|| <= r +
+    # of_center.
     exponent = 4.04 * entries * UNIT * gamma
     constant = total * ((n + 24) * 1.01 * UNIT + exponent * 2 * (reach + of_center) ** 2) + 4 * UNIT * abs(
         rho
@@ -135,7 +136,7 @@ def polynomial_rounding_bound(
     coefficients: FloatArray,
     rho: float,
 ) -> RoundingBound:
-    """Return the rounding error of an exactly converted polynomial kernel."""
+    """Bound the rounding error of a polynomial kernel that was converted exactly."""
     n, d = points.shape
     total = float(np.abs(beta).sum())
     scales = PowerScales.of(points, gamma, coef0, degree)
@@ -151,8 +152,8 @@ def polynomial_rounding_bound(
     both = (2 * n + (degree + 1) * (entries + 8) + 8 * degree + 64) * 1.01 * UNIT
     evaluated = (2 * degree * (d + 4) + 20) * 1.01 * UNIT
     stored = symmetric_norms(coefficients, d, degree)
-    # sum |beta_i| (gamma |x_i| r + |coef0|)^degree, the size of everything that is ever added up, and what
-    # underflow can take from a vector's powers, of which the longest vector's are the largest.
+    # sum |beta_i| (gamma |x_i| r + |coef0|)^degree bounds every sum, plus the error by underflow in powers of
+    # a vector, which is largest for the longest vector.
     degrees = np.zeros(degree + 1)
     for m in range(degree + 1):
         of_points = float(np.abs(beta) @ norms**m)
@@ -162,24 +163,24 @@ def polynomial_rounding_bound(
         degrees[m] = _stored(size, scales.exponent(m)) + evaluated * stored[m]
     if longest > 0:
         degrees[degree] += SMALLEST
-    # Products x_i z_i that underflow move the power's base by this at most.
+    # Products x_i z_i that underflow change the base of the power by at most this.
     of_base = entries * 2.0**-1074 * (1 + abs(gamma)) * degree * 2.0**degree
     constant = 8 * UNIT * abs(rho) + total * of_base + 1e-290
     return RoundingBound(degrees * (1 + 1e-9), constant, 0.0, 4 * UNIT, 0.0)
 
 
 def _is_moderate(total: float) -> bool:
-    """Return whether sums of coefficients are far from both ends of the range, or there are none."""
+    """Return whether the sum of |coefficients| is far from underflow and overflow, or exactly 0."""
     return total == 0 or LEAST_TOTAL <= total <= MOST_TOTAL
 
 
 def _nothing(order: int) -> RoundingBound:
-    """Return the bound of what cannot be certified."""
+    """Return the infinite bound of a function that cannot be certified."""
     return RoundingBound(np.full(order + 1, math.inf), math.inf, math.inf, math.inf, math.inf)
 
 
 def _stored(x: float, exponent: int) -> float:
-    """Return no less than ``x 2^exponent``, and never what is nearly below the range of doubles."""
+    """Return at least ``x 2^exponent``, and at least SMALLEST unless `x` is 0."""
     if x == 0:
         return 0.0
     with np.errstate(over="ignore"):
@@ -187,7 +188,7 @@ def _stored(x: float, exponent: int) -> float:
 
 
 def _about_center(per_norm: FloatArray, of_center: float) -> FloatArray:
-    """Turn ``sum_m c_m ||z||^m`` into a polynomial in r that is no smaller: ``||z|| <= r + of_center``."""
+    """Return a polynomial in r that bounds ``sum_m c_m ||z||^m``, using ``||z|| <= r + of_center``."""
     out = np.zeros_like(per_norm)
     for m, c in enumerate(per_norm):
         for j in range(m + 1):

@@ -10,16 +10,16 @@ import numpy as np
 
 from svmfast.errors import OptionError
 from svmfast.methods.approximate.convert import approximate
-from svmfast.methods.approximate.operations import foreseen
+from svmfast.methods.approximate.operations import work_estimate
 from svmfast.methods.approximate.options import ApproximateOptions
 from svmfast.methods.common.refit_probabilities import probabilities_after
 from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.models.expansion import KernelExpansion
 
-#: Seconds that are announced.
+#: Seconds of work from which on the expected time is announced.
 _WORTH_A_NOTE = 2.0
-#: Orders, cells and levels that ``frontier`` tries.
+#: Order, cells and level of the candidates for ``frontier``.
 EXPANSIONS: tuple[tuple[int | str, int | str, int], ...] = (
     (2, 1, 0),
     (3, 1, 1),
@@ -28,18 +28,18 @@ EXPANSIONS: tuple[tuple[int | str, int | str, int], ...] = (
     (3, 64, 3),
     ("auto", "auto", 4),
 )
-#: Expansions that would store so many times the exact model's numbers are not worth their time.
+#: Expansions that would store more than this multiple of the exact model's numbers are not worth their time.
 MOST_NUMBERS = 20
 
 
 def run(inputs: Inputs, options: ApproximateOptions, setting: Setting) -> Outcome:
-    """Expand `model`; there is no model where the exact one is the better choice."""
+    """Expand `model`; the outcome has no model if the exact model is the better choice."""
     source, data, calibrate = inputs.model("model"), inputs["data"], inputs["calibrate"]
     model = source.model
     assert isinstance(model, KernelExpansion), "the declaration says so"
     if options.tolerance is not None and not model.head.is_regression:
         raise OptionError(
-            f"`tolerance` is for regression; of a {model.head.svm_type} model labels are certified"
+            f"`tolerance` is for regression; for a {model.head.svm_type} model, labels are certified"
         )
     _announce(model, options, setting)
     made, report = approximate(
@@ -71,14 +71,14 @@ def _announce(model: KernelExpansion, options: ApproximateOptions, setting: Sett
     order = 2 if isinstance(options.order, str) else options.order
     n = 1 if isinstance(options.cells, str) else options.cells
     full = options.certificate == "full"
-    found = foreseen(model, order, n, full=full, threads=setting.threads)
+    found = work_estimate(model, order, n, full=full, threads=setting.threads)
     if found.seconds_a_cell * n < _WORTH_A_NOTE:
         return
     many = "each cell" if options.cells == "auto" else f"{n:,} cell{'s' * (n != 1)}"
     least = "at least " if options.free else ""
     setting.note(
-        f"{many} will take about {found.seconds_a_cell * n:.0f} s, all {least}{found.bytes / 1e6:,.0f} MB of "
-        "memory (`certificate` row-norms is faster)"
+        f"{many} will take about {found.seconds_a_cell * n:.0f} s, and all together {least}"
+        f"{found.bytes / 1e6:,.0f} MB of memory (`certificate` row-norms is faster)"
     )
 
 
@@ -99,7 +99,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
                 continue
         options: dict[str, Any] = {"order": order}
         if order == "auto":
-            # frontier times and compares by itself; a race would let the command fail on a busy machine.
+            # frontier times the models itself; a race could make the command fail on a busy machine.
             options["force"] = True
         if cells == 1:
             found.append(Candidate(name, level, options, ("model",)))

@@ -1,8 +1,8 @@
 """Coefficients of truncated expansions: from weighted points to one packed polynomial.
 
-A polynomial of degree k in d variables is stored by degree, within a degree by sorted index tuples
-``i1 <= i2 <= ...`` in lexicographic order: ``C(d + k, k)`` numbers. All expansions here are sums of powers of
-inner products, ``sum_m sum_i w_mi (u_i . z)^m``, so one native contraction builds them all.
+A polynomial of degree k in d variables has ``C(d + k, k)`` coefficients. They are stored by degree, and
+within a degree by sorted index tuples ``i1 <= i2 <= ...`` in lexicographic order. All expansions here are
+sums of powers of inner products, ``sum_m sum_i w_mi (u_i . z)^m``, so one native contraction builds them all.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from svmfast.certificate import MAX_ORDER
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.rows import FloatArray
 
-# Numbers between 2^-this and 2^this keep their size: no power up to MAX_ORDER leaves the range of doubles.
+# Numbers between 2^-n and 2^n are not scaled: their powers up to MAX_ORDER stay in the range of doubles.
 _MODERATE_WIDTH, _MODERATE_FACTOR = 20, 10
 
 
 def width_exponent(gamma: float) -> int:
-    """Return k: points scaled by ``2^k`` and gamma by ``4^-k`` give the same kernel, with gamma near 1.
+    """Return k: points times ``2^k`` and gamma times ``4^-k``, which is near 1, give the same kernel.
 
-    0 where gamma is near enough already. Powers of gamma and of features then neither vanish nor overflow,
-    and the coefficients of degree m are ``2^(k m)`` times those of the scaled points, exactly.
+    k is 0 if gamma is moderate. After scaling, powers of gamma and of features neither underflow nor
+    overflow, and the coefficients of degree m are exactly ``2^(k m)`` times those of the scaled points.
     """
     if not 0 < gamma < math.inf:
         return 0
@@ -35,7 +35,7 @@ def width_exponent(gamma: float) -> int:
 
 
 def _factor_exponent(x: float) -> int:
-    """Return e such that ``x 2^-e`` is near 1; 0 where x is near enough already, or 0."""
+    """Return e such that ``x 2^-e`` is near 1; 0 if x is moderate or 0."""
     if not 0 < abs(x) < math.inf:
         return 0
     exponent = math.frexp(x)[1]
@@ -49,9 +49,9 @@ class PowerScales:
     Attributes
     ----------
     gamma, coef0 : float
-        The kernel's parameters without them.
+        The kernel's parameters after scaling.
     of_gamma, of_coef0, of_points : int
-        ``gamma 2^of_gamma`` is the kernel's own, and so on.
+        The exponents: the kernel's own gamma is ``gamma 2^of_gamma``, and so on.
     degree : int
     """
 
@@ -70,11 +70,11 @@ class PowerScales:
         return cls(math.ldexp(gamma, -a), math.ldexp(coef0, -b), a, b, _factor_exponent(largest), degree)
 
     def weight(self, m: int) -> float:
-        """Return ``C(degree, m) gamma^m coef0^(degree - m)`` of the scaled parameters."""
+        """Return ``C(degree, m) gamma^m coef0^(degree - m)`` with the scaled parameters."""
         return math.comb(self.degree, m) * self.gamma**m * self.coef0 ** (self.degree - m)
 
     def exponent(self, m: int) -> int:
-        """Return e: ``2^e`` times the scaled coefficients of degree m are the kernel's own."""
+        """Return e such that ``2^e`` times the scaled coefficients of degree m are the kernel's own."""
         return m * (self.of_gamma + self.of_points) + (self.degree - m) * self.of_coef0
 
 
@@ -84,7 +84,7 @@ def coefficient_count(d: int, order: int) -> int:
 
 
 def check_memory(d: int, order: int, polynomials: int, limit: int) -> None:
-    """Raise MemoryLimitError when `polynomials` coefficient arrays would take more than `limit` bytes."""
+    """Raise MemoryLimitError if the coefficients of the polynomials take more than `limit` bytes."""
     needed = 8 * coefficient_count(d, order) * polynomials
     if needed > limit:
         raise MemoryLimitError(
@@ -121,7 +121,7 @@ def gaussian_coefficients(
     center : (d,) float64
     order : int
     about_zero : bool
-        Give P as a polynomial in z instead of w: then rows with few entries stay cheap.
+        Return P as a polynomial in z instead of w, so that rows with few entries stay cheap.
     scales : (order + 1,) float64, optional
         Factor of each degree's terms (calibration).
     threads : int
@@ -138,7 +138,7 @@ def gaussian_coefficients(
         gamma, center, u = math.ldexp(gamma, -2 * k), np.ldexp(center, k), np.ldexp(u, k)
     a = beta * np.exp(-gamma * np.einsum("ij,ij->i", u, u))
     if k:
-        u[a == 0] = 0  # their powers could overflow, and 0 times infinity is no number
+        u[a == 0] = 0  # their powers could overflow, and 0 times infinity is nan
     factor = np.ones(order + 1) if scales is None else np.asarray(scales, dtype=np.float64)
     weights = np.empty((order + 1, len(a)))
     for m in range(order + 1):
@@ -163,7 +163,7 @@ def gaussian_coefficients(
 def polynomial_kernel_coefficients(
     points: FloatArray, beta: FloatArray, gamma: float, coef0: float, degree: int, *, threads: int = 1
 ) -> FloatArray:
-    """Return the coefficients of ``sum_i beta_i (gamma x_i.z + coef0)^degree``, which are exact.
+    """Return the coefficients of ``sum_i beta_i (gamma x_i.z + coef0)^degree``, without truncation.
 
     Parameters
     ----------
@@ -186,9 +186,9 @@ def polynomial_kernel_coefficients(
 
 
 def _in_range(coefficients: FloatArray) -> FloatArray:
-    """Return `coefficients`; raise UnsupportedError where their squares leave the range of doubles."""
+    """Return `coefficients`; raise UnsupportedError if their squares could overflow."""
     size = np.abs(coefficients).max(initial=0.0)
-    if not size < 1e150:  # nan is not, either
+    if not size < 1e150:  # also True for nan
         raise UnsupportedError(
             "the expansion's coefficients exceed the range of floating point: "
             + (f"the largest is {size:.3g}" if size < np.inf else "some are infinite"),
@@ -199,9 +199,10 @@ def _in_range(coefficients: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=16)
 def multiplicities(d: int, degree: int) -> FloatArray:
-    """Return, for every monomial of exactly `degree`, in how many orders its variables can be multiplied.
+    """Return the multinomial coefficient of each monomial of exactly `degree`.
 
-    ``degree! / prod(exponents!)``, in the order in which coefficients are stored.
+    This is the number of orders in which its variables can be multiplied, ``degree! / prod(exponents!)``, in
+    the order in which coefficients are stored.
     """
     # A single all-ones point with weight 1 has exactly these coefficients: (z_1 + ... + z_d)^degree.
     weights = np.zeros((degree + 1, 1))
@@ -221,9 +222,10 @@ def by_degree(coefficients: FloatArray, d: int, order: int) -> list[FloatArray]:
 def symmetric_norms(coefficients: FloatArray, d: int, order: int) -> FloatArray:
     """Return for each degree m the norm b_m with ``|degree-m part at z| <= b_m ||z||^m``.
 
-    ``b_m^2 = sum c^2 / multiplicity`` (the Bombieri norm: Cauchy-Schwarz between the symmetric tensors of the
-    coefficients and of z). It also bounds the sum of the absolute values of the terms. Coefficients are
-    scaled by a power of two before they are squared, so that no square that counts is lost.
+    ``b_m^2 = sum c^2 / multiplicity`` is the Bombieri norm; the inequality is Cauchy-Schwarz for the
+    symmetric tensors of the coefficients and of z. The norm also bounds the sum of the absolute values of the
+    terms. Coefficients are scaled by a power of two before they are squared, so that no relevant square
+    underflows.
     """
     return np.array([_symmetric_norm(part, d, m) for m, part in enumerate(by_degree(coefficients, d, order))])
 
@@ -241,15 +243,15 @@ def _symmetric_norm(part: FloatArray, d: int, degree: int) -> float:
 
 
 def shorten(coefficients: FloatArray, d: int, order: int, tolerance: FloatArray) -> FloatArray:
-    """Return the coefficients rounded to few decimals, so that their text is short.
+    """Return the coefficients rounded to a few decimals, so that their text is short.
 
     Parameters
     ----------
     coefficients : (C(d + order, order),) float64
     d, order : int
     tolerance : (order + 1,) float64
-        For each degree, the largest symmetric norm (:func:`symmetric_norms`) of what rounding may change;
-        0 leaves the degree as it is.
+        For each degree, the largest symmetric norm (:func:`symmetric_norms`) of the change by rounding; 0
+        leaves the degree unchanged.
     """
     out: FloatArray = coefficients.copy()
     for m, part in enumerate(by_degree(out, d, order)):
@@ -257,9 +259,10 @@ def shorten(coefficients: FloatArray, d: int, order: int, tolerance: FloatArray)
         step = 2 * tolerance[m] / spread
         if not step > 1e-290 or not len(part):
             continue
-        # Every coefficient moves by at most half of 10^-decimals.
+        # Each coefficient changes by at most half of 10^-decimals.
         decimals = math.ceil(-math.log10(step))
-        # Powers of ten up to 22 are doubles, so that the quotient prints with as few digits as it has.
+        # 10^n is exact as a double for n up to 22, so that the quotient prints with as few digits as
+        # possible.
         if decimals <= 22:
             scale = 10.0 ** abs(decimals)
             part[:] = np.rint(part * scale) / scale if decimals >= 0 else np.rint(part / scale) * scale

@@ -1,4 +1,4 @@
-"""Checkpoints of ``budget-train``: the run that they belong to, and its continuation."""
+"""Checkpoints of ``budget-train``: which run a checkpoint belongs to, and how that run continues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svmfast.options import options_of
 from svmfast.values import Weights
 
 _VERSION = 1
-#: Options that may differ when a run continues; `memory` is checked by the number of working sets.
+#: Options that may change when a run continues; `memory` is checked through the number of working sets.
 _FREE = ("passes", "folds", "checkpoint_every", "resume", "memory")
 
 
@@ -27,7 +27,7 @@ _FREE = ("passes", "folds", "checkpoint_every", "resume", "memory")
 def checkpointing(
     options: BudgetTrainOptions, data: GivenStream, held: GivenRows | None, setting: Setting
 ) -> Iterator[Checkpointing | None]:
-    """Yield the checkpoints of a training run and the state to continue from; None without checkpoints."""
+    """Yield what a run needs to save and restore its state; None without checkpoints."""
     file = setting.checkpoint
     if file is None:
         yield None
@@ -40,7 +40,7 @@ def checkpointing(
         state = meta, arrays
         visited = meta.get("visited")
         if isinstance(visited, int):
-            setting.note(f"{file.path}: going on after {count(visited, 'row')}")
+            setting.note(f"{file.path}: continuing after {count(visited, 'row')}")
     try:
         yield Checkpointing(
             lambda meta, arrays: file.write({**meta, "run": run}, arrays),
@@ -55,7 +55,7 @@ def checkpointing(
 
 
 def fingerprint(options: BudgetTrainOptions, data: GivenStream, held: GivenRows | None) -> dict[str, Any]:
-    """Return the settings that must be equal for a run to continue; the number of passes may grow."""
+    """Return everything that must be unchanged for a run to continue; the number of passes may change."""
     run: dict[str, Any] = json.loads(json.dumps(asdict(options)))
     for name in _FREE:
         del run[name]
@@ -65,7 +65,7 @@ def fingerprint(options: BudgetTrainOptions, data: GivenStream, held: GivenRows 
     run["arithmetic"] = step_rounding()
     run["validation data"] = "none"
     if held is not None:
-        assert held.labels is not None, "the declaration says that they are needed"
+        assert held.labels is not None, "the declaration requires labels"
         digest = hashlib.blake2b(digest_size=16)
         for array in (held.labels, held.rows.indptr, held.rows.indices, held.rows.values):
             digest.update(array.tobytes())
@@ -85,7 +85,7 @@ def _check_same_run(path: str, run: dict[str, Any], saved: Any) -> None:
 
 
 def difference(name: str, saved: object, value: object) -> str:
-    """Describe the difference: for options with their values, for data (hashes) without."""
+    """Describe a difference between two runs; options are named with their values, data without its hash."""
     if name == "version":
         return "another version of svmfast"
     if name == "arithmetic":
@@ -103,7 +103,7 @@ def difference(name: str, saved: object, value: object) -> str:
 
 
 def _spelled(name: str, value: Any) -> str:
-    """Return an option with its value."""
+    """Return an option and its value as text."""
     if value is True:
         return f"`{name}`"
     if value is None and name == "bias":

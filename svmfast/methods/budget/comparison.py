@@ -1,4 +1,4 @@
-"""The comparison of a pair's iterates: by their loss on rows set apart."""
+"""The comparison of a pair's iterates by their loss on selection rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Comparison:
         self.rows, self.gamma = rows, gamma
 
     def decisions(self, expansion: BudgetExpansion, rows: Rows) -> FloatArray:
-        """Return an expansion's decision values of rows in the input's own columns, (n,)."""
+        """Return an expansion's decision values ``(n,)`` for rows in the input's own columns."""
         sv = expand(Rows.from_dense(expansion.vectors), self.rows.source.columns, self.rows.source.n_features)
         engine = DecisionEngine(
             Kernel("rbf", self.gamma), sv, expansion.coef[None, :], np.array([-expansion.bias]), None

@@ -1,4 +1,4 @@
-"""From the machines of a training run to one LIBSVM model."""
+"""Turns the machines of a training run into a LIBSVM model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from svmfast.solvers.file_digits import eight_digits
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 from svmfast.solvers.training_data import expand
 
-#: Matrices of (B + 1)^2 numbers that a refit holds, about.
+#: A refit holds about this many matrices of (B + 1)^2 numbers.
 REFIT_MATRICES = 8
 
 
@@ -32,15 +32,15 @@ class Finished:
     Attributes
     ----------
     expansion : BudgetExpansion
-        With vectors rounded as in the model file.
+        Its vectors are rounded as in the model file.
     first_class : (m,) bool
-        Which vectors were gathered from rows of the pair's first class; a refitted coefficient may have
-        either sign.
+        Which vectors come from rows of the pair's first class. The sign of a refitted coefficient does not
+        tell.
     loss_iterate, loss : float
-        On the selection rows.
+        Losses of the last iterate and of the returned expansion on the selection rows.
     refit : RefitReport or None
     refitted : bool
-        Whether the refit is returned.
+        Whether the refit was returned.
     """
 
     expansion: BudgetExpansion
@@ -52,7 +52,7 @@ class Finished:
 
 
 def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> list[Finished]:
-    """Choose what to return for every pair, refitting coefficients where that is asked for.
+    """Return the chosen expansion of each pair, after refitting coefficients if the options say so.
 
     Raises KeyboardInterrupt if `should_stop` returns true between two passes over the rows.
     """
@@ -68,7 +68,7 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
         ):
             if not np.isfinite(values).all():
                 raise NotFiniteError(
-                    f"training ended with {what} out of the range of floating point; "
+                    f"training ended with {what} outside the range of floating point; "
                     f"lambda is {pair.machine.options.lambda_:g}, gamma {run.gamma:g}"
                 )
         iterates[id(pair)] = BudgetExpansion(eight_digits(taken.vectors), taken.coef, taken.bias)
@@ -98,7 +98,7 @@ def finish(run: BudgetRun, should_stop: Callable[[], bool] = lambda: False) -> l
 def _refit(
     run: BudgetRun, iterates: dict[int, BudgetExpansion], should_stop: Callable[[], bool]
 ) -> dict[int, tuple[BudgetExpansion, RefitReport]]:
-    """Refit all pairs, as many together as memory allows: these share each pass over the rows."""
+    """Refit all pairs. As many as fit into memory are refitted together and share each pass over the rows."""
     found: dict[int, tuple[BudgetExpansion, RefitReport]] = {}
     at_once = run.memory // 4 // (REFIT_MATRICES * 8 * (run.options.budget + 1) ** 2)
     at_once = max(run.threads, at_once)
@@ -131,7 +131,7 @@ def _refit_in_step(
                     fits[id(pair)].add(*run.rows.of_pair(pair, working, everything), threads=inner)
 
             run.for_pairs(add, pairs)
-            del working, everything, add  # there is room for one working set
+            del working, everything, add  # memory holds one working set
 
         def advance(pair: Pair) -> None:
             if not fits[id(pair)].done:
@@ -141,7 +141,7 @@ def _refit_in_step(
 
 
 def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
-    """Arrange the pairs as one LIBSVM model: vectors grouped by class, a coefficient for each other class."""
+    """Combine the pairs into a LIBSVM model: vectors by class, each with a coefficient per other class."""
     kernel = Kernel("rbf", run.gamma)
     if not run.options.is_classifier:
         only = finished[0]
@@ -177,7 +177,7 @@ def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
 
 
 def _own_columns(run: BudgetRun, blocks: list[FloatArray]) -> Rows:
-    """Return dense vectors in compact columns as sparse rows in the input's columns."""
+    """Return dense vectors in compact columns as sparse rows in the input's own columns."""
     if not blocks:
         return Rows.empty(run.source.n_features)
     rows = Rows.concatenate([Rows.from_dense(block) for block in blocks])
@@ -185,7 +185,7 @@ def _own_columns(run: BudgetRun, blocks: list[FloatArray]) -> Rows:
 
 
 def _sigmoids(run: BudgetRun, finished: list[Finished]) -> tuple[FloatArray | None, FloatArray | None]:
-    """Fit every pair's sigmoid on its held-out rows."""
+    """Fit the sigmoid of each pair on its held-out rows."""
     if not run.options.probability:
         return None, None
     a, b = np.zeros(len(run.pairs)), np.zeros(len(run.pairs))

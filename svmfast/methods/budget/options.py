@@ -89,19 +89,19 @@ class BudgetTrainOptions(Seeded):
 
     @property
     def cost(self) -> float:
-        """C, as given or by default."""
+        """C, given or default."""
         return 1.0 if self.C is None else self.C
 
     def check(self, given: Collection[str]) -> None:
         """Raise OptionError for options that contradict each other."""
         if self.folds is not None and "output" in given:
-            raise OptionError("cross validation (`folds`) writes no model; name none")
+            raise OptionError("cross validation (`folds`) writes no model; name no output")
         if self.folds is not None and ("validate" in given or "checkpoint" in given):
             raise OptionError(
-                "cross validation (`folds`) prints its score; `validate` and `checkpoint` do nothing"
+                "cross validation (`folds`) only prints a score; leave out `validate` and `checkpoint`"
             )
         if self.resume and "checkpoint" not in given:
-            raise OptionError("`resume` needs `checkpoint`: the file to go on from")
+            raise OptionError("`resume` needs `checkpoint`, the file to continue from")
         if self.C is not None and self.lambda_ is not None:
             raise OptionError("`C` and `lambda_` both set the regularization; give one of them")
         if self.weights and not self.is_classifier:

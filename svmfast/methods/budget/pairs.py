@@ -1,4 +1,4 @@
-"""The pairs of classes of a budgeted run: their machines and their state."""
+"""The pairs of classes of a budgeted training run, with their machines and state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def whole_number(value: Any, most: int) -> int:
-    """Return a count of a checkpoint; ValueError where it is none, or larger than `most`."""
+    """Return a count from a checkpoint; raise ValueError unless it is an int from 0 to `most`."""
     if type(value) is not int or not 0 <= value <= most:
         raise ValueError("not a count")
     return value
@@ -31,13 +31,15 @@ class Pair:
     Attributes
     ----------
     count : int
-        Training rows.
+        Number of training rows.
     machine : BudgetedSgd
     best : BudgetExpansion or None
-        The end-of-pass iterate with the smallest `best_loss` so far, where that is kept.
+        The iterate with the smallest loss so far at the end of a pass, if that is to be returned.
+    best_loss : float
+        The loss of `best`.
     """
 
-    #: Names of the arrays that :meth:`save` returns; those of the best iterate only where there is one.
+    #: Names of the arrays that :meth:`save` returns; the best iterate's are missing if there is none.
     STATE: ClassVar = ("vectors", "slots", "inverse", "counters", "best_vectors", "best_coef")
 
     first: int
@@ -68,7 +70,7 @@ class Pair:
             return
         stored = arrays["best_coef"]
         if stored.ndim != 1 or not np.isfinite(stored).all():
-            raise ValueError("coefficients that are no finite numbers in a row")
+            raise ValueError("coefficients that are not a row of finite numbers")
         *coef, bias, loss = stored.tolist()
         vectors = np.ascontiguousarray(arrays["best_vectors"])
         shape = len(coef), columns
@@ -96,7 +98,7 @@ def make_pairs(
     counts : (max(k, 1),) int64
         Training rows of each class.
     columns : int
-        Entries of a vector.
+        Number of entries of a vector.
     memory : int
         Limit on the memory for the machines, in bytes.
 
@@ -132,7 +134,7 @@ def step_options(
     options : BudgetTrainOptions
     gamma : float
     count : int
-        Training rows of the pair; with the cost they give lambda.
+        Number of training rows of the pair, which gives lambda together with C.
     labels : (2,) float64 or None
         Labels of the pair's negative and positive class; None for regression.
     """
@@ -152,7 +154,7 @@ def step_options(
 
 @dataclass(eq=False)
 class Prepared:
-    """A working set with what the machines need."""
+    """A working set, with the norms, class numbers and targets that the machines need."""
 
     rows: Rows
     norms: FloatArray
@@ -163,7 +165,7 @@ class Prepared:
 
 @dataclass(eq=False)
 class Selection:
-    """Rows on which candidates are compared, in the input's own columns; codes -1: of no known class."""
+    """Rows on which candidates are compared, in the input's own columns; code -1 is an unknown class."""
 
     rows: Rows
     labels: FloatArray

@@ -1,14 +1,14 @@
-"""Coefficients for fixed support vectors: Newton's method on the squared hinge, in the primal.
+"""Coefficients for fixed support vectors: Newton's method on the squared hinge loss in the primal.
 
-The vectors that budgeted SGD leaves are good, its coefficients are noisy: the step size 1/(lambda t) is still
-large after n C steps. With the vectors u_1..u_B fixed the problem is small, smooth and convex:
+Budgeted SGD finds good vectors but noisy coefficients, because the step size 1/(lambda t) is still large
+after n C steps. With the vectors u_1..u_B fixed, the problem is small, smooth and convex:
 
     min over theta, b of  lambda/2 theta^T K theta + 1/n sum_i w_i/2 max(0, 1 - y_i f(x_i))^2
     f(x) = sum_j theta_j K(u_j, x) + b          (regression: max(0, |f(x_i) - y_i| - epsilon)^2)
 
 Chapelle, "Training a Support Vector Machine in the Primal" (Neural Computation 19, 2007); reduced bases:
 Keerthi, Chapelle and DeCoste, "Building Support Vector Machines with Reduced Classifier Complexity" (JMLR 7,
-2006). Sums and the linear solve are native, in one order for any number of threads.
+2006). Sums and the linear solver are native; the order of summation does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from svmfast.methods.budget.sgd import LOSSES, BudgetExpansion, StepOptions, Tra
 from svmfast.rows import FloatArray
 from svmfast.solvers.ridge import solve_with_ridge
 
-#: Newton stops when the objective falls by less than this share of itself.
+#: Newton's method stops when the objective decreases by less than this share.
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 30
 _SHORTEST_STEP = 2.0**-12
 
-#: Yields the training rows block by block, each with the order in which to take them.
+#: Yields the training rows in blocks, each with the order in which to visit its rows.
 Blocks = Callable[[], Iterable[tuple[TrainingBlock, NDArray[np.int64]]]]
 
 
@@ -43,7 +43,7 @@ class RefitReport:
     iterations, passes : int
         Newton steps, and passes over the rows.
     objective_before, objective : float
-        Of the smooth problem above, at the start and at the end.
+        Objective of the smooth problem above, at the start and at the end.
     seconds : float
     """
 
@@ -55,10 +55,10 @@ class RefitReport:
 
 
 class Refit:
-    """One refit. The caller passes the rows, so that several refits can share each pass over them.
+    """A refit in progress. The caller passes the rows, so that several refits can share a pass over them.
 
-    Until :attr:`done`: give every training row to :meth:`add`, always in the same order, then call
-    :meth:`advance`.
+    Until :attr:`done` is true, pass every training row to :meth:`add`, always in the same order, and then
+    call :meth:`advance`.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class Refit:
     count : int
         Number of training rows n.
     options : StepOptions
-        Gamma, lambda, loss, epsilon and weights are taken from it.
+        Gives gamma, lambda, loss, epsilon and weights.
     bias : bool
-        Fit a bias, which is not regularised; without it the bias stays 0.
+        Fit a bias, which is not regularized; otherwise the bias is 0.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Refit:
         self._restart()
 
     def add(self, block: TrainingBlock, order: NDArray[np.int64], threads: int = 1) -> None:
-        """Add the rows ``order`` of a block."""
+        """Add the rows of a block with the numbers ``order``."""
         begin = time.perf_counter()
         indptr, indices, values, norms, targets = block.arrays()
         trial = self._theta + self._length * self._step
@@ -106,7 +106,7 @@ class Refit:
         self._seconds += time.perf_counter() - begin
 
     def advance(self) -> None:
-        """Accept the trial or shorten the step, once all rows were added, and choose the next trial."""
+        """After all rows were added, accept the trial or shorten the step, and choose the next trial."""
         begin = time.perf_counter()
         self._passes += 1
         trial = self._theta + self._length * self._step
@@ -134,8 +134,8 @@ class Refit:
         self._point = point
         self.done = self._converged or self._iterations == MAX_ITERATIONS
         if not self.done:
-            # Nearly equal vectors make the Hessian singular. It is zero where no row is active and lambda
-            # vanishes, and then so is the gradient.
+            # Nearly equal vectors make the Hessian singular. If no row is active and lambda is nearly 0, both
+            # the Hessian and the gradient are 0.
             self._step, self._length = solve_with_ridge(point.hessian, -point.gradient, _cholesky), 1.0
 
     def _restart(self) -> None:
@@ -143,7 +143,7 @@ class Refit:
         self._gradient, self._hessian = np.zeros(self._size), np.zeros((self._size, self._size))
 
     def result(self) -> tuple[BudgetExpansion, RefitReport]:
-        """Return the coefficients reached."""
+        """Return the expansion with the coefficients found, and a report."""
         assert self._point is not None
         m = self._size - self._bias
         fitted = BudgetExpansion(
@@ -174,14 +174,14 @@ def refit(
     bias: bool = True,
     threads: int = 1,
 ) -> tuple[BudgetExpansion, RefitReport]:
-    """Return the best coefficients for the vectors of `start`.
+    """Find the best coefficients for the vectors of `start`.
 
     Parameters
     ----------
     start, count, options, bias
         As for :class:`Refit`.
     blocks : callable
-        Yields all training rows again at each call, always in the same order.
+        Each call yields all training rows, always in the same order.
     threads : int
 
     Returns
@@ -197,7 +197,7 @@ def refit(
 
 
 def _product(matrix: FloatArray, vector: FloatArray) -> FloatArray:
-    # Not "@": BLAS may sum in another order on a machine with another number of cores.
+    # Not "@", because the order in which BLAS sums may depend on the number of cores.
     result: FloatArray = np.sum(matrix * vector, axis=1)
     return result
 

@@ -16,15 +16,15 @@ class PassStatus:
     Attributes
     ----------
     epoch, passes : int
-        Passes that are done, and all passes.
+        Finished passes, and all passes.
     steps_per_second : float
-        Over all decision functions, in wall-clock time since the run (or its continuation) began.
+        For all decision functions, in wall-clock time since the run began or continued.
     support_vectors, budget : int
-        Of all decision functions together.
+        Totals over all decision functions.
     merge_frequency : float
-        Share of the steps so far for which the budget was full.
+        Share of the steps so far in which the budget was full.
     validation : Quality or None
-        Of the present iterate on the validation rows.
+        Quality of the current iterate on the validation rows.
     """
 
     epoch: int
@@ -50,45 +50,46 @@ class PassStatus:
 
 @dataclass(frozen=True)
 class BudgetTrainReport:
-    """The report of a run; numbers are sums over the decision functions unless stated otherwise.
+    """The report of a run; figures are sums over the decision functions unless stated otherwise.
 
     Attributes
     ----------
     rows, held_out, features, classes, functions : int
-        Rows trained on and held out; features that occur; classes (0 for regression).
+        Training rows and held-out rows; features that occur; classes (0 for regression).
     budget, passes, steps, violations, maintained, merged : int
-        A violation adds a support vector. In a maintained step the budget was full, in a merged one it was
-        kept by merging.
+        `violations` counts steps that added a support vector, `maintained` steps with a full budget, and
+        `merged` those of them that merged two support vectors.
     gamma, lambda_min, lambda_max : float
     degradation : float
         Sum of the squared weight degradations ||w' - w||^2.
     step_seconds, maintenance_seconds : float
-        Time in steps, added up over threads, and the part of it spent on maintenance.
+        Time in steps, summed over threads, and the part of it spent on maintenance.
     train_seconds, total_seconds : float
-        Wall-clock time of the passes, and of everything.
+        Wall-clock time of the passes, and of the whole run.
     steps_per_second : float
         Steps divided by step_seconds: the rate of one core.
     support_vectors : int
-        Of the model.
+        Number of support vectors of the model.
     selection : str
-        The rows on which candidates were compared.
+        A description of the rows on which candidates were compared.
     selection_rows : int
+        Their number.
     loss_iterate, loss_returned : float or None
-        Mean over the functions of the share of wrong labels (classification) or the mean squared error on
-        those rows, of the iterate and of what was returned.
+        The share of wrong labels (classification) or mean squared error on those rows, averaged over the
+        functions, for the last iterate and for the returned model.
     refitted : int
-        Functions whose refit was returned; the others returned the iterate.
+        Functions for which the refit was returned, rather than the iterate.
     refit_iterations : int
-        Most Newton steps of a function.
+        The largest number of Newton steps of a function.
     refit_seconds : float
     objective_before, objective : float or None
-        Of the refit's smooth problem.
+        Objective of the refit's smooth problem.
     validation : Quality or None
-        Of the returned model on the validation rows.
+        Quality of the returned model on the validation rows.
     maintenance : str
-        How the budget was kept.
+        The method that kept the budget.
     working_sets : int
-        Pieces in which the rows came from a temporary file; 0: all were in memory.
+        Number of pieces in which the rows were read from a temporary file; 0 if all were in memory.
     """
 
     rows: int
@@ -127,13 +128,13 @@ class BudgetTrainReport:
 
     @property
     def merge_frequency(self) -> float:
-        """Share of the steps for which the budget was full."""
+        """Share of the steps in which the budget was full."""
         return self.maintained / self.steps if self.steps else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
         values = asdict(self)
-        del values["total_seconds"], values["maintenance"]  # of the whole command; an option
+        del values["total_seconds"], values["maintenance"]  # reported at the top level, as time and as option
         values["n_classes"] = values.pop("classes")
         values["rows_held_out"] = values.pop("held_out")
         values["merge_frequency"] = self.merge_frequency
@@ -155,14 +156,15 @@ class BudgetTrainReport:
             share = r.maintenance_seconds / r.step_seconds if r.step_seconds else 0.0
             lines += [
                 f"problem     gamma {r.gamma:.6g}, lambda {lambdas}",
-                f"steps       {r.steps:,} in {r.passes} passes, {r.steps_per_second:,.0f} a second and core; "
+                f"steps       {r.steps:,} in {r.passes} passes, "
+                f"{r.steps_per_second:,.0f} per second and core; "
                 f"{r.step_seconds:.2f} s, {100 * share:.0f} % of it keeping the budget of {r.budget:,}",
                 f"{r.maintenance:<12}{r.maintained:,} times, {100 * r.merge_frequency:.2f} % of the steps; "
-                f"weight degradation {r.degradation:.6g} in all",
+                f"total weight degradation {r.degradation:.6g}",
             ]
         if r.objective is not None:
             returned = f"returned for {r.refitted} of {r.functions}" if r.functions > 1 else (
-                "returned" if r.refitted else "not returned: the iterate does better"
+                "returned" if r.refitted else "not returned: the iterate is better"
             )  # fmt: skip
             lines.append(
                 f"refit       objective {r.objective_before:.6g} -> {r.objective:.6g} in "

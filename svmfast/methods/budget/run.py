@@ -19,7 +19,7 @@ from svmfast.methods.given import GivenStream, Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.solvers.training_data import expand
 
-#: Budgets that ``frontier`` tries, and the passes of each.
+#: Budgets of the candidates for ``frontier``, and their number of passes.
 BUDGETS, PASSES = (50, 100, 200, 500), 5
 
 
@@ -35,7 +35,7 @@ def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcom
     show = setting.status
 
     def observe(status: PassStatus) -> None:
-        assert show is not None, "it is not asked for otherwise"
+        assert show is not None, "passed only if status lines are wanted"
         show("train", status.line())
 
     with checkpointing(options, data, held, setting) as checkpoints:
@@ -61,7 +61,7 @@ def _cross_validated(
         raise UnsupportedError("cross validation needs all rows in memory", "allow more with `memory`")
     whole = source.working_set(0, 0, 0)
     rows = expand(whole.rows, source.columns, source.n_features)
-    if not options.gamma:  # of all the data, even if a fold lacks features
+    if not options.gamma:  # by the features of all data, since a fold may lack some
         options = replace(options, gamma=1.0 / source.n_features if source.n_features else 1.0)
     predicted = cross_validate(
         rows, whole.labels, folds, options, threads=setting.threads, progress=setting.progress
@@ -76,7 +76,7 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     if kernel.kind != "rbf" or head.svm_type == "one_class":
         what = "one-class models" if kernel.kind == "rbf" else f"the {kernel.kind} kernel"
         return [], [NotTried("budget-train", f"does not train {what}")]
-    # C is not in LIBSVM's files: the largest |coefficient|, where any vector is bounded.
+    # LIBSVM's files do not contain C. It is the largest |coefficient| if any support vector is bounded.
     cost = float(np.abs(model.sv_coef).max(initial=0.0)) or 1.0
     common: dict[str, Any] = {"svm_type": "epsilon_svr"} if head.is_regression else {}
     common |= {"C": float(f"{cost:.6g}"), "gamma": kernel.gamma, "passes": PASSES}

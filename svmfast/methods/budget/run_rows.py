@@ -1,7 +1,7 @@
-"""The rows of a budgeted training run: those that train, by class, those held out, and those that compare.
+"""The rows of a budgeted training run: training rows by class, held-out rows, and rows for comparisons.
 
-Every row of a working set is visited in one seeded order; a pair takes those of its two classes. So pairs are
-independent of each other and of the number of threads.
+The rows of a working set are visited in one seeded order, and a pair trains on those of its two classes.
+Pairs are therefore independent of each other and of the number of threads.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from svmfast.solvers.training_data import (
     random_order,
 )
 
-#: Rows held out for probabilities: every fifth, but no more than this many (about).
+#: A fifth of the rows is held out for probabilities, but no more than about this many.
 MOST_HELD_OUT = 20_000
-#: Training rows sampled (about) to compare candidate models on when nothing is held out.
+#: If no rows are held out, candidate models are compared on about this many training rows.
 SAMPLE = 10_000
 
-_ORDER, _HOLD_OUT, _PICK = 1, 2, 3  # give each purpose a seed of its own
+_ORDER, _HOLD_OUT, _PICK = 1, 2, 3  # each purpose has its own seed
 _UNUSED = -1  # code of rows that are not trained on
 
 
 class RunRows:
-    """The rows of a run, and what each serves.
+    """The rows of a run, divided by purpose.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class RunRows:
     selection : Selection
         Rows on which candidates are compared.
     held_out : Selection
-        Rows that fit the probabilities.
+        Rows on which the probabilities are fitted.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class RunRows:
         self.classes = class_labels(source.labels) if options.is_classifier else np.zeros(0)
         if options.is_classifier and len(self.classes) == 1:
             raise SingleClassError(self.classes[0])
-        # The working set at hand and its order of visits, with the pass and number they belong to.
+        # The current working set and its order of visits, each with its pass and number.
         self._prepared: tuple[tuple[int, int], Prepared] | None = None
         self._order: tuple[tuple[int, int], NDArray[np.int64]] | None = None
         self.counts, self.selection, self.held_out = self._scan(validate)
@@ -75,7 +75,7 @@ class RunRows:
         """Return a working set with norms and class codes."""
         key = (0, 0) if self.source.n_sets == 1 else (epoch, number)
         if self._prepared is None or self._prepared[0] != key:
-            self._prepared = None  # there is room for one
+            self._prepared = None  # memory holds one working set
             working = self.source.working_set(self.options.seed, epoch, number)
             self._prepared = key, self._prepare(working)
         return self._prepared[1]
@@ -93,7 +93,7 @@ class RunRows:
         return Prepared(working.rows, working.rows.squared_norms(), working.labels, codes)
 
     def codes(self, labels: FloatArray) -> NDArray[np.int32]:
-        """Return every label's class number, -1 for none; regression has the one class 0."""
+        """Return the class number of each label, -1 for an unknown one; regression has only class 0."""
         if not self.options.is_classifier:
             return np.zeros(len(labels), dtype=np.int32)
         order = np.argsort(self.classes)
@@ -107,14 +107,14 @@ class RunRows:
     def _is_held_out(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         share = min(0.2, MOST_HELD_OUT / self.source.n_rows) if self.options.probability else 0.0
         held = chosen(numbers, self.options.seed + _HOLD_OUT, share)
-        if self.options.is_classifier:  # every class keeps a row to train on
+        if self.options.is_classifier:  # every class keeps a training row
             held &= ~np.isin(numbers, self.source.labels.first)
         return held
 
     def _scan(
         self, validate: tuple[Rows, FloatArray] | None
     ) -> tuple[NDArray[np.int64], Selection, Selection]:
-        """Count the training rows of each class; collect held-out rows and those to compare candidates on."""
+        """Count the training rows of each class, and collect the held-out rows and the selection rows."""
         options, source = self.options, self.source
         counts = np.zeros(max(1, len(self.classes)), dtype=np.int64)
         wanted = validate is None and options.keep != "last" and not options.probability
@@ -129,7 +129,7 @@ class RunRows:
             if wanted:
                 pick = chosen(working.numbers, options.seed + _PICK, SAMPLE / source.n_rows)
                 sample.append((working.rows.take(pick), working.labels[pick]))
-            del working  # there is room for one
+            del working  # memory holds one working set
         held_out = self._select(held, "held-out rows")
         if validate is not None:
             rows, labels = validate
@@ -147,7 +147,7 @@ class RunRows:
     def of_pair(
         self, pair: Pair, working: Prepared, order: NDArray[np.int64]
     ) -> tuple[TrainingBlock, NDArray[np.int64]]:
-        """Return a working set as `pair` sees it, and those of the rows ``order`` it trains on."""
+        """Return a working set with `pair`'s targets, and those of the rows ``order`` that it trains on."""
         codes = working.codes[order]
         if not self.options.is_classifier:
             block = TrainingBlock(working.rows, working.norms, working.labels)

@@ -1,8 +1,8 @@
-"""Stochastic gradient descent for kernel SVMs whose number of support vectors never exceeds a budget.
+"""Stochastic gradient descent for kernel SVMs with a limit, the budget, on the number of support vectors.
 
     P(w, b) = lambda/2 ||w||^2 + 1/n sum_i loss(y_i, f(x_i))
     step t: eta_t = 1 / (lambda t); alpha *= 1 - 1/t; a row that violates the margin becomes a support vector;
-            beyond the budget one support vector is merged away, removed or projected
+            if there are then too many, two are merged, or one is removed or projected
 
 Wang, Crammer and Vucetic, "Breaking the Curse of Kernelization" (JMLR 13, 2012); merging by table lookup:
 Glasmachers and Qaadan, "Speeding Up Budgeted SGD SVM Training with Precomputed Golden Section Search" (2018).
@@ -22,8 +22,8 @@ from svmfast.methods.budget.merge_table import merge_lookup
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import instruction_set
 
-#: How the budget is kept; the numbers are the native core's. Lookups use the precomputed table, gss is golden
-#: section search to 0.01, gss-precise to 1e-10; remove and project are the baselines without merging.
+#: Ways to keep the budget, with their numbers in the native core. Lookups use the precomputed table; gss is
+#: golden section search to 0.01, gss-precise to 1e-10; remove and project are baselines without merging.
 MAINTENANCE = {"lookup-wd": 0, "lookup-h": 1, "gss": 2, "gss-precise": 3, "remove": 4, "project": 5}
 LOSSES = {"hinge": 0, "epsilon-insensitive": 1}
 
@@ -38,11 +38,11 @@ class StepOptions:
     Attributes
     ----------
     budget : int
-        Most support vectors kept.
+        The most support vectors that are kept.
     gamma : float
-        Of the RBF kernel exp(-gamma ||x - z||^2).
+        Parameter of the RBF kernel exp(-gamma ||x - z||^2).
     lambda_ : float
-        Regularisation, 1 / (n C).
+        Regularization, 1 / (n C).
     maintenance : str
         A key of :data:`MAINTENANCE`.
     loss : str
@@ -50,11 +50,11 @@ class StepOptions:
     epsilon : float
         Half the width of the insensitive tube.
     weights : (float, float)
-        Weights of the losses of negative and of positive rows; hinge only.
+        Weights of the losses of negative and positive rows; hinge loss only.
     bias : bool
         Give every row a constant feature 1, whose weight is the bias.
     audit : bool
-        Evaluate every merge with all methods and count how often they agree (slow).
+        Evaluate every merge with all methods, and count how often they agree (slow).
     """
 
     budget: int
@@ -85,14 +85,14 @@ RowArrays = tuple[NDArray[np.int64], NDArray[np.int32], FloatArray, FloatArray, 
 
 @dataclass(frozen=True, eq=False)
 class TrainingBlock:
-    """Rows with the data that the solvers need: ||x||^2 and targets (+1 and -1, or values)."""
+    """Rows with their ||x||^2 and their targets (+1 and -1, or values)."""
 
     rows: Rows
     norms: FloatArray
     targets: FloatArray
 
     def arrays(self) -> RowArrays:
-        """Return the native core's five row arguments."""
+        """Return the five arrays that the native core takes."""
         return self.rows.indptr, self.rows.indices, self.rows.values, self.norms, self.targets
 
 
@@ -121,11 +121,11 @@ class StepStatistics:
     support_vectors, steps, violations : int
         A violation is a step that added a support vector.
     maintained, merged : int
-        Steps beyond the budget, and those of them that merged (the others removed or projected).
+        Steps that exceeded the budget, and those of them that merged rather than removed or projected.
     degradation : float
-        Sum of ||w' - w||^2 over all maintenance.
+        Sum of ||w' - w||^2 over all maintained steps.
     seconds, maintenance_seconds : float
-        Of this process's steps, and the part of it spent on maintenance.
+        Time of the steps in this process, and the part of it spent on maintenance.
     """
 
     support_vectors: int
@@ -140,18 +140,18 @@ class StepStatistics:
 
 @dataclass(frozen=True)
 class MergeAudit:
-    """Merging decisions compared with those of golden section search to 1e-10.
+    """A comparison of merging decisions with those of golden section search to 1e-10.
 
     Attributes
     ----------
     events, measured : int
         Merges, and those whose optimal weight degradation is above rounding error.
     agreement : dict of str to float
-        Share of events in which the method chose the same partner or one exactly as good.
+        Share of events in which the method chose the same partner, or one that is exactly as good.
     factor : dict of str to float
-        Mean over `measured` of the method's weight degradation over the optimum.
+        Mean over `measured` of the method's weight degradation divided by the optimum.
     total_factor : dict of str to float
-        Sum of the method's weight degradations over the sum of the optima.
+        Sum of the method's weight degradations divided by the sum of the optima.
     lookup_like_gss : float
         Share of events in which lookup-wd and gss chose the same partner.
     """
@@ -199,11 +199,11 @@ class BudgetedSgd:
         self._native.steps(*block.arrays(), order)
 
     def expansion(self) -> BudgetExpansion:
-        """Return the present decision function."""
+        """Return the current decision function."""
         return BudgetExpansion(*self._native.expansion())
 
     def statistics(self) -> StepStatistics:
-        """Return the counts."""
+        """Return the counts of the steps so far."""
         c = self._native.counters()
         seconds, maintenance = self._native.seconds()
         return StepStatistics(
@@ -218,7 +218,7 @@ class BudgetedSgd:
         )
 
     def merge_audit(self) -> MergeAudit:
-        """Return the tally of an audited run."""
+        """Return the results of an audited run."""
         events, measured, *rest = self._native.audit_numbers().tolist()
         agree, factor, degradation = rest[0:3], rest[3:6], rest[6:9]
         optimum, same = rest[9:11]
@@ -236,7 +236,7 @@ class BudgetedSgd:
         )
 
     def save(self) -> dict[str, FloatArray]:
-        """Return the whole state, from which a machine continues with the same bits."""
+        """Return the whole state, from which a machine continues bit for bit."""
         names = ("vectors", "slots", "inverse", "counters")
         return dict(zip(names, self._native.save(), strict=True))
 
@@ -257,8 +257,8 @@ class BudgetedSgd:
 
 
 def step_rounding() -> str:
-    """Return ``fused`` or ``plain``: with the same kind of arithmetic the steps agree bit for bit.
+    """Return the kind of arithmetic, ``fused`` or ``plain``; steps of the same kind agree bit for bit.
 
-    AVX2 and AVX-512 give the same bits, a processor without fused multiply-add gives others.
+    AVX2 and AVX-512 give the same bits; a processor without fused multiply-add gives different ones.
     """
     return "plain" if instruction_set() == "baseline" else "fused"

@@ -1,4 +1,4 @@
-"""Budgeted SGD training: a model of at most B support vectors a decision function, in a few passes.
+"""Budgeted SGD training: at most B support vectors per decision function, in a few passes over the rows.
 
 Papers: Wang, Crammer and Vucetic (JMLR 13, 2012), Glasmachers and Qaadan (2018); the refit of the
 coefficients: Keerthi, Chapelle and DeCoste (JMLR 7, 2006). Multiclass is one-against-one, as in LIBSVM; the
@@ -30,7 +30,7 @@ from svmfast.threads import map_in_threads
 
 __all__ = ["BudgetTrainOptions", "BudgetTrainReport", "Checkpointing", "budget_train", "cross_validate"]
 
-#: Most bytes the machines take unless the caller allows more.
+#: Default limit on the memory of the machines, in bytes.
 MEMORY = 4 << 30
 _FOLDS = 4
 
@@ -49,7 +49,7 @@ class Checkpointing:
     resume : (meta, arrays) or None
         The state to continue from.
     should_stop : callable() -> bool
-        Called often. If it returns true the state is saved and KeyboardInterrupt is raised.
+        Called often. If it returns true, the state is saved and KeyboardInterrupt is raised.
     """
 
     save: Callable[[Mapping[str, Any], Mapping[str, NDArray[Any]]], None]
@@ -77,9 +77,9 @@ def budget_train(
         For example :class:`svmfast.solvers.training_data.MemorySource`.
     options : BudgetTrainOptions
     validate : (Rows, (m,) float64), optional
-        Held-out rows and labels: candidates are compared on them and their score is reported.
+        Held-out rows and labels, on which candidates are compared and the score is reported.
     threads : int
-        The model is the same for any number.
+        Does not change the model.
     memory : int
         Limit on the memory for the machines, in bytes.
     progress : Progress
@@ -90,7 +90,8 @@ def budget_train(
     Returns
     -------
     KernelExpansion, BudgetTrainReport
-        The vectors are rounded to the eight digits of a LIBSVM model file, so the saved model is the same.
+        The model's vectors are rounded to the eight digits of a LIBSVM file, so that saving does not change
+        it.
 
     Raises
     ------
@@ -133,19 +134,19 @@ def cross_validate(
     threads: int = 1,
     progress: Progress = silent,
 ) -> FloatArray:
-    """Cross-validate: every row is predicted by a model that was trained without its fold.
+    """Cross-validate: predict every row by a model that was trained without the row's fold.
 
-    Folds are stratified as LIBSVM's are, with this run's seed.
+    Folds are stratified as in LIBSVM, with the seed of `options`.
 
     Parameters
     ----------
     rows : Rows
     labels : (n,) float64
     folds : int
-        At least 2; more folds than rows are as many folds as rows.
+        At least 2, and at most the number of rows; larger numbers are reduced to that.
     options : BudgetTrainOptions
     threads : int
-        Folds trained at a time; the predictions are the same for any number.
+        Folds that are trained at a time; does not change the predictions.
     progress : Progress
 
     Returns
@@ -166,7 +167,7 @@ def cross_validate(
         raise SingleClassError(labels[0])
     folds = min(folds, n)
     fold = np.empty(n, dtype=np.int64)
-    # Shuffled class by class, then distributed in turn, so that each fold has its share of each class.
+    # Each class is shuffled and dealt out in turn, so that each fold gets its share of the class.
     strata = np.unique(labels, return_inverse=True)[1] if options.is_classifier else np.zeros(n, np.int64)
     dealt = 0
     for stratum in range(int(strata.max()) + 1):
@@ -178,7 +179,7 @@ def cross_validate(
 
     def predict(number: int) -> tuple[NDArray[np.int64], FloatArray]:
         out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-        # The only rows of the other class may be in this fold.
+        # All rows of the other class may be in this fold.
         if options.is_classifier and np.all(labels[rest] == labels[rest[0]]):
             return out, np.full(len(out), labels[rest[0]])
         source = MemorySource(rows.take(rest), labels[rest])

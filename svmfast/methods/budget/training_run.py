@@ -1,7 +1,7 @@
 """A budgeted training run: one machine for each pair of classes, passes over working sets, checkpoints.
 
-A run that is interrupted anywhere continues to the same bits. A checkpoint holds just the state of this run,
-so both are in one module.
+A run that is interrupted at any point continues bit for bit. A checkpoint holds exactly the state of the run,
+so both are in this module.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import TrainingSource
 from svmfast.threads import map_in_threads
 
-#: Rows visited, and multiply-adds done (a second or two), between two checks of the clock, the checkpoint and
-#: the request to stop.
+#: Limits on the rows visited and the multiply-adds (a second or two) between two checks whether a checkpoint
+#: is due or a stop is requested.
 SEGMENT, SEGMENT_WORK = 1 << 16, 1 << 32
 
-_MOST = 1 << 53  # of any count in a checkpoint
+_MOST = 1 << 53  # the largest count in a checkpoint
 
 
 class BudgetRun:
@@ -37,7 +37,7 @@ class BudgetRun:
     source : TrainingSource
     options : BudgetTrainOptions
     validate : (Rows, (m,) float64) or None
-        Rows to compare candidates on.
+        Rows on which candidates are compared.
     threads : int
     memory : int
         Limit on the memory for the machines, in bytes.
@@ -48,11 +48,11 @@ class BudgetRun:
     comparison : Comparison
     pairs : list of Pair
     epoch, number, offset : int
-        The pass, the working set, and the place within its order that come next.
+        The next pass, working set, and position within its order.
     visited : int
         Rows visited so far.
     seconds : float
-        Time that training took so far, that of the runs it continues included.
+        Training time so far, including the runs that this one continues.
     """
 
     def __init__(
@@ -76,13 +76,13 @@ class BudgetRun:
         self._carried = np.zeros((len(self.pairs), 2))
 
     def for_pairs(self, work: Callable[[Pair], None], pairs: Sequence[Pair] | None = None) -> None:
-        """Do something for every pair, or for those given, several at a time."""
+        """Call `work` for each of `pairs` (default: all), in several threads."""
         pairs = self.pairs if pairs is None else pairs
         map_in_threads(work, pairs, self.threads)
 
     @property
     def total(self) -> int:
-        """Rows to visit altogether."""
+        """Total number of rows to visit."""
         return self.options.passes * self.source.n_rows
 
     @property
@@ -119,9 +119,9 @@ class BudgetRun:
         return due
 
     def _segment(self, working: Prepared) -> int:
-        """Return how many rows to visit at once. The result does not depend on it."""
+        """Return how many rows to visit at once; the result does not depend on it."""
         each = (working.rows.nnz / max(1, len(working.labels)) + 16) * self.options.budget
-        functions = max(1, len(self.rows.classes) - 1)  # that a row takes part in
+        functions = max(1, len(self.rows.classes) - 1)  # for which a row is used
         return max(256, min(SEGMENT, int(SEGMENT_WORK / (each * functions))))
 
     def _end_pass(self) -> None:
@@ -137,7 +137,7 @@ class BudgetRun:
         self.for_pairs(compare)
 
     def spent(self) -> tuple[float, float]:
-        """Return the seconds all machines took for steps, and for maintenance within them."""
+        """Return the time that all machines spent on steps, and the part spent on maintenance, in seconds."""
         steps = maintenance = 0.0
         for pair, (before, maintained) in zip(self.pairs, self._carried, strict=True):
             found = pair.machine.statistics()
@@ -146,7 +146,7 @@ class BudgetRun:
         return steps, maintenance
 
     def save(self) -> tuple[dict[str, Any], Arrays]:
-        """Return all state as numbers and arrays."""
+        """Return the whole state as numbers and arrays."""
         arrays: Arrays = {}
         seconds = []
         for number, pair in enumerate(self.pairs):
@@ -169,7 +169,7 @@ class BudgetRun:
         Raises
         ------
         OptionError
-            It was saved by a run with other options or data.
+            The state was saved by a run with other options or data.
         """
         try:
             for number, pair in enumerate(self.pairs):

@@ -1,4 +1,4 @@
-"""Targets of classes: +1 and -1 for each, from the labels of training rows."""
+"""Targets for training a classifier: +1 and -1 for each class, from the labels of the training rows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from svmfast.rows import FloatArray
 
 
 def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
-    """Return the head, and +1/-1 targets: one column for two classes, one for each of more.
+    """Return the head and the +1/-1 targets: one column for two classes, otherwise one for each class.
 
-    Labels are in the order of their first rows, but +1 before -1 if these are the only two, as in LIBSVM.
+    Labels are in the order in which they first occur, but +1 comes before -1 if these are the only two, as
+    in LIBSVM.
     """
     limits = np.iinfo(np.int32)
     bad = np.flatnonzero((labels != np.trunc(labels)) | (np.abs(labels) > limits.max))
@@ -21,7 +22,7 @@ def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
             int(bad[0]) + 1,
             "class label is not an integer",
             f"{labels[bad[0]]:.17g}",
-            "integers of 32 bits for classes, or `task` ridge for real targets",
+            "32-bit integers for classes, or `task` ridge for real targets",
         )
     values, first, which = np.unique(labels.astype(np.int64), return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -37,7 +38,7 @@ def svc_targets(labels: FloatArray, *, pairs: bool) -> tuple[Head, FloatArray]:
 
 
 def labels_of(head: Head, targets: FloatArray) -> FloatArray:
-    """Return the labels that targets of +1 and -1 stand for, ``(n,)``."""
+    """Return the labels for targets of +1 and -1, ``(n,)``."""
     assert head.labels is not None
     which = (targets[:, 0] <= 0).astype(np.int64) if targets.shape[1] == 1 else np.argmax(targets, axis=1)
     labels: FloatArray = head.labels[which].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Weights of classes as weights of rows, and those of classes that have no rows."""
+"""Class weights as weights of rows, and a warning about classes that have no rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svmfast.rows import FloatArray
 
 
 def row_weights(weights: Sequence[tuple[int, float]], labels: FloatArray) -> FloatArray | None:
-    """Return the weight of every row, ``(n,)``, or None without any; weights of one label multiply."""
+    """Return the weight of every row, ``(n,)``; None without weights. Several weights of a label multiply."""
     if not weights:
         return None
     found = np.ones(len(labels))
@@ -22,7 +22,7 @@ def row_weights(weights: Sequence[tuple[int, float]], labels: FloatArray) -> Flo
 
 
 def absent_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike) -> list[int]:
-    """Return the labels that have a class weight and no row, in the order of the weights."""
+    """Return the labels that have a class weight but no row, in the order of the weights."""
     present = set(np.trunc(np.asarray(labels, dtype=np.float64)).tolist())
     return list(dict.fromkeys(label for label, _ in weights if label not in present))
 
@@ -30,6 +30,6 @@ def absent_weights(weights: Sequence[tuple[int, float]], labels: ArrayLike) -> l
 def warn_of_absent(
     weights: Sequence[tuple[int, float]], labels: ArrayLike, data: str, setting: Setting
 ) -> None:
-    """Warn of every class weight that has no row to act on, as svm-train does; `data` is their name."""
+    """Warn of every class weight that applies to no row, as svm-train does; `data` is the rows' name."""
     for label in absent_weights(weights, labels):
         setting.warn(f"{data}: no row has label {label}, which has a weight")

@@ -15,7 +15,7 @@ from svmfast.score import Quality
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """How well rows are predicted with one pair of parameters, by models trained without their folds.
+    """The cross-validated quality of one pair of parameters: each row's model was trained without its fold.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class CrossValidation:
 
     @property
     def score(self) -> float:
-        """The score by which a pair is chosen: percentage of right labels, or RMSE."""
+        """The score by which a pair is chosen: the percentage of correct labels, or RMSE."""
         return self.quality.main
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def check_folds(folds: int | None, grid: int, rows: int) -> None:
     ----------
     folds : int or None
     grid : int
-        Pairs of parameters.
+        Number of pairs of parameters.
     rows : int
 
     Raises
@@ -56,7 +56,7 @@ def check_folds(folds: int | None, grid: int, rows: int) -> None:
     OptionError
     """
     if grid > 1 and not folds:
-        raise OptionError("several values of `gamma`, `C` or `lambda_` need `folds` to choose by")
+        raise OptionError("several values of `gamma`, `C` or `lambda_` need `folds` for the choice")
     if folds and folds > rows:
         raise OptionError(f"`folds` is {folds}; there are {rows} rows")
 
@@ -67,7 +67,7 @@ def fold_numbers(rows: int, folds: int, seed: int) -> NDArray[np.int64]:
 
 
 def best_of(scores: Sequence[CrossValidation], *, classes: bool) -> CrossValidation:
-    """Return the best score: the largest accuracy of `classes`, else the smallest RMSE."""
+    """Return the best score: the largest accuracy for `classes`, otherwise the smallest RMSE."""
     return (max if classes else min)(scores, key=lambda one: one.score)
 
 

@@ -17,7 +17,7 @@ from svmfast.solvers.binomial import poisson_limits
 
 IntArray = NDArray[np.int64]
 
-#: Copies are reported only if independent draws would look like this with less than about this probability.
+#: Copies are reported only if the probability that independent draws look like copies is below about this.
 COPIED_BY_CHANCE = 1e-4
 
 
@@ -49,12 +49,12 @@ def groups_of(keys: list[bytes]) -> tuple[IntArray, IntArray]:
 
 
 def copied(group: IntArray) -> int | None:
-    """Return how often rows occur that must have been copied; None if independent draws explain all.
+    """Return how many times the copied rows occur; None if independent draws explain all equal rows.
 
     Let f_j be the number of different rows that occur j times. In independent draws, whatever the population,
     f_j is about a mixture of Poisson distributions, E f_j = sum_i exp(-l_i) l_i^j / j!. So j! E f_j are the
-    moments of a measure, and by Cauchy and Schwarz  (j! E f_j)^2 <= (j-1)! E f_(j-1) (j+1)! E f_(j+1). Rows
-    given twice break that: f_2 is large where f_1 or f_3 is next to nothing.
+    moments of a measure, and by Cauchy-Schwarz  (j! E f_j)^2 <= (j-1)! E f_(j-1) (j+1)! E f_(j+1). Rows that
+    are given twice violate this: f_2 is large although f_1 or f_3 is nearly 0.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def copied(group: IntArray) -> int | None:
     counts = np.bincount(np.bincount(group, minlength=1))
     for j in np.flatnonzero(counts[2:] > 1) + 2:
         low = poisson_limits(int(counts[j]), COPIED_BY_CHANCE)[0]
-        beside = [int(counts[i]) if i < len(counts) else 0 for i in (j - 1, j + 1)]
-        high = [poisson_limits(count, COPIED_BY_CHANCE)[1] for count in beside]
+        neighbors = [int(counts[i]) if i < len(counts) else 0 for i in (j - 1, j + 1)]
+        high = [poisson_limits(count, COPIED_BY_CHANCE)[1] for count in neighbors]
         if low * low * j / (j + 1) > high[0] * high[1]:
             return int(j)
     return None

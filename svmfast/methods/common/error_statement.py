@@ -1,4 +1,4 @@
-"""The error of a converted model on rows that were not used for any choice: part of every report."""
+"""The error of a converted model on rows that influenced no choice: part of every report."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class ErrorStatement:
     agreement_high: float | None
 
 
-#: Names that methods have for figures of rows held out, and those of reports, which are compare's.
+#: Names that methods use for figures of held-out rows, and the names in reports, which ``compare`` also uses.
 _HELD_OUT = {
     **{"median": "median_abs_error", "q50": "median_abs_error", "q90": "abs_error_90"},
     **{"quantile_99": "abs_error_99", "q99": "abs_error_99", "quantile_999": "abs_error_999"},
     **{"largest": "max_abs_error", "max": "max_abs_error", "mean": "mean_abs_error"},
 }
-#: Shares of equal labels, and the percentages of differing ones that they are.
+#: Shares of equal labels, and the percentages of differing labels to which they are converted.
 _AGREEMENT = {
     "label_agreement": "labels_differing_percent",
     "agreement_high": "labels_differing_percent_low",

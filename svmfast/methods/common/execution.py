@@ -1,4 +1,4 @@
-"""How a fit runs, and where its model comes from."""
+"""How a fit runs, and the provenance of its model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svmfast.progress import Progress, silent
 
 @dataclass(frozen=True)
 class Execution:
-    """How a fit runs, and what its model's file records of where it comes from.
+    """How a fit runs, and the provenance that the model's file records.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from svmfast.score import Quality, quality
 
 @dataclass(frozen=True)
 class FoldScore:
-    """How well rows were predicted by models that were trained without their folds.
+    """The quality of predictions in which each row's model was trained without its fold.
 
     Attributes
     ----------

@@ -9,12 +9,12 @@ from svmfast.score import Quality, Score
 
 
 class HeadScore:
-    """Running score of decision values, in bounded memory.
+    """A running score of decision values, in bounded memory.
 
     Parameters
     ----------
     head : Head
-        What the values mean.
+        Turns the decision values into predictions.
     """
 
     def __init__(self, head: Head) -> None:
@@ -22,14 +22,14 @@ class HeadScore:
         self._score = Score(by_class=True, sides=head.sides)
 
     def add(self, decisions: FloatArray, target: FloatArray) -> None:
-        """Count n rows: decision values, ``(n, p)``, against labels or, for regression, values, ``(n,)``."""
+        """Add n rows: decision values ``(n, p)`` and labels, or values for regression, ``(n,)``."""
         head = self._head
         values = None if head.sides is None else decisions[:, 0]
         self._score.add(head.predict(decisions), target, regression=head.is_regression, decisions=values)
 
     @property
     def quality(self) -> Quality:
-        """The figures of all rows; there must be some."""
+        """The figures of all rows, of which there must be at least one."""
         return self._score.quality(regression=self._head.is_regression)
 
 
@@ -43,12 +43,12 @@ def head_quality(head: Head, decisions: FloatArray, target: FloatArray) -> Quali
 def value_quality(values: FloatArray, target: FloatArray) -> Quality:
     """Return the figures of the values of all functions together; both ``(n, p)``, n > 0."""
     score = Score()
-    for column in range(target.shape[1]):  # all at once would take several times their memory
+    for column in range(target.shape[1]):  # all columns at once would take several times the memory
         score.add(values[:, column], target[:, column], regression=True)
     return score.quality(regression=True)
 
 
 def remark_on_classes(found: Quality | None, setting: Setting) -> None:
-    """Remark on the classes that the accuracy hides."""
+    """Note the classes that are predicted badly although the accuracy is high."""
     for line in () if found is None else found.neglected_lines():
         setting.note(line)

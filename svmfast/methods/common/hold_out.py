@@ -1,4 +1,4 @@
-"""Rows kept out of a fit, to measure its error on."""
+"""Rows that are held out of a fit to measure its error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def random_rows(rows: int, count: int, seed: tuple[int, int]) -> NDArray[np.bool
     ----------
     rows, count : int
     seed : (int, int)
-        The run's, and a number of the purpose.
+        The run's seed, and a number that identifies the purpose.
     """
     chosen = np.zeros(rows, dtype=bool)
     chosen[np.random.default_rng(seed).choice(rows, count, replace=False)] = True

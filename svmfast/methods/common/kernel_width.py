@@ -8,12 +8,12 @@ from svmfast.models.expansion import KernelExpansion
 
 
 def kernel_width(columns: int, exact: Model | None, kind: str) -> float:
-    """Return gamma: that of the exact model, or 1/(number of features), LIBSVM's.
+    """Return gamma: that of the exact model, or LIBSVM's default 1/(number of features).
 
     Parameters
     ----------
     columns : int
-        Features of the rows.
+        Number of features.
     exact : Model or None
         The model that is converted.
     kind : {"rbf", "laplacian"}
@@ -27,12 +27,14 @@ def kernel_width(columns: int, exact: Model | None, kind: str) -> float:
     if not isinstance(exact, KernelExpansion):
         return 1.0 / max(1, columns)
     if exact.kernel.kind != kind:
-        raise OptionError(f"the exact model's kernel is {exact.kernel.kind}; give the width of ours, `gamma`")
+        raise OptionError(
+            f"the exact model's kernel is {exact.kernel.kind}; give the new kernel's width, `gamma`"
+        )
     return exact.kernel.gamma
 
 
 def widths_to_try(exact: KernelExpansion) -> dict[str, tuple[float, ...]]:
-    """Return the option `gamma` of a candidate of ``frontier``; none if the exact model's gamma is used."""
+    """Return the option `gamma` of a candidate for ``frontier``; empty if the exact model's gamma is used."""
     if exact.kernel.kind == "rbf":
         return {}
     return {"gamma": (float(f"{1.0 / max(1, exact.n_features):.6g}"),)}

@@ -23,16 +23,16 @@ class LandmarkReport:
     task : str
     rows, features, clusters : int
     landmarks : int
-        Of all clusters together.
+        In all clusters together.
     gamma : float
         As given or chosen.
     regularization : float or None
-        C or lambda, as given or chosen; None where it had no part.
+        C or lambda, as given or chosen; None if the fit used neither.
     multiply_adds : float
-        Of a prediction, the mean of the rows. A linear model's are ``linear_multiply_adds``.
+        For a prediction, on average over the rows. A linear model takes ``linear_multiply_adds``.
     linear_multiply_adds : float
     training : Quality
-        On the first training rows, at most 20,000, compared with the fitted labels or values.
+        On at most 20,000 training rows, the first ones, compared with the labels or values that were fitted.
     cross_validation : tuple of CrossValidation
     folds : int or None
     held_out : mapping or None
@@ -40,9 +40,9 @@ class LandmarkReport:
     seconds : mapping of str to float
         By phase.
     probabilities : str
-        The fate of the exact model's probabilities: ``none`` (there were none), ``kept``, or ``dropped``.
+        What became of the exact model's probabilities: ``none`` (it had none), ``kept``, or ``dropped``.
     prediction : PredictionTime or None
-        None where it was not measured.
+        None if it was not measured.
     """
 
     task: str
@@ -64,12 +64,12 @@ class LandmarkReport:
 
     @property
     def classes(self) -> bool:
-        """Whether classes were trained, with C, rather than values, with lambda."""
+        """Whether a classifier was trained (with C) rather than a regression (with lambda)."""
         return self.task == "svc"
 
     @property
     def linear_multiples(self) -> float:
-        """The multiply-adds of a prediction over those of a linear model."""
+        """The multiply-adds of a prediction as a multiple of a linear model's."""
         return self.multiply_adds / max(1.0, self.linear_multiply_adds)
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,13 +91,13 @@ class LandmarkReport:
         return score_lines(self.cross_validation, classes=self.classes)
 
     def regularization_text(self) -> str:
-        """Return C or lambda as it follows gamma."""
+        """Return C or lambda as text to follow gamma."""
         if self.regularization is None:
             return ""
         return f", {'C' if self.classes else 'lambda'} {self.regularization:.6g}"
 
     def training_line(self, fitted: str = "") -> str:
-        """Return the line of the figures on the training rows."""
+        """Return the line with the figures on the training rows."""
         return f"training     {self.training.line()} on the training rows{fitted}"
 
     def closing_lines(self, pseudo: str = "") -> list[str]:
@@ -115,5 +115,5 @@ class LandmarkReport:
 
 
 def linear_functions(head: Head) -> int:
-    """Return how many weight vectors a linear model needs: one against the rest, as in the papers."""
+    """Return how many weight vectors a linear model needs: one per class (one-vs-rest), as in the papers."""
     return head.n_classes if head.is_classifier and head.n_classes > 2 else 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def probability_lines(what: str, held_out: Mapping[str, float] | None = None) -> list[str]:
-    """Return the line of a report; none if the exact model had no probabilities.
+    """Return the line of a report, or no line if the exact model had no probabilities.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def probability_lines(what: str, held_out: Mapping[str, float] | None = None) ->
         return []
     if what == "dropped":
         return ["probability  dropped: predict -b 1 will refuse the model"]
-    line = "probability  probA and probB are the exact model's, applied to our decision values"
+    line = "probability  probA and probB are the exact model's, applied to the new decision values"
     if held_out and "probability_max" in held_out:
         mean, largest = held_out["probability_mean"], held_out["probability_max"]
         line += f"; |difference| on held-out rows {mean:.3g} on average, {largest:.3g} at most"

@@ -27,19 +27,19 @@ def _parameters(head: Head) -> tuple[FloatArray, ...]:
 
 
 def probability_error(head: Head, ours: FloatArray, theirs: FloatArray) -> dict[str, float]:
-    """Return how far probabilities move with the decision values, where parameters are kept.
+    """Return by how much the probabilities change with the decision values if the parameters are kept.
 
     Parameters
     ----------
     head : Head
         Of both models.
     ours, theirs : (n, p) float64
-        Decision values of the converted model and of the exact one; n > 0.
+        Decision values of the converted model and of the exact model; n > 0.
 
     Returns
     -------
     dict
-        ``probability_mean`` and ``probability_max`` of |difference|; empty where a row has no probabilities.
+        ``probability_mean`` and ``probability_max`` of |difference|; empty without probabilities.
     """
     if head.is_regression or not head.has_probability:
         return {}
@@ -90,18 +90,18 @@ def refit_probabilities(
             if fitted is not None:
                 notes.append(
                     "probA and probB were refitted on the labels of `data`; "
-                    "if the model was trained on these rows, its probabilities come out too sure"
+                    "if the model was trained on these rows, its probabilities are overconfident"
                 )
                 return replace(head, prob_a=fitted[0], prob_b=fitted[1]), "refitted"
     notes.append(
-        "the exact model's probability parameters were kept: decision values have changed a little; "
+        "the exact model's probability parameters were kept: decision values have changed slightly; "
         "labelled rows in `data` refit them"
     )
     return head, "kept"
 
 
 def _sigmoids(head: Head, decisions: FloatArray, labels: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Platt's sigmoid for every pair; None unless every label is the model's and every class occurs."""
+    """Return A and B of Platt's sigmoid for each pair; None if a label is unknown or a class has no row."""
     assert head.labels is not None
     known = head.labels.astype(np.float64)
     if not np.isin(labels, known).all() or len(np.unique(labels)) < len(known):
@@ -116,7 +116,7 @@ def _sigmoids(head: Head, decisions: FloatArray, labels: FloatArray) -> tuple[Fl
 
 
 def fit_sigmoid(decisions: FloatArray, positive: np.ndarray) -> tuple[float, float]:
-    """Return A, B of P(positive | f) = 1 / (1 + exp(A f + B)) by regularised maximum likelihood.
+    """Return A, B of P(positive | f) = 1 / (1 + exp(A f + B)) by regularized maximum likelihood.
 
     Platt's targets (n+ + 1) / (n+ + 2) and 1 / (n- + 2); Newton's method with a line search on the convex
     problem (Lin, Lin and Weng, A note on Platt's probabilistic outputs, Machine Learning 68, 2007).
@@ -161,7 +161,7 @@ def fit_sigmoid(decisions: FloatArray, positive: np.ndarray) -> tuple[float, flo
 
 
 def _laplace_sigma(residual: FloatArray) -> float:
-    """Return LIBSVM's sigma: the mean |residual| without those beyond five standard deviations."""
+    """Return LIBSVM's sigma: the mean |residual|, without residuals beyond five standard deviations."""
     mean = float(np.abs(residual).mean())
     inside = np.abs(residual) <= 5 * np.sqrt(2 * mean * mean)
     return float(np.abs(residual[inside]).mean())
@@ -173,5 +173,5 @@ def _matched_marks(exact: FloatArray, decisions: FloatArray, head: Head) -> Floa
     ordered, new = np.sort(exact), np.sort(decisions)
     share = np.interp(head.density_marks, ordered, np.linspace(0, 1, len(ordered)))
     moved: FloatArray = np.interp(share, np.linspace(0, 1, len(new)), new)
-    # A mark keeps its side of zero, where the label turns.
+    # A mark stays on its side of zero, where the label changes.
     return np.where(np.sign(moved) == np.sign(head.density_marks), moved, head.density_marks)

@@ -1,4 +1,4 @@
-"""A sample of rows that are too many to keep."""
+"""A random sample of a stream of rows that is too long to keep."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from svmfast.rows import FloatArray, Rows
 
 
 class RowSample:
-    """A uniform sample of a stream of rows, without repetition and in order, in memory for twice the limit.
+    """A uniform sample without replacement, in the order of the stream, in memory for about twice its rows.
 
     Parameters
     ----------
     limit : int
-        Most rows to keep.
+        The most rows to keep.
     seed : int
     """
 
@@ -42,7 +42,7 @@ class RowSample:
             np.concatenate(self._keys),
         )
         if len(rows) > self.limit:
-            # The smallest keys stay: the same rows whenever pruning happens.
+            # Keep the smallest keys: the sample does not depend on when it is pruned.
             kept = np.sort(np.argpartition(keys, self.limit - 1)[: self.limit])
             rows, labels, keys = rows.take(kept), labels[kept], keys[kept]
         self._parts, self._labels, self._keys, self._held = [rows], [labels], [keys], len(rows)

@@ -1,4 +1,4 @@
-"""Seconds of the phases of a run."""
+"""The time of each phase of a run."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ class Stopwatch:
         self._since = time.perf_counter()
 
     def lap(self, name: str) -> None:
-        """Record the time since the last lap under a name."""
+        """Record the time since the last lap under `name`."""
         now = time.perf_counter()
         self.laps[name], self._since = now - self._since, now

@@ -1,4 +1,4 @@
-"""A few moved support vectors in place of thousands."""
+"""compress: a few vectors with optimized positions in place of thousands of support vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svmfast.methods.method import Method
 
 METHOD = Method(
     name="compress",
-    summary="Replace many support vectors by a few that are moved.",
+    summary="Replace many support vectors by a few optimized ones.",
     description="""
         Replace the support vectors of MODEL by a few vectors whose positions are optimized.
 

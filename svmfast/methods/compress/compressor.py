@@ -1,9 +1,10 @@
-"""compress: thousands of support vectors become a few, in a model LIBSVM loads.
+"""compress: replace thousands of support vectors by a few, in a model that LIBSVM can read.
 
-After Xu et al., Compressed Support Vector Machines. A start picks vectors that may stand for many; vectors,
-coefficients and offsets are moved together until the expansion is close to the exact decision values on the
-support vectors and on any rows given; a last exact least squares sets the coefficients. Rows held out choose
-the start and when to stop; others, never looked at before, tell how far the result is from the exact model.
+After Xu et al., Compressed Support Vector Machines. A start selects initial vectors that represent many
+others. Vectors, coefficients and offsets are then optimized together until the expansion is close to the
+exact decision values on the support vectors and any given rows, and a final least squares fit sets the
+coefficients. Held-out rows decide which start to use and when to stop. A second set of held-out rows, not
+used before, measures the difference between the result and the exact model.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from svmfast.rows import FloatArray, Rows
 
 #: Iterations after which ``auto`` compares its starts.
 PROBE_ITERATIONS = 60
-#: LARS squares a Gram matrix: beyond this many support vectors a class that takes minutes.
+#: LARS squares a Gram matrix, which takes minutes for a class with more support vectors than this.
 _AUTO_LARS_LIMIT = 6000
 
 
@@ -43,11 +44,12 @@ class Solution:
     ----------
     reduced : ReducedSet
     method : str
-        ``collapse`` (a linear kernel's sums), ``selection`` (a start as it is) or ``reduced set`` (moved).
+        ``collapse`` (a linear kernel's sums), ``selection`` (a start without changes) or ``reduced set``
+        (optimized).
     start : str
         Name of the start.
     iterations, evaluations : int
-        Of L-BFGS; iterations of the probes from other starts do not count, their evaluations do.
+        Of L-BFGS. Evaluations include those of short runs from other starts, iterations do not.
     stopped : str
         See :class:`svmfast.methods.compress.optimizer.Optimized`; ``exact`` or ``not moved`` without L-BFGS.
     starts : tuple of StartReport
@@ -65,10 +67,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Compressor:
-    """One model with the rows it is compressed on; gives models of any size.
-
-    Made by :func:`prepare`.
-    """
+    """Compresses a model to any size, on given rows. Made by :func:`prepare`."""
 
     model: KernelExpansion
     options: CompressOptions
@@ -81,7 +80,7 @@ class Compressor:
 
     @property
     def smallest(self) -> int:
-        """Fewest support vectors a compressed model may have: one for each class that has any."""
+        """The fewest support vectors of a compressed model: one for each class that has any."""
         sizes = class_sizes(self.model)
         return 1 if len(sizes) == 1 else int(np.count_nonzero(sizes))
 
@@ -90,7 +89,7 @@ class Compressor:
         notes = list(self.notes)
         if count < self.smallest:
             raise NothingFitsError(
-                f"{count} support vectors are too few for {self.smallest} classes, each needs one"
+                f"{count} support vectors are too few for {self.smallest} classes, which need one each"
             )
         found = self._find(count, notes, progress)
         reduced = found.reduced
@@ -125,7 +124,7 @@ class Compressor:
         )
 
     def _find(self, count: int, notes: list[str], progress: Progress) -> Solution:
-        """Return `count` vectors: a linear kernel's sums, the best start, or the best start moved."""
+        """Return `count` vectors: the sums of a linear kernel, or the best start, usually optimized."""
         sums = collapsed(self.model, self.split, count)
         if sums is not None:
             return Solution(sums, "collapse", "collapse", stopped="exact")
@@ -176,7 +175,7 @@ class Compressor:
         return StartReport(name, statement.label_agreement, statement.median, self.choose.error(reduced))
 
     def _move(self, starts: Mapping[str, ReducedSet], progress: Progress) -> Solution:
-        """Move from every start for a few iterations, then from the best to the end."""
+        """Optimize from every start for a few iterations, and then continue from the best."""
         limit = self.options.iterations
         evaluations = spent = 0
         best, reduced = next(iter(starts.items()))
@@ -218,7 +217,7 @@ class Compressor:
         )
 
     def _thinned(self, reduced: ReducedSet, notes: list[str], progress: Progress) -> ReducedSet:
-        """Drop the small entries of the vectors; the remaining ones are moved to compensate for them."""
+        """Set small entries of the vectors to 0, and optimize the others to compensate."""
         largest = np.abs(self.split.sv.values).max(initial=0.0)
         keep = np.abs(reduced.vectors) > self.options.sparse_tolerance * largest
         dropped = solve_coefficients(self.fit, np.where(keep, reduced.vectors, 0.0), reduced.sizes)
@@ -228,7 +227,7 @@ class Compressor:
         return moved.reduced
 
     def _with_best_coefficients(self, reduced: ReducedSet) -> ReducedSet:
-        """Return the vectors as a file holds them, with the exact least squares' coefficients if better."""
+        """Round the vectors as in a file, and use least-squares coefficients if they are better."""
         reduced = rounded(reduced)
         solved = solve_coefficients(self.fit, reduced.vectors, reduced.sizes)
         return solved if self.choose.error(solved) <= self.choose.error(reduced) else reduced
@@ -246,7 +245,7 @@ class Compressor:
                 "raise `memory`, or start from kmeans",
             )
         numbers = count * (self.split.width + self.model.sv_coef.shape[0])
-        # L-BFGS keeps 2 x 20 corrections; the sums of 16 shares; a handful of working copies.
+        # L-BFGS keeps 2 x 20 corrections; there are 16 partial sums and a few working copies.
         needed = 8 * (numbers * 64 + self.split.fit.rows.nnz * 2 + self.fit.values.size * 6)
         if needed > self.options.memory:
             raise MemoryLimitError(
@@ -266,7 +265,7 @@ def prepare(
     threads: int = 1,
     progress: Progress = silent,
 ) -> Compressor:
-    """Check the model and gather the rows.
+    """Check the model and collect the rows.
 
     Parameters
     ----------
@@ -274,7 +273,7 @@ def prepare(
     data : Rows, optional
         Rows like those to predict; labels are not needed.
     labels : (n,) float64, optional
-        Labels or values of `data`, if known: they serve the probabilities.
+        Labels or values of `data`, if known; they are used to refit the probabilities.
     options : CompressOptions, optional
     threads : int
     progress : Progress
@@ -296,15 +295,15 @@ def prepare(
         data = None
     if data is None:
         notes.append(
-            "without `data` the model is fitted and measured on its support vectors alone, which lie where "
-            "it is hardest to copy; rows of data give a closer model and a better estimate"
+            "without `data` the model is fitted and measured only on its support vectors, which lie where "
+            "it is hardest to approximate; rows of data give a closer model and a better estimate"
         )
     progress(0, None, "exact model on the rows")
     split = gather(model, data, seed=options.seed, threads=threads)
     if split.trained_on:
         notes.append(
-            "the model was trained on rows of `data`, its support vectors are among them: "
-            "expect somewhat more differences on new rows than stated"
+            "the model was trained on rows of `data`, which contain its support vectors: "
+            "expect slightly larger differences on new rows than reported"
         )
     scale = scale_of(model, split.fit.exact)
     fit = target(model, split, split.fit, scale, threads)

@@ -1,4 +1,4 @@
-"""The rows a model is compressed on: distinct, split to fit, to choose and to state, with exact values."""
+"""The distinct rows for compression, with exact values: some to fit, some to choose, some to measure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svmfast.methods.compress.reduced_set import Target
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 
-#: Shares of the rows that choose (early stop, start, size) and that the error statement is made on, and caps.
+#: Shares of the rows for choices (early stop, start, size) and for the error statement, with upper limits.
 _CHOOSE_SHARE, _CHOOSE_CAP = 0.1, 5000
 _STATE_SHARE, _STATE_CAP = 0.1, 10000
 
@@ -22,10 +22,10 @@ class Part:
 
     Attributes
     ----------
-    rows : Rows of n rows
-        In the compressed model's own columns (see :attr:`DataSplit.columns`).
+    rows : Rows
+        n rows in the compressed model's own columns (see :attr:`DataSplit.columns`).
     winner : (n,) int64
-        Class given by the exact model, as a number, ascending; 0 if there is only one function.
+        Index of the class that the exact model predicts, ascending; 0 if there is only one function.
     exact : (n, p) float64
         The exact model's decision values.
     times : (n,) float64
@@ -50,14 +50,14 @@ class DataSplit:
     sv : Rows
         The support vectors in the columns of `columns`.
     columns : (d,) int32
-        Original column of every column that occurs in the support vectors or the data.
+        The original numbers of the columns that occur in the support vectors or the data.
     fit, choose, state : Part
-        No row is in two of them, even where data repeat rows or hold the support vectors.
+        No row is in two of them, even if the data repeat rows or contain the support vectors.
     from_data : bool
-        Whether `choose` and `state` are data; else they are support vectors, which the exact model fits
-        closer than other rows.
+        Whether `choose` and `state` are rows of data. Otherwise they are support vectors, which the exact
+        model fits more closely than other rows.
     trained_on : bool
-        Whether the data hold more than half of the support vectors, so that the model was trained on them.
+        Whether the data contain more than half of the support vectors, so that the model was trained on them.
     """
 
     sv: Rows
@@ -124,7 +124,7 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
 
 
 def _distinct(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the group of every row and the first row of each group, groups in order of appearance."""
+    """Return the group of each row, and the first row of each group; groups are in order of appearance."""
     seen: dict[bytes, int] = {}
     group = np.empty(len(rows), dtype=np.int64)
     first: list[int] = []
@@ -140,14 +140,14 @@ def _distinct(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def scale_of(model: KernelExpansion, exact: FloatArray) -> float:
-    """Return the size below which decision values count as small: the margin, 1, of a classifier."""
+    """Return the size below which decision values count as small: for a classifier the margin, 1."""
     if model.head.is_classifier:
         return 1.0
     return float(np.median(np.abs(exact))) or 1.0
 
 
 def winners(model: KernelExpansion, exact: FloatArray) -> NDArray[np.int64]:
-    """Return the number of the class that each row gets; 0 where there is only one function."""
+    """Return the index of the predicted class of each row; 0 if there is only one function."""
     labels = model.head.labels
     if labels is None or len(labels) <= 2:
         return np.zeros(len(exact), dtype=np.int64)
@@ -156,11 +156,11 @@ def winners(model: KernelExpansion, exact: FloatArray) -> NDArray[np.int64]:
     return found
 
 
-def target(model: KernelExpansion, material: DataSplit, part: Part, scale: float, threads: int) -> Target:
-    """Return what a reduced set should be on the rows of `part`.
+def target(model: KernelExpansion, split: DataSplit, part: Part, scale: float, threads: int) -> Target:
+    """Return the values that a reduced set should have on the rows of `part`, with their weights.
 
-    Labels hang on signs, so an error counts relative to the exact value: by ``1 / (1 + (f / scale)^2)``.
-    In regression all errors count alike.
+    Labels depend on signs, so errors of large decision values matter less: f has weight
+    ``1 / (1 + (f / scale)^2)``. In regression all errors have the same weight.
     """
     k = model.head.n_classes
     values = part.exact
@@ -174,4 +174,4 @@ def target(model: KernelExpansion, material: DataSplit, part: Part, scale: float
     if not model.head.is_regression:
         ratio = values / scale
         weight = weight / (1 + ratio * ratio)
-    return Target(model.kernel, part.rows, material.width, part.winner, values, weight, threads=threads)
+    return Target(model.kernel, part.rows, split.width, part.winner, values, weight, threads=threads)

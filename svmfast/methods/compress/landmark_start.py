@@ -1,10 +1,10 @@
-"""Where a reduced set may start: a few vectors that stand for many support vectors.
+"""Starts of a reduced set: a few vectors that represent many support vectors.
 
-``kmeans``  centroids, every support vector weighted by the size of its coefficients (moved vectors);
-``lars``    the first support vectors that least-angle regression of the L2-SVM objective takes up (Xu et al.,
+``kmeans``  centroids, with each support vector weighted by the size of its coefficients;
+``lars``    the first support vectors that least-angle regression of the L2-SVM objective selects (Xu et al.,
             Compressed Support Vector Machines, equations 5 to 9, in Gram form, which needs no eigenvectors);
-``greedy``  orthogonal matching pursuit in the kernel's feature space: always the support vector where the
-            expansion is worst so far; needs no Gram matrix;
+``greedy``  orthogonal matching pursuit in the kernel's feature space: at each step the support vector that
+            reduces the residual most; needs no Gram matrix;
 ``random``  a random subset, the baseline.
 """
 
@@ -22,7 +22,6 @@ from svmfast.solvers.k_means import k_means
 from svmfast.threads import one_blas_thread
 
 STARTS = ("kmeans", "lars", "greedy", "random")
-#: Selecting starts take support vectors as they are.
 
 IntArray = NDArray[np.int64]
 
@@ -31,14 +30,14 @@ _BLOCK = 1024
 
 
 def lars_bytes(n: int) -> int:
-    """Return what :func:`start_vectors` needs for ``lars`` on `n` vectors: K, H and LARS's copy of H."""
+    """Return the bytes that ``lars`` needs for `n` vectors: K, H and LARS's copy of H."""
     return 3 * 8 * n * n
 
 
 def start_bytes(how: str, n: int, n_columns: int, count: int) -> int:
-    """Return the least that :func:`start_vectors` needs: what ``lars`` and ``greedy`` cannot do in parts.
+    """Return the bytes that ``lars`` or ``greedy`` needs at least; the other starts can work in parts.
 
-    Both take vectors as dense rows; ``greedy`` also keeps a factor of n x count.
+    Both hold the vectors as dense rows; ``greedy`` also keeps an n x count factor.
     """
     if how not in ("lars", "greedy"):
         return 0
@@ -56,14 +55,15 @@ def start_vectors(
     seed: int,
     memory: int,
 ) -> tuple[FloatArray, list[str]]:
-    """Return `count` vectors that may stand for the support vectors of one class.
+    """Return `count` vectors that represent the support vectors of one class.
 
     Parameters
     ----------
     how : str
         One of :data:`STARTS`.
     kernel : Kernel
-    sv : Rows of n support vectors
+    sv : Rows
+        n support vectors.
     coef : (width, n) float64
     count : int
         From 0 to n.
@@ -71,13 +71,13 @@ def start_vectors(
         Width of the result.
     seed : int
     memory : int
-        Bytes; ``lars`` takes a subsample when its Gram matrices would need more.
+        In bytes; ``lars`` takes a subsample if its Gram matrices would need more.
 
     Returns
     -------
     vectors : (count, n_columns) float64
     notes : list of str
-        Deviations from the options given.
+        Deviations from the given options.
     """
     if how not in STARTS:
         raise OptionError(f"unknown start '{how}'; expected one of {' '.join(STARTS)}")
@@ -102,9 +102,8 @@ def start_vectors(
 def _centroids(sv: Rows, coef: FloatArray, count: int, n_columns: int, seed: int, memory: int) -> FloatArray:
     weight = np.sqrt((coef * coef).sum(axis=0))
     weight = np.maximum(weight, 1e-12 * weight.max() if weight.max() > 0 else 1.0)
-    # Dense arithmetic is several times faster where it fits.
+    # Dense arithmetic is several times faster if it fits; k-means copies its data once.
     entries = len(sv) * n_columns
-    # (k-means copies its data once.)
     dense = entries < 1 << 24 or (sv.density > 0.05 and 16 * entries <= memory)
     data = sv.to_dense(n_columns) if dense else _widened(sv, n_columns).to_scipy()
     return k_means(data, count, seed=seed, max_iterations=50, weights=weight)
@@ -115,9 +114,9 @@ def _widened(rows: Rows, n_columns: int) -> Rows:
 
 
 def _pursuit(kernel: Kernel, sv: Rows, coef: FloatArray, count: int, n_columns: int) -> IntArray:
-    """Orthogonal matching pursuit: the residual's inner product with K(x_j, .) is its value at x_j.
+    """Select by orthogonal matching pursuit: the residual's inner product with K(x_j, .) is its value at x_j.
 
-    An incremental Cholesky factorisation of the chosen columns keeps a step at O(n (count + d)).
+    With an incremental Cholesky factorization of the chosen columns, a step takes O(n (count + d)).
     """
     x = sv.to_dense(n_columns)
     n = len(x)
@@ -131,7 +130,7 @@ def _pursuit(kernel: Kernel, sv: Rows, coef: FloatArray, count: int, n_columns: 
         with np.errstate(divide="ignore", invalid="ignore"):
             score = np.where(free & (diagonal > floor), (residual * residual).sum(axis=1) / diagonal, -np.inf)
         j = int(np.argmax(score))
-        if score[j] == -np.inf:  # the rest lies in the span: any of them is as good
+        if score[j] == -np.inf:  # the others lie in the span, so the choice does not matter
             chosen += list(np.flatnonzero(free)[: count - step])
             break
         chosen.append(j)
@@ -172,7 +171,8 @@ def _least_angle(
         target = np.vstack(
             [kernel.matrix(x[i : i + _BLOCK], everything) @ coef.T for i in range(0, len(x), _BLOCK)]
         )
-    # H = K/2 + C K^2 and C K yt. Bounded support vectors sit at C, which the file does not name.
+    # H = K/2 + C K^2 and C K yt. The file does not contain C; it is the largest |coefficient| if one is
+    # bounded.
     c = float(np.abs(coef).max()) or 1.0
     right = c * (gram @ target)
     hessian = gram @ gram
@@ -180,13 +180,14 @@ def _least_angle(
     gram *= 0.5
     hessian += gram
     del gram
-    # LARS compares correlations: columns of length 1 (Omega's columns have squared length H_jj).
+    # LARS compares correlations, so columns are scaled to length 1 (Omega's have squared length H_jj).
     length = np.sqrt(np.maximum(np.diag(hessian), np.finfo(float).tiny))
     hessian /= length
     hessian /= length[:, None]
     right /= length[:, None]
     taken = [_path(hessian, np.ascontiguousarray(right[:, f]), count) for f in range(right.shape[1])]
-    # A class of a multiclass model has one target a pair: take turns, first steps first.
+    # A class of a multiclass model has one target per pair: take their first steps in turn, then the second
+    # ones.
     chosen: list[int] = []
     seen: set[int] = set()
     for step in range(max(len(t) for t in taken)):
@@ -202,7 +203,7 @@ def _least_angle(
 
 
 def _path(hessian: FloatArray, right: FloatArray, count: int) -> list[int]:
-    """Return vectors in the order LARS takes them up, going on until `count` are active or it ends."""
+    """Return vectors in the order in which LARS selects them, until `count` are active or it ends."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lars_path_gram
 

@@ -15,20 +15,20 @@ from svmfast.solvers.file_digits import eight_digits
 
 
 def class_sizes(model: KernelExpansion) -> NDArray[np.int64]:
-    """Return the number of support vectors of each class; of all together, where there is one function."""
+    """Return the number of support vectors of each class, or the total if there is one function."""
     nr_sv = model.nr_sv
     return np.array([len(model.sv)]) if nr_sv is None or len(nr_sv) <= 2 else nr_sv
 
 
 def rounded(reduced: ReducedSet) -> ReducedSet:
-    """Round the vectors to the 8 digits LIBSVM's files keep, so that the file is the model measured."""
+    """Round the vectors to the 8 digits of LIBSVM's files, so that saving does not change the model."""
     return replace(reduced, vectors=eight_digits(reduced.vectors))
 
 
 def collapsed(model: KernelExpansion, split: DataSplit, count: int) -> ReducedSet | None:
-    """Return a linear kernel's sums over support vectors: they are vectors themselves, one a coefficient row.
+    """Return a linear kernel's sums over support vectors, which are vectors too: one per row of coefficients.
 
-    None if the kernel is not linear, or if these are more than `count` vectors.
+    None if the kernel is not linear, or if there are more than `count` of these vectors.
     """
     sizes, width = class_sizes(model), model.sv_coef.shape[0]
     if model.kernel.kind != "linear" or count < len(sizes) * width:
@@ -43,7 +43,7 @@ def collapsed(model: KernelExpansion, split: DataSplit, count: int) -> ReducedSe
 
 
 def as_model(model: KernelExpansion, columns: NDArray[np.int32], reduced: ReducedSet) -> KernelExpansion:
-    """Return a set as a LIBSVM model with the head and kernel of `model`.
+    """Return a reduced set as a LIBSVM model with the head and kernel of `model`.
 
     Parameters
     ----------
@@ -60,7 +60,8 @@ def as_model(model: KernelExpansion, columns: NDArray[np.int32], reduced: Reduce
         return KernelExpansion(model.head, model.kernel, sv, coef, rho)
     if len(reduced.sizes) > 1:
         return KernelExpansion(model.head, model.kernel, sv, coef, rho, reduced.sizes)
-    # One function of two classes: as LIBSVM has it, the first class's coefficients are the positive ones.
+    # One function for two classes: as in LIBSVM, vectors with positive coefficients belong to the first
+    # class.
     order = np.argsort(coef[0] <= 0, kind="stable")
     first = int(np.count_nonzero(coef[0] > 0))
     return KernelExpansion(

@@ -1,4 +1,4 @@
-"""L-BFGS on a reduced set: vectors, coefficients and offsets moved together, stopped by held-out rows."""
+"""L-BFGS on a reduced set: optimizes vectors, coefficients and offsets together; held-out rows stop it."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray
 from svmfast.threads import one_blas_thread
 
-#: Corrections L-BFGS remembers (measured: 20 converges in a third fewer evaluations than 10).
+#: Corrections that L-BFGS keeps (as measured, 20 need a third fewer evaluations than 10).
 _MEMORY = 20
 #: Iterations between two checks on the held-out rows.
 _CHECK_EVERY = 20
-#: A check counts as better, for going on, where the error falls below this share of the best one.
+#: The optimization goes on while a check finds an error below this share of the best one.
 _CLEARLY_BETTER = 0.999
 
 
 @dataclass(frozen=True)
 class Optimized:
-    """Where L-BFGS ended.
+    """The result of L-BFGS.
 
     Attributes
     ----------
     reduced : ReducedSet
-        The best by the held-out rows, not the last.
+        The best set on the held-out rows, not the last one.
     iterations : int
-        Iterations made; `best_iteration` of them lead to `reduced`.
+        Number of iterations; `reduced` is that of `best_iteration`.
     evaluations : int
         Evaluations of E with its gradient.
     stopped : str
-        ``held-out`` (no better for a while), ``converged`` or ``limit``.
+        ``held-out`` (no improvement for some time), ``converged`` or ``limit``.
     """
 
     reduced: ReducedSet
@@ -44,9 +44,9 @@ class Optimized:
 
 
 class Variables:
-    """The entries of a reduced set as one array, in units in which unit steps change E alike.
+    """The entries of a reduced set as one array, scaled so that unit steps change E by similar amounts.
 
-    Vectors are in units of the kernel's width, coefficients and offsets in units of the coefficients' size.
+    Vectors are in units of the kernel's width, coefficients and offsets in units of the coefficients' RMS.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ class Variables:
         self._ends = start.vectors.size, start.vectors.size + start.coef.size
 
     def pack(self, reduced: ReducedSet) -> FloatArray:
-        """Return the array that stands for a set."""
+        """Return the array for a reduced set."""
         vectors, scale = reduced.vectors.ravel() / self.unit, self.scale
         return np.concatenate([vectors, reduced.coef.ravel() / scale, reduced.rho / scale])
 
     def unpack(self, x: FloatArray) -> ReducedSet:
-        """Return the set that an array stands for."""
+        """Return the reduced set for an array."""
         vectors, coef, rho = x[: self._ends[0]], x[self._ends[0] : self._ends[1]], x[self._ends[1] :]
         return replace(
             self.start,
@@ -79,13 +79,13 @@ class Variables:
         )
 
     def gradient(self, by_vectors: FloatArray, by_coef: FloatArray, by_rho: FloatArray) -> FloatArray:
-        """Return the derivatives by the array, from those by the set; `by_vectors` is overwritten."""
+        """Return the gradient for the array, given that for the set; `by_vectors` is overwritten."""
         by_vectors *= self.unit
         return np.concatenate([by_vectors.ravel(), by_coef.ravel() * self.scale, by_rho * self.scale])
 
 
 class EarlyStop:
-    """The best set so far by the held-out rows, and whether it is time to stop.
+    """The best set so far on the held-out rows, and the decision when to stop.
 
     Parameters
     ----------
@@ -93,23 +93,23 @@ class EarlyStop:
     start : ReducedSet
         The best set at iteration 0.
     patience : int
-        Checks without a clearly better value before stopping.
+        Number of checks without a clear improvement before stopping.
     """
 
     def __init__(self, held_out: Target, start: ReducedSet, patience: int) -> None:
         self.held_out, self.patience = held_out, patience
         self.best, self.best_error, self.best_iteration = start, held_out.error(start), 0
-        self._clearly_better = 0  # the last iteration that was
+        self._last_clear_gain = 0  # an iteration
 
     def check(self, reduced: ReducedSet, iteration: int) -> bool:
         """Compare the set of this iteration with the best; return whether to stop."""
         error = self.held_out.error(reduced)
         if error < self.best_error:
-            # A smaller gain is taken, but is no reason to go on.
+            # A smaller gain is accepted, but is not a reason to go on.
             if error < _CLEARLY_BETTER * self.best_error:
-                self._clearly_better = iteration
+                self._last_clear_gain = iteration
             self.best, self.best_error, self.best_iteration = reduced, error, iteration
-        return iteration - self._clearly_better >= self.patience * _CHECK_EVERY
+        return iteration - self._last_clear_gain >= self.patience * _CHECK_EVERY
 
 
 class _StoppedEarly(Exception):
@@ -127,22 +127,25 @@ def optimize(
     progress: Progress = silent,
     what: str = "moving vectors",
 ) -> Optimized:
-    """Move vectors, coefficients and offsets together by L-BFGS.
+    """Optimize vectors, coefficients and offsets together by L-BFGS.
 
     Parameters
     ----------
     target, held_out : Target
-        The rows fitted, and the rows that decide when to stop.
+        The rows to fit, and the rows that decide when to stop.
     start : ReducedSet
     max_iterations : int
     patience : int
-        Checks on the held-out rows, one in 20 iterations, without a better value before stopping.
+        Number of checks on the held-out rows, every 20 iterations, without improvement before stopping.
     keep : (m, d) bool, optional
-        Entries that may differ from zero; the others stay as they are.
+        Entries of the vectors that may change; the others stay as they are.
+    progress : Progress
+    what : str
+        Name of the step for `progress`.
     """
     from scipy.optimize import minimize
 
-    if max_iterations == 0:  # L-BFGS-B would make one all the same
+    if max_iterations == 0:  # L-BFGS-B would still make one
         return Optimized(start, 0, 0, 0, "limit")
     variables, best = Variables(target, start), EarlyStop(held_out, start, patience)
     iterations = evaluations = 0

@@ -11,7 +11,7 @@ from svmfast.values import Bytes, Choice, Real, Share, Switch, Whole
 
 #: Default limit on the rows of data that are used.
 MOST_ROWS = 60_000
-#: Ways to say how small.
+#: Options that set the size.
 TARGETS = ("sv", "ratio", "max_diff", "max_bytes")
 
 
@@ -47,12 +47,12 @@ class CompressOptions(Seeded, Bounded):
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")
 
     def check(self, given: Collection[str]) -> None:
-        """Refuse options that do not fit together."""
+        """Raise OptionError for options that contradict each other."""
         named = [f"`{name}`" for name in TARGETS if getattr(self, name) is not None]
         if len(named) != 1:
             raise OptionError(
-                "say how small in one way: `sv`, `ratio`, `max_diff` or `max_bytes`; "
+                "give the size by exactly one of `sv`, `ratio`, `max_diff` and `max_bytes`; "
                 f"got {' and '.join(named) or 'none'}"
             )
         if self.sparse_tolerance and self.select_only:
-            raise OptionError("`sparse_tolerance` thins moved vectors; `select_only` moves none")
+            raise OptionError("`sparse_tolerance` applies to moved vectors, and `select_only` moves none")

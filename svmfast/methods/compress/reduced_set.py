@@ -1,16 +1,16 @@
-"""Reduced sets: few vectors whose kernel expansion stays close to given decision values.
+"""Reduced sets: a few vectors whose kernel expansion is close to given decision values.
 
-Minimises, over the vectors u_j, their coefficients and the offsets rho together (Xu et al., Compressed
-Support Vector Machines, equation 10, with the gradient they leave out),
+The objective, a function of the vectors u_j, their coefficients and the offsets rho (Xu et al., Compressed
+Support Vector Machines, equation 10, with the gradient, which they do not give), is
 
     E = 1/2 sum_i sum_p w_ip r_ip^2,   r_ip = sum_j c_pj K(u_j, x_i) - rho_p - f_p(x_i)
     dE/dc_pj = sum_i w_ip r_ip K_ij          dE/drho_p = - sum_i w_ip r_ip
     rbf: dE/du_j = 2 gamma sum_i q_ij (x_i - u_j),   q_ij = K_ij sum_p w_ip r_ip c_pj
 
-by L-BFGS (module ``optimizer``); given the vectors, coefficients and offsets are a linear least squares
-problem and are solved exactly. The functions of a multiclass model are LIBSVM's pairs, so a vector of class i
-serves all pairs of class i. Of the pairs a row meets only those of one class, its winner: they decide its
-label, and a pair's own training saw no rows of other classes either.
+It is minimized by L-BFGS (module ``optimizer``). For given vectors, finding coefficients and offsets is a
+linear least squares problem, which is solved exactly. The functions of a multiclass model are LIBSVM's pairs,
+so a vector of class i is used by all pairs with class i. A row counts only for the pairs of its winning
+class: these decide its label, and the training of the other pairs did not see rows of this class either.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from svmfast.solvers.ridge import solve_with_ridge
 from svmfast.threads import interruptible, map_in_threads, one_blas_thread
 
 _NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
-#: Shares of the rows that are summed apart. Fixed, so that sums do not depend on the threads.
+#: Number of parts of the rows that are summed separately; fixed, so that sums do not depend on the threads.
 _SHARES = 16
-#: Tikhonov term of the least squares, relative to the mean of the diagonal: keeps coefficients finite where
-#: vectors coincide, far below any accuracy a model file can show.
+#: Tikhonov term of the least squares problem, relative to the mean of the diagonal. It keeps coefficients
+#: finite if vectors coincide, and is far below the precision of a model file.
 _RIDGE = 1e-10
-#: Rows whose kernel values are held at a time in the least squares, and their entries when dense.
+#: Limits on the rows that the least squares fit holds at a time, and on their dense entries.
 _BLOCK, _BLOCK_ENTRIES = 4096, 1 << 24
 
 
@@ -45,10 +45,10 @@ class ReducedSet:
     ----------
     vectors : (m, d) float64
     coef : (max(k - 1, 1), m) float64
-        As LIBSVM's ``sv_coef`` for k > 2 classes; one row otherwise.
+        As LIBSVM's ``sv_coef`` for k > 2 classes; otherwise one row.
     rho : (p,) float64
     sizes : (k,) or (1,) int64
-        Vectors of each class for k > 2; else one group that holds them all.
+        Number of vectors of each class for k > 2; otherwise of all vectors.
     """
 
     vectors: FloatArray
@@ -61,23 +61,23 @@ class ReducedSet:
 
 
 class Target:
-    """Rows with an expansion's target decision values, and the weight of each row.
+    """Rows with target decision values and their weights.
 
     Parameters
     ----------
     kernel : Kernel
         Not precomputed.
-    rows : Rows of n rows
-        Columns below `n_columns`.
+    rows : Rows
+        n rows with columns below `n_columns`.
     n_columns : int
         Width d of the vectors.
     winner : (n,) int64
-        Class of each row, ascending; all 0 for a single function.
+        Index of the winning class of each row, ascending; all 0 for a single function.
     values : (n, width) float64
-        Exact decision values of the winner's functions, the other classes in order; width is
+        Exact decision values of the winner's functions, in the order of the other classes; width is
         max(k - 1, 1).
     weight : (n, width) float64
-        Never negative.
+        Nonnegative.
     threads : int
     """
 
@@ -114,7 +114,7 @@ class Target:
         return len(self.rows)
 
     def gradient(self, reduced: ReducedSet) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        """Return E and its derivatives by the vectors, the coefficients and the offsets."""
+        """Return E and its gradients with respect to the vectors, the coefficients and the offsets."""
         return self._native.evaluate(
             *self._parameters,
             reduced.vectors,
@@ -126,7 +126,7 @@ class Target:
         )
 
     def decisions(self, reduced: ReducedSet) -> FloatArray:
-        """Return the expansion's ``(n, width)`` decision values on the rows, those of each row's winner."""
+        """Return the expansion's decision values ``(n, width)`` for the functions of each row's winner."""
         return self._native.decisions(
             *self._parameters, reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.threads
         )
@@ -138,10 +138,10 @@ class Target:
 
 
 def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.int64]) -> ReducedSet:
-    """Return the set with these vectors whose coefficients and offsets minimise E exactly.
+    """Return the set with these vectors whose coefficients and offsets minimize E exactly.
 
-    Every function has its own coefficients, so the problem falls apart into one of (vectors + 1) unknowns a
-    function (for a pair of classes: the vectors of both), solved by Cholesky from the normal equations.
+    Each function has its own coefficients, so the problem splits into one per function, with (vectors + 1)
+    unknowns (for a pair: the vectors of both classes). Each is solved by Cholesky from the normal equations.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.in
     def add(f: int, mine: int, other: int, kernel: FloatArray, begin: int, end: int) -> None:
         q = max(other - (other > mine), 0)
         weight = target.weight[begin:end, q]
-        # The offset is one more column, of -1.
+        # The offset is an extra column of -1.
         design = np.empty((end - begin, len(columns[f]) + 1))
         design[:, :-1] = kernel if groups == 1 else kernel[:, columns[f]]
         design[:, -1] = -1
@@ -209,7 +209,7 @@ def _solve(normal: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def allocate(count: int, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Share `count` vectors among classes by their size: at least one for each that has any."""
+    """Divide `count` vectors among classes in proportion to size; each nonempty class gets at least one."""
     share = count * groups / groups.sum()
     sizes: NDArray[np.int64] = np.minimum(np.maximum(np.floor(share), groups > 0), groups).astype(np.int64)
     while sizes.sum() != count:

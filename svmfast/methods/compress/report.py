@@ -10,7 +10,7 @@ from svmfast.methods.common.error_statement import ErrorStatement, held_out
 
 @dataclass(frozen=True)
 class StartReport:
-    """The score of one start: its vectors with least-squares coefficients, on the held-out rows."""
+    """The score of one start, with least-squares coefficients, on the held-out rows."""
 
     name: str
     label_agreement: float | None
@@ -28,9 +28,9 @@ class CompressReport:
         ``reduced set``, ``selection`` (`select_only`), ``collapse`` (linear kernel) or ``none``.
     support_vectors, source_support_vectors : int
     bytes, source_bytes : int or None
-        Sizes of the files, where known.
+        Sizes of the files, if known.
     start : str
-        The chosen start; `starts` has the figures of all starts tried.
+        The chosen start; `starts` has the figures of all starts that were tried.
     iterations, evaluations : int
     stopped : str
     rows_fitted, rows_choosing : int
@@ -38,9 +38,9 @@ class CompressReport:
     probabilities : str
         ``none``, ``refitted`` or ``kept``.
     sizes_tried : tuple of (int, float)
-        The sizes tried: support vectors, and the figures measured.
+        The numbers of support vectors that were tried, each with the measured difference.
     notes : tuple of str
-        Whole sentences for people.
+        Sentences for the user.
     verdict : str
         ``compressed``, or why there is no model.
     """
@@ -66,7 +66,7 @@ class CompressReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of docs/json.md."""
         values = asdict(self)
-        del values["notes"]  # of the head
+        del values["notes"]  # reported at the top level
         return {
             "verdict": values.pop("verdict"),
             "bytes_exact": values.pop("source_bytes"),
@@ -82,7 +82,7 @@ class CompressReport:
         if self.bytes is not None and self.source_bytes is not None:
             factor = self.source_bytes / self.bytes
             lines.append(f"bytes        {self.source_bytes:,} -> {self.bytes:,} ({factor:.1f}x smaller)")
-        lines.append(f"rows         {self.rows_fitted:,} fitted, {self.rows_choosing:,} to choose by")
+        lines.append(f"rows         {self.rows_fitted:,} fitted, {self.rows_choosing:,} for choices")
         for start in self.starts:
             agreement = "" if start.label_agreement is None else f"labels agree {start.label_agreement:.2%}, "
             lines.append(
@@ -95,7 +95,7 @@ class CompressReport:
             )
         elif self.method == "collapse":
             lines.append(
-                "collapsed    a linear kernel needs one vector a function and class: nothing is lost"
+                "collapsed    a linear kernel needs one vector per function and class; this is exact"
             )
         lines.append(
             f"difference   of decision values on {held.rows:,} held-out rows ({held.rows_from}): half below "
@@ -118,18 +118,18 @@ class CompressReport:
 
 @dataclass(frozen=True)
 class Nothing:
-    """The report where nothing was made.
+    """The report of a run that made no model.
 
     Attributes
     ----------
     verdict : str
-        Why.
+        Why there is no model.
     """
 
     verdict: str
 
     def lines(self) -> list[str]:
-        """Return no line: the refusal is printed."""
+        """Return no lines, since the refusal is printed."""
         return []
 
     def to_dict(self) -> dict[str, Any]:

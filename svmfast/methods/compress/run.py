@@ -13,14 +13,14 @@ from svmfast.methods.given import Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, NotTried
 from svmfast.models.expansion import KernelExpansion
 
-#: Shares of the support vectors that ``frontier`` tries.
+#: Shares of the support vectors that the candidates for ``frontier`` keep.
 RATIOS = (0.01, 0.025, 0.05, 0.1, 0.25)
-#: Rows and steps that keep a candidate short; a run by hand gives the last tenth of a percent.
+#: Options that make candidates quick; a run with the defaults improves agreement by about 0.1 %.
 SHORT: dict[str, Any] = {"rows": 20_000, "iterations": 300}
 
 
 def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
-    """Compress `model`, on `data` where there are some."""
+    """Compress `model`, on `data` if there are any."""
     source, data = inputs.model("model"), inputs["data"]
     exact = cast(KernelExpansion, source.model)
     compressor = prepare(
@@ -60,6 +60,6 @@ def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
     if grid.max_bytes is not None:
         options = {"max_bytes": grid.max_bytes, **common}
         name = f"compress-{grid.max_bytes}-bytes"
-        # Among the first: a time limit must not leave out the size that was asked for.
+        # First, so that a time limit does not leave out the size that was asked for.
         every.insert(0, Candidate(name, 0, options, ("model", "data")))
     return every, []

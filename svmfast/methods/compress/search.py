@@ -1,4 +1,4 @@
-"""compress without a given size: the smallest model that is close enough, or the best that fits."""
+"""The search for a size: the smallest model that is close enough, or the largest that fits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from svmfast.methods.compress.report import CompressReport
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 
-#: The search for a difference ends when the sizes that pass and fail are this close.
+#: The search for a difference ends when the ratio of the sizes that pass and fail is at most this.
 _SIZE_STEP = 1.15
-#: Share of the model's support vectors where the search begins.
+#: The search begins with this share of the model's support vectors.
 _FIRST_SHARE = 0.01
-#: Above this share of the model's support vectors compressing is not worth its while.
+#: Compression to more than this share of the model's support vectors is not worthwhile.
 _LARGEST_SHARE = 0.5
 _BYTE_TRIES = 5
-#: A file within this share of the limit is close enough to it.
+#: A file that uses at least this share of the limit is large enough.
 _BYTES_USED = 0.95
 
 SizeOf = Callable[[KernelExpansion], int]
@@ -27,14 +27,14 @@ SizeOf = Callable[[KernelExpansion], int]
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The end of a search.
+    """The result of a search.
 
     Attributes
     ----------
     model : KernelExpansion or None
         None if no model smaller than the exact one is as small or as close as required.
     report : CompressReport or None
-        Of the model, or of the closest miss.
+        The report of the model, or of the closest one that was tried.
     verdict : str
         Why there is no model, or empty.
     """
@@ -50,7 +50,7 @@ def measured(report: CompressReport) -> float:
     statement = report.statement
     if statement.label_agreement is None:
         return statement.relative_rms
-    # From counts: 1 - 0.95 is more than 0.05.
+    # Computed from counts, because 1 - 0.95 exceeds 0.05 in floating point.
     n = statement.rows
     return (n - round(n * statement.label_agreement)) / n
 
@@ -58,13 +58,13 @@ def measured(report: CompressReport) -> float:
 def search(
     compressor: Compressor, size_of: SizeOf, options: CompressOptions, *, progress: Progress = silent
 ) -> Found:
-    """Make the required model, or explain why there is none smaller than the exact one.
+    """Make the required model, or explain why there is none that is smaller than the exact one.
 
     Parameters
     ----------
     compressor : Compressor
     size_of : callable
-        Returns the bytes of a model's file.
+        Returns the size in bytes of a model's file.
     options : CompressOptions
         Exactly one of `sv`, `ratio`, `max_diff` and `max_bytes` sets the size.
     progress : Progress
@@ -79,12 +79,12 @@ def search(
         count = n if limit else options.sv or max(compressor.smallest, round((options.ratio or 0) * n))
         if count >= n:
             size = f"{n:,} support vectors and {own:,} bytes"
-            return Found(None, None, f"the model, of {size}, is small enough already")
+            return Found(None, None, f"the model, of {size}, is already small enough")
         found = Found(*compressor.compress(count, progress=progress))
     if found.model is None:
         assert found.report is not None
         tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in found.report.sizes_tried)
-        return replace(found, verdict=f"nothing smaller than the model is close enough; tried {tried}")
+        return replace(found, verdict=f"no smaller model is close enough; tried {tried}")
     final = size_of(found.model)
     if final < own:
         return found
@@ -92,7 +92,7 @@ def search(
         None,
         found.report,
         f"the file would grow: {len(found.model.sv):,} dense support vectors take {final:,} bytes, the "
-        f"model {own:,}; ask for fewer, or thin them out by `sparse_tolerance`",
+        f"model {own:,}; ask for fewer, or drop small entries by `sparse_tolerance`",
     )
 
 
@@ -101,8 +101,8 @@ def search_difference(
 ) -> Found:
     """Find the fewest support vectors whose measured difference is at most `limit`.
 
-    Sizes double until one passes; then the gap is halved, in ratio, until it is below 15 %. The limit is met
-    on the stating rows; they choose the size, so the report's interval is a little favourable.
+    Sizes double until one passes; then the gap is bisected, in ratio, until it is below 15 %. The limit is
+    checked on the rows of the error statement, so the interval in the report is slightly optimistic.
     """
     n = len(compressor.model.sv)
     own = size_of(compressor.model)
@@ -129,8 +129,8 @@ def search_difference(
             failed = middle
     made, report = tried[size]
     note = (
-        "the size was chosen by the rows of the statement, which is a little favourable for that; "
-        "check on fresh rows with svmfast compare"
+        "the size was chosen by the same rows on which the difference is reported, which is therefore "
+        "slightly optimistic; check on new rows with svmfast compare"
     )
     report = replace(report, notes=(*report.notes, note))
     return Found(made, _with_tries(report, tried))
@@ -144,12 +144,12 @@ def search_bytes(
     Raises
     ------
     NothingFitsError
-        One support vector a class is too large already.
+        Even one support vector per class is too large.
     """
     n = len(compressor.model.sv)
     tried: dict[int, tuple[KernelExpansion, CompressReport]] = {}
     best: tuple[KernelExpansion, CompressReport] | None = None
-    # A value takes about 13 characters with its index, a coefficient 20.
+    # A value with its index takes about 13 characters, a coefficient 20.
     each = 13 * compressor.split.width + 20 * compressor.model.sv_coef.shape[0]
     size = max(compressor.smallest, min(limit // each, n - 1))
     fits, too_large = 0, n
@@ -167,7 +167,7 @@ def search_bytes(
                 raise NothingFitsError(
                     f"{size} dense support vector{'s take' if size > 1 else ' takes'} {used:,} bytes, "
                     f"more than {limit:,}",
-                    "allow more, or thin them out by `sparse_tolerance`",
+                    "allow more, or drop small entries by `sparse_tolerance`",
                 )
         guess = round(size * limit / used * (0.99 if used <= limit else 0.97))
         size = max(fits + 1, compressor.smallest, min(guess, too_large - 1))

@@ -1,4 +1,4 @@
-"""The error of a compressed model on rows that nothing was chosen by."""
+"""The error of a compressed model on rows that influenced no choice."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from svmfast.methods.compress.data_split import DataSplit
 from svmfast.models.expansion import KernelExpansion
 from svmfast.solvers.binomial import clopper_pearson
 
-#: Below this many values the 99.9 % quantile is the largest of them.
+#: With fewer values than this, the 99.9 % quantile is the largest of them.
 _VALUES_FOR_999 = 1000
 
 
 def error_statement(
     exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, *, threads: int
 ) -> ErrorStatement:
-    """Compare the models on the stating rows of `split`."""
+    """Compare the models on the rows `split.state`."""
     part, columns = split.state, split.columns
     rows = part.rows.renumbered(
         columns[part.rows.indices].astype(np.int32), int(columns[-1]) + 1 if len(columns) else 0
@@ -48,10 +48,10 @@ def error_statement(
 
 
 def caution(statement: ErrorStatement) -> str | None:
-    """Return a warning if a statement rests on too few rows, or None."""
+    """Return a warning if a statement is based on too few rows, or None."""
     if statement.rows >= _VALUES_FOR_999:
         return None
     return (
-        f"the difference was measured on {statement.rows:,} held-out rows only; the 99.9% quantile needs "
+        f"the difference was measured on only {statement.rows:,} held-out rows; the 99.9% quantile needs "
         f"about {_VALUES_FOR_999:,}: give more rows in `data`"
     )

@@ -1,4 +1,4 @@
-"""Divide and conquer with pseudo landmarks (DC-Pred++)."""
+"""dcpred: divide and conquer with pseudo landmarks (DC-Pred++)."""
 
 from __future__ import annotations
 

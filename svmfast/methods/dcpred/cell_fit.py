@@ -3,10 +3,10 @@
     E = 1/2 sum_p (coef_p^T K(U, U) coef_p + ||pseudo_p||^2) + C sum_i w_i loss(y_i, f(x_i))
     f_p(x) = sum_j coef_pj K(u_j, x) + sum_t pseudo_pt K(u_i(t), x) K(u_j(t), x) - rho_p
 
-with the squared hinge or squared residuals for loss. This is compress's second stage (Xu et al., Compressed
-Support Vector Machines, equation 10) in a cell of a routed model, with the training loss itself in place of
-the distance from an exact model; the DC-Pred++ paper stops at k-means centroids. Sums over rows are native,
-in one order for any number of threads; the steps are L-BFGS's.
+The loss is the squared hinge or the squared residual. This is the second stage of compress (Xu et al.,
+Compressed Support Vector Machines, equation 10) in a cell of a routed model, but with the training loss in
+place of the distance from an exact model; the DC-Pred++ paper stops at k-means centroids. Sums over rows are
+native and do not depend on the number of threads; the minimizer is L-BFGS.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast import _core
-from svmfast.methods.dcpred.lbfgs import minimise
+from svmfast.methods.dcpred.lbfgs import minimize
 from svmfast.rows import FloatArray
 
 IntArray = NDArray[np.int64]
@@ -39,7 +39,7 @@ class CellExpansion:
     pairs : (q, 2) int64
         Pairs of landmarks whose kernel values are multiplied.
     distances : (q, m) float64
-        Instead of pairs: of each pseudo landmark from the landmarks.
+        Distances of the pseudo landmarks from the landmarks, in place of `pairs`.
     """
 
     vectors: FloatArray
@@ -64,7 +64,7 @@ class CellProblem:
     targets : (n, p) float64
         Values, or +1 and -1.
     weights : (n,) float64
-        Never negative.
+        Nonnegative.
     loss : str
         A key of :data:`LOSSES`.
     """
@@ -80,7 +80,7 @@ class CellProblem:
     def objective(
         self, at: CellExpansion, cost: float, threads: int = 1
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, float]:
-        """Return E and its derivatives by vectors, coefficients, offsets and gamma."""
+        """Return E and its gradients with respect to vectors, coefficients, offsets and gamma."""
         value, by_vectors, by_coef, by_rho, by_gamma = self._native.evaluate(
             at.vectors, at.coef, at.rho, at.gamma, at.pairs, threads
         )
@@ -109,7 +109,7 @@ _FLOOR = 1e-6
 
 
 def _whitening(at: CellExpansion) -> tuple[FloatArray, FloatArray]:
-    """Return the symmetric root of the inverse of K(U, U), and its inverse."""
+    """Return the symmetric square root of the inverse of K(U, U), and the inverse of that root."""
     squares = (at.vectors**2).sum(axis=1)
     distance = np.maximum(squares[:, None] + squares - 2 * at.vectors @ at.vectors.T, 0)
     values, vectors = np.linalg.eigh(np.exp(-at.gamma * distance))
@@ -120,7 +120,7 @@ def _whitening(at: CellExpansion) -> tuple[FloatArray, FloatArray]:
 def move_landmarks(
     problem: CellProblem, start: CellExpansion, cost: float, iterations: int, *, threads: int = 1
 ) -> CellExpansion:
-    """Return the cell after at most `iterations` of L-BFGS on all its parameters.
+    """Return the cell after at most `iterations` steps of L-BFGS on all its parameters.
 
     Parameters
     ----------
@@ -136,9 +136,10 @@ def move_landmarks(
     p, width = start.coef.shape
     if iterations <= 0 or m * d == 0:  # without features all rows equal the landmark
         return start
-    # A unit step of every variable should change E alike: vectors in units of the kernel's width,
-    # coefficients as weights of features that are orthonormal in the kernel's space at the start, and the one
-    # width, on which all landmarks depend, more slowly: else the first step is along the width alone.
+    # Variables are scaled so that unit steps change E by similar amounts. Vectors are in units of the
+    # kernel's width. Coefficients are weights of features that are orthonormal in the kernel's space at the
+    # start. All landmarks depend on the width, so it changes more slowly: otherwise it would dominate the
+    # first step.
     unit = 1 / np.sqrt(2 * start.gamma)
     slow = 1 / np.sqrt(m * d)
     ends = (m * d, m * d + p * width)
@@ -168,7 +169,7 @@ def move_landmarks(
     weights = mixed(start.coef, inverse)
     z0 = np.concatenate([start.vectors.ravel() / unit, weights.ravel(), start.rho, [0.0]])
     with np.errstate(over="ignore", invalid="ignore"):  # the line search shortens the step
-        result = minimise(fun, z0, iterations)
+        result = minimize(fun, z0, iterations)
     moved = unpack(result.x)
     return CellExpansion(
         np.ascontiguousarray(moved.vectors),

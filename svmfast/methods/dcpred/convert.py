@@ -1,4 +1,4 @@
-"""Conversion of an exact model: fits its decision values or its labels on rows that need no labels."""
+"""Conversion of an exact model by a fit to its decision values or labels on unlabelled rows."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def fit_exact(
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Convert a model of any svm_type on rows that need no labels.
+    """Convert a model of any svm_type, on rows that need no labels.
 
     Parameters
     ----------
-    rows : Rows of n rows
-        Like those to be predicted. A LIBSVM model's support vectors take part as well.
+    rows : Rows
+        n rows like those to be predicted. A LIBSVM model's support vectors are added.
     exact : Model
     options : DcpredOptions
-        One `gamma`. `fit` values: fit the exact decision values of all functions with one `lambda_`, keeping
-        the exact head with its probabilities (LIBSVM's coupling of the pairs, with probA and probB as they
-        are). labels: fit the exact model's labels with one `C`, one function a class, which have no
-        probabilities. auto: labels for three or more classes, whose many pairs would share each leaf's
-        landmarks, values else. pairs: the values, with every landmark in the pairs of its class alone; one
-        cluster.
+        One `gamma`. `fit` values fits the exact decision values of all functions with one `lambda_`, and
+        keeps the exact head with its probabilities (LIBSVM's coupling of the pairs, with the same probA and
+        probB). labels fits the exact model's labels with one `C` and one function per class, without
+        probabilities. auto means labels for three or more classes, whose many pairs would have to share each
+        leaf's landmarks, and otherwise values. pairs fits the values in one cluster, where each landmark is
+        only used for the pairs of its class.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def fit_exact(
 
 
 def what_is_fitted(head: Head, fit: str) -> str:
-    """Return what ``auto`` means for a model with this head; other values of `fit` as they are."""
+    """Return `fit`, with ``auto`` replaced by its meaning for a model with this head."""
     if fit != "auto":
         return fit
     return "labels" if head.is_classifier and head.n_classes > 2 else "values"
@@ -116,9 +116,9 @@ def _with_vectors(
         Rows to fit.
     exact : KernelExpansion
     keys : list of bytes
-        Of all rows.
+        Hashes of all rows.
     aside : set of bytes
-        Of the rows held out.
+        Hashes of the held-out rows.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def _with_vectors(
     sv = exact.sv.renumbered(exact.sv.indices, width)
     vectors = row_keys(sv)
     trained_on = 2 * len(set(vectors) & set(keys)) > len(vectors)
-    # Support vectors are often rows of the data: copies of held-out rows are not added.
+    # Support vectors are often rows of the data; those that equal held-out rows are not added.
     new = np.array([i for i, key in enumerate(vectors) if key not in aside], dtype=np.int64)
     sv = sv.take(new)
     found = ExactVectors(sv, (exact.sv_coef[:, new] ** 2).sum(axis=0))
@@ -152,13 +152,13 @@ def _fit_pairs(
 
 
 def _labelled(rows: Rows, exact: Head, values: FloatArray, vectors: ExactVectors | None) -> Training:
-    """The exact model's labels as targets, in its order of the classes."""
+    """Return the problem whose targets are the exact model's labels, with its order of classes."""
     assert exact.labels is not None
     labels = exact.predict(values)
     targets = np.where(labels[:, None] == exact.labels, 1.0, -1.0)
     if (targets > 0).any(axis=0).sum() == 1:
         raise UnsupportedError("the exact model gives all rows one label", "use rows of several classes")
-    # The svm_type is kept: predict with a fallback requires that both models have the same.
+    # The svm_type is kept, since a fallback requires that both models have the same one.
     head = Head(exact.svm_type, exact.labels, one_vs_rest=len(exact.labels) > 2)
     if not head.one_vs_rest:
         targets = np.ascontiguousarray(targets[:, :1])

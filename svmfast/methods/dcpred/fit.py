@@ -1,9 +1,9 @@
-"""dcpred: DC-Pred++, a tree of clusters with a few landmarks each, and pseudo landmarks at almost no cost.
+"""dcpred: DC-Pred++, a tree of clusters with a few landmarks each, and cheap pseudo landmarks.
 
 Hsieh, Si, Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014. Additions to the paper:
-landmarks, coefficients and each leaf's kernel width are optimized by gradient descent from the paper's
-solution; rows of neighbouring leaves count with half weight; a leaf only distinguishes the classes of its own
-rows.
+landmarks, coefficients and each leaf's kernel width are optimized by gradient descent, starting from the
+paper's solution; nearby rows of other leaves are included with half weight; a leaf only distinguishes the
+classes of its own rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from svmfast.solvers.arithmetic import arithmetic
 from svmfast.solvers.kernel_clusters import load_kmeans
 from svmfast.threads import one_blas_thread
 
-#: LIBSVM's cache for the exact model of which pairs are fitted.
+#: LIBSVM's kernel cache for training the exact model whose pairs are fitted.
 CACHE_MEGABYTES = 400.0
 #: Rows on which the training score is measured.
 _SCORE_ROWS = 20_000
@@ -53,17 +53,18 @@ def fit_svc(
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Train a classifier with the squared hinge loss; three or more classes are trained one against the rest.
+    """Train a classifier with the squared hinge loss; three or more classes are trained one-vs-rest.
 
     Parameters
     ----------
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     labels : (n,) float64
         Integers.
     options : DcpredOptions
-        With several `gamma` or `C`, `folds` must be set: the best pair is taken. `fit` pairs: one cluster, of
-        three or more classes; LIBSVM trains on all rows, and its values are fitted as compress fits them;
-        `max_operations` sets the landmarks.
+        With several `gamma` or `C`, `folds` must be set, and the best pair is used. With `fit` pairs, for
+        three or more classes, LIBSVM trains on all rows, and its decision values are fitted in one cluster as
+        by compress; `max_operations` then limits the number of landmarks.
 
     Raises
     ------
@@ -73,7 +74,7 @@ def fit_svc(
     options = options.resolved(kernel_width(rows.n_columns, None, "rbf"))
     how = Execution(threads, provenance or {}, progress)
     if options.fit == "values":
-        raise OptionError("`fit` values belongs to `exact`")
+        raise OptionError("`fit` values needs `exact`")
     if options.fit == "pairs":
         check_pairs(options)
         seconds = Stopwatch()
@@ -98,11 +99,12 @@ def fit_ridge(
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Fit kernel ridge regression: sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf.
+    """Fit kernel ridge regression: minimize sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf.
 
     Parameters
     ----------
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     targets : (n,) float64
     options : DcpredOptions
 
@@ -122,11 +124,12 @@ def cross_validate_dcpred(
     threads: int = 1,
     progress: Progress = silent,
 ) -> tuple[CrossValidation, ...]:
-    """Return the score of every pair of gamma and regularization, without a model of all rows.
+    """Return the score of each pair of gamma and regularization, without training a model on all rows.
 
     Parameters
     ----------
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     targets : (n,) float64
         Labels or values.
     options : DcpredOptions
@@ -143,7 +146,7 @@ def cross_validate_dcpred(
 def fit_tree(
     task: str, training: Training, options: DcpredOptions, how: Execution
 ) -> tuple[RoutedModel, DcpredReport]:
-    """Train the tree for a problem; the options are resolved."""
+    """Train the tree for a problem; `options` must be resolved."""
     if not len(training.rows):
         raise OptionError("no rows to train on")
     regularizations = options.regularizations(training.loss)
@@ -198,7 +201,7 @@ def reported_pairs(
     made : RoutedModel
     options : DcpredOptions
     cost : float or None
-        The C that the exact model was trained with here; None where it was given.
+        The C with which the exact model was trained here; None if the model was given.
     how : Execution
     seconds : Stopwatch
     """
@@ -228,7 +231,7 @@ def _report(
     sizes: NDArray[np.int64],
     threads: int,
 ) -> DcpredReport:
-    """Return the report without what is chosen or measured on other rows."""
+    """Return the report, without the figures of choices and of held-out rows."""
     scored = min(len(training.rows), _SCORE_ROWS)
     decisions = model.decision_values(training.rows[:scored], threads=threads)
     return DcpredReport(
@@ -269,7 +272,7 @@ def _ridge(rows: Rows, targets: FloatArray) -> Training:
 def _cross_validate(
     training: Training, options: DcpredOptions, threads: int, progress: Progress
 ) -> tuple[CrossValidation, ...]:
-    """Score every pair of parameters; all pairs share the tree of a fold."""
+    """Score each pair of parameters; all pairs share the tree of a fold."""
     assert options.folds is not None
     fold = fold_numbers(len(training.rows), options.folds, options.seed)
     regularizations = options.regularizations(training.loss)

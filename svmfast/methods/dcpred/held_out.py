@@ -1,4 +1,4 @@
-"""The error of a converted model on held-out rows, measured as compress does."""
+"""The error of a converted model on held-out rows, measured as in compress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svmfast.solvers.binomial import clopper_pearson
 
 IntArray = NDArray[np.int64]
 
-#: Most distinct rows that are held out, and the number below which none are.
+#: The most distinct rows that are held out, and the number of rows below which none are.
 MOST_HELD_OUT, _LEAST_ROWS = 10_000, 20
 
 
@@ -36,15 +36,19 @@ def held_out(
     Returns
     -------
     dict
-        ``rows``. Of |difference of decision values|, where they correspond: ``median``, ``quantile_99``,
-        ``quantile_999``, ``largest``, and of |difference of probabilities| where there are any
-        ``probability_mean`` and ``probability_max``. But for regression ``label_agreement`` with the ends of
-        its Clopper-Pearson interval at 95 %, ``agreement_low`` and ``agreement_high``, and
-        ``fallback_error``. That is the error that ``predict`` may assume of the model to fall back on the
-        exact one: where values were fitted, the 99.9 % quantile of their difference; where labels were, the
-        same quantile of what a row's values would have to be wrong by for its label to be another than the
-        exact one. ``trained_on`` 1, added by :func:`svmfast.methods.dcpred.convert.fit_exact`: `exact` was
-        trained on these rows, others will agree less.
+        ``rows``. If values were fitted, statistics of |difference of decision values|: ``median``,
+        ``quantile_99``, ``quantile_999`` and ``largest``; if there are probabilities, also
+        ``probability_mean`` and ``probability_max`` of |difference of probabilities|.
+
+        Except for regression, ``label_agreement`` and its Clopper-Pearson interval at 95 %,
+        ``agreement_low`` to ``agreement_high``, and ``fallback_error``: the error of the decision values that
+        ``predict`` may assume when it leaves uncertain rows to the exact model. If values were fitted, this
+        is the 99.9 % quantile of their difference. If labels were fitted, it is the same quantile of the
+        error that explains a row's label: 0 if the label is the exact one, else the certainty of the wrong
+        label.
+
+        ``trained_on`` 1 is added by :func:`svmfast.methods.dcpred.convert.fit_exact` if `exact` was trained
+        on these rows, so that others will agree less.
     """
     n = len(aside)
     if not n:
@@ -69,20 +73,20 @@ def held_out(
 
 
 def rows_aside(keys: list[bytes], seed: int) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Choose a tenth of the distinct rows, none of few; return them, and all rows equal to one of them.
+    """Choose a tenth of the distinct rows to hold out (none if there are few), with all rows equal to them.
 
     Parameters
     ----------
     keys : list of n bytes
-        As :func:`svmfast.methods.common.equal_rows.row_keys` gives them.
+        Hashes by :func:`svmfast.methods.common.equal_rows.row_keys`.
     seed : int
 
     Returns
     -------
     chosen : (c,) int64
-        The first of each, ascending.
+        The first of each set of equal rows, ascending.
     kept : (n,) bool
-        Rows that must be in no part of a fit.
+        All rows that must not be used for fitting.
     """
     group, first = groups_of(keys)
     aside = np.zeros(len(first), dtype=bool)
@@ -93,7 +97,7 @@ def rows_aside(keys: list[bytes], seed: int) -> tuple[IntArray, NDArray[np.bool_
 
 
 def as_held_out(statement: ErrorStatement) -> dict[str, float]:
-    """Return compress's statement, of a model fitted to values, as :func:`held_out` has it."""
+    """Return compress's error statement, for a model fitted to values, in the form of :func:`held_out`."""
     found = {"rows": float(statement.rows), "median": statement.median}
     found |= {"quantile_99": statement.quantile_99, "quantile_999": statement.quantile_999}
     found |= {"largest": statement.largest, "fallback_error": statement.quantile_999}

@@ -1,4 +1,4 @@
-"""A tree of k-means centers, as a router takes it, and weighted k-means centroids as landmarks."""
+"""A tree of k-means centers for a router, and weighted k-means centroids as landmarks."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from svmfast.solvers.kernel_clusters import kmeans_centers
 
 IntArray = NDArray[np.int64]
 
-#: Up to this many leaves the default is one level. Two levels are less accurate (letter, 30 leaves of 60
-#: landmarks: 95.5 % instead of 96.1 %), but take about 2 sqrt(leaves) distances instead of one for each leaf.
+#: Up to this many leaves, the default is one level. Two levels are less accurate (letter, 30 leaves of 60
+#: landmarks: 95.5 % instead of 96.1 %), but take about 2 sqrt(leaves) distances instead of one per leaf.
 FLAT_LEAVES = 64
-#: The least weight, relative to the largest: with zero weights k-means would have too few points.
+#: The smallest weight, relative to the largest: points of weight 0 would not count for k-means.
 _LEAST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class KMeansTree:
-    """Numbers of children, breadth first, centers of all nodes but the root, and the leaf of every row.
+    """A tree of centers.
 
     Attributes
     ----------
     children : (nodes,) int64
+        Number of children of each node, breadth first.
     centers : (nodes - 1, d) float64
+        Centers of all nodes but the root.
     leaf_centers : (leaves, d) float64
     leaf : (n,) int32
-        Every leaf has rows.
+        Leaf of each row; no leaf is empty.
     """
 
     children: IntArray
@@ -45,11 +47,13 @@ def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, thre
 
     Parameters
     ----------
-    rows : Rows of n > 0 rows
+    rows : Rows
+        n > 0 rows.
     leaves : int
-        There are fewer if rows are few or equal.
+        The tree has fewer if there are few distinct rows.
     levels : {0, 1, 2}
-        2: about sqrt(leaves) branches with leaves in proportion to their rows. 0: 2 for more than 64 leaves.
+        2 means about sqrt(leaves) branches, with leaves in proportion to their rows. 0 means 2 for more than
+        64 leaves, else 1.
     seed : int
     threads : int
     """
@@ -79,7 +83,7 @@ def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, thre
 
 
 def _leaf_numbers(below: list[FloatArray]) -> list[IntArray]:
-    """Number the leaves breadth first: branches that are leaves come before the second level."""
+    """Number the leaves breadth first; leaves of the first level come before those of the second."""
     single = [i for i, centers in enumerate(below) if len(centers) == 1]
     numbers: list[IntArray] = [np.zeros(0, np.int64)] * len(below)
     for position, i in enumerate(single):
@@ -116,17 +120,17 @@ def _without(
 
 
 def weighted_centroids(x: FloatArray, count: int, weights: FloatArray | None, seed: int) -> FloatArray:
-    """Return up to `count` landmarks: k-means centroids of rows with weights.
+    """Return up to `count` landmarks, the k-means centroids of weighted rows.
 
-    Theorem 3 of Hsieh, Si and Dhillon: with the squares of the model's coefficients for weights the k-means
-    objective bounds how far the Nystrom approximation's solution is from the exact one.
+    Theorem 3 of Hsieh, Si and Dhillon: if the weights are the squared coefficients of the model, the k-means
+    objective bounds the distance of the Nystrom approximation's solution from the exact one.
 
     Parameters
     ----------
     x : (n, d) float64
     count : int
     weights : (n,) float64, optional
-        Not negative. None: all equal.
+        Nonnegative. None: all equal.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """L-BFGS without bounds: the two-loop recursion and a line search for the weak Wolfe conditions.
 
-Nocedal and Wright, Numerical Optimization, algorithm 7.4; the search by doubling and bisection is Lewis and
-Overton's ("Nonsmooth optimization via quasi-Newton methods", Mathematical Programming 141, 2013), which needs
-no more than a continuous gradient: the squared hinge has no second derivative. Unlike SciPy's L-BFGS-B it
-spends no time on bounds, which took a third of the time with many small cells.
+Nocedal and Wright, Numerical Optimization, algorithm 7.4. The line search by doubling and bisection is that
+of Lewis and Overton ("Nonsmooth optimization via quasi-Newton methods", Mathematical Programming 141, 2013).
+It needs only a continuous gradient, and the squared hinge loss has no more. Unlike SciPy's L-BFGS-B, it
+spends no time on bounds, which took a third of the time for many small cells.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 
 from svmfast.rows import FloatArray
 
-#: Corrections that are kept.
+#: Number of corrections that are kept.
 MEMORY = 20
-#: Sufficient decrease and curvature.
+#: Constants of the Wolfe conditions: sufficient decrease and curvature.
 _DECREASE, _CURVATURE = 1e-4, 0.9
-#: Evaluations of one line search.
+#: The most evaluations of a line search.
 _MOST_TRIALS = 20
 
 
@@ -40,7 +40,7 @@ class Minimum:
     evaluations: int
 
 
-def minimise(
+def minimize(
     fun: Callable[[FloatArray], tuple[float, FloatArray]],
     start: FloatArray,
     iterations: int,
@@ -48,24 +48,24 @@ def minimise(
     tolerance: float = 1e-9,
     callback: Callable[[int, FloatArray], bool] | None = None,
 ) -> Minimum:
-    """Minimise a function with a continuous gradient.
+    """Minimize a function with a continuous gradient.
 
     Parameters
     ----------
     fun : (n,) -> float, (n,)
-        Value and gradient.
+        Returns value and gradient.
     start : (n,) float64
     iterations : int
-        At most.
+        Maximum number of iterations.
     tolerance : float
-        Stop when an iteration lowers the value by less than this share of it.
+        Stop when an iteration decreases the value by at most this share.
     callback : callable, optional
         Called with the number and the point of each iteration; returns True to stop.
 
     Returns
     -------
     Minimum
-        Not worse than the start.
+        Its value is not larger than at the start.
     """
     x, evaluations = start.copy(), 1
     value, gradient = fun(x)
@@ -76,7 +76,7 @@ def minimise(
     for done in range(1, iterations + 1):
         direction = _direction(gradient, steps, changes, inverses)
         slope = float(direction @ gradient)
-        if slope >= 0:  # the corrections are spoilt by rounding
+        if slope >= 0:  # rounding has ruined the corrections
             steps, changes, inverses = [], [], []
             direction, slope = -gradient, -float(gradient @ gradient)
         if slope == 0:
@@ -90,7 +90,7 @@ def minimise(
             break
         step, change = found.length * direction, found.gradient - gradient
         curvature = float(step @ change)
-        # Relative to both lengths: the test must not depend on the unit of the function.
+        # Relative to both lengths, so that the test does not depend on the scale of the function.
         if curvature > 1e-10 * float(np.sqrt((step @ step) * (change @ change))):
             steps.append(step)
             changes.append(change)
@@ -139,7 +139,7 @@ def _search(
     slope: float,
     length: float,
 ) -> _Found:
-    """Return a step that meets the weak Wolfe conditions; if none is found the best one seen, or length 0."""
+    """Return a step that meets the weak Wolfe conditions; otherwise the best one tried, or length 0."""
     low, high = 0.0, np.inf
     best = _Found(0.0, value, np.zeros(0), 0)
     for trial in range(1, _MOST_TRIALS + 1):

@@ -1,4 +1,4 @@
-"""One leaf of DC-Pred++: local model, landmarks, approximated kernel, linear model, optimized landmarks."""
+"""Training of a leaf of DC-Pred++: local model, landmarks, linear model, and their optimization."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from svmfast.rows import FloatArray, Rows
 
 IntArray = NDArray[np.int64]
 
-#: Most rows that the local model is trained on: it only gives weights for k-means.
+#: The most rows for training the local model, which only gives weights for k-means.
 LOCAL_ROWS = 2000
 _CACHE_MEGABYTES = 40.0
 
 
 @dataclass(frozen=True)
 class LeafPlan:
-    """The size of a leaf and how it is trained.
+    """The size of a leaf, and how it is trained.
 
     Attributes
     ----------
     loss : str
         ``squared_hinge`` or ``squares``.
     gamma, cost : float
-        The initial width of the kernel, and C.
+        The initial gamma of the kernel, and C.
     landmarks, pseudo_landmarks : int
     pseudo : str
         ``none``, ``poly`` or ``triangle``.
     weighted : bool
-        Use the squared coefficients of the local model as weights of k-means.
+        Use the squared coefficients of the local model as weights for k-means.
     iterations : int
-        Iterations of L-BFGS on the landmarks.
+        Maximum number of L-BFGS iterations on the landmarks.
     """
 
     loss: str
@@ -58,13 +58,13 @@ class LeafPlan:
 
 @dataclass(frozen=True, eq=False)
 class LeafRows:
-    """The rows of a leaf, followed by rows of its neighbours.
+    """The rows of a leaf, followed by nearby rows of other leaves.
 
     Attributes
     ----------
     x : (n, d) float64
     targets : (n, p) float64
-        Of the functions that are not constant here.
+        Targets of the functions that are not constant in the leaf.
     nearness : (n,) float64
         Weight of each row in this leaf.
     class_weights : (n,) float64 or None
@@ -72,7 +72,7 @@ class LeafRows:
     own : int
         Number of the leaf's own rows.
     given : (s, d) float64, (s,) float64 or None
-        Vectors of an exact model and their squared coefficients, which replace the local model.
+        Vectors of an exact model and their squared coefficients, in place of a local model.
     """
 
     x: FloatArray
@@ -91,8 +91,8 @@ class LeafRows:
 def train_leaf(rows: LeafRows, plan: LeafPlan, seed: tuple[int, int], threads: int) -> CellExpansion:
     """Return the leaf's expansion: algorithm 1 of the paper, then L-BFGS on the landmarks.
 
-    Poly pseudo landmarks move with their landmarks. Those by the triangle inequality have no useful gradient,
-    so they are added after the landmarks have been optimized.
+    Poly pseudo landmarks change with their landmarks. Triangle pseudo landmarks have no useful gradient, so
+    they are added after the landmarks have been optimized.
     """
     rng = np.random.default_rng(seed)
     p = rows.targets.shape[1]
@@ -127,8 +127,8 @@ def train_leaf(rows: LeafRows, plan: LeafPlan, seed: tuple[int, int], threads: i
 def _wide_enough(x: FloatArray, vectors: FloatArray, gamma: float) -> float:
     """Return gamma, or a smaller value if the landmarks are far from the rows.
 
-    Rows whose kernel values are all nearly zero give no gradient, and the width would diverge. With this
-    gamma the kernel value at the mean squared distance from the nearest landmark is at least 1/e.
+    Rows whose kernel values are all nearly zero have no gradient, and the width would diverge. With the
+    returned gamma, the kernel value at the mean squared distance from the nearest landmark is at least 1/e.
     """
     squares = (vectors**2).sum(axis=1)
     nearest = 0.0

@@ -1,4 +1,4 @@
-"""The memory that training takes, checked before it starts."""
+"""Checks of the memory that training needs, before it starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svmfast.rows import Rows
 
 
 def check_width(rows: Rows, options: DcpredOptions) -> None:
-    """Raise MemoryLimitError if the dense centers and landmarks do not fit."""
+    """Raise MemoryLimitError if the dense centers and landmarks do not fit into memory."""
     vectors = min(options.clusters * (2 + options.landmarks), 2 * len(rows))
     needed = 8 * 3 * vectors * rows.n_columns
     if needed > options.memory:
@@ -23,8 +23,8 @@ def check_width(rows: Rows, options: DcpredOptions) -> None:
 def check_memory(rows: Rows, sizes: list[int], functions: int, options: DcpredOptions, threads: int) -> None:
     """Raise MemoryLimitError if the largest leaves that are trained at the same time do not fit.
 
-    There are three dense copies of a leaf's rows, two of them in tiles for the gradient, and one each of its
-    kernel values and of their products with the root of W.
+    Training holds three dense copies of a leaf's rows, two of them in tiles for the gradient, one copy of its
+    kernel values, and one of their products with the root of W.
     """
     at_once = sorted(sizes, reverse=True)[:threads]
     width = options.landmarks + options.pseudo_count

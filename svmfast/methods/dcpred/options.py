@@ -119,24 +119,24 @@ class DcpredOptions(Seeded, Bounded):
                 "labels are needed for `task`; rows without them (`unlabelled`) go with `exact`"
             )
         if not converts and (self.fit == "values" or (self.fit != "auto" and self.task != "svc")):
-            raise OptionError(f"`fit` {self.fit} belongs to `exact`")
+            raise OptionError(f"`fit` {self.fit} needs `exact`")
         if converts and self.folds:
             raise OptionError("`exact` reports the error on held-out rows; leave out `folds`")
         if "output" not in given and not self.folds:
-            raise OptionError("only `folds` can do without `output`")
+            raise OptionError("give `output`; only `folds` can be used without it")
         values_only = self.fit == "values" or (converts and self.fit == "pairs")
         if self.C is not None and (self.task == "ridge" or values_only):
-            raise OptionError("`C` is the cost of classes; ridge and `fit` values have `lambda_`")
+            raise OptionError("`C` is for classification; ridge and `fit` values have `lambda_`")
         if self.weights and self.task != "svc":
-            raise OptionError("`weights` are of classes; they go with `task` svc")
+            raise OptionError("`weights` is for classification, `task` svc")
         if self.lambda_ is not None and (self.task == "svc" or self.fit in ("labels", "pairs")):
-            raise OptionError("`lambda_` belongs to ridge and to `fit` values; classes have `C`")
+            raise OptionError("`lambda_` is for ridge and `fit` values; classification has `C`")
         if self.max_operations is not None:
             for name in SHAPE:
                 if getattr(self, name) is not None:
-                    raise OptionError(f"`max_operations` chooses this itself; leave out `{name}`")
+                    raise OptionError(f"`max_operations` chooses `{name}`; leave it out")
             if "output" not in given:
-                raise OptionError("`max_operations` chooses for a model; give `output`")
+                raise OptionError("`max_operations` needs `output`")
         if self.pseudo_landmarks is not None and self.pseudo in (None, "none"):
             raise OptionError("`pseudo_landmarks` needs `pseudo` poly or triangle")
 
@@ -146,7 +146,7 @@ class DcpredOptions(Seeded, Bounded):
         Parameters
         ----------
         gamma : float, optional
-            Used where none is given.
+            The default of `gamma`.
         converts : bool
             Whether an exact model is converted.
         """
@@ -165,12 +165,12 @@ class DcpredOptions(Seeded, Bounded):
         return with_defaults(self, usual)
 
     def regularizations(self, loss: str) -> tuple[float, ...]:
-        """Return C of the squared hinge, or lambda of squares."""
+        """Return C for the squared hinge loss, or lambda for squares."""
         return self.C if loss == "squared_hinge" else self.lambda_
 
     @property
     def pseudo_count(self) -> int:
-        """Pseudo landmarks of each leaf."""
+        """Number of pseudo landmarks of each leaf."""
         return 0 if self.pseudo == "none" else self.pseudo_landmarks or self.landmarks
 
     def provenance(self, task: str, gamma: float, regularization: float | None) -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""One cluster of three or more classes, fitted by compress to the values of LIBSVM's pairs.
+"""One cluster for three or more classes, fitted by compress to the decision values of LIBSVM's pairs.
 
-A cluster usually has one function for each class, each over all landmarks. In LIBSVM's arrangement a landmark
-belongs to a class and has k - 1 coefficients, for the pairs of this class. These are about as many, but only
-the pairs of a row's winner must be right, and the targets are an exact model's values instead of labels.
+A cluster usually has one function for each class, over all landmarks. In LIBSVM's arrangement, a landmark
+belongs to a class and has k - 1 coefficients, for the pairs of that class. There are about as many
+coefficients, but only the pairs of a row's winning class must be accurate, and the targets are an exact
+model's values instead of labels.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ def check_pairs(options: DcpredOptions) -> None:
 
 
 def affordable(exact: Model, rows: Rows, options: DcpredOptions) -> DcpredOptions:
-    """Return the options with as many landmarks as ``options.max_operations`` allows; unchanged without.
+    """Return the options with as many landmarks as ``options.max_operations`` allows, if that is set.
 
-    A landmark costs a multiply-add for each feature and for each pair of its class.
+    A landmark takes one multiply-add for each feature and for each pair of its class.
 
     Raises
     ------
-    UnsupportedError
-        The limit does not allow a landmark for each class.
+    NothingFitsError
+        The limit does not allow one landmark for each class.
     """
     if options.max_operations is None:
         return options
@@ -64,24 +65,29 @@ def affordable(exact: Model, rows: Rows, options: DcpredOptions) -> DcpredOption
 def fit_pairs(
     exact: Model, rows: Rows, options: DcpredOptions, *, threads: int, progress: Progress
 ) -> tuple[RoutedModel, ErrorStatement | None]:
-    """Return `exact` with as many landmarks as the options say, as a model of one cell, and its error.
-
-    The error statement is that of compress, on rows that were not used for the fit; None if nothing was
-    fitted.
+    """Convert `exact` to a model of one cell with ``options.landmarks`` landmarks.
 
     Parameters
     ----------
     exact : KernelExpansion
-        Of three or more classes, with a Gaussian kernel.
+        With three or more classes and a Gaussian kernel.
     rows : Rows
-        Like those to be predicted; a tenth of them decide when to stop.
-    options : DcpredSettings
-        Only landmarks, iterations, seed and memory are used.
+        Rows like those to be predicted; a tenth of them decides when to stop.
+    options : DcpredOptions
+        Only `landmarks`, `iterations`, `seed` and `memory` are used.
+    threads : int
+    progress : Progress
+
+    Returns
+    -------
+    model : RoutedModel
+    statement : ErrorStatement or None
+        The error statement of compress, on held-out rows; None if nothing was fitted.
     """
     if not isinstance(exact, KernelExpansion) or exact.nr_sv is None or exact.kernel.kind != "rbf":
         raise OptionError("`fit` pairs is for LIBSVM models with the rbf kernel")
     if exact.head.n_classes < 3:
-        raise OptionError("`fit` pairs is for three or more classes; two have one pair, see `fit` values")
+        raise OptionError("`fit` pairs is for three or more classes; for two, use `fit` values")
     made: KernelExpansion = exact
     statement: ErrorStatement | None = None
     if options.landmarks < len(exact.sv):

@@ -1,11 +1,11 @@
-"""The Nystrom approximation widened by pseudo landmarks, and linear models on its features.
+"""The Nystrom approximation extended by pseudo landmarks, and linear models on its features.
 
-Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", section 4: with c(x) the kernel
-values of the landmarks and the pseudo landmarks, G ~ C W C^T, where on a sampled block I of rows
+Hsieh, Si and Dhillon, "Fast Prediction for Large-Scale Kernel Machines", section 4. With c(x) the kernel
+values of the landmarks and the pseudo landmarks, G ~ C W C^T. For a sampled block I of rows,
 
     W = pinv(C_I) G_II pinv(C_I)^T,
 
-clipped to be positive semidefinite. Training on that kernel is training a linear model on c(x) W^(1/2).
+clipped to be positive semidefinite. Training with that kernel means training a linear model on c(x) W^(1/2).
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from svmfast.solvers.squared_hinge import solve_squared_hinge
 
 IntArray = NDArray[np.int64]
 
-#: Rows of the block on which W is estimated, in addition to four for each landmark.
+#: Number of rows on which W is estimated, in addition to four per landmark.
 BLOCK_ROWS = 400
-#: Singular values below this share of the largest count as zero in pinv: the block is sampled, not exact.
+#: Singular values below this share of the largest count as zero in pinv, since the block is only a sample.
 _PINV_CUTOFF = 1e-6
 
 
 def sample_pairs(vectors: FloatArray, gamma: float, count: int, rng: np.random.Generator) -> IntArray:
     """Return up to `count` distinct degree-2 monomials c_i c_j, i <= j, ``(q, 2)``.
 
-    c_i c_j = K(u_i, u_j)^(1/2) exp(-2 gamma ||x - (u_i + u_j)/2||^2): a product is a narrower kernel centered
-    between two landmarks, whose height falls with their distance. Pairs are drawn with probabilities
-    proportional to that height.
+    c_i c_j = K(u_i, u_j)^(1/2) exp(-2 gamma ||x - (u_i + u_j)/2||^2). A product is a narrower kernel centered
+    between two landmarks, and its height decreases with their distance. Pairs are drawn with probabilities
+    proportional to the height.
     """
     m = len(vectors)
     i, j = np.triu_indices(m)
     if count <= 0 or m == 0:
         return np.zeros((0, 2), dtype=np.int64)
     height = 0.5 * np.log(np.maximum(Kernel("rbf", gamma).matrix(vectors, vectors)[i, j], 1e-300))
-    # The largest of log-weights plus Gumbel noise: drawing without replacement.
+    # Taking the largest log-weights plus Gumbel noise draws without replacement.
     drawn = np.argsort(-(height + rng.gumbel(size=len(height))), kind="stable")[:count]
     drawn.sort()
     return np.ascontiguousarray(np.stack([i[drawn], j[drawn]], axis=1).astype(np.int64))
@@ -71,10 +71,10 @@ def feature_root(x: FloatArray, features: FloatArray, gamma: float, rng: np.rand
 
 
 def penalty_root(at: CellExpansion) -> FloatArray:
-    """Return R with R R^T the inverse of :mod:`svmfast.methods.dcpred.cell_fit`'s penalty, ``(m + q, r)``.
+    """Return R, ``(m + q, r)``, with R R^T the inverse of the penalty in ``cell_fit``.
 
-    For landmarks that are optimized with their products: the initial coefficients must be small where that
-    penalty is large.
+    It is used for landmarks that are optimized together with their products: where that penalty is large, the
+    initial coefficients must be small.
     """
     m, q = at.landmarks, len(at.pairs)
     values, vectors = np.linalg.eigh(Kernel("rbf", at.gamma).matrix(at.vectors, at.vectors))
@@ -93,7 +93,7 @@ def solve_linear(
     cost: float,
     loss: str,
 ) -> tuple[FloatArray, FloatArray]:
-    """Train a linear model on features times root; return coefficients of the features and offsets.
+    """Train a linear model on `features` times `root`; return the features' coefficients and the offsets.
 
         min 1/2 ||w||^2 + C sum_i weights_i loss(y_i, phi_i . w - rho),   coef = root w
 

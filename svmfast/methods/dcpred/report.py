@@ -9,7 +9,7 @@ from svmfast.methods.common.landmark_report import LandmarkReport
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate within `max_operations`, and its score on held-out rows.
+    """A candidate within `max_operations`, and its score on held-out rows.
 
     Attributes
     ----------
@@ -45,12 +45,12 @@ class DcpredReport(LandmarkReport):
     Attributes
     ----------
     task : str
-        ``svc`` or ``ridge``; in a conversion what was fitted, ``values`` or ``labels``; ``pairs`` if pairs
-        were fitted.
+        ``svc`` or ``ridge``; for a conversion, ``values`` or ``labels``, whichever was fitted; ``pairs`` if
+        pairs were fitted.
     regularization : float or None
         None if the values of a given model's pairs were fitted.
     leaf_rows : (int, int)
-        Rows of the smallest leaf and of the largest.
+        Number of rows of the smallest and of the largest leaf.
     pseudo_landmarks : int
         Sum over all leaves.
     pseudo : str
@@ -59,7 +59,7 @@ class DcpredReport(LandmarkReport):
     candidates : tuple of Trial
         The candidates that were compared, with `max_operations`.
     held_out : dict or None
-        As :func:`svmfast.methods.dcpred.held_out.held_out` gives it.
+        The result of :func:`svmfast.methods.dcpred.held_out.held_out`.
     """
 
     leaf_rows: tuple[int, int]
@@ -109,5 +109,5 @@ class DcpredReport(LandmarkReport):
                 f"99.9% below {held['quantile_999']:.3g}"
             )
         if held.get("trained_on"):
-            parts.append("the exact model was trained on such rows: unseen ones agree less")
+            parts.append("the exact model was trained on these rows; others agree less")
         return [f"held out     {held['rows']:,.0f} rows: {'; '.join(parts)}"]

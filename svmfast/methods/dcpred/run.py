@@ -1,4 +1,4 @@
-"""A run of ``dcpred``, and what ``frontier`` tries of it."""
+"""A run of ``dcpred``, and its candidates for ``frontier``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svmfast.methods.dcpred.options import DcpredOptions
 from svmfast.methods.given import GivenModel, Inputs, Outcome, Setting
 from svmfast.methods.grid import Candidate, Grid, NotTried
 
-#: Multiples of a linear model's multiply-adds that ``frontier`` tries.
+#: Multiples of a linear model's multiply-adds, for the candidates.
 OPERATIONS = (5, 10, 20, 40)
 
 
@@ -36,11 +36,11 @@ def run(inputs: Inputs, options: DcpredOptions, setting: Setting) -> Outcome:
         )
     else:
         if data.labels is None:
-            raise OptionError("`labels` are needed for `task`; rows without them go with `exact`")
+            raise OptionError("`labels` are needed for `task`; for rows without labels, use `exact`")
         labels = np.asarray(data.labels)
         warn_of_absent(options.weights, labels, data.name, setting)
         if not setting.writes:
-            assert options.folds is not None, "checked with the options"
+            assert options.folds is not None, "the options were checked"
             scores = cross_validate_dcpred(
                 data.rows, labels, options, threads=setting.threads, progress=setting.progress
             )

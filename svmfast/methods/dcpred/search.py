@@ -1,6 +1,7 @@
 """The choice of leaves, landmarks and pseudo landmarks within a limit on the multiply-adds of a prediction.
 
-The unit is the papers': multiply-adds of a linear model on the same rows, one weight vector for each class.
+The unit is that of the papers: the multiply-adds of a linear model on the same rows, with one weight vector
+per class.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from svmfast.models.routed import centers_on_the_way
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray
 
-#: Trees to try, as far as rows and multiply-adds allow: leaves, levels.
+#: Trees to try (leaves, levels), as far as rows and multiply-adds allow.
 TREES = ((1, 1), (4, 1), (8, 1), (16, 1), (32, 1), (32, 2), (64, 1), (64, 2), (128, 2))
-#: Shares of the landmarks' multiply-adds that go to pseudo landmarks.
+#: Shares of the landmarks' multiply-adds that are spent on pseudo landmarks.
 PSEUDO_SHARES = (0.0, 0.25)
-#: Least number of rows of a leaf: with fewer it learns nothing.
+#: The least average number of rows per leaf; with fewer, a leaf learns nothing.
 LEAST_LEAF_ROWS = 40
 #: Rows on which trials are trained, and on which they are scored.
 TRIAL_ROWS, SCORE_ROWS = 12_000, 4_000
-#: Iterations on the landmarks in a trial.
+#: L-BFGS iterations in a trial.
 TRIAL_ITERATIONS = 50
 
 
 def score_of(training: Training, decisions: FloatArray, truth: FloatArray) -> float:
-    """Return the percentage of right labels, or the negative RMSE: higher is better."""
+    """Return the percentage of correct labels, or the negative RMSE; higher is better."""
     if training.loss == "squares":
         return -float(np.sqrt(np.mean((decisions - truth) ** 2)))
     if truth.shape[1] == 1:
@@ -49,14 +50,14 @@ def choose(
     threads: int = 1,
     progress: Progress = silent,
 ) -> tuple[DcpredOptions, KMeansTree, tuple[Trial, ...]]:
-    """Try candidates on a share of the rows; return the best, its tree, and all.
+    """Try candidates on some of the rows; return the options of the best, its tree, and all trials.
 
-    The tree is built from all rows, and multiply-adds are counted with it: their mean over the training rows
+    The returned tree is built from all rows. With it, the mean number of multiply-adds over the training rows
     is at most ``options.max_operations``.
 
     Raises
     ------
-    UnsupportedError
+    NothingFitsError
         The limit does not allow a single landmark.
     """
     n = len(training.rows)
@@ -76,7 +77,7 @@ def choose(
             if fitting is not None and fitting not in [p for _, p, _ in plans]:
                 plans.append((tree, fitting, share))
     tried: list[tuple[float, int, Trial]] = []
-    progress(0, len(plans), "ways to spend the multiply-adds")
+    progress(0, len(plans), "candidates")
     for i, (tree, plan, _) in enumerate(plans):
         trial = replace(plan, iterations=min(options.iterations, TRIAL_ITERATIONS))
         model = train_tree(inside, tree, trial, gamma, regularization, threads=threads)
@@ -88,7 +89,7 @@ def choose(
             plan.clusters, plan.levels, plan.landmarks, plan.pseudo, plan.pseudo_count, operations, abs(score)
         )
         tried.append((-score, i, found))
-        progress(i + 1, len(plans), "ways to spend the multiply-adds")
+        progress(i + 1, len(plans), "candidates")
     progress(0, None, "clusters")
     for _, i, _ in sorted(tried, key=lambda t: t[:2]):
         _, plan, share = plans[i]
@@ -97,14 +98,14 @@ def choose(
         if fitting is not None:
             return fitting, tree, tuple(c for _, _, c in tried)
     raise NothingFitsError(
-        f"`max_operations` {options.max_operations:g}x allows not a single landmark", "allow more"
+        f"`max_operations` {options.max_operations:g}x does not allow a single landmark", "allow more"
     )
 
 
 def _fitting(
     training: Training, tree: KMeansTree, options: DcpredOptions, share: float
 ) -> DcpredOptions | None:
-    """Return the options with as many landmarks as fit, a `share` of the multiply-adds going to products."""
+    """Return the options with as many landmarks as fit, spending a `share` of multiply-adds on products."""
     assert options.max_operations is not None
     d = max(1, training.rows.n_columns)
     leaves = len(tree.leaf_centers)
@@ -129,8 +130,8 @@ def _fitting(
         count = own * (d + active) + np.where(active > 0, pseudo, 0) * (1 + active)
         return float(portion @ (routing + count)), pseudo
 
-    # Small leaves cannot use their share and constant ones need none, so the others may have more than the
-    # limit divided by d. No leaf has more landmarks than half of the largest leaf's rows.
+    # Small leaves cannot use their share and constant ones need none, so other leaves may have more landmarks
+    # than the limit divided by d. No leaf has more landmarks than half of the rows of the largest leaf.
     low, high = 0, max(1, int(rows.max()) // 2)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""From rows and targets to a routed model: the tree, each leaf's rows and neighbours, and its training."""
+"""Training of a routed model: the tree, each leaf's own and nearby rows, and the leaves."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from svmfast.threads import map_in_threads
 
 IntArray = NDArray[np.int64]
 
-#: Weight of rows of other leaves near a leaf's border (measured: better than 0 and 1).
-NEIGHBOUR_WEIGHT = 0.5
-#: Number of such rows, relative to the leaf's own.
-NEIGHBOUR_SHARE = 1.0
-#: Most rows that a leaf is trained on, neighbours included.
+#: Weight of nearby rows of other leaves (as measured, better than 0 or 1).
+NEIGHBOR_WEIGHT = 0.5
+#: Number of nearby rows, relative to the leaf's own.
+NEIGHBOR_SHARE = 1.0
+#: The most rows on which a leaf is trained, including nearby rows of other leaves.
 MOST_LEAF_ROWS = 60_000
 
 
 @dataclass(frozen=True, eq=False)
 class ExactVectors:
-    """Vectors of an exact model and their squared coefficients, from which landmarks are computed."""
+    """Vectors of an exact model and their squared coefficients, the weights for k-means."""
 
     vectors: Rows
     weights: FloatArray
@@ -46,16 +46,17 @@ class Training:
 
     Attributes
     ----------
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     targets : (n, p) float64
-        +1 and -1 of a column for each class or, of two classes, one; or any values.
+        +1 and -1, in one column per class, or a single column for two classes; or any values.
     head : Head
-        With as many functions as targets have columns.
+        It has as many functions as `targets` has columns.
     loss : str
         ``squared_hinge`` or ``squares``.
     exact : ExactVectors, optional
     weights : (n,) float64, optional
-        Weights of the rows' classes, by which C is multiplied.
+        Weight of each row's class, by which C is multiplied.
     """
 
     rows: Rows
@@ -72,7 +73,7 @@ class Training:
 
     @property
     def truth(self) -> FloatArray:
-        """The labels or, where the data give values, the values, ``(n,)``."""
+        """The labels of the data, or its values for regression, ``(n,)``."""
         return self.targets[:, 0] if self.loss == "squares" else labels_of(self.head, self.targets)
 
     def quality(self, head: Head, decisions: FloatArray) -> Quality:
@@ -81,7 +82,7 @@ class Training:
         Parameters
         ----------
         head : Head
-            The model's: its labels may stand in another order.
+            The model's head; its labels may have another order.
         decisions : (m, p) float64
         """
         n = len(decisions)
@@ -107,7 +108,7 @@ def train_tree(
     threads: int = 1,
     progress: Progress = silent,
 ) -> RoutedModel:
-    """Train every leaf and return the model; `regularization` is C of the hinge, lambda of squares."""
+    """Train every leaf and return the model; `regularization` is C (hinge loss) or lambda (squares)."""
     rows, leaves = training.rows, len(tree.leaf_centers)
     functions = training.targets.shape[1]
     order = np.argsort(tree.leaf, kind="stable")
@@ -148,7 +149,7 @@ def train_tree(
         progress(done, leaves, "leaves")
         return leaf
 
-    # With few leaves the threads work within each leaf; the bytes are the same.
+    # If there are few leaves, the threads work within each leaf; the result is the same.
     inner = 1 if leaves >= 2 * threads else threads
     found = map_in_threads(work, range(leaves), threads if inner == 1 else 1)
     return _assembled(training.head, tree, found, rows.n_columns, functions)
@@ -161,9 +162,9 @@ def _route(rows: Rows, tree: KMeansTree, threads: int) -> NDArray[np.int32]:
 
 
 def _distances(rows: Rows, tree: KMeansTree) -> FloatArray:
-    """Return ``(n, leaves)`` squared distances from the leaves' centers minus that from the row's own.
+    """Return ``(n, leaves)`` squared distances from the leaves' centers, minus that of the row's own leaf.
 
-    Negative where the tree did not lead to the nearest leaf.
+    A distance is negative if the tree did not route the row to the nearest leaf.
     """
     centers = tree.leaf_centers
     product = np.asarray(rows.to_scipy() @ centers[:, : rows.n_columns].T)
@@ -174,7 +175,7 @@ def _distances(rows: Rows, tree: KMeansTree) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Leaf:
-    """A leaf's expansion of the functions that are not constant, which those are, and all offsets."""
+    """A leaf's expansion of the functions that are not constant, their numbers, and the offsets of all."""
 
     cell: CellExpansion | None
     functions: IntArray
@@ -199,12 +200,12 @@ def _train_one(
     others = np.flatnonzero(leaf != s)
     if hinge:
         present = _present(targets[own])
-        if len(present) == 1:  # the targets themselves, for every row
+        if len(present) == 1:  # its rows are of one class, so all functions are constant
             return _Leaf(None, functions[:0], -targets[own[0]], plan.gamma)
         if len(functions) > 1:
             functions = present
             others = others[(targets[others][:, present] > 0).any(axis=1)]
-    count = min(int(NEIGHBOUR_SHARE * len(own)), len(others))
+    count = min(int(NEIGHBOR_SHARE * len(own)), len(others))
     near = others[np.argsort(distance[others], kind="stable")[:count]]
     if len(own) + len(near) > MOST_LEAF_ROWS:
         rng = np.random.default_rng([seed, s, 3])
@@ -219,20 +220,20 @@ def _train_one(
     rows = LeafRows(
         training.rows.take(chosen).to_dense(),
         np.ascontiguousarray(targets[np.ix_(chosen, functions)]),
-        np.concatenate([np.ones(len(own)), np.full(len(near), NEIGHBOUR_WEIGHT)]),
+        np.concatenate([np.ones(len(own)), np.full(len(near), NEIGHBOR_WEIGHT)]),
         None if training.weights is None else training.weights[chosen],
         len(own),
         given,
     )
     cell = train_leaf(rows, plan, (seed, s), threads)
-    # Classes without rows in the leaf lose: no kernel value is above 1.
+    # Classes without rows in the leaf must lose; kernel values are at most 1.
     rho = np.full(targets.shape[1], 1 + float((np.abs(cell.coef).sum(axis=1) + np.abs(cell.rho)).max()))
     rho[functions] = cell.rho
     return _Leaf(cell, functions, rho, cell.gamma)
 
 
 def _present(targets: FloatArray) -> IntArray:
-    """Return which classes the rows have; of a single column, a number for each of its values."""
+    """Return the classes that occur in the rows; for a single column, the sides that occur, 0 or 1."""
     if targets.shape[1] == 1:
         return np.unique(targets[:, 0] > 0).astype(np.int64)
     return np.flatnonzero((targets > 0).any(axis=0))

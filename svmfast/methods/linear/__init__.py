@@ -1,4 +1,4 @@
-"""Linear models: what every kernel model has to beat."""
+"""linear: linear models, the baseline of every kernel model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""linear: a linear model of the data, what every kernel model has to beat.
+"""linear: a linear model of the data, the baseline of every kernel model.
 
-It is the unit in which the papers on fast kernel prediction count costs, and the first thing to try: where it
-is as accurate as the kernel model, no conversion is needed.
+Papers on fast kernel prediction give costs in units of it. It is the first thing to try: if it is as accurate
+as the kernel model, no conversion is needed.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from svmfast.score import Quality
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 from svmfast.solvers.training_data import compact
 
-#: Where the solver stops: the gradient over the one at w = 0.
+#: The solver stops when the gradient, relative to that at w = 0, is at most this.
 TOLERANCE = 1e-5
-#: Rows on which the figures of training are measured.
+#: The most rows on which the training score is measured.
 SCORE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class LinearReport:
-    """What was trained.
+    """The report of a training run.
 
     Attributes
     ----------
     rows, features, functions : int
-        A function for two classes or for values, one for each of more classes.
+        One function for two classes or for regression, otherwise one for each class.
     cost : float
         C.
     training : Quality
-        On the first rows that were trained on, 20,000 at most.
+        Quality on the training rows, at most the first 20,000.
     seconds : float
     """
 
@@ -78,7 +78,7 @@ class LinearReport:
 def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
     """Train a linear model on `data`."""
     data = inputs.rows("data")
-    assert data.labels is not None, "the declaration says that they are needed"
+    assert data.labels is not None, "the declaration requires labels"
     setting.progress(0, None, "train")
     warn_of_absent(options.weights, data.labels, data.name, setting)
     model, report = linear(
@@ -89,7 +89,7 @@ def run(inputs: Inputs, options: LinearOptions, setting: Setting) -> Outcome:
 
 
 def candidates(grid: Grid) -> tuple[list[Candidate], list[NotTried]]:
-    """Return what ``frontier`` tries: one model."""
+    """Return the candidates for ``frontier``: a single one."""
     if grid.exact.head.svm_type == "one_class":
         return [], [NotTried("linear", "a one-class model has no labels to train on")]
     options = {"task": "ridge"} if grid.exact.head.is_regression else {}
@@ -105,25 +105,28 @@ def linear(
     weights: Sequence[tuple[int, float]] = (),
     provenance: Mapping[str, str] | None = None,
 ) -> tuple[PolynomialModel, LinearReport]:
-    """Train a linear model: min 1/2 ||w||^2 + C sum loss(x_i.w + b), the bias in the norm as in LIBLINEAR.
+    """Train a linear model: min 1/2 ||w||^2 + C sum loss(x_i.w + b).
+
+    For classification the norm includes the bias, as in LIBLINEAR.
 
     Parameters
     ----------
-    rows : Rows of n > 0 rows
+    rows : Rows
+        n > 0 rows.
     labels : (n,) float64
-        Integers, or with `regression` any values.
+        Integers, or any values with `regression`.
     cost : float
-        C of the squared hinge, one class against the rest; of half the squared error for regression.
+        C. The loss is the squared hinge, one-vs-rest, or for regression half the squared error.
     regression : bool
     weights : sequence of (int, float)
-        Of classes: C of a row is `cost` times the weight of its label, in the problem of every class. (With
-        three or more classes LIBLINEAR weighs a class in its own problem alone.)
+        Class weights: C of a row is `cost` times the weight of its label, in the problem of each class. (For
+        three or more classes, LIBLINEAR applies a class weight only in the problem of that class.)
     provenance : mapping, optional
 
     Returns
     -------
     PolynomialModel, LinearReport
-        Of order 1 and without an exponential factor.
+        The model has order 1 and no exponential factor.
 
     Raises
     ------
@@ -137,7 +140,7 @@ def linear(
     if not cost > 0:
         raise OptionError(f"C is {cost:g}; expected a positive number")
     width = rows.n_columns
-    columns = np.unique(rows.indices)  # an index of 2^31 - 1 must not make 2^31 - 1 weights
+    columns = np.unique(rows.indices)  # an index of 2^31 - 1 must not lead to 2^31 - 1 weights
     given, rows = rows, compact(rows, columns)
     if regression:
         head, found = Head("epsilon_svr"), _least_squares(rows, labels, cost)
@@ -156,7 +159,7 @@ def linear(
         about="zero",
         centers=np.zeros((1, len(columns))),
         orders=np.ones((1, functions), dtype=np.int32),
-        # Function by function: the constant, which is in rho, then the weights.
+        # For each function, a constant of 0 (the offset is in rho), then the weights.
         coefficients=np.vstack([np.zeros(functions), found[:-1]]).T.ravel().copy(),
         rho=-found[-1].copy(),
         sv_squared_norm=float(squares.max(initial=0.0)),
@@ -174,7 +177,7 @@ def linear(
 
 
 def _squared_hinge(rows: Rows, targets: FloatArray, cost: float, weights: FloatArray | None) -> FloatArray:
-    """Weights of every column of +1/-1 `targets`, the bias last; ``(d + 1, functions)``."""
+    """Return ``(d + 1, functions)`` weights for the columns of +1/-1 `targets`, with the bias last."""
     matrix = rows.to_scipy()
     turned = matrix.T.tocsr()
 
@@ -194,7 +197,7 @@ def _squared_hinge(rows: Rows, targets: FloatArray, cost: float, weights: FloatA
 
 
 def _least_squares(rows: Rows, values: FloatArray, cost: float) -> FloatArray:
-    """Ridge regression with a free bias: centered values and columns; ``(d + 1, 1)``."""
+    """Return the ``(d + 1, 1)`` weights of ridge regression with an unpenalized bias, which is last."""
     from scipy.sparse.linalg import LinearOperator, lsqr
 
     matrix = rows.to_scipy()
@@ -206,6 +209,6 @@ def _least_squares(rows: Rows, values: FloatArray, cost: float) -> FloatArray:
         dtype=np.float64,
     )
     level = float(values.mean())
-    # min ||A w - y||^2 + damp^2 ||w||^2 is min 1/2 ||w||^2 + C/2 ||A w - y||^2 for damp^2 = 1/C.
+    # min ||A w - y||^2 + damp^2 ||w||^2 equals min 1/2 ||w||^2 + C/2 ||A w - y||^2 for damp^2 = 1/C.
     weights = lsqr(centered, values - level, damp=cost**-0.5, atol=1e-10, btol=1e-10, iter_lim=2000)[0]
     return np.append(weights, level - mean @ weights)[:, None]

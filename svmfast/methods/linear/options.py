@@ -25,6 +25,6 @@ class LinearOptions:
     )
 
     def check(self, given: Collection[str]) -> None:
-        """Refuse options that do not fit together."""
+        """Raise OptionError for options that contradict each other."""
         if self.weights and self.task != "svc":
             raise OptionError("`weights` have no effect on regression")

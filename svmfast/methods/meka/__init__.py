@@ -1,4 +1,4 @@
-"""Block-wise low-rank approximation of kernel matrices (MEKA)."""
+"""meka: block-wise low-rank approximation of kernel matrices (MEKA)."""
 
 from __future__ import annotations
 

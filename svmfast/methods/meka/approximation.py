@@ -1,10 +1,10 @@
-"""Memory-efficient kernel approximation: G ~ Q L Q^T with a basis for each cluster and links between them.
+"""Memory-efficient kernel approximation: G ~ Q L Q^T, with a basis for each cluster and links between them.
 
-Si, Hsieh, Dhillon, "Memory Efficient Kernel Approximation", JMLR 18 (2017). It differs from the paper in two
-ways:
+Si, Hsieh, Dhillon, "Memory Efficient Kernel Approximation", JMLR 18 (2017). This differs from the paper in
+two ways:
 
-- The basis of a cluster is made orthonormal, so the eigenvalues of L are those of the approximation, and
-  clipping its negative ones projects onto the positive semidefinite matrices: the error cannot grow.
+- The basis of a cluster is made orthonormal. The eigenvalues of L are then those of the approximation, and
+  clipping negative ones projects onto the positive semidefinite matrices, which cannot increase the error.
 - Links are fitted with Tikhonov regularization in the Nystrom basis, where they are correlations (|L| <= 1).
 Its strength is chosen block by block on held-out rows; leaving the block out is one of the choices.
   The paper's plain least squares blows up where a sampled basis is ill conditioned.
@@ -32,7 +32,7 @@ IntArray = NDArray[np.int64]
 
 #: Candidates for the regularization of a link, in units of K(x, x) = 1.
 LINK_RIDGES = (1e-3, 1e-2, 5e-2, 0.2, 1.0)
-#: Rows held out of a link's fit, as a share of those in it.
+#: Held-out rows of a link's fit, as a share of the fitted rows.
 HELD_OUT_SHARE = 0.25
 
 
@@ -46,7 +46,7 @@ class Meka:
     partition : Partition
     landmarks : list of Rows
     projections : list of (m_s, k_s) float64
-        A row's features in cluster s are K(row, landmarks) @ projection.
+        In cluster s, the features of a row are K(row, landmarks) @ projection.
     bases : list of (n_s, k_s) float64
         Orthonormal columns.
     diagonal : list of (k_s,) float64
@@ -54,7 +54,7 @@ class Meka:
     links : dict of (s, t), s < t, to (k_s, k_t) float64
         Missing blocks are zero; L_ts = L_st^T.
     seconds : dict of str to float
-        Of the stages: blocks, links.
+        Time of the stages: blocks, links.
     """
 
     kernel: Kernel
@@ -68,17 +68,17 @@ class Meka:
 
     @property
     def ranks(self) -> IntArray:
-        """k_s of each cluster."""
+        """The rank k_s of each cluster."""
         return np.array([len(d) for d in self.diagonal], dtype=np.int64)
 
     @property
     def bytes(self) -> int:
-        """Memory of the approximation: bases, diagonals and one triangle of links."""
+        """Memory of the approximation in bytes: bases, diagonals and one triangle of links."""
         parts = [*self.bases, *self.diagonal, *self.links.values()]
         return sum(part.nbytes for part in parts)
 
     def slices(self) -> list[slice]:
-        """Return where each cluster's part lies in a vector of all basis columns."""
+        """Return the slice of each cluster in a vector of all basis columns."""
         ends = np.cumsum(self.ranks)
         return [slice(int(e - k), int(e)) for e, k in zip(ends, self.ranks, strict=True)]
 
@@ -87,12 +87,12 @@ class Meka:
         return np.concatenate([q @ z[at] for q, at in zip(self.bases, self.slices(), strict=True)])
 
     def backward(self, v: FloatArray) -> FloatArray:
-        """Return Q^T @ v, ``(sum k, p)``, for v in the partition's order."""
+        """Return Q^T @ v, ``(sum k, p)``, for `v` in the partition's order."""
         start = self.partition.start
         return np.concatenate([q.T @ v[start[s] : start[s + 1]] for s, q in enumerate(self.bases)])
 
     def link_product(self, z: FloatArray) -> FloatArray:
-        """Return L @ z, by blocks."""
+        """Return L @ z, computed by blocks."""
         at = self.slices()
         out = np.concatenate(self.diagonal).reshape(-1, *[1] * (z.ndim - 1)) * z
         for (s, t), block in self.links.items():
@@ -101,7 +101,7 @@ class Meka:
         return out
 
     def link_matrix(self) -> FloatArray:
-        """Return L, dense."""
+        """Return L as a dense matrix."""
         at = self.slices()
         dense = np.diag(np.concatenate(self.diagonal))
         for (s, t), block in self.links.items():
@@ -128,7 +128,7 @@ def approximate_kernel(
     partition : Partition
     options : MekaOptions
     threads : int
-        Blocks are built in parallel; the result does not depend on the number.
+        Blocks are built in parallel; the result does not depend on `threads`.
     """
     begin = time.perf_counter()
     c = len(partition.sizes)
@@ -164,7 +164,7 @@ def approximate_kernel(
         fit = map_in_threads(counting(link, progress, len(pairs), "links"), pairs, threads)
         for (s, t), block in zip(pairs, fit, strict=True):
             if block is not None:
-                # From the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.
+                # Convert from the Nystrom basis to the orthonormal one: W = Q R, R = diag(root) V^T.
                 r_s, r_t = (built[i].root[:, None] * built[i].rotation.T for i in (s, t))
                 meka.links[s, t] = r_s @ block @ r_t.T
     meka.seconds["links"] = time.perf_counter() - begin
@@ -174,7 +174,7 @@ def approximate_kernel(
 def _sample_block(
     kernel: Kernel, partition: Partition, options: MekaOptions, s: int
 ) -> tuple[Rows, FloatArray, FloatArray]:
-    """Sample a cluster's landmarks; return them with the eigenvalues and -vectors of their kernel matrix."""
+    """Sample a cluster's landmarks; return them, and the eigenvalues and -vectors of their kernel matrix."""
     rows = partition.cluster(s)
     columns = options.columns
     if options.strategy == "size":
@@ -187,7 +187,7 @@ def _sample_block(
 
 
 def _size_ranks(sizes: IntArray, rank: int) -> IntArray:
-    """Ranks in proportion to the clusters' sizes, with the given mean."""
+    """Return ranks in proportion to the clusters' sizes, with mean `rank`."""
     ranks: IntArray = np.maximum(1, np.round(rank * len(sizes) * sizes / sizes.sum())).astype(np.int64)
     return ranks
 
@@ -200,7 +200,7 @@ def _spread_ranks(
         return np.full(c, options.rank)
     if options.strategy == "size":
         return _size_ranks(sizes, options.rank)
-    # Eigenvalues of a sample grow with the sample: scaled, they estimate those of the whole block.
+    # Eigenvalues grow with the size of the sample. Scaled up, they estimate those of the whole block.
     scaled = [values * (n / len(values)) for n, (_, values, _) in zip(sizes, samples, strict=True)]
     owner = np.repeat(np.arange(c), [len(v) for v in scaled])
     largest = np.argsort(-np.concatenate(scaled), kind="stable")[: c * options.rank]
@@ -209,7 +209,7 @@ def _spread_ranks(
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """W = basis @ diag(root) @ rotation^T, basis orthonormal; `projection` maps kernel values to it."""
+    """W = basis @ diag(root) @ rotation^T, basis orthonormal; `projection` maps kernel values into it."""
 
     projection: FloatArray
     basis: FloatArray
@@ -272,7 +272,7 @@ def _linked_pairs(kernel: Kernel, centers: FloatArray, eps: float) -> Iterator[t
 
 
 def _link(kernel: Kernel, a: _LinkEnd, b: _LinkEnd) -> FloatArray | None:
-    """Fit one link in the Nystrom basis; None where leaving it out is better on the held-out rows."""
+    """Fit a link in the Nystrom basis; None if leaving it out is better on the held-out rows."""
     right = a.features.T @ kernel.matrix(a.rows, b.rows) @ b.features
     truth = kernel.matrix(a.held, b.held)
     best, least = None, float(np.einsum("ij,ij->", truth, truth))

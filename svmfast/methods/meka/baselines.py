@@ -1,6 +1,6 @@
-"""Baselines for meka: low-rank approximations G ~ Phi Phi^T, as maps from rows to features.
+"""Baselines for meka: low-rank approximations G ~ Phi Phi^T, given by maps from rows to features.
 
-Each map has `rank` features, so the approximation of n rows takes 8 n rank bytes.
+A map has `rank` features, so the approximation for n rows takes 8 n rank bytes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from svmfast.solvers.nystrom import CHUNK_ROWS, eigen_descending, inverse_root, 
 
 FloatArray = NDArray[np.float64]
 
-#: Ensemble Nystrom: experts (Kumar, Mohri, Talwalkar 2009; as many as in the MEKA paper).
+#: Number of experts of ensemble Nystrom (Kumar, Mohri, Talwalkar 2009), as in the MEKA paper.
 EXPERTS = 3
-#: Randomized SVD: power iterations and oversampling, as in the MEKA paper.
+#: Power iterations and oversampling of the randomized SVD, as in the MEKA paper.
 POWER_ITERATIONS = 1
 OVERSAMPLING = 10
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Rows -> (n, rank) features whose inner products approximate the kernel."""
+    """A map from n rows to ``(n, rank)`` features whose inner products approximate the kernel."""
 
     transform: Callable[[Rows], FloatArray]
 
@@ -66,7 +66,7 @@ def ensemble_nystrom(kernel: Kernel, rows: Rows, rank: int, seed: int) -> Featur
     experts = [nystrom(kernel, rows, k, seed + 1 + i) for i, k in enumerate(share)]
 
     def transform(x: Rows) -> FloatArray:
-        # The mean of Phi_e Phi_e^T is that of the features side by side, scaled.
+        # The mean of Phi_e Phi_e^T is the product of the scaled features, side by side.
         joined: FloatArray = np.hstack([expert.transform(x) for expert in experts]) / np.sqrt(EXPERTS)
         return joined
 
@@ -76,9 +76,9 @@ def ensemble_nystrom(kernel: Kernel, rows: Rows, rank: int, seed: int) -> Featur
 def random_fourier(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureMap:
     """Random Fourier features sqrt(2/k) cos(w.x + b) (Rahimi, Recht 2007).
 
-    Gaussian: scikit-learn's RBFSampler. Laplacian: the same with Cauchy distributed w.
+    For the Gaussian kernel this is scikit-learn's RBFSampler; for the Laplacian, w is Cauchy distributed.
     """
-    width = max(1, rows.n_columns)  # without features all rows are equal
+    width = max(1, rows.n_columns)  # there may be no features
     if kernel.kind != LAPLACIAN:
         from sklearn.kernel_approximation import RBFSampler
 
@@ -97,13 +97,13 @@ def random_fourier(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureM
 def fastfood(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureMap:
     """Random Fourier features whose Gaussian matrix is S H G P H B (Le, Sarlos, Smola 2013).
 
-    H is the Walsh-Hadamard transform, P a permutation, B random signs, G Gaussian, S the lengths that rows of
-    a Gaussian matrix would have. Stacked blocks of 2^ceil(log2 d) features, cut to the rank.
+    H is the Walsh-Hadamard transform, P a permutation, B random signs, G Gaussian, and S the lengths of the
+    rows of a Gaussian matrix. Blocks of 2^ceil(log2 d) features are stacked and truncated to the rank.
 
     Raises
     ------
     UnsupportedError
-        For the Laplacian kernel: its spectrum is not rotation invariant, which the construction needs.
+        For the Laplacian kernel, whose spectrum is not rotation invariant, as the construction requires.
     """
     if kernel.kind == LAPLACIAN:
         raise UnsupportedError("fastfood is for the Gaussian kernel only", "use random Fourier features")
@@ -115,7 +115,7 @@ def fastfood(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureMap:
     order = np.stack([rng.permutation(padded) for _ in range(blocks)])
     gauss = rng.normal(size=(blocks, padded))
     lengths = np.sqrt(rng.chisquare(padded, (blocks, padded))) / np.linalg.norm(gauss, axis=1)[:, None]
-    # Rows of H G P H B have length ||G|| sqrt(padded); `lengths` makes them chi distributed.
+    # Rows of H G P H B have length ||G|| sqrt(padded); with `lengths` their lengths are chi distributed.
     lengths *= np.sqrt(2 * kernel.gamma / padded)
     offset = rng.uniform(0, 2 * np.pi, rank)
     scale = np.sqrt(2.0 / rank)
@@ -132,7 +132,7 @@ def fastfood(kernel: Kernel, rows: Rows, rank: int, seed: int) -> FeatureMap:
     return FeatureMap(lambda x: _dense_chunks(x, width, rank, features))
 
 
-#: name -> map; in the order of the paper's table.
+#: The maps by name, in the order of the paper's table.
 BASELINES: dict[str, Callable[[Kernel, Rows, int, int], FeatureMap]] = {
     "nystrom": nystrom,
     "randomized-nystrom": randomized_nystrom,

@@ -26,7 +26,7 @@ IntArray = NDArray[np.int64]
 def block_ridge(
     kernel: Kernel, parted: Partition, targets: FloatArray, head: Head, lambdas: Sequence[float], threads: int
 ) -> list[RoutedModel]:
-    """Fit ridge regression in each cluster separately; every row is a landmark. One model for each lambda."""
+    """Fit ridge regression in each cluster, with every row as a landmark; return a model for each lambda."""
     mean = targets.mean(axis=0)
     centered = targets - mean
 
@@ -77,9 +77,9 @@ def block_svc(
     cost: float,
     threads: int,
 ) -> RoutedModel:
-    """Train BKA-SVM: LIBSVM's C-SVC in each cluster, whose model alone predicts the cluster's rows.
+    """Train BKA-SVM: a C-SVC of LIBSVM in each cluster, for the rows of that cluster.
 
-    `weights` has one number for each row, equal for all rows of a class.
+    `weights` has one number for each row, which is equal for all rows of a class.
     """
     k = head.n_classes
     which = np.where(targets[:, 0] > 0, 0, 1) if k == 2 else np.argmax(targets, axis=1)
@@ -90,8 +90,7 @@ def block_svc(
 
     def local(s: int) -> _Cell:
         own = slice(int(parted.start[s]), int(parted.start[s + 1]))
-        # Sorted by class, so that LIBSVM finds the classes in the head's order. It groups the rows by class
-        # anyway.
+        # Sorted by class, so that LIBSVM finds the classes in the head's order. It would group them anyway.
         order = np.argsort(which[own], kind="stable")
         return _local_svm(kernel, parted.cluster(s).take(order), which[own][order], k, cost, of_class)
 
@@ -110,7 +109,7 @@ def block_svc(
     )
 
 
-#: Support vectors, coefficients (k - 1, n), rho (pairs,), sizes of the classes (k,): in terms of all classes.
+#: Support vectors, coefficients (k - 1, n), rho (pairs,) and sizes of the classes (k,), for all k classes.
 _Cell = tuple[Rows, FloatArray, FloatArray, IntArray]
 
 
@@ -149,7 +148,7 @@ def _local_svm(
 
 
 def _absent_lose(present: IntArray, k: int) -> FloatArray:
-    """Return constant decision values with which classes that have no rows here lose to all others."""
+    """Return constant decision values by which classes without rows lose to all others."""
     rho = np.zeros(k * (k - 1) // 2)
     here = np.isin(np.arange(k), present)
     for i in range(k):
@@ -159,5 +158,5 @@ def _absent_lose(present: IntArray, k: int) -> FloatArray:
 
 
 def _pair_number(i: int, j: int, k: int) -> int:
-    """Position of the pair i < j in LIBSVM's order."""
+    """Return the position of the pair i < j in LIBSVM's order."""
     return i * (2 * k - i - 1) // 2 + j - i - 1

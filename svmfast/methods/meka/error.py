@@ -1,4 +1,4 @@
-"""The kernel error of meka and of the methods it competes with."""
+"""The kernel error of meka and of other low-rank approximations."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from svmfast.threads import one_blas_thread
 FloatArray = NDArray[np.float64]
 
 
-#: Below this error of the low-rank blocks, exact blocks of smaller clusters are not tried.
+#: Exact blocks of smaller clusters are tried only if the error of the low-rank blocks is above this.
 SMALL_ERROR = 0.01
-#: How many times the number of clusters is raised until their exact blocks fit.
+#: The most attempts to find a number of clusters whose exact blocks fit.
 _FIT_TRIES = 8
 
 
 @dataclass(frozen=True)
 class Form:
-    """An approximation of the kernel matrix: what it is made of, how large it is and how close.
+    """The form of an approximation of the kernel matrix, with its size and error.
 
     Attributes
     ----------
     name : str
         ``low-rank`` or ``exact-blocks``.
     ranks : tuple of int
-        Of each cluster; of exact blocks their sizes.
+        Rank of each cluster; for exact blocks, their sizes.
     links : int
-        Blocks between clusters that are not zero.
+        Number of nonzero blocks between clusters.
     bytes : int
     relative_error : float
     """
@@ -57,16 +57,16 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """What makes a low-rank approximation positive semidefinite.
+    """The change that makes a low-rank approximation positive semidefinite.
 
     Attributes
     ----------
     smallest : float or None
-        Smallest eigenvalue before the repair; None if it was not asked for.
+        Smallest eigenvalue before the change; None if it was not computed.
     middle : (r, r) float64 or None
         The matrix between the bases that replaces the approximation's own.
     diagonal : float
-        Added to the approximation's diagonal.
+        A number to add to the approximation's diagonal.
     """
 
     smallest: float | None = None
@@ -92,24 +92,26 @@ def kernel_error(
     threads: int = 1,
     progress: Progress = silent,
 ) -> ErrorReport:
-    """Approximate the kernel matrix of the rows and measure how far it is from the exact one.
+    """Approximate the kernel matrix of the rows, and measure the error.
 
     Parameters
     ----------
     rows : Rows
     options : MekaOptions
-        One `gamma`. With `block_only` the blocks within clusters are exact and all others zero. Else low-rank
-        blocks and links are built, and where their error is over SMALL_ERROR, exact blocks of as many
-        clusters as take no more memory; the closer of the two is the approximation. (With large gamma the
-        matrix is nearly diagonal, and no low-rank approximation comes close.)
-        The error is estimated on `sample` rows (all, if there are fewer). `compare`: also the baselines, each
-        with the rank at which it takes as much memory.
+        One `gamma`. With `block_only`, the blocks within clusters are exact and all others zero. Otherwise
+        low-rank blocks and links are built. If their error is above SMALL_ERROR, exact blocks of smaller
+        clusters, which take no more memory, are tried as well, and the better of the two is the result. (With
+        large gamma the matrix is nearly diagonal, and low-rank approximations are poor.)
+        The error is estimated on `sample` rows, or all if there are fewer. With `compare`, the baselines are
+        measured too, each with the rank at which it takes as much memory.
     links : bool
         False leaves out the links between clusters.
+    threads : int
+    progress : Progress
     """
     options = resolved(options, rows.n_columns)
     if len(options.gamma) != 1:
-        raise OptionError("the kernel error is that of one `gamma`")
+        raise OptionError("the kernel error needs exactly one `gamma`")
     planned = plan_bytes(rows, options, "error", 1, threads=threads)
     check_memory(options, planned)
     kernel = Kernel(options.kernel_kind, options.gamma[0])
@@ -174,14 +176,14 @@ def low_rank(
     threads: int = 1,
     progress: Progress = silent,
 ) -> LowRank:
-    """Build low-rank blocks and links for the clusters, repair them as `options.psd` says, and measure them.
+    """Build low-rank blocks and links, make them positive semidefinite by `options.psd`, and measure them.
 
     Raises
     ------
     MemoryLimitError
-        The largest cluster takes more memory than was planned for it.
+        The largest cluster takes too much memory.
     """
-    # Now that the clusters' sizes are known.
+    # Checked again, now that the sizes of the clusters are known.
     largest = int(parted.sizes.max())
     check_memory(options, plan_bytes(rows, options, "error", 1, threads=threads, largest=largest))
     meka = approximate_kernel(kernel, parted, options, links=links, threads=threads, progress=progress)
@@ -202,10 +204,10 @@ def low_rank(
 
 
 def positive_repair(meka: Meka, psd: str) -> Repair:
-    """Return what ``clip``, ``shift`` or ``none`` changes of an approximation.
+    """Return the change that ``clip``, ``shift`` or ``none`` makes to an approximation.
 
-    ``clip`` replaces the matrix between the bases, if it has a negative eigenvalue; ``shift`` adds the most
-    negative one's size to the diagonal.
+    ``clip`` replaces the matrix between the bases if it has a negative eigenvalue; ``shift`` adds the
+    magnitude of the most negative one to the diagonal.
     """
     if psd == "clip":
         spectrum = positive_spectrum(meka, "clip")
@@ -219,7 +221,7 @@ def positive_repair(meka: Meka, psd: str) -> Repair:
 
 
 def exact_blocks(kernel: Kernel, parted: Partition, options: MekaOptions, *, threads: int = 1) -> Form:
-    """Return the form of exact blocks within the clusters, zero between them, and its error."""
+    """Return the approximation by exact blocks within the clusters and zero between them, with its error."""
     chosen = _sample(parted, options)
     width = max(rows.n_columns for rows in chosen.rows)
 
@@ -254,14 +256,15 @@ def _baselines(
 
 
 def exact_blocks_bytes(parted: Partition) -> int:
-    """Memory of the exact blocks within clusters: one triangle of each."""
+    """Return the memory of the exact blocks within clusters, one triangle of each."""
     return int((parted.sizes * (parted.sizes + 1)).sum()) * 4
 
 
 def equal_memory_blocks(rows: Rows, size: int, seed: int, *, threads: int = 1) -> Partition | None:
     """Cluster the rows so finely that their exact blocks take at most `size` bytes; None if that fails.
 
-    More clusters are tried until it holds: clusters are uneven, and large ones cost most.
+    The number of clusters is increased until the blocks fit, since sizes are uneven and large clusters take
+    the most memory.
     """
     n = len(rows)
     clusters = max(1, int(np.ceil(4 * n * n / size)))
@@ -278,7 +281,7 @@ def equal_memory_blocks(rows: Rows, size: int, seed: int, *, threads: int = 1) -
 def baseline_error(
     name: str, kernel: Kernel, rows: Rows, rank: int, sample: int, seed: int, *, threads: int = 1
 ) -> BaselineError:
-    """Return the error of a baseline (named as in ``BASELINES`` of meka.baselines)."""
+    """Return the error of a baseline; `name` is a key of ``BASELINES``."""
     chosen = sample_rows([rows], sample, seed)
     with one_blas_thread():
         begin = time.perf_counter()

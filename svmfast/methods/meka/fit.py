@@ -48,11 +48,12 @@ def fit_ridge(
 
     Parameters
     ----------
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     targets : (n,) float64
         Any real numbers.
     options : MekaOptions
-        With several `gamma` or `lambda_`, `folds` must be set: the pair with the least RMSE is taken.
+        With several `gamma` or `lambda_`, `folds` must be set, and the pair with the smallest RMSE is used.
 
     Raises
     ------
@@ -72,14 +73,15 @@ def fit_svc(
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> tuple[RoutedModel, MekaReport]:
-    """Train a classifier: the squared hinge loss in the primal, on the approximation's features.
+    """Train a classifier with the squared hinge loss in the primal, on the approximation's features.
 
-    Three or more classes are trained one against the rest. With `block_only` every cluster gets a LIBSVM
-    model of its own instead (BKA-SVM, the paper's section 4.2), C-SVC by pairs.
+    Three or more classes are trained one-vs-rest. With `block_only`, each cluster has its own LIBSVM C-SVC
+    model instead (BKA-SVM, section 4.2 of the paper).
 
     Parameters
     ----------
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     labels : (n,) float64
         Integers.
     options : MekaOptions
@@ -101,11 +103,11 @@ def fit_exact(
     provenance: Mapping[str, str] | None = None,
     progress: Progress = silent,
 ) -> tuple[RoutedModel, MekaReport]:
-    """Fit the decision values of a model, of any svm_type, on rows that need no labels.
+    """Fit the decision values of a model of any svm_type, on rows that need no labels.
 
-    All decision functions share clusters and landmarks; the result has the exact model's head, probabilities
-    included. Unless one lambda is given, it is chosen on a held-out tenth of the rows, whose errors are
-    reported; the final fit uses all rows.
+    All decision functions share clusters and landmarks; the result has the exact model's head, including its
+    probabilities. A held-out tenth of the rows selects lambda and gives the reported error; the final fit
+    uses all rows.
     """
     options = resolved(options, rows.n_columns, exact)
     if len(options.gamma) != 1 or options.folds:
@@ -129,11 +131,12 @@ def cross_validate_meka(
     threads: int = 1,
     progress: Progress = silent,
 ) -> tuple[CrossValidation, ...]:
-    """Return the score of every pair of gamma and regularization, without fitting a model to all rows.
+    """Return the score of each pair of gamma and regularization, without fitting a model to all rows.
 
     Parameters
     ----------
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     targets : (n,) float64
         Labels or values.
     options : MekaOptions
@@ -159,14 +162,14 @@ def _svc(rows: Rows, labels: FloatArray, options: MekaOptions) -> Problem:
 
 
 def _planned(problem: Problem, options: MekaOptions, threads: int) -> int:
-    """Return the memory that the work takes; raise MemoryLimitError if that is over the limit."""
+    """Return the memory that the fit takes; raise MemoryLimitError if that is over the limit."""
     planned = plan_bytes(problem.rows, options, problem.task, problem.targets.shape[1], threads=threads)
     check_memory(options, planned)
     return planned
 
 
 def _fit(problem: Problem, options: MekaOptions, how: Execution) -> tuple[RoutedModel, MekaReport]:
-    """Fit a problem, with options that are resolved."""
+    """Fit a problem; `options` must be resolved."""
     task, rows, threads, progress = problem.task, problem.rows, how.threads, how.progress
     regularizations = options.regularizations(task)
     # In a conversion, lambda is chosen on held-out rows.

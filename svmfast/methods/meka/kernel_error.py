@@ -1,4 +1,4 @@
-"""The relative error of an approximated kernel matrix: ||G - Gt||_F / ||G||_F on sampled rows, in blocks."""
+"""The relative error of an approximate kernel matrix, ||G - Gt||_F / ||G||_F, on sampled rows."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ IntArray = NDArray[np.int64]
 #: Side of the blocks in which the matrices are compared.
 BLOCK = 1024
 
-#: block(g, rows of g, h, rows of h) -> the approximation there; g <= h.
+#: Returns the block of an approximation for given rows of groups g and h: block_of(g, rows, h, rows), g <= h.
 BlockOf = Callable[[int, slice, int, slice], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Sampled rows, group by group (a group is a cluster; a low-rank method has one).
+    """Sampled rows by group; a group is a cluster, or all rows for baselines.
 
     Attributes
     ----------
     rows : list of Rows
     positions : list of (q_g,) int64
-        Which rows of the group they are.
+        Positions of the sampled rows in their group.
     total : int
-        Number of rows that were sampled from.
+        Number of rows from which the sample was drawn.
     """
 
     rows: list[Rows]
@@ -41,7 +41,7 @@ class Sample:
 
 
 def sample_rows(groups: list[Rows], size: int, seed: int) -> Sample:
-    """Sample `size` of all rows uniformly, without replacement."""
+    """Sample `size` of the rows of all groups uniformly, without replacement."""
     ends = np.cumsum([len(g) for g in groups])
     total = int(ends[-1])
     chosen = np.arange(total)
@@ -57,17 +57,17 @@ def relative_error(
 ) -> float:
     """Return ||G - Gt||_F / ||G||_F, estimated from the sample.
 
-    Off-diagonal entries and the diagonal are weighted by their numbers in the whole matrix, so the estimates
-    of both squared norms are unbiased for any sample size.
+    Off-diagonal and diagonal entries are weighted by their counts in the whole matrix, so the estimates of
+    both squared norms are unbiased for any sample size.
 
     Parameters
     ----------
     kernel : Kernel
     sample : Sample
     block_of : BlockOf
-        The approximation's blocks. ``slice`` counts the sampled rows of a group.
+        Returns the approximation's blocks; a slice refers to the sampled rows of a group.
     diagonal : float
-        Added to the approximation's diagonal.
+        A number to add to the approximation's diagonal.
     threads : int
     """
     tiles = [
@@ -84,8 +84,7 @@ def relative_error(
         miss = exact - block_of(g, a, h, b)
         if pair[0] != pair[1]:
             return 2 * np.array([np.vdot(exact, exact), 0, np.vdot(miss, miss), 0])
-        # Distances of rows from themselves are exactly 0; rounding must not count as an error of the
-        # diagonal.
+        # The distance of a row from itself is exactly 0; its rounding is not an error of the approximation.
         on, off = np.ones(len(exact)), miss.diagonal() + (1 - exact.diagonal()) - diagonal
         np.fill_diagonal(exact, 0)
         np.fill_diagonal(miss, 0)

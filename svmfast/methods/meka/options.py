@@ -10,10 +10,9 @@ from svmfast.errors import OptionError
 from svmfast.options import Bounded, Seeded, option, with_defaults
 from svmfast.values import Choice, Grid, Real, Switch, Weights, Whole
 
-#: Default ranks. Decision values have no noise, so they can be fitted more closely, with a higher rank.
+#: Default ranks. Decision values have no noise, so a higher rank gives a closer fit.
 RANK, EXACT_RANK = 128, 256
-#: Default lambda of ridge, and the values tried for decision values, which need less regularization than
-#: labels.
+#: Default lambda of ridge, and values to try for decision values, which need less regularization than labels.
 LAMBDAS, EXACT_LAMBDAS = (0.1,), (1e-6, 1e-4, 1e-2, 1.0)
 
 
@@ -137,15 +136,15 @@ class MekaOptions(Seeded, Bounded):
             if self.folds:
                 raise OptionError("`task` error has nothing to cross-validate; leave out `folds`")
         elif "output" not in given and not self.folds:
-            raise OptionError("only `folds` and `task` error can do without `output`")
+            raise OptionError("give `output`; only `folds` and `task` error can be used without it")
         if self.C is not None and self.task != "svc":
-            raise OptionError("`C` is the cost of `task` svc; ridge has `lambda_`")
+            raise OptionError("`C` is for `task` svc; ridge has `lambda_`")
         if self.weights and self.task != "svc":
-            raise OptionError("`weights` are of classes; they go with `task` svc")
+            raise OptionError("`weights` is for classification, `task` svc")
         if self.lambda_ is not None and self.task in ("svc", "error"):
-            raise OptionError(f"`lambda_` belongs to ridge; `task` {self.task} does not use it")
+            raise OptionError(f"`lambda_` is for ridge; `task` {self.task} does not use it")
         if self.compare and self.task != "error":
-            raise OptionError("`compare` belongs to `task` error")
+            raise OptionError("`compare` is only used with `task` error")
         rank = self.resolved(converts=converts).rank
         if self.landmarks is not None and self.landmarks < rank:
             raise OptionError(f"`landmarks` is {self.landmarks}; expected at least `rank`, {rank}")
@@ -156,7 +155,7 @@ class MekaOptions(Seeded, Bounded):
         Parameters
         ----------
         gamma : float, optional
-            Used where none is given.
+            The default of `gamma`.
         converts : bool
             Whether an exact model is converted.
         """
@@ -178,11 +177,11 @@ class MekaOptions(Seeded, Bounded):
 
     @property
     def columns(self) -> int:
-        """Sampled columns of each cluster."""
+        """Number of sampled columns of each cluster."""
         return self.landmarks or 2 * self.rank
 
     def regularizations(self, task: str) -> tuple[float, ...]:
-        """Return C of svc, or lambda."""
+        """Return C for svc, otherwise lambda."""
         return self.C if task == "svc" else self.lambda_
 
     def provenance(self, task: str, gamma: float, regularization: float) -> dict[str, str]:

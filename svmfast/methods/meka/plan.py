@@ -1,4 +1,4 @@
-"""The memory that a run of meka takes, computed before it starts, and the defaults of its options."""
+"""The memory that a run of meka will take, computed before it starts, and the defaults of its options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from svmfast.solvers.nystrom import CHUNK_ROWS
 
 #: LIBSVM's kernel cache for a local model.
 BLOCK_CACHE_MEGABYTES = 100
-#: Interpreter and libraries, the most of Python 3.10 to 3.13 with the oldest and newest versions.
+#: Memory of interpreter and libraries, the largest for Python 3.10 to 3.13 with oldest and newest versions.
 #: scikit-learn imports pandas if it is installed, and pandas imports pyarrow.
 PROGRAM_BYTES = (160 if find_spec("pandas") is None else 230) * 2**20
 
@@ -32,7 +32,7 @@ def resolved(options: MekaOptions, columns: int, exact: Model | None = None) -> 
     ----------
     options : MekaOptions
     columns : int
-        Features of the rows.
+        Number of features.
     exact : Model, optional
         The model that is converted.
 
@@ -46,7 +46,7 @@ def resolved(options: MekaOptions, columns: int, exact: Model | None = None) -> 
 
 
 def check_memory(options: MekaOptions, planned: int) -> None:
-    """Raise MemoryLimitError if the plan is over the limit."""
+    """Raise MemoryLimitError if the planned memory is over the limit."""
     if planned > options.memory:
         raise MemoryLimitError(
             "the work", planned, options.memory, "raise `memory`, or lower `rank`, `clusters` or `threads`"
@@ -62,7 +62,7 @@ def plan_bytes(
     threads: int = 1,
     largest: int = 0,
 ) -> int:
-    """Return the memory a run will take, an upper bound for clusters of at most `largest` rows.
+    """Return an upper bound on the memory of a run, for clusters of at most `largest` rows.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ def plan_bytes(
         Number of targets of each row.
     threads : int
     largest : int
-        Rows of the largest cluster, once known. By default all clusters are assumed to be of equal size.
+        Rows of the largest cluster, if known. By default all clusters are assumed to have equal size.
     """
     n, d, c = len(rows), rows.n_columns, min(options.clusters, len(rows))
     data = 12 * rows.nnz + 8 * n
-    # The rows themselves, the same ordered by cluster, and in cross validation a fold's share of both.
+    # The rows, a copy ordered by cluster, and for cross-validation a fold's share of both.
     total = PROGRAM_BYTES + data * (4 if options.folds or task == "exact" else 2)
     total += 16 * min(n, KMEANS_ROWS) * d + 8 * n * functions * 4
     largest = largest or -(-n // c)
@@ -93,11 +93,13 @@ def plan_bytes(
     elif options.strategy == "eigen":
         most = min(columns, c * rank)
     basis = 8 * (largest * most + (n - largest) * (most if options.strategy == "size" else rank))
-    # A cluster's W exists beside its orthonormal form; a chunk's kernel values beside the chunk.
+    # A cluster's W is held together with its orthonormal form, and a chunk with its kernel values.
     total += basis + 8 * largest * most * threads + 8 * CHUNK_ROWS * (2 * columns + d) * threads
     total += c * 8 * (2 * columns**2 + columns * d)
     if c > 1:
-        side = int(min((1 + options.oversampling) * rank * (1 + HELD_OUT_SHARE), n))  # rows of a cluster
+        side = int(
+            min((1 + options.oversampling) * rank * (1 + HELD_OUT_SHARE), n)
+        )  # sampled rows of a cluster
         total += c * 8 * side * (d + rank) + threads * 16 * side**2
         total += 8 * c * (c - 1) // 2 * rank**2 * 2
     if options.psd == "clip" or task == "svc" or inner <= DENSE_SIZE:
@@ -106,7 +108,7 @@ def plan_bytes(
         total += 8 * 6 * n * functions
     if task == "error":
         q = min(options.sample, n)
-        total += data  # the rows once more, ordered by smaller clusters
+        total += data  # another copy of the rows, ordered by smaller clusters
         total += 8 * q * rank + threads * 8 * 4 * BLOCK**2
         if options.compare:
             equal = (basis + 4 * c * (c - 1) * rank**2) // (8 * n)
@@ -120,7 +122,7 @@ def block_bytes(largest: int, options: MekaOptions, task: str, *, threads: int =
         return threads * 8 * 4 * BLOCK**2
     if task == "svc" and options.kernel_kind == "rbf":
         return threads * (BLOCK_CACHE_MEGABYTES * 2**20)
-    # LIBSVM's node of a precomputed value has 16 bytes, beside the matrix itself.
+    # LIBSVM stores a precomputed value in a node of 16 bytes, in addition to the matrix itself.
     return threads * largest**2 * (48 if task == "svc" else 24)
 
 

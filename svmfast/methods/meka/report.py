@@ -1,4 +1,4 @@
-"""The reports of ``meka``: of a fit, and of the error of a kernel matrix."""
+"""The reports of ``meka``: one for a fit, and one for the error of a kernel matrix."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class MekaReport(LandmarkReport):
     task : str
         ``ridge``, ``svc`` or ``exact``.
     ranks : tuple of int
-        Of each cluster; of exact blocks their sizes.
+        Rank of each cluster; for exact blocks, their sizes.
     links : int
-        Blocks between clusters that are not zero.
+        Number of nonzero blocks between clusters.
     kernel : str
     bytes : int
         Memory of the approximation.
     planned_bytes : int
-        Memory that was planned for the whole work.
+        Memory that was planned for the whole run.
     held_out : mapping or None
-        Of a conversion: quantiles of |difference of decision values| on held-out rows, labels that differ
-        there, and ``probability_mean`` and ``probability_max`` of |difference of probabilities| where there
-        are any.
+        For a conversion, on held-out rows: quantiles of |difference of decision values|, the number of labels
+        that differ, and if there are probabilities, ``probability_mean`` and ``probability_max`` of
+        |difference of probabilities|.
     """
 
     ranks: tuple[int, ...]
@@ -71,7 +71,7 @@ class MekaReport(LandmarkReport):
 
 @dataclass(frozen=True)
 class BaselineError:
-    """A baseline's error at the memory of the approximation it stands beside."""
+    """The error of a baseline that takes as much memory as the approximation."""
 
     name: str
     rank: int
@@ -82,7 +82,7 @@ class BaselineError:
 
 @dataclass(frozen=True)
 class ExactBlocks:
-    """Exact blocks of clusters so small that they take no more memory than low rank; zero elsewhere."""
+    """Exact blocks of small clusters that take no more memory than low-rank blocks; zero elsewhere."""
 
     clusters: int
     relative_error: float
@@ -97,17 +97,17 @@ class ErrorReport:
     Attributes
     ----------
     form : str
-        ``low-rank``: low-rank blocks and links. ``exact-blocks``: the kernel falls off so fast that exact
-        blocks of smaller clusters are closer at the same memory; `relative_error`, `clusters`, `ranks`,
-        `links` and `bytes` are theirs. Always ``exact-blocks`` with `block_only`.
+        ``low-rank``: low-rank blocks and links. ``exact-blocks``: the kernel decays so fast that exact blocks
+        of smaller clusters are more accurate with the same memory; `relative_error`, `clusters`, `ranks`,
+        `links` and `bytes` are then theirs. Always ``exact-blocks`` with `block_only`.
     low_rank_error : float or None
-        Error of low-rank blocks and links, whether they were chosen or not.
+        Error of low-rank blocks and links, even if they were not chosen.
     block_diagonal_error : float
         Error of low-rank blocks without links.
     exact_blocks : ExactBlocks or None
         None if they were not tried.
     seconds : float
-        For building the approximation, without measuring it.
+        Time for building the approximation, without measuring its error.
     """
 
     rows: int
@@ -163,7 +163,8 @@ class ErrorReport:
         elif small is not None:
             lines.append(
                 f"low-rank blocks with links: {self.low_rank_error:.6f}; exact blocks of smaller clusters "
-                f"are closer at the same memory (to train so: `block_only` `clusters` {small.clusters})"
+                f"are closer at the same memory (to train with them: `block_only` "
+                f"`clusters` {small.clusters})"
             )
         return lines
 

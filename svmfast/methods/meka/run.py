@@ -18,7 +18,7 @@ from svmfast.methods.meka.fit import cross_validate_meka, fit_exact, fit_ridge, 
 from svmfast.methods.meka.options import MekaOptions
 from svmfast.methods.meka.plan import plan_bytes, resolved
 
-#: Clusters and rank that ``frontier`` tries.
+#: Clusters and rank of the candidates for ``frontier``.
 BLOCKS = ((8, 16), (16, 32), (32, 64))
 
 
@@ -46,12 +46,12 @@ def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
     else:
         if data.labels is None:
             raise OptionError(
-                "`labels` are needed to train; rows without them go with `exact` or `task` error"
+                "`labels` are needed to train; for rows without labels, use `exact` or `task` error"
             )
         labels = np.asarray(data.labels)
         warn_of_absent(options.weights, labels, data.name, setting)
         if not setting.writes:
-            assert options.folds is not None, "checked with the options"
+            assert options.folds is not None, "the options were checked"
             scores = cross_validate_meka(data.rows, labels, options, threads=threads, progress=progress)
             found = ScoresReport(task, options.folds, scores)
             remark_on_classes(found.best.quality, setting)

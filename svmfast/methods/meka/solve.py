@@ -1,4 +1,4 @@
-"""From an approximated kernel matrix to routed models."""
+"""Routed models from an approximate kernel matrix."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from svmfast.solvers.squared_hinge import solve_squared_hinge
 
 FloatArray = NDArray[np.float64]
 
-#: Gradient at which a squared hinge problem counts as solved, relative to that at zero. At 1e-3 the weights
-#: may still be wrong by as much as their norm, and the solution for one C would count as solved for the next.
+#: A squared hinge problem counts as solved when the gradient, relative to that at zero, is at most this. With
+#: 1e-3 the error of the weights may be as large as their norm, and the solution for one C may pass for the
+#: next.
 HINGE_TOLERANCE = 1e-5
 
 Solution = tuple[FloatArray, FloatArray]
 
 
 def assemble(meka: Meka, head: Head, inner: FloatArray, rho: FloatArray) -> RoutedModel:
-    """Convert a solution to one expansion for each cluster.
+    """Convert a solution to an expansion for each cluster.
 
-    A row x of cluster s has the features q(x) = projection_s^T K(landmarks_s, x), and the value
-    q(x) . inner_s - rho, so the landmarks' coefficients are projection_s @ inner_s.
+    A row x of cluster s has the features q(x) = projection_s^T K(landmarks_s, x) and the value
+    q(x) . inner_s - rho. The landmarks' coefficients are therefore projection_s @ inner_s.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def assemble(meka: Meka, head: Head, inner: FloatArray, rho: FloatArray) -> Rout
 
 
 def meka_ridge(meka: Meka, targets: FloatArray, lambdas: Sequence[float], psd: str) -> Iterator[Solution]:
-    """Solve (G + lambda I) alpha = targets - mean for every lambda; yield (inner, rho)."""
+    """Solve (G + lambda I) alpha = targets - mean for each lambda; yield (inner, rho)."""
     mean = targets.mean(axis=0)
     centered = targets - mean
     if psd == "clip":
@@ -63,7 +64,7 @@ def meka_ridge(meka: Meka, targets: FloatArray, lambdas: Sequence[float], psd: s
             shrunk = (spectrum.values / (spectrum.values + regularization))[:, None] * turned
             yield spectrum.vectors @ shrunk, -mean
         return
-    # Shifting the diagonal is the same as a larger lambda.
+    # Shifting the diagonal is equivalent to a larger lambda.
     shift = max(0.0, -smallest_eigenvalue(meka)) if psd == "shift" else 0.0
     for regularization in lambdas:
         yield ridge_by_cg(meka, centered, regularization + shift), -mean
@@ -77,11 +78,11 @@ def meka_svc(
     *,
     weights: FloatArray | None = None,
 ) -> Iterator[Solution]:
-    """Solve the squared hinge SVM for every C, each starting from the previous solution; yield (inner, rho).
+    """Solve the squared hinge SVM for each C, starting from the previous solution; yield (inner, rho).
 
-    C is multiplied by the rows' `weights`, ``(n,)`` in the order of the clusters. Features are Q V
-    sqrt(values), with one more that is 1 everywhere for the bias (LIBLINEAR's -B 1). Products with them are
-    computed cluster by cluster, so the n x (sum k) matrix is never formed.
+    C is multiplied by the rows' `weights`, ``(n,)`` in the order of the clusters. The features are Q V
+    sqrt(values), and a constant 1 for the bias (LIBLINEAR's -B 1). Products with them are computed cluster by
+    cluster, so that the n x (sum k) matrix is never formed.
     """
     spectrum: Spectrum = positive_spectrum(meka, psd)
     root = np.sqrt(spectrum.values)[:, None]
@@ -93,7 +94,7 @@ def meka_svc(
     def backward(v: FloatArray) -> FloatArray:
         return np.vstack([root * (spectrum.vectors.T @ meka.backward(v)), v.sum(axis=0)])
 
-    # Exact for rows of equal weight; for others the mean is good enough as a preconditioner.
+    # Exact if all rows have equal weight; otherwise the mean is good enough for a preconditioner.
     mean = 1.0 if weights is None else float(weights.mean())
     squares = mean * np.append(spectrum.values, float(len(targets)))
     start: FloatArray | None = None

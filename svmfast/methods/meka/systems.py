@@ -1,4 +1,4 @@
-"""Linear systems with a MEKA approximation: its spectrum made positive, and conjugate gradients."""
+"""Linear systems with a MEKA approximation: its eigenvalues, made nonnegative, and conjugate gradients."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from svmfast.solvers.nystrom import eigen_descending
 
 FloatArray = NDArray[np.float64]
 
-#: Up to this size all eigenvalues are computed, beyond it only the extreme ones.
+#: Up to this size all eigenvalues are computed, above it only the extreme ones.
 DENSE_SIZE = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """L = vectors @ diag(values) @ vectors^T after a repair, without negative eigenvalues."""
+    """L made positive semidefinite, vectors @ diag(values) @ vectors^T; `smallest` was its own eigenvalue."""
 
     values: FloatArray
     vectors: FloatArray
@@ -29,15 +29,15 @@ class Spectrum:
 
 
 def positive_spectrum(meka: Meka, repair: str) -> Spectrum:
-    """Return the eigenvalues and -vectors of L made positive semidefinite.
+    """Return the eigenvalues and -vectors of L after making it positive semidefinite.
 
     Parameters
     ----------
     meka : Meka
     repair : {"clip", "shift"}
-        ``clip`` sets negative eigenvalues to zero (the paper's MEKA-PSD), which gives the nearest positive
+        ``clip`` sets negative eigenvalues to zero (the paper's MEKA-PSD). This gives the nearest positive
         semidefinite matrix, since the basis is orthonormal. ``shift`` adds the magnitude of the most negative
-        one to all.
+        eigenvalue to all.
     """
     values, vectors = eigen_descending(meka.link_matrix())
     smallest = float(values[-1])
@@ -68,8 +68,8 @@ def _largest_eigenvalue(size: int, product: Callable[[FloatArray], FloatArray]) 
 def ridge_by_cg(meka: Meka, targets: FloatArray, regularization: float) -> FloatArray:
     """Return L z with (L + lambda I) z = Q^T targets, by conjugate gradients.
 
-    With Q orthonormal this solves (Q L Q^T + lambda I) alpha = targets in the coordinates of the basis (z =
-    Q^T alpha), at (sum k)^2 instead of n k + (sum k)^2 multiply-adds a step.
+    Since Q is orthonormal, this solves (Q L Q^T + lambda I) alpha = targets in the coordinates of the basis,
+    z = Q^T alpha. A step takes (sum k)^2 instead of n k + (sum k)^2 multiply-adds.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def ridge_by_cg(meka: Meka, targets: FloatArray, regularization: float) -> Float
     )
     inner = meka.backward(targets)
     solved = np.empty_like(inner)
-    # Before 1.12 SciPy called it tol.
+    # SciPy before 1.12 calls it tol.
     tolerance = {"rtol" if "rtol" in signature(cg).parameters else "tol": 1e-8}
     for p in range(inner.shape[1]):
         solved[:, p], failed = cg(operator, inner[:, p], atol=0.0, maxiter=20 * size + 1000, **tolerance)

@@ -1,4 +1,4 @@
-"""A run of meka from rows to models, and the choice of its parameters on held-out rows."""
+"""Fits of meka from rows to models, and the choice of parameters on held-out rows."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ class Problem:
     ----------
     task : str
         ``ridge``, ``svc`` or ``exact``.
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     targets : (n, p) float64
     head : Head
     weights : (n,) float64 or None
-        Weights of the rows' classes, by which C is multiplied.
+        Weight of each row's class, by which C is multiplied.
     """
 
     task: str
@@ -70,7 +71,7 @@ class Problem:
 
 
 class Work:
-    """A problem with its clusters, which all regularizations share, like blocks and links."""
+    """A problem and its clusters. All regularizations share the clusters, blocks and links."""
 
     def __init__(
         self, problem: Problem, options: MekaOptions, threads: int, progress: Progress = silent
@@ -117,7 +118,7 @@ class Work:
 def cross_validate(
     problem: Problem, options: MekaOptions, threads: int, progress: Progress
 ) -> tuple[CrossValidation, ...]:
-    """Score every pair of parameters; gammas share the clusters, regularizations also blocks and links."""
+    """Score each pair of parameters; pairs share a fold's clusters, and with equal gamma blocks and links."""
     assert options.folds is not None
     regularizations = options.regularizations(problem.task)
     fold = fold_numbers(len(problem.rows), options.folds, options.seed)
@@ -140,7 +141,7 @@ def cross_validate(
 def choose_on_held_out(
     problem: Problem, options: MekaOptions, threads: int
 ) -> tuple[float, dict[str, float]]:
-    """Return the lambda with the least squared error on held-out rows, and statistics of that error."""
+    """Return the lambda with the smallest squared error on held-out rows, and statistics of that error."""
     n, head, regularizations = len(problem.rows), problem.head, options.regularizations(problem.task)
     held = random_rows(n, max(1, int(HELD_OUT * n)), (options.seed, 8))
     outside = problem.only(held)

@@ -1,4 +1,4 @@
-"""The Nystrom method on landmarks by k-means: a global low-rank approximation of the kernel."""
+"""nystrom: a global low-rank approximation of the kernel, with landmarks by k-means."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Training on Nystrom features, folded into one expansion.
+"""Training of a linear model on Nystrom features, which gives a single expansion.
 
 With landmarks Z and W = K(Z, Z) = U S U', the features of a row x are phi(x) = K(x, Z) P, where
 P = U S^(-1/2) over the positive eigenvalues, so that phi(x) . phi(y) approximates K(x, y). A linear model w
-on them is f(x) = K(x, Z) (P w) - rho: an expansion of the landmarks with the coefficients P w (Zhang, Kwok:
-Clustered Nystrom method for large scale manifold learning and dimension reduction, 2010).
+of these features is f(x) = K(x, Z) (P w) - rho, an expansion in the landmarks with coefficients P w (Zhang,
+Kwok: Clustered Nystrom method for large scale manifold learning and dimension reduction, 2010).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from svmfast.solvers.nystrom import eigen_descending, inverse_root, kernel_featu
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 from svmfast.threads import one_blas_thread
 
-#: Share of the rows that measure the error, their largest number, and the least number for which any do.
+#: Share and maximum number of the rows held out to measure the error; with fewer than LEAST_ROWS, none are.
 HELD_OUT, MOST_HELD_OUT, LEAST_ROWS = 0.1, 10_000, 20
-#: Gradient at which the squared hinge problem counts as solved, relative to that at zero.
+#: The squared hinge problem counts as solved when the gradient, relative to that at zero, is at most this.
 TOLERANCE = 1e-5
-#: Regularization of ridge, and of decision values, which have no noise.
+#: Default regularization of ridge, and of fits to decision values, which have no noise.
 LAMBDA, EXACT_LAMBDA = 0.1, 1e-6
-#: Landmarks that ``frontier`` tries.
+#: Numbers of landmarks of the candidates for ``frontier``.
 SIZES = (64, 256, 1024)
 
 
@@ -56,13 +56,13 @@ class NystromReport:
         `rank` is the number of positive eigenvalues of the landmarks' kernel matrix.
     gamma : float
     agreement : float or None
-        Share of the held-out rows with the label of the data, or of the exact model.
+        Share of the held-out rows whose label equals that of the data, or of the exact model.
     agreement_low, agreement_high : float or None
         Its Clopper-Pearson interval at 95 %.
     relative_rms : float or None
-        For values: root mean square error over the spread of the held-out values.
+        For fits to values: root mean square error divided by the standard deviation of the held-out values.
     held_out : Quality or None
-        On the held-out rows, against the data; None where an exact model is converted, and without such rows.
+        Quality on the held-out rows; None if an exact model was converted, or if there are no such rows.
     """
 
     rows: int
@@ -87,7 +87,7 @@ class NystromReport:
         ]
         if self.agreement is not None:
             lines.append(
-                f"labels       {self.agreement:.2%} right on the held-out rows; 95% confidence: "
+                f"labels       {self.agreement:.2%} correct on the held-out rows; 95% confidence: "
                 f"{self.agreement_low:.2%} to {self.agreement_high:.2%}"
             )
         if self.relative_rms is not None:
@@ -127,7 +127,7 @@ def run(inputs: Inputs, options: NystromOptions, setting: Setting) -> Outcome:
     provenance = {"method": "nystrom", "seed": str(options.seed), "arithmetic": arithmetic()}
     if source is not None:
         exact: Model = source.model
-        assert isinstance(exact, KernelExpansion), "the declaration says so"
+        assert isinstance(exact, KernelExpansion), "the declaration requires it"
         if options.gamma is None:
             if exact.kernel.kind != "rbf":
                 raise OptionError(f"the exact model's kernel is {exact.kernel.kind}; give `gamma`")
@@ -191,21 +191,22 @@ def fit(
     provenance: dict[str, str],
     setting: Setting,
 ) -> tuple[RoutedModel, NystromReport]:
-    """Train one linear model for each column of `targets` on the features of `rows`.
+    """Train a linear model for each column of `targets` on the features of `rows`.
 
     Parameters
     ----------
-    rows : Rows of n > 0 rows
+    rows : Rows
+        n > 0 rows.
     targets : (n, p) float64
         Values, or +1 and -1.
     head : Head
-        Of the result.
+        The head of the result.
     options : NystromOptions
     gamma : float
     values : bool
-        Fit values by ridge regression, else classes by the squared hinge loss.
+        Fit values by ridge regression rather than classes with the squared hinge loss.
     weights : (n,) float64, optional
-        Of the rows, for classes: C is multiplied by them.
+        Weights of the rows, for classification; C is multiplied by them.
     provenance : dict
     setting : Setting
 
@@ -281,7 +282,7 @@ def _check_memory(n: int, width: int, functions: int, options: NystromOptions) -
 
 
 def _ridge(features: FloatArray, values: FloatArray, regularization: float) -> tuple[FloatArray, FloatArray]:
-    """Ridge regression with a free bias; return weights ``(r, p)`` and rho ``(p,)``."""
+    """Fit ridge regression with an unpenalized bias; return weights ``(r, p)`` and rho ``(p,)``."""
     from scipy.linalg import solve
 
     mean, level = features.mean(axis=0), values.mean(axis=0)
@@ -295,7 +296,10 @@ def _ridge(features: FloatArray, values: FloatArray, regularization: float) -> t
 def _hinge(
     features: FloatArray, targets: FloatArray, cost: float, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Squared hinge with the bias in the norm, as LIBLINEAR; return weights ``(r, p)`` and rho ``(p,)``."""
+    """Minimize the squared hinge loss, with the bias in the norm as in LIBLINEAR.
+
+    Return weights ``(r, p)`` and rho ``(p,)``.
+    """
     with_bias = np.hstack([features, np.ones((len(features), 1))])
     found = solve_squared_hinge(
         lambda w: with_bias @ w,

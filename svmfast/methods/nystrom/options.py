@@ -50,4 +50,4 @@ class NystromOptions(Seeded, Bounded):
         if self.task == "svc" and self.lambda_ is not None:
             raise OptionError("`lambda_` is for ridge and decision values; svc has `C`")
         if self.weights and self.task != "svc":
-            raise OptionError("`weights` are of classes; they go with `task` svc")
+            raise OptionError("`weights` is for classification, `task` svc")

@@ -1,4 +1,4 @@
-"""LIBSVM's own training."""
+"""train: training by LIBSVM's own solver."""
 
 from __future__ import annotations
 

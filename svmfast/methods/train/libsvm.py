@@ -1,8 +1,8 @@
 """LIBSVM's own solver, called with arrays, without a Python object per row.
 
-The wheel ``libsvm-official`` contains LIBSVM's library; its Python interface builds one ctypes array per row
-and parses text in Python, which often takes longer than the training. Here NumPy lays out the node array and
-the library is called directly.
+The wheel ``libsvm-official`` contains LIBSVM's library. Its Python interface builds one ctypes array per row
+and parses text in Python, which often takes longer than the training. Here NumPy lays out the array of nodes,
+and the library is called directly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from svmfast.threads import set_openmp_threads, start_thread
 T = TypeVar("T")
 Log = Callable[[str], None]
 
-#: LIBSVM's ``svm_node``: an int and a double, with the padding a C compiler puts between them.
+#: LIBSVM's ``svm_node``: an int and a double, with the padding that a C compiler inserts.
 NODE = np.dtype(
     {"names": ["index", "value"], "formats": [np.int32, np.float64], "offsets": [0, 8], "itemsize": 16}
 )
@@ -39,7 +39,7 @@ class Solution:
     Attributes
     ----------
     sv_indices : (n,) int64
-        Training rows (from 0) that became support vectors, grouped by class.
+        Indices, from 0, of the training rows that became support vectors, grouped by class.
     sv_coef : (nr_class - 1, n) float64
     rho, prob_a, prob_b : (nr_class (nr_class - 1) / 2,) float64
     label, nr_sv : (nr_class,) int64
@@ -57,17 +57,17 @@ class Solution:
 
 
 class Problem:
-    """Rows, labels and parameters, laid out as LIBSVM reads them.
+    """Rows, labels and parameters in LIBSVM's memory layout.
 
     Parameters
     ----------
     rows : Rows
     labels : (n,) float64
     parameters : mapping
-        Fields of ``svm_parameter`` by name (numbers), without the weights.
+        Numeric fields of ``svm_parameter`` by name, except for the weights.
     weights : sequence of (label, weight)
     first_index : int
-        LIBSVM's index of column 0: 1, or 0 for the precomputed kernel.
+        LIBSVM's index of column 0: usually 1, but 0 for the precomputed kernel.
 
     Raises
     ------
@@ -104,10 +104,10 @@ class Problem:
         self._problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
         node_pointers = ctypes.POINTER(ctypes.POINTER(api.svm_node))
         self._problem.x = ctypes.cast(self._pointers.ctypes.data, node_pointers)
-        # Without -q it would restore LIBSVM's printer on stdout for the whole process, also for a training in
-        # another thread.
+        # Without -q this would restore LIBSVM's printing to stdout for the whole process, including trainings
+        # in other threads.
         self._parameter = api.svm_parameter("-q")
-        # Older versions leave a printer there that is freed with the parameter.
+        # Older versions install a printer that is freed together with the parameter.
         api.libsvm.svm_set_print_string_function(self._mute())
         for name, value in parameters.items():
             setattr(self._parameter, name, value)
@@ -120,18 +120,18 @@ class Problem:
 
     @property
     def _order_matters(self) -> bool:
-        """Whether LIBSVM sums decision values of its own in the order its threads finish.
+        """Whether the result depends on sums whose order LIBSVM's threads determine.
 
-        libsvm-official is built with OpenMP. Training and classification come out the same for any number of
-        threads; the sums behind regression's and one-class's predictions do not, and those decide sigma,
-        density marks and cross validation.
+        libsvm-official is built with OpenMP. Training and classification do not depend on the number of
+        threads. The sums for predictions of regression and one-class models do, and these determine sigma,
+        density marks and the results of cross-validation.
         """
         return bool(
             self._parameter.svm_type in (2, 3, 4) and (self._parameter.probability or self._validating)
         )
 
     def train(self, log: Log | None = None) -> Solution:
-        """Train; `log` receives the solver's messages, piece by piece, from another thread."""
+        """Train; `log` is called from another thread with pieces of the solver's messages."""
         library = self._api.libsvm
         pointer = self._run(lambda: library.svm_train(self._problem, self._parameter), log)
         try:
@@ -140,7 +140,7 @@ class Problem:
             library.svm_free_and_destroy_model(ctypes.pointer(pointer))
 
     def cross_validate(self, folds: int, log: Log | None = None) -> FloatArray:
-        """Return every row's prediction by the model trained without its fold."""
+        """Return the prediction of every row by a model that was trained without its fold."""
         self._validating = True
         targets = np.zeros(len(self._labels))
         where = targets.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
@@ -151,23 +151,23 @@ class Problem:
         return targets
 
     def _mute(self) -> Any:
-        """Return a C function of a string that does nothing.
+        """Return a C function that takes a string and does nothing.
 
-        A thread that an interrupt abandoned continues to print, even during the interpreter's shutdown, when
-        a call into Python would crash. C's strlen has the right argument and no effect.
+        A thread that an interrupt has abandoned continues to print, even while the interpreter shuts down,
+        when a call into Python would crash. C's strlen takes a string and has no effect.
         """
         try:
             return ctypes.cast(ctypes.CDLL(None).strlen, self._api.PRINT_STRING_FUN)
         except (TypeError, OSError, AttributeError):  # the C library is not accessible this way
-            if not _quiet_printers:  # one for all, since LIBSVM keeps it
+            if not _quiet_printers:  # shared by all calls, since LIBSVM keeps it
                 _quiet_printers.append(self._api.PRINT_STRING_FUN(self._api.print_null))
             return _quiet_printers[0]
 
     def _run(self, call: Callable[[], T], log: Log | None, *keep: object) -> T:
-        """Return ``call()``, made in a thread of its own so that an interrupt is answered at once.
+        """Return ``call()``, run in its own thread so that an interrupt takes effect at once.
 
-        The main thread would see Ctrl-C only after the C call returns, and LIBSVM cannot be stopped. The
-        thread keeps the data alive while it lives and does not keep the process from ending.
+        LIBSVM cannot be stopped, and the main thread would notice Ctrl-C only after the C call returns. The
+        thread keeps the data alive while it runs, and does not prevent the process from exiting.
         """
         results: list[T] = []
         failures: list[BaseException] = []
@@ -179,7 +179,7 @@ class Problem:
                 except BaseException as failure:  # ctypes would only print it
                     failures.append(failure)
 
-        # LIBSVM has one printer for all threads: without a log it must be one that outlives this call.
+        # All threads share LIBSVM's printer, so without a log it must outlive this call.
         printer = self._mute() if log is None else self._api.PRINT_STRING_FUN(forward)
         kept = (self, printer, keep)
         alone = threading.current_thread() is threading.main_thread()
@@ -188,8 +188,9 @@ class Problem:
 
         def work() -> None:
             try:
-                # Two threads that meet at every kernel column spin while they wait: on a machine with other
-                # work pendigits took 50 s instead of 1 s. Unless alone, other threads may be starting now.
+                # OpenMP's threads synchronize at every kernel column and spin while they wait; on a busy
+                # machine pendigits took 50 s instead of 1 s. If this is not the main thread, others may be
+                # training too.
                 set_openmp_threads(library, several=alone and not self._order_matters)
                 results.append(call())
             except BaseException as failure:
@@ -197,15 +198,15 @@ class Problem:
             assert kept
 
         library.svm_set_print_string_function(printer)
-        # LIBSVM draws folds with C's rand(). Reset it to the initial state of a program, so that equal calls
-        # draw equal folds and a model equals svm-train's. If the C library is not accessible, its state is
-        # kept.
+        # LIBSVM draws folds with C's rand(). Reset it to its state at the start of a program, so that equal
+        # calls draw equal folds and a model equals svm-train's. If the C library is not accessible, this is
+        # skipped.
         with contextlib.suppress(TypeError, OSError, AttributeError):
             ctypes.CDLL(None).srand(1)
         try:
             thread = start_thread(work, daemon=True, name="libsvm")
             if thread is None:
-                work()  # an interrupt then waits for the end
+                work()  # an interrupt then takes effect at the end
             else:
                 thread.join()
         except KeyboardInterrupt:
@@ -243,9 +244,9 @@ def _copied(model: Any) -> Solution:
 
 
 def _libsvm() -> Any:
-    """Return LIBSVM's module; MissingPackageError where it is not installed."""
+    """Return LIBSVM's module (MissingPackageError if it is not installed)."""
     try:
-        from libsvm import svm  # imports scipy.sparse, so not before it is needed
+        from libsvm import svm  # imported late, because it imports scipy.sparse
     except ImportError as error:
         if error.name not in ("libsvm", "libsvm.svm"):
             raise

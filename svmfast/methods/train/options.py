@@ -1,4 +1,4 @@
-"""Options of ``train``: svm-train's."""
+"""Options of ``train``, which are those of svm-train."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svmfast.values import Numbered, OnOff, Real, Switch, Weights, Whole
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """svm-train's options, with svm-train's letters and defaults."""
+    """Options of ``train``, with the letters and defaults of svm-train."""
 
     svm_type: str = option(
         "c_svc",
@@ -54,23 +54,23 @@ class TrainOptions:
 
     @property
     def precomputed(self) -> bool:
-        """Whether rows hold kernel values, behind their serial number in column 0."""
+        """Whether rows hold kernel values, after a serial number in column 0."""
         return self.kernel == "precomputed"
 
     @property
     def is_classifier(self) -> bool:
-        """Whether classes are trained."""
+        """Whether the task is classification."""
         return self.svm_type in ("c_svc", "nu_svc")
 
     @property
     def is_regression(self) -> bool:
-        """Whether values are trained."""
+        """Whether the task is regression."""
         return self.svm_type in ("epsilon_svr", "nu_svr")
 
     def check(self, given: Collection[str]) -> None:
-        """Refuse options that do not fit together."""
+        """Raise OptionError for options that contradict each other."""
         if self.folds is not None and "output" in given:
-            raise OptionError("cross validation (`folds`) writes no model; name none")
+            raise OptionError("cross validation (`folds`) writes no model; name no output")
         if self.weights and self.svm_type != "c_svc":
             raise OptionError(f"`weights` have no effect on {self.svm_type}; they are for c_svc")
         if "unlabelled" not in given:
@@ -78,6 +78,4 @@ class TrainOptions:
         if self.svm_type != "one_class":
             raise OptionError("labels are needed: `unlabelled` is for one-class training (`svm_type`)")
         if self.folds is not None:
-            raise OptionError(
-                "cross validation (`folds`) needs labels to compare with; leave out `unlabelled`"
-            )
+            raise OptionError("cross validation (`folds`) needs labels for its score; leave out `unlabelled`")

@@ -1,7 +1,7 @@
-"""LIBSVM's problems of two classes solved side by side, and put together as svm_train does.
+"""LIBSVM's two-class problems, solved in parallel and combined as in svm_train.
 
-svm_train solves the pairs of several classes one after the other; OpenMP within a pair waits at every kernel
-column. The pairs share nothing but the rows, so each can be a problem of its own.
+svm_train solves the pairs of several classes one after the other, and its OpenMP threads synchronize at every
+kernel column. The pairs share nothing but the rows, so each can be solved as a separate problem.
 """
 
 from __future__ import annotations
@@ -18,29 +18,31 @@ from svmfast.threads import map_in_threads
 def solve_pairs(
     rows: Rows, labels: FloatArray, parameters: Mapping[str, float], *, first_index: int = 1, threads: int = 1
 ) -> Solution:
-    """Return the solution svm_train finds for three or more classes, to the last bit.
+    """Return the solution that svm_train finds for three or more classes, bit for bit.
 
     Parameters
     ----------
-    rows : Rows of n rows
+    rows : Rows
+        n rows.
     labels : (n,) float64
-        Of three or more classes.
+        Three or more classes.
     parameters : mapping
-        As :class:`Problem` takes them: C-SVC without probabilities. Pairs solved at once share the cache.
+        As for :class:`Problem`, for C-SVC without probabilities. Pairs that are solved at the same time share
+        the cache.
     first_index : int
     threads : int
     """
-    labels = np.trunc(labels)  # as LIBSVM does, if the caller lets them pass
+    labels = np.trunc(labels)  # as in LIBSVM, if the caller permits such labels
     known, appears = np.unique(labels, return_index=True)
-    known = known[np.argsort(appears)]  # svm_group_classes: in the order in which they appear
+    known = known[np.argsort(appears)]  # in order of appearance, as in svm_group_classes
     k = len(known)
     members = [np.flatnonzero(labels == label) for label in known]
     pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
-    # LIBSVM's result does not depend on the cache, only its time does.
+    # The size of the cache changes LIBSVM's time, but not its result.
     parameters = {**parameters, "cache_size": parameters["cache_size"] / max(1, min(threads, len(pairs)))}
 
     def solve(pair: tuple[int, int]) -> tuple[FloatArray, float]:
-        """Coefficients of all rows of both classes, the first's first, and rho."""
+        """Return the coefficients of all rows of both classes, in that order, and rho."""
         i, j = pair
         chosen = np.concatenate([members[i], members[j]])
         signs = np.repeat([1.0, 2.0], [len(members[i]), len(members[j])])
@@ -50,7 +52,7 @@ def solve_pairs(
         return coef, float(found.rho[0])
 
     solved = map_in_threads(solve, pairs, threads)
-    # [class][row of coefficients][its rows]
+    # Indexed by class, row of coefficients, and row of the class.
     dense = [np.zeros((k - 1, len(part))) for part in members]
     for (i, j), (coef, _) in zip(pairs, solved, strict=True):
         dense[i][j - 1], dense[j][i] = coef[: len(members[i])], coef[len(members[i]) :]

@@ -21,16 +21,16 @@ from svmfast.solvers.file_digits import rows_of_eight_digits
 
 @dataclass(frozen=True)
 class TrainReport:
-    """What was trained.
+    """The report of a training run.
 
     Attributes
     ----------
     rows, features : int
     svm_type, kernel : str
     gamma : float or None
-        None where the kernel has none.
+        None if the kernel has no gamma.
     labels : list of int or None
-        In the model's order; None unless classes are trained.
+        In the model's order; None except for classification.
     functions, support_vectors : int
     """
 
@@ -74,10 +74,10 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
         remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)
-    # svm-train's file has no more digits, and the model in memory is to be the one in the file.
+    # svm-train's file has eight digits, and the model in memory should equal the one in the file.
     model = replace(model, sv=rows_of_eight_digits(model.sv))
     if model.head.labels is not None and len(model.head.labels) == 1:
-        only = f"all rows have label {model.head.labels[0]}: the model will always answer that"
+        only = f"all rows have label {model.head.labels[0]}: the model will always predict that"
         setting.note(f"{data.name}: {only}")
     return Outcome(model, _report(model, options, data))
 

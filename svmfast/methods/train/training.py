@@ -1,4 +1,4 @@
-"""Training: LIBSVM's own solver behind arrays, checks and our model classes."""
+"""Training by LIBSVM's own solver: takes arrays, checks them, and returns a KernelExpansion."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ def train(
     Parameters
     ----------
     data : Rows, (n, d) array_like or SciPy sparse matrix
-        Precomputed kernel: the sample's serial number (from 1), then a kernel value for each sample.
+        For the precomputed kernel: the row's serial number (from 1), then a kernel value for each row.
     labels : (n,) array_like
         Classes (integers) or regression targets; one-class training ignores them.
     options : TrainOptions, optional
     threads : int
-        With more than one, the pairs of three or more classes are solved side by side (C-SVC without class
-        weights, probabilities and log), each with a cache of its own: the same model, to the byte.
+        With more than one, the pairs of three or more classes are solved in parallel, each with its own
+        cache (for C-SVC without class weights, probabilities and log). The model is the same, byte for byte.
     log : callable, optional
-        Receives the solver's messages, piece by piece; it is called from another thread.
+        Called from another thread with pieces of the solver's messages.
 
     Returns
     -------
     KernelExpansion
-        What svm-train of the installed LIBSVM version would write for the same data, to the byte.
+        The model that svm-train of the installed LIBSVM version would write, byte for byte.
 
     Raises
     ------
     OptionError
-        Where svm-train would refuse the options.
+        svm-train would refuse the options.
     TrainingRowError
-        For labels and precomputed rows that it would misread.
+        svm-train would misread labels or precomputed rows.
     """
     options = options or TrainOptions()
     rows, y, parameters, gamma = _checked(data, labels, options)
@@ -79,7 +79,7 @@ def train(
         ),
         kernel=_kernel(options, gamma),
         sv=sv,
-        # A single class has no coefficients, but the model keeps one empty row of them.
+        # For a single class there are no coefficients, but the model needs one row of them.
         sv_coef=solution.sv_coef if len(solution.sv_coef) else np.zeros((1, n)),
         rho=solution.rho,
         nr_sv=solution.nr_sv if classifier else None,
@@ -94,17 +94,17 @@ def cross_validate(
     *,
     log: Callable[[str], None] | None = None,
 ) -> FloatArray:
-    """Cross-validate with LIBSVM's folds (svm-train ``-v``); the other parameters as in :func:`train`.
+    """Cross-validate with LIBSVM's folds (svm-train ``-v``); other parameters are as in :func:`train`.
 
     Parameters
     ----------
     folds : int
-        At least 2; more folds than rows are as many folds as rows.
+        At least 2, and at most the number of rows; larger numbers are reduced to that.
 
     Returns
     -------
     (n,) float64
-        Every row's prediction by the model that was trained without its fold.
+        The prediction of each row by a model that was trained without its fold.
     """
     if folds < 2:
         raise OptionError(f"`folds` is {folds}; cross validation needs at least 2")
@@ -115,7 +115,7 @@ def cross_validate(
 
 
 def _weights(options: TrainOptions, labels: FloatArray) -> tuple[tuple[int, float], ...]:
-    """Return the class weights that act on rows; LIBSVM prints a line for each of the others."""
+    """Return the class weights that apply to rows; LIBSVM would print a line for each of the others."""
     absent = absent_weights(options.weights, labels)
     return tuple((label, weight) for label, weight in options.weights if label not in absent)
 
@@ -137,7 +137,7 @@ def _checked(
     if n == 0:
         raise OptionError("no rows to train on")
     if options.svm_type == "one_class" and np.isnan(y).all():
-        y = np.zeros(n)  # rows without labels: none are used
+        y = np.zeros(n)  # rows without labels; one-class training uses none
     _check_finite("label", y, np.arange(n + 1))
     _check_finite("value", rows.values, rows.indptr)
     if options.is_classifier:
@@ -182,7 +182,7 @@ def _check_class_labels(labels: FloatArray, truncate: bool) -> None:
 
 
 def _check_precomputed(rows: Rows) -> None:
-    """Refuse rows that LIBSVM would misread: it takes the value at position j, whatever its index says."""
+    """Refuse rows that LIBSVM would misread: it uses the value at position j, whatever its index is."""
     n, width = len(rows), rows.n_columns
     lengths = np.diff(rows.indptr)
     short = np.flatnonzero(lengths != width)
@@ -191,7 +191,7 @@ def _check_precomputed(rows: Rows) -> None:
             int(short[0]) + 1,
             f"a precomputed row with {lengths[short[0]]} of {width} columns",
             None,
-            "the serial number in column 0 and every kernel value, zeros too",
+            "the serial number in column 0 and every kernel value, including zeros",
         )
     serial = rows.values.reshape(n, -1)[:, 0] if width else np.zeros(n)
     bad = np.flatnonzero((serial < 1) | (serial > width - 1) | (serial != np.trunc(serial)))
@@ -205,7 +205,7 @@ def _check_precomputed(rows: Rows) -> None:
 
 
 def _kernel(options: TrainOptions, gamma: float) -> Kernel:
-    """Only the parameters the kernel has."""
+    """Return the kernel, with only those parameters that its kind has."""
     if options.kernel == "polynomial":
         return Kernel("polynomial", gamma, options.coef0, options.degree)
     if options.kernel == "sigmoid":
