@@ -35,7 +35,7 @@ from svmfast.methods.cascade.threshold import Evaluated, choose, least_rows, sma
 from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.base import CountedModel
-from svmfast.models.certified import certainty
+from svmfast.models.certified import label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import Rows
 from svmfast.solvers.binomial import CONFIDENCE, largest_count
@@ -136,7 +136,7 @@ def known(case: Case, options: argparse.Namespace, folder: Path) -> Known:
     rows = read_svmlight(test).rows
     labels = answer(exact, rows, threads=threads).predicted
     decisions = fast.decision_values(rows, threads=threads)
-    differing, sure = fast.head.predict(decisions) != labels, certainty(fast.head, decisions)
+    differing, sure = fast.head.predict(decisions) != labels, label_margins(fast.head, decisions)
     values = decisions[differing] if fast.head.one_vs_rest else None
     group, _ = groups_of(row_keys(rows))
     evaluated = Evaluated(fast.head, sure, differing, group, np.zeros(len(rows), dtype=np.int64), 1, values)
