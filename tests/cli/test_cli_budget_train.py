@@ -286,7 +286,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ),
         (
             ("--checkpoint", "-", "DATA", "m"),
-            "svmfast: --checkpoint needs a file: it is replaced as a whole again and again",
+            "svmfast: --checkpoint needs a file: every checkpoint replaces the whole file",
         ),
         (
             ("-c", "1", "--lambda", "1", "DATA", "m"),
