@@ -177,7 +177,7 @@ def predict_files(
     total = predictor.report(labelled=not reading.unlabelled)
     # Before anything is read: outputs with the same ending have the same faults.
     for place in {os.path.splitext(name)[1]: name for _, name in plan.pairs}.values():
-        predictor.check_output(place, keep, many=True)
+        predictor.output.check(place, keep, many=True)
     results: list[FileResult] = []
     settings = made_with(predictor, reading, keep)
     with DoneList(plan.folder, clear=overwrite) as done:

@@ -1,39 +1,34 @@
-"""Prediction of rows in memory and of files: a model, its exact model and the columns to write.
-
-Longer than 400 lines: one class, half of it the documentation of its parameters.
-"""
+"""Prediction for rows in memory and for files: models that are open, and options that are checked."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from svmfast.api.column_order import IN_MEMORY, ColumnOrder
-from svmfast.api.given import MODEL, check_width, is_path, open_model, rows_of, with_scaling_of
+from svmfast.api.given import check_width, rows_of
 from svmfast.api.listener import Listener
-from svmfast.display import named_labels
-from svmfast.errors import EmptyDataError, OptionError, WrongTypeError
+from svmfast.api.opened_models import opened_models
+from svmfast.api.output_columns import OutputColumns
+from svmfast.arguments import check_number
+from svmfast.display import shown
+from svmfast.errors import EmptyDataError, OptionError
 from svmfast.models.answer import Answer, answer, require
-from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
-from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.certified import bounds_its_error
+from svmfast.models.memory import MEMORY
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.models.scaled import scaling_of, unscaled
 from svmfast.options import Reading
 from svmfast.rows import Rows
 from svmfast.threads import thread_count
 
 if TYPE_CHECKING:
     from svmfast.evaluation.prediction_report import PredictionReport
-    from svmfast.formats.answers import AnswerWriter
     from svmfast.formats.svmlight import Dataset, DataStream
     from svmfast.formats.tables import TableStream
-    from svmfast.formats.target import Writer
     from svmfast.models.base import Model
-    from svmfast.models.expansion import KernelExpansion
-    from svmfast.models.scaling import Scaling
 
 #: Largest number of values held besides the data: it bounds the memory for many classes and short rows.
 CELLS = 1 << 20
@@ -94,6 +89,8 @@ class Predictor:
         The columns that tables must have if the model does not name its features: those of the first one.
     exact : KernelExpansion or None
         The model that answers rows that are not certified.
+    output : OutputColumns
+        What the predictor's outputs contain beside labels.
     class_names : dict of float to str, or None
         The name of each label, if the model has names; the source of :attr:`Answer.names`.
 
@@ -128,29 +125,42 @@ class Predictor:
         scale: Any = None,
         names: bool | None = None,
     ) -> None:
-        self._carriers: list[tuple[str, Model]] = []
+        if precision not in ("auto", "double"):
+            raise OptionError(f"`precision` must be auto or double, not {shown(str(precision))!r}")
+        for name, number in (("the tolerance", tolerance), ("the assumed error", assume_error)):
+            check_number(name, number)
         self.column_order = ColumnOrder()
         self.listener = listener or Listener()
-        self._identify, self._identities = identify, list[str]()
-        self._probability, self._decision_values = probability, decision_values
-        self._bound, self._certify, self._tolerance = bound, certify, tolerance
+        self._probability, self._certify, self._tolerance = probability, certify, tolerance
         self._fallback, self._assumed = fallback, assume_error
-        self.model, source, _ = self._opened("`model`", model, memory, allow_edited)
-        self.exact = self._exact_model(exact, fallback, memory, source, proven=assume_error is None)
-        if assume_error is not None:
-            self.model = self._assume(assume_error)
+        opened = opened_models(
+            model,
+            exact,
+            fallback=fallback,
+            assume_error=assume_error,
+            certify=certify,
+            scale=scale,
+            memory=memory,
+            allow_edited=allow_edited,
+            identify=identify,
+            listener=self.listener,
+        )
+        self.model, self.exact, self.scaling = opened.model, opened.exact, opened.scaling
+        self._identities = opened.identities
         # Decision values, and a bound printed beside them, need double precision. The labels of an
         # approximated model are taken from the same values.
         with_values = decision_values and (certify or isinstance(self.model, PolynomialModel))
         self._single_precision = precision == "auto" and not with_values
-        self.scaling: Scaling | None = with_scaling_of(
-            Reading(scale=scale), self._carriers, memory=memory
-        ).scale
-        head = self.model.head
-        if self.scaling is not None:
-            self.scaling = self.scaling.for_labels(None if head.labels is None else head.labels.tolist())
         self.class_names = None if self.scaling is None else self.scaling.names_of_labels
-        self._names = names
+        self.output = OutputColumns(
+            self.model.head,
+            self.class_names,
+            names=names,
+            probability=probability,
+            decision_values=decision_values,
+            bound=bound,
+            certify=certify,
+        )
         self._check_options()
         require(
             self.model,
@@ -164,16 +174,15 @@ class Predictor:
     def _check_options(self) -> None:
         """Raise OptionError for options that these models do not support, or that need each other."""
         head, tolerance = self.model.head, self._tolerance
-        if self._names and self.class_names is None:
-            raise OptionError(
-                "`names`: the classes of `model` have no names; a model imported from scikit-learn has them "
-                "if its classes are not integers"
-            )
         if self.exact is not None and head.is_regression and tolerance is None:
             raise OptionError(
                 "regression has no label to certify; give `tolerance`, the largest error to accept"
             )
-        if self._decision_values and self.exact is not None and not self.exact.head.same_functions(head):
+        if (
+            self.output.decision_values
+            and self.exact is not None
+            and not self.exact.head.same_functions(head)
+        ):
             raise OptionError(
                 "`decision_values`: `model` and `exact` have values for different classes or pairs of "
                 "classes; leave one of the options out"
@@ -182,75 +191,6 @@ class Predictor:
         alone = head.is_regression and not bounds_its_error(self.model)
         if tolerance is not None and not self._certify and self.exact is None and not alone:
             raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
-
-    def _opened(
-        self, name: str, given: Any, memory: int, allow_edited: bool = False
-    ) -> tuple[Model, str | None, Callable[[str], bool]]:
-        """Return a model, the hash of its source, and a function that recognizes this model's own hash.
-
-        For a model with a scaling, return the model for scaled rows.
-        """
-        if is_path(given):
-            listener = self.listener
-            opened = open_model(given, listener.note, listener.warn, memory=memory, allow_edited=allow_edited)
-            if self._identify:
-                self._identities.append(f"sha256:{opened.sha256}")
-            if scaling_of(opened.model) is not None:
-                self._carriers.append((name, opened.model))
-                return self._inside(opened.model)
-            return opened.model, opened.provenance.get("source"), opened.is_source
-        if not hasattr(given, "decision_values"):
-            raise WrongTypeError("the model", given, MODEL)
-        require_memory(given, memory)
-        if self._identify:
-            from svmfast.formats.detect import identity_of
-
-            self._identities.append(identity_of(given))
-        if scaling_of(given) is not None:
-            self._carriers.append((name, given))
-        return self._inside(given)
-
-    def _inside(self, model: Model) -> tuple[Model, str | None, Callable[[str], bool]]:
-        inner = unscaled(model)
-
-        def is_source(source: str) -> bool:
-            from svmfast.formats.detect import identity_of
-
-            return source == identity_of(inner)
-
-        return inner, getattr(inner, "provenance", {}).get("source"), is_source
-
-    def _exact_model(
-        self, given: Any, fallback: bool | None, memory: int, source: str | None, *, proven: bool
-    ) -> KernelExpansion | None:
-        model = self.model
-        embedded = model.embedded_exact if bounds_its_error(model) else None
-        if given is not None:
-            if fallback is False:
-                raise OptionError("`exact` and `no_fallback` exclude each other")
-            loaded, _, is_source = self._opened("`exact`", given, memory)
-            exact = (check_exact if proven else check_same_labels)(model, loaded)
-            # The user may assume an error for any pair of models; a certificate refers to one exact model.
-            if proven and exact is not embedded:
-                check_source(model, source, is_source)
-            return exact
-        if fallback and embedded is None:
-            if getattr(model, "embedded_exact", None) is not None:
-                raise OptionError(
-                    "`fallback`: `model` has no certificate that shows which rows need its exact model"
-                )
-            raise OptionError("`fallback`: `model` has no exact model embedded; name one with `exact`")
-        return None if fallback is False else embedded
-
-    def _assume(self, error: float) -> Model:
-        from svmfast.models.cascade import CascadeModel
-
-        if self.exact is None:
-            raise OptionError("`assume_error` decides which rows go to the `exact` model; name that model")
-        if self._certify:
-            raise OptionError("`certify` prints proofs; an assumed error (`assume_error`) proves nothing")
-        fast = self.model.fast if isinstance(self.model, CascadeModel) else self.model
-        return CascadeModel(fast, self.exact, error)
 
     def answer(self, data: Any, *, threads: int | None = None) -> Answer:
         """Return the answer for rows in memory, which are scaled first if the model has a scaling.
@@ -301,7 +241,7 @@ class Predictor:
             self.model,
             rows,
             probability=self._probability,
-            bound=self._bound,
+            bound=self.output.bound,
             certify=self._certify,
             exact=self.exact,
             single_precision=self._single_precision,
@@ -315,8 +255,8 @@ class Predictor:
         return {
             "models": self._identities,
             "probability": self._probability,
-            "decision_values": self._decision_values,
-            "bound": self._bound,
+            "decision_values": self.output.decision_values,
+            "bound": self.output.bound,
             "certify": self._certify,
             "fallback": self._fallback,
             "tolerance": self._tolerance,
@@ -324,7 +264,7 @@ class Predictor:
             # Labels alone do not depend on it.
             "single_precision": (self._certify or self._tolerance is not None) and self._single_precision,
             "scaling": None if self.scaling is None else self.scaling.digest(),
-            "names": self._names,
+            "names": self.output.names,
         }
 
     def report(self, *, labelled: bool, auc: bool = False) -> PredictionReport:
@@ -335,7 +275,7 @@ class Predictor:
         return PredictionReport(
             self.model,
             labelled=labelled,
-            bound=self._bound,
+            bound=self.output.bound,
             falls_back=falls_back,
             auc=auc,
             class_names=self.class_names,
@@ -403,7 +343,7 @@ class Predictor:
         if reading.scale is not None:
             raise OptionError("`scale` is a property of the Predictor; give it when that is made")
         reading = replace(reading, scale=self.scaling)
-        self.check_output(os.fspath(output), keep)
+        self.output.check(os.fspath(output), keep)
         with stream_data(data, reading, threads=cores, keep=keep) as stream:
             return self.predict_stream(
                 stream, output, reading=reading, threads=cores, keep=keep, auc=auc, on_start=on_start
@@ -465,7 +405,7 @@ class Predictor:
         begun = next(answers, None)
         on_start()
         with write_atomic(os.fspath(output)) as out:
-            writer = self._writer(out, os.fspath(output), first)
+            writer = self.output.writer(out, os.fspath(output), first=first)
             for found, kept in chain([] if begun is None else [begun], answers):
                 writer.write(found, kept)
                 self.listener.progress(stream.bytes_read, stream.bytes_total, "predict")
@@ -487,55 +427,6 @@ class Predictor:
     def feature_names(self) -> tuple[str, ...] | None:
         """The names of the model's features, if it has any, by which columns of tables are found."""
         return None if self.scaling is None else self.scaling.feature_names
-
-    def check_output(self, output: str, keep: Sequence[str], *, many: bool = False) -> None:
-        """Raise OptionError if columns cannot be kept in an output of this name.
-
-        Parameters
-        ----------
-        output : str
-        keep : sequence of str
-        many : bool
-            Whether the name is an input's name with a suffix.
-        """
-        from svmfast.formats.answers import check_columns, check_kept, table_form
-
-        form = table_form(output)
-        if keep and form is None:
-            add = "; add `suffix` .parquet" if many else ""
-            raise OptionError(f"`keep` needs an output that is a table: .parquet, .arrow, .csv or .tsv{add}")
-        names = self.names_for(output)
-        check_kept(self.model.head, keep, names)
-        check_columns(self.model.head, form, names, **self._columns())
-
-    def names_for(self, output: str) -> Mapping[float, str] | None:
-        """Return the names that replace the labels in an output of this name, if any."""
-        from svmfast.formats.answers import table_form
-
-        wanted = table_form(output) is not None if self._names is None else self._names
-        return self.class_names if wanted else None
-
-    def meaning_of_labels(self, output: str) -> str | None:
-        """Return a remark on the meaning of labels, if the output has labels and the classes have names."""
-        if self.class_names is None or self._names is not None or self.names_for(output) is not None:
-            return None
-        return f"labels stand for classes: {named_labels(self.class_names)}; `names` writes the names"
-
-    def _columns(self) -> dict[str, bool]:
-        return {
-            "probability": self._probability,
-            "decision_values": self._decision_values,
-            "bound": self._bound,
-            "certify": self._certify,
-        }
-
-    def _writer(self, out: Writer, output: str, first: bool) -> AnswerWriter:
-        from svmfast.formats.answers import TableAnswers, TextAnswers, table_form
-
-        form, names = table_form(output), self.names_for(output)
-        if form is None:
-            return TextAnswers(out, self.model.head, names=names, first=first, **self._columns())
-        return TableAnswers(out, self.model.head, form, names=names, **self._columns())
 
     def _answers(
         self, blocks: Iterable[Dataset], report: PredictionReport, threads: int

@@ -314,7 +314,7 @@ command.forms.append(_many)
 
 
 def _remark_on_labels(predictor: Predictor, output: str, quiet: bool) -> None:
-    meaning = predictor.meaning_of_labels(output)
+    meaning = predictor.output.meaning_of_labels(output)
     if meaning is not None:
         remark(with_flags(meaning), quiet)
 

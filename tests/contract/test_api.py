@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -267,3 +268,17 @@ def test_a_predictor_answers_what_predict_answers() -> None:
     assert [predictor.answer(row, threads=1).predicted[0] for row in dense] == expected
     with pytest.raises(WrongTypeError, match="the data"):
         predictor.answer("a word")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": "single"}, "`precision` must be auto or double, not 'single'"),
+        ({"tolerance": -1.0}, "the tolerance is -1; expected a finite number of at least 0"),
+        ({"assume_error": float("nan")}, "the assumed error is nan; expected a finite number of at least 0"),
+    ],
+)
+def test_a_predictor_checks_its_options_before_the_first_row(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError) as refused:
+        package.Predictor(model("breast_c_rbf"), **options)
+    assert str(refused.value) == message

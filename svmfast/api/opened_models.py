@@ -1,0 +1,166 @@
+"""The models of a prediction: the one that answers, the exact one for open rows, the scaling before both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from svmfast.api.given import MODEL, is_path, open_model, with_scaling_of
+from svmfast.errors import OptionError, WrongTypeError
+from svmfast.models.certified import bounds_its_error, check_exact, check_same_labels, check_source
+from svmfast.models.memory import require_memory
+from svmfast.models.scaled import scaling_of, unscaled
+from svmfast.options import Reading
+
+if TYPE_CHECKING:
+    from svmfast.api.listener import Listener
+    from svmfast.models.base import Model
+    from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.scaling import Scaling
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedModels:
+    """The models that answer together.
+
+    Attributes
+    ----------
+    model : Model
+        The model for scaled rows; with an assumed error, a cascade.
+    exact : KernelExpansion or None
+        The model for rows that are not certified.
+    scaling : Scaling or None
+        Applied to the rows before either.
+    identities : list of str
+        Hashes of the models, if they were asked for.
+    """
+
+    model: Model
+    exact: KernelExpansion | None
+    scaling: Scaling | None
+    identities: list[str]
+
+
+def opened_models(
+    model: Model | str | os.PathLike[str],
+    exact: Model | str | os.PathLike[str] | None,
+    *,
+    fallback: bool | None,
+    assume_error: float | None,
+    certify: bool,
+    scale: Any,
+    memory: int,
+    allow_edited: bool,
+    identify: bool,
+    listener: Listener,
+) -> OpenedModels:
+    """Return the models that are given as files or objects, after checking that they fit together.
+
+    The parameters are those of :class:`svmfast.Predictor`.
+
+    Raises
+    ------
+    OptionError, UnsupportedError, MemoryLimitError, WrongTypeError
+    """
+    opening = _Opening(memory, identify, listener)
+    main = opening.open("`model`", model, allow_edited)
+    behind = _exact_model(opening, main, exact, fallback, proven=assume_error is None)
+    answering = main.model
+    if assume_error is not None:
+        answering = _assumed(answering, behind, assume_error, certify)
+    scaling = with_scaling_of(Reading(scale=scale), opening.carriers, memory=memory).scale
+    if scaling is not None:
+        labels = answering.head.labels
+        scaling = scaling.for_labels(None if labels is None else labels.tolist())
+    return OpenedModels(answering, behind, scaling, opening.identities)
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    """A model for scaled rows, the hash of its source, and a function that recognizes its own hash."""
+
+    model: Model
+    source: str | None
+    is_source: Callable[[str], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class _Opening:
+    """Opens models, and keeps their hashes and those that carry a scaling, by the names of their options."""
+
+    memory: int
+    identify: bool
+    listener: Listener
+    identities: list[str] = field(default_factory=list)
+    carriers: list[tuple[str, Model]] = field(default_factory=list)
+
+    def open(self, name: str, given: Any, allow_edited: bool = False) -> _Opened:
+        """Return a model given as a file or an object."""
+        if is_path(given):
+            listener = self.listener
+            opened = open_model(
+                given, listener.note, listener.warn, memory=self.memory, allow_edited=allow_edited
+            )
+            if self.identify:
+                self.identities.append(f"sha256:{opened.sha256}")
+            if scaling_of(opened.model) is not None:
+                self.carriers.append((name, opened.model))
+                return _inside(opened.model)
+            return _Opened(opened.model, opened.provenance.get("source"), opened.is_source)
+        if not hasattr(given, "decision_values"):
+            raise WrongTypeError("the model", given, MODEL)
+        require_memory(given, self.memory)
+        if self.identify:
+            from svmfast.formats.detect import identity_of
+
+            self.identities.append(identity_of(given))
+        if scaling_of(given) is not None:
+            self.carriers.append((name, given))
+        return _inside(given)
+
+
+def _inside(model: Model) -> _Opened:
+    inner = unscaled(model)
+
+    def is_source(source: str) -> bool:
+        from svmfast.formats.detect import identity_of
+
+        return source == identity_of(inner)
+
+    return _Opened(inner, getattr(inner, "provenance", {}).get("source"), is_source)
+
+
+def _exact_model(
+    opening: _Opening, main: _Opened, given: Any, fallback: bool | None, *, proven: bool
+) -> KernelExpansion | None:
+    model = main.model
+    embedded = model.embedded_exact if bounds_its_error(model) else None
+    if given is not None:
+        if fallback is False:
+            raise OptionError("`exact` and `no_fallback` exclude each other")
+        loaded = opening.open("`exact`", given)
+        exact = (check_exact if proven else check_same_labels)(model, loaded.model)
+        # The user may assume an error for any pair of models; a certificate refers to one exact model.
+        if proven and exact is not embedded:
+            check_source(model, main.source, loaded.is_source)
+        return exact
+    if fallback and embedded is None:
+        if getattr(model, "embedded_exact", None) is not None:
+            raise OptionError(
+                "`fallback`: `model` has no certificate that shows which rows need its exact model"
+            )
+        raise OptionError("`fallback`: `model` has no exact model embedded; name one with `exact`")
+    return None if fallback is False else embedded
+
+
+def _assumed(model: Model, exact: KernelExpansion | None, error: float, certify: bool) -> Model:
+    from svmfast.models.cascade import CascadeModel
+
+    if exact is None:
+        raise OptionError("`assume_error` decides which rows go to the `exact` model; name that model")
+    if certify:
+        raise OptionError("`certify` prints proofs; an assumed error (`assume_error`) proves nothing")
+    fast = model.fast if isinstance(model, CascadeModel) else model
+    return CascadeModel(fast, exact, error)
